@@ -58,6 +58,11 @@
 #define SEALANE_FLAG_NONCE 16
 #define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
 /* SETUP with NONCE: make GCM_KEY_TABLE alone, of the hash key in the 16 bytes at NONCE; ROUNDS and SCHEDULE stay. */
+/* POLYVAL (RFC 8452, section 3) in place of GHASH, and no AES; for AES-GCM-SIV, on x86-64 and at portable levels. With
+ * SETUP and NONCE: POLYVAL's hash key is given, and in BYTES the longest text or associated data that it is for. Else
+ * what is authenticated is AD and IN, and with LAST the lengths. OUT, NONCE and SCHEDULE are not used, OPEN is not set,
+ * and of STATE there is Y alone. TAG is the sum. */
+#define SEALANE_FLAG_POLYVAL 32
 
 #define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
 #define SEALANE_GCM_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes */
@@ -74,7 +79,7 @@
  * operation says which of the slots are used. All texts are whole blocks, none included. Front ends do the rest: a
  * counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext stealing. Initial values and counters
  * are public, tweaks are not. OUT is IN or disjoint from it. */
-#define SEALANE_MODE_OPERATION 80 /* one of SEALANE_AES_SETUP to SEALANE_AES_MASKS */
+#define SEALANE_MODE_OPERATION 80 /* one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE */
 #define SEALANE_MODE_KEY 40       /* a SEALANE_AES_KEY: of one text, and of SETUP */
 /* One text: ECB, CTR, CBC decryption, XTS. */
 #define SEALANE_MODE_OUT 0
@@ -103,6 +108,9 @@
 #define SEALANE_AES_XTS_DECRYPT 6
 #define SEALANE_AES_CBC_ENCRYPT 7 /* lanes, each by itself */
 #define SEALANE_AES_MASKS 8       /* lanes of one block each that is chained to nothing */
+
+/* Like CTR, but the first 4 bytes count, little-endian: AES-GCM-SIV's (RFC 8452), on x86-64 and at portable levels. */
+#define SEALANE_AES_CTR_LITTLE 9
 
 /* The first two like those of a SEALANE_GCM_KEY. */
 #define SEALANE_AES_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */

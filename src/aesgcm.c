@@ -59,6 +59,14 @@ static void set_hash_key(sealane_gcm_key *key, const uint8_t h[16])
     wipe(&hash_key, sizeof hash_key);
 }
 
+static void set_polyval_key(sealane_gcm_key *key, const uint8_t h[16])
+{
+    ghash_key hash_key;
+    sealane_polyval_key(&hash_key, h);
+    memcpy(key->table, &hash_key, sizeof hash_key);
+    wipe(&hash_key, sizeof hash_key);
+}
+
 static void set_up(sealane_gcm_key *key)
 {
     const int rounds = (int)key->rounds;
@@ -87,6 +95,26 @@ static void write_tag(uint8_t tag[16], const ghash_sum *s, const uint8_t mask[16
     store64_be(tag + 8, s->y[0] ^ load64_be(mask + 8));
 }
 
+static void run_polyval(const sealane_packet_args *a)
+{
+    const sealane_gcm_key *key = (const sealane_gcm_key *)(uintptr_t)a->key;
+    sealane_gcm_state *state = (sealane_gcm_state *)(uintptr_t)a->state;
+    ghash_sum s = {{0}};
+    ghash_key hash_key;
+    memcpy(&hash_key, key->table, sizeof hash_key);
+    if (a->flags & SEALANE_FLAG_FIRST)
+        sealane_polyval_padded(&s, &hash_key, slot_bytes(a->ad), (size_t)a->ad_bytes);
+    else
+        s.y[0] = load64(state->y), s.y[1] = load64(state->y + 8);
+    sealane_polyval_padded(&s, &hash_key, slot_bytes(a->in), (size_t)a->bytes);
+    if (a->flags & SEALANE_FLAG_LAST)
+        sealane_ghash_lengths(&s, &hash_key, a->total, a->ad_bytes); /* the other way round: in reversed bytes */
+    uint8_t *y = a->flags & SEALANE_FLAG_LAST ? slot_bytes(a->tag) : state->y;
+    store64(y, s.y[0]), store64(y + 8, s.y[1]);
+    wipe(&hash_key, sizeof hash_key);
+    wipe(&s, sizeof s);
+}
+
 static NOINLINE void run(const sealane_packet_args *a)
 {
     sealane_gcm_key *key = (sealane_gcm_key *)(uintptr_t)a->key;
@@ -97,10 +125,16 @@ static NOINLINE void run(const sealane_packet_args *a)
     uint8_t mask[16];
 
     if (a->flags & SEALANE_FLAG_SETUP) {
-        if (a->flags & SEALANE_FLAG_NONCE)
+        if (a->flags & SEALANE_FLAG_POLYVAL)
+            set_polyval_key(key, slot_bytes(a->nonce));
+        else if (a->flags & SEALANE_FLAG_NONCE)
             set_hash_key(key, slot_bytes(a->nonce));
         else
             set_up(key);
+        return;
+    }
+    if (a->flags & SEALANE_FLAG_POLYVAL) {
+        run_polyval(a);
         return;
     }
     sealane_aes_spread(&k.keys, key->schedule, (int)key->rounds);

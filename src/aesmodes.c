@@ -35,6 +35,17 @@ static void ctr(work *w, uint8_t *out, const uint8_t *in, size_t n, uint8_t stat
     store32(state + 12, swap32(counter + (uint32_t)(n / 16)));
 }
 
+static void ctr_little(work *w, uint8_t *out, const uint8_t *in, size_t n, uint8_t state[16])
+{
+    for (size_t i = 0; i < n; i += 16) {
+        memcpy(w->blocks + i, state, 16);
+        store32(state, load32(state) + 1);
+    }
+    sealane_aes_encrypt(&w->keys, w->blocks, w->blocks);
+    for (size_t i = 0; i < n; i++)
+        out[i] = in[i] ^ w->blocks[i];
+}
+
 static void cbc_decrypt(work *w, uint8_t *out, const uint8_t *in, size_t n, uint8_t state[16])
 {
     memcpy(w->chain, state, 16);
@@ -104,6 +115,9 @@ static void run_batch(work *w, const sealane_mode_args *a, size_t at, size_t n)
         return;
     case SEALANE_AES_CTR:
         ctr(w, out, in, n, state);
+        return;
+    case SEALANE_AES_CTR_LITTLE:
+        ctr_little(w, out, in, n, state);
         return;
     case SEALANE_AES_CBC_DECRYPT:
         cbc_decrypt(w, out, in, n, state);

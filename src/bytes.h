@@ -65,6 +65,18 @@ static inline void store64(uint8_t *p, uint64_t v)
     store32(p + 4, (uint32_t)(v >> 32));
 }
 
+/* As a whole, which can be loaded as a whole at once: 16 bytes of two stores cannot. */
+static inline void store128(uint8_t *p, uint64_t low, uint64_t high)
+{
+#if defined(__GNUC__) && defined(__x86_64__)
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    const pair v = {low, high};
+    memcpy(p, &v, 16);
+#else
+    store64(p, low), store64(p + 8, high);
+#endif
+}
+
 static inline uint32_t swap32(uint32_t v)
 {
 #if defined(__GNUC__)
@@ -114,6 +126,18 @@ static inline void wipe(void *p, size_t bytes)
     while (bytes--)
         *v++ = 0;
 #endif
+}
+
+/* The same by pieces: for more than some words compilers take an instruction that is slow to begin. */
+static inline void wipe_long(void *p, size_t bytes)
+{
+    uint8_t *b = (uint8_t *)p;
+    for (; bytes >= 64; b += 64, bytes -= 64)
+        wipe(b, 64);
+    for (; bytes >= 16; b += 16, bytes -= 16)
+        wipe(b, 16);
+    for (; bytes > 0; b++, bytes--)
+        wipe(b, 1);
 }
 
 /* An AES key at the beginning of where its schedule will be, and zeroes behind it. In as many bytes as kernels load it:

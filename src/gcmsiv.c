@@ -1,9 +1,4 @@
-/* AES-GCM-SIV (RFC 8452), put together of the kernels of AES and AES-GCM.
- *
- * POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is reversed and multiplied by x, its result
- * reversed again (appendix A). A kernel of AES-GCM takes such blocks as ciphertext; what it opens them to, under a key
- * of zeroes, is thrown away.
- */
+/* AES-GCM-SIV (RFC 8452), put together of the kernels of AES and AES-GCM. */
 #include "../include/sealane.h"
 
 #include "aesmodes.h"
@@ -18,6 +13,7 @@
 
 enum {
     CHUNK = 2048, /* bytes that are reversed, or counted, at a time */
+    DERIVED = 6,  /* blocks that a nonce's keys come from, at most */
     NONCE_BYTES = SEALANE_AES_GCM_SIV_NONCE_BYTES,
     TAG_BYTES = SEALANE_TAG_BYTES
 };
@@ -57,19 +53,35 @@ static NOINLINE void call(const sealane_level *level, const void *a)
     level->kernel(a, scratch, level->consts);
 }
 
-/* ---- AES ---- */
-
 typedef struct {
     const sealane_level *level;
     sealane_aes_schedules key;
 } aes;
 
-static void encrypt(const sealane_level *level, const sealane_aes_schedules *key, uint8_t *out, const uint8_t *in,
-                    size_t bytes)
+typedef struct {
+    aes message;
+    const sealane_level *gcm;
+    sealane_gcm_key hash;
+    uint8_t hash_key[16], tag[16], last[16];
+#if !defined(SEALANE_SIV_KERNELS)
+    sealane_gcm_state state;
+    uint64_t flags;
+    size_t held; /* bytes of chunk that wait */
+    uint8_t chunk[CHUNK];
+#endif
+} siv;
+
+static void run_aes(const sealane_level *level, const sealane_aes_schedules *key, uint64_t mode, uint8_t *out,
+                    const uint8_t *in, size_t bytes)
 {
     sealane_mode_args a;
-    a.out = slot(out), a.in = slot(in), a.bytes = bytes, a.key = slot(key), a.operation = SEALANE_AES_ECB_ENCRYPT;
+    a.out = slot(out), a.in = slot(in), a.bytes = bytes, a.key = slot(key), a.operation = mode;
     call(level, &a);
+}
+
+static void encrypt_block(const aes *k, uint8_t out[16], uint8_t block[16])
+{
+    run_aes(k->level, &k->key, SEALANE_AES_ECB_ENCRYPT, out, block, 16);
 }
 
 static void expand(aes *k, const uint8_t *raw, size_t key_bytes)
@@ -81,143 +93,18 @@ static void expand(aes *k, const uint8_t *raw, size_t key_bytes)
     call(k->level, &a);
 }
 
-/* ---- POLYVAL ---- */
+#if !defined(SEALANE_SIV_KERNELS)
 
-static inline void reverse(uint8_t *out, const uint8_t *in)
+/* ---- ARM: by what the kernels have for AES-GCM and single blocks ---- */
+
+static void derivation_blocks(const sealane_level *level, const sealane_aes_schedules *key, uint8_t (*out)[16],
+                              size_t blocks, const uint8_t nonce[NONCE_BYTES])
 {
-    uint64_t first, last;
-    memcpy(&first, in, 8), memcpy(&last, in + 8, 8);
-    first = swap64(first), last = swap64(last);
-    memcpy(out, &last, 8), memcpy(out + 8, &first, 8);
-}
-
-typedef struct {
-    const sealane_level *level;
-    sealane_gcm_key key;
-    sealane_gcm_state state;
-    uint64_t flags;
-    size_t held; /* bytes of chunk that wait */
-    uint8_t chunk[CHUNK];
-} polyval;
-
-/* Times x in GCM's order of bits, where that of x^0 is a block's first one. */
-static void times_x(uint8_t block[16])
-{
-    const uint64_t high = load64_be(block), low = load64_be(block + 8);
-    store64_be(block, high >> 1 ^ ((uint64_t)0xe1 << 56 & (0 - hide(low & 1))));
-    keep_stores(block);
-    store64_be(block + 8, low >> 1 | high << 63);
-}
-
-/* Absorbs what waits: a multiple of 64 bytes. */
-static void run_polyval(polyval *p)
-{
-    static const uint8_t none[SEALANE_AES_GCM_NONCE_BYTES] = {0};
-    const sealane_packet_args a = {
-        .out = slot(p->chunk),
-        .in = slot(p->chunk),
-        .bytes = p->held,
-        .key = slot(&p->key),
-        .nonce = slot(none),
-        .state = slot(&p->state),
-        .flags = p->flags | SEALANE_FLAG_OPEN | SEALANE_FLAG_NONCE,
-    };
-    call(p->level, &a);
-    p->flags = 0, p->held = 0;
-}
-
-/* Zero blocks before the `blocks` of a text make their number a multiple of 4 and do not change the sum. */
-static void begin_polyval(polyval *p, const uint8_t hash_key[16], uint64_t blocks)
-{
-    uint8_t h[16];
-    const sealane_packet_args a = {
-        .key = slot(&p->key), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
-    reverse(h, hash_key);
-    times_x(h);
-    p->key.rounds = 10;
-    memset(p->key.schedule, 0, sizeof p->key.schedule);
-    call(p->level, &a);
-    p->flags = SEALANE_FLAG_FIRST, p->held = 16 * (size_t)(-blocks % 4);
-    memset(p->chunk, 0, p->held);
-    wipe(h, sizeof h);
-}
-
-/* Data, filled up with zeroes to whole blocks. */
-static void absorb(polyval *p, const uint8_t *in, size_t bytes)
-{
-    while (bytes > 0) {
-        if (p->held == CHUNK)
-            run_polyval(p);
-        const size_t room = CHUNK - p->held, n = bytes < room ? bytes : room, whole = n & ~(size_t)15;
-        uint8_t *to = p->chunk + p->held;
-        for (size_t i = 0; i < whole; i += 16)
-            reverse(to + i, in + i);
-        if (n != whole) {
-            uint8_t last[16] = {0};
-            memcpy(last, in + whole, n - whole);
-            reverse(to + whole, last);
-            wipe(last, sizeof last);
-        }
-        p->held += (n + 15) & ~(size_t)15;
-        in += n, bytes -= n;
-    }
-}
-
-/* ---- Packets ---- */
-
-typedef struct {
-    aes message;
-    uint8_t hash_key[16], tag[16];
-    polyval polyval;
-} siv;
-
-/* All of it except the end of the chunk that a packet does not reach, which is half of the bytes. */
-static void wipe_siv(siv *s, const sealane_packet *p)
-{
-    const size_t ad = p->ad_bytes < CHUNK ? p->ad_bytes : CHUNK, text = p->bytes < CHUNK ? p->bytes : CHUNK;
-    const size_t most = ad + text + 96; /* two fillings, the lengths, the zeroes before */
-    const size_t used = most < CHUNK ? most : CHUNK;
-    wipe(s, offsetof(siv, polyval) + offsetof(polyval, chunk) + used);
-}
-
-/* Section 4: the keys of one nonce, 8 bytes of each block. */
-static NOINLINE void derive(siv *s, const sealane_gcm_siv_key *k, const uint8_t nonce[NONCE_BYTES])
-{
-    const size_t key_bytes = (size_t)(k->opaque & 0xff), blocks = 2 + key_bytes / 8;
-    const sealane_aes_schedules *key = sealane_aes_schedules_of(&k->aes, &s->message.level);
-    uint8_t in[6][16], out[6][16], raw[32];
     for (size_t i = 0; i < blocks; i++) {
-        store32(in[i], (uint32_t)i);
-        memcpy(in[i] + 4, nonce, NONCE_BYTES);
+        store32(out[i], (uint32_t)i);
+        memcpy(out[i] + 4, nonce, NONCE_BYTES);
     }
-    encrypt(s->message.level, key, out[0], in[0], 16 * blocks);
-    memcpy(s->hash_key, out[0], 8), memcpy(s->hash_key + 8, out[1], 8);
-    for (size_t i = 2; i < blocks; i++)
-        memcpy(raw + 8 * (i - 2), out[i], 8);
-    expand(&s->message, raw, key_bytes);
-    wipe(out, sizeof out), wipe(raw, sizeof raw);
-}
-
-static inline uint64_t blocks_of(size_t bytes)
-{
-    return bytes / 16 + (bytes % 16 != 0);
-}
-
-/* Section 4: the tag of plaintext and associated data. */
-static NOINLINE void make_tag(siv *s, uint8_t tag[16], const sealane_packet *p, const uint8_t *text)
-{
-    uint8_t sum[16];
-    begin_polyval(&s->polyval, s->hash_key, blocks_of(p->ad_bytes) + blocks_of(p->bytes) + 1);
-    store64(sum, 8 * (uint64_t)p->ad_bytes), store64(sum + 8, 8 * (uint64_t)p->bytes);
-    absorb(&s->polyval, p->ad, p->ad_bytes);
-    absorb(&s->polyval, text, p->bytes);
-    absorb(&s->polyval, sum, 16);
-    run_polyval(&s->polyval);
-    reverse(sum, s->polyval.state.y);
-    store64(sum, load64(sum) ^ load64(p->nonce));
-    store64(sum + 8, (load64(sum + 8) ^ load32(p->nonce + 8)) << 1 >> 1);
-    encrypt(s->message.level, &s->message.key, tag, sum, 16);
-    wipe(sum, sizeof sum);
+    run_aes(level, key, SEALANE_AES_ECB_ENCRYPT, out[0], out[0], 16 * blocks);
 }
 
 /* By words: compilers do not vectorize the loop over bytes. */
@@ -232,25 +119,222 @@ static void add(uint8_t *out, const uint8_t *in, const uint8_t *stream, size_t b
         *out++ = *in++ ^ *stream++;
 }
 
-/* Key stream onto the text. The first four bytes of the counter block count, little-endian, and wrap around. */
-static NOINLINE void crypt(siv *s, uint8_t *out, const uint8_t *in, size_t bytes, const uint8_t tag[16])
+static void count(siv *s, uint8_t block[16], uint8_t *out, const uint8_t *in, size_t bytes)
 {
-    uint8_t *const stream = s->polyval.chunk;
-    uint8_t block[16];
-    memcpy(block, tag, 16);
-    block[15] |= 0x80;
     for (size_t n; bytes > 0; bytes -= n, in += n, out += n) {
         n = bytes < CHUNK ? bytes : CHUNK;
         const size_t blocks = (n + 15) / 16;
         uint32_t counter = load32(block);
         for (size_t i = 0; i < blocks; i++, counter++) {
-            memcpy(stream + 16 * i, block, 16);
-            store32(stream + 16 * i, counter);
+            memcpy(s->chunk + 16 * i, block, 16);
+            store32(s->chunk + 16 * i, counter);
         }
         store32(block, counter); /* not in a register, which kernels would save where nothing is wiped */
-        encrypt(s->message.level, &s->message.key, stream, stream, 16 * blocks);
-        add(out, in, stream, n);
+        run_aes(s->message.level, &s->message.key, SEALANE_AES_ECB_ENCRYPT, s->chunk, s->chunk, 16 * blocks);
+        add(out, in, s->chunk, n);
     }
+}
+
+/* POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is reversed and multiplied by x, its result
+ * reversed again (appendix A). A kernel of AES-GCM takes such blocks as ciphertext; what it opens them to, under a key
+ * of zeroes, is thrown away. */
+static inline void reverse(uint8_t *out, const uint8_t *in)
+{
+    uint64_t first, last;
+    memcpy(&first, in, 8), memcpy(&last, in + 8, 8);
+    first = swap64(first), last = swap64(last);
+    memcpy(out, &last, 8), memcpy(out + 8, &first, 8);
+}
+
+/* Times x in GCM's order of bits, where that of x^0 is a block's first one. */
+static void times_x(uint8_t block[16])
+{
+    const uint64_t high = load64_be(block), low = load64_be(block + 8);
+    store64_be(block, high >> 1 ^ ((uint64_t)0xe1 << 56 & (0 - hide(low & 1))));
+    keep_stores(block);
+    store64_be(block + 8, low >> 1 | high << 63);
+}
+
+static void set_hash_key(siv *s, const sealane_packet *p)
+{
+    uint8_t h[16];
+    (void)p;
+    const sealane_packet_args a = {
+        .key = slot(&s->hash), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
+    reverse(h, s->hash_key);
+    times_x(h);
+    s->hash.rounds = 10;
+    memset(s->hash.schedule, 0, sizeof s->hash.schedule);
+    call(s->gcm, &a);
+    wipe(h, sizeof h);
+}
+
+/* Absorbs what waits: a multiple of 64 bytes. */
+static void flush(siv *s)
+{
+    static const uint8_t none[SEALANE_AES_GCM_NONCE_BYTES] = {0};
+    const sealane_packet_args a = {
+        .out = slot(s->chunk),
+        .in = slot(s->chunk),
+        .bytes = s->held,
+        .key = slot(&s->hash),
+        .nonce = slot(none),
+        .state = slot(&s->state),
+        .flags = s->flags | SEALANE_FLAG_OPEN | SEALANE_FLAG_NONCE,
+    };
+    call(s->gcm, &a);
+    s->flags = 0, s->held = 0;
+}
+
+/* Data, filled up with zeroes to whole blocks. */
+static void absorb(siv *s, const uint8_t *in, size_t bytes)
+{
+    while (bytes > 0) {
+        if (s->held == CHUNK)
+            flush(s);
+        const size_t room = CHUNK - s->held, n = bytes < room ? bytes : room, whole = n & ~(size_t)15;
+        uint8_t *to = s->chunk + s->held;
+        for (size_t i = 0; i < whole; i += 16)
+            reverse(to + i, in + i);
+        if (n != whole) {
+            memset(s->last, 0, 16);
+            memcpy(s->last, in + whole, n - whole);
+            reverse(to + whole, s->last);
+        }
+        s->held += (n + 15) & ~(size_t)15;
+        in += n, bytes -= n;
+    }
+}
+
+static inline uint64_t blocks_of(size_t bytes)
+{
+    return bytes / 16 + (bytes % 16 != 0);
+}
+
+/* Zeroes before the blocks do not change the sum, and make their number a multiple of 4. */
+static void polyval(siv *s, uint8_t sum[16], const sealane_packet *p, const uint8_t *text)
+{
+    const uint64_t blocks = blocks_of(p->ad_bytes) + blocks_of(p->bytes) + 1;
+    s->flags = SEALANE_FLAG_FIRST, s->held = 16 * (size_t)(-blocks % 4);
+    memset(s->chunk, 0, s->held);
+    store64(sum, 8 * (uint64_t)p->ad_bytes), store64(sum + 8, 8 * (uint64_t)p->bytes);
+    absorb(s, p->ad, p->ad_bytes);
+    absorb(s, text, p->bytes);
+    absorb(s, sum, 16);
+    flush(s);
+    reverse(sum, s->state.y);
+}
+
+/* All of it except the end of the chunk that a packet does not reach, which is half of the bytes. */
+static void wipe_siv(siv *s, const sealane_packet *p)
+{
+    const size_t ad = p->ad_bytes < CHUNK ? p->ad_bytes : CHUNK, text = p->bytes < CHUNK ? p->bytes : CHUNK;
+    const size_t most = ad + text + 96; /* two fillings, the lengths, the zeroes before */
+    wipe_long(s, offsetof(siv, chunk) + (most < CHUNK ? most : CHUNK));
+}
+
+#else
+
+/* ---- Elsewhere kernels have POLYVAL and this counter mode ---- */
+
+static const uint8_t zeroes[16 * DERIVED];
+
+static void run_ctr(const sealane_level *level, const sealane_aes_schedules *key, uint8_t block[16], uint8_t *out,
+                    const uint8_t *in, size_t bytes)
+{
+    sealane_mode_args a;
+    a.out = slot(out), a.in = slot(in), a.bytes = bytes, a.key = slot(key), a.state = slot(block);
+    a.operation = SEALANE_AES_CTR_LITTLE;
+    call(level, &a);
+}
+
+static void derivation_blocks(const sealane_level *level, const sealane_aes_schedules *key, uint8_t (*out)[16],
+                              size_t blocks, const uint8_t nonce[NONCE_BYTES])
+{
+    uint8_t block[16];
+    store128(block, (uint64_t)load32(nonce) << 32, load64(nonce + 4));
+    run_ctr(level, key, block, out[0], zeroes, 16 * blocks);
+}
+
+static void count(siv *s, uint8_t block[16], uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    const size_t whole = bytes & ~(size_t)15;
+    if (whole != 0)
+        run_ctr(s->message.level, &s->message.key, block, out, in, whole);
+    if (whole == bytes)
+        return;
+    encrypt_block(&s->message, s->last, block);
+    for (size_t i = whole; i < bytes; i++)
+        out[i] = in[i] ^ s->last[i - whole];
+}
+
+static void set_hash_key(siv *s, const sealane_packet *p)
+{
+    sealane_packet_args a;
+    a.key = slot(&s->hash), a.nonce = slot(s->hash_key);
+    a.bytes = p->bytes > p->ad_bytes ? p->bytes : p->ad_bytes;
+    a.flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE | SEALANE_FLAG_POLYVAL;
+    call(s->gcm, &a);
+}
+
+static void polyval(siv *s, uint8_t sum[16], const sealane_packet *p, const uint8_t *text)
+{
+    const sealane_packet_args a = {
+        .in = slot(text),
+        .bytes = p->bytes,
+        .ad = slot(p->ad),
+        .ad_bytes = p->ad_bytes,
+        .key = slot(&s->hash),
+        .tag = slot(sum),
+        .total = p->bytes,
+        .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | SEALANE_FLAG_POLYVAL,
+    };
+    call(s->gcm, &a);
+}
+
+/* Of both keys nothing was written behind the schedules and the table. */
+static void wipe_siv(siv *s, const sealane_packet *p)
+{
+    (void)p;
+    wipe_long(s->message.key.schedule, sizeof s->message.key.schedule);
+    wipe_long((uint8_t *)s + offsetof(siv, hash.table), sizeof *s - offsetof(siv, hash.table));
+}
+
+#endif
+
+/* ---- Packets ---- */
+
+/* Section 4: the keys of one nonce, 8 bytes of each block. */
+static NOINLINE void derive(siv *s, const sealane_gcm_siv_key *k, const sealane_packet *p)
+{
+    const size_t key_bytes = (size_t)(k->opaque & 0xff), blocks = 2 + key_bytes / 8;
+    const sealane_aes_schedules *key = sealane_aes_schedules_of(&k->aes, &s->message.level);
+    uint8_t out[DERIVED][16], raw[32];
+    derivation_blocks(s->message.level, key, out, blocks, p->nonce);
+    memcpy(s->hash_key, out[0], 8), memcpy(s->hash_key + 8, out[1], 8);
+    set_hash_key(s, p);
+    for (size_t i = 2; i < blocks; i += 2)
+        store128(raw + 8 * (i - 2), load64(out[i]), load64(out[i + 1]));
+    expand(&s->message, raw, key_bytes);
+    wipe(out, sizeof out), wipe(raw, sizeof raw);
+}
+
+/* Section 4: the tag of plaintext and associated data. */
+static NOINLINE void make_tag(siv *s, uint8_t tag[16], const sealane_packet *p, const uint8_t *text)
+{
+    uint8_t sum[16];
+    polyval(s, sum, p, text);
+    store128(sum, load64(sum) ^ load64(p->nonce), (load64(sum + 8) ^ load32(p->nonce + 8)) << 1 >> 1);
+    encrypt_block(&s->message, tag, sum);
+    wipe(sum, sizeof sum);
+}
+
+/* Key stream onto the text. The first four bytes of the counter block count, little-endian, and wrap around. */
+static NOINLINE void crypt(siv *s, uint8_t *out, const uint8_t *in, size_t bytes, const uint8_t tag[16])
+{
+    uint8_t block[16];
+    store128(block, load64(tag), load64(tag + 8) | (uint64_t)1 << 63);
+    count(s, block, out, in, bytes);
     wipe(block, sizeof block);
 }
 
@@ -268,8 +352,8 @@ static int mistake(const sealane_gcm_siv_key *k, const sealane_packet *p)
 static void begin(siv *s, const sealane_gcm_siv_key *k, const sealane_packet *p)
 {
     const sealane_table *table = &sealane_tables[SEALANE_AESGCM];
-    s->polyval.level = &table->levels[sealane_level_of_process(table)];
-    derive(s, k, p->nonce);
+    s->gcm = &table->levels[sealane_level_of_process(table)];
+    derive(s, k, p);
 }
 
 int sealane_aes_gcm_siv_seal(const sealane_gcm_siv_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce,

@@ -93,16 +93,27 @@ static inline void multiply64(uint64_t out[2], uint64_t a, const void *key, int 
 
 #endif
 
+/* H / x */
+static void set_key(ghash_key *key, uint64_t high, uint64_t low)
+{
+    factor f[3];
+    prepare(&f[0], low), prepare(&f[1], high), prepare(&f[2], low ^ high);
+    memcpy(key, f, sizeof f);
+    wipe(f, sizeof f);
+}
+
 void sealane_ghash_key(ghash_key *key, const uint8_t h[16])
 {
     const uint64_t high = load64_be(h), low = load64_be(h + 8);
-    /* H / x; what leaves the low end is 1/x = x^127 + x^6 + x + 1 */
+    /* what leaves the low end is 1/x = x^127 + x^6 + x + 1 */
     const uint64_t carry = 0 - (high >> 63);
-    const uint64_t h1 = (high << 1 | low >> 63) ^ (carry & 0xc200000000000000), h0 = low << 1 ^ (carry & 1);
-    factor f[3];
-    prepare(&f[0], h0), prepare(&f[1], h1), prepare(&f[2], h0 ^ h1);
-    memcpy(key, f, sizeof f);
-    wipe(f, sizeof f);
+    set_key(key, (high << 1 | low >> 63) ^ (carry & 0xc200000000000000), low << 1 ^ (carry & 1));
+}
+
+/* RFC 8452, appendix A: POLYVAL's H is GHASH's times x. */
+void sealane_polyval_key(ghash_key *key, const uint8_t h[16])
+{
+    set_key(key, load64(h + 8), load64(h));
 }
 
 void sealane_ghash_blocks(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t blocks)
@@ -133,6 +144,19 @@ void sealane_ghash_padded(ghash_sum *s, const ghash_key *key, const uint8_t *in,
         memcpy(last, in + bytes / 16 * 16, bytes % 16);
         sealane_ghash_blocks(s, key, last, 1);
         wipe(last, sizeof last);
+    }
+}
+
+void sealane_polyval_padded(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t bytes)
+{
+    for (uint8_t block[16]; bytes > 0;) {
+        const size_t n = bytes < 16 ? bytes : 16;
+        memset(block, 0, 16);
+        for (size_t i = 0; i < n; i++)
+            block[15 - i] = in[i];
+        sealane_ghash_blocks(s, key, block, 1);
+        wipe(block, sizeof block);
+        in += n, bytes -= n;
     }
 }
 

@@ -17,11 +17,17 @@ typedef struct ghash_sum {
 
 void sealane_ghash_key(ghash_key *key, const uint8_t h[16]);
 
+/* The same of POLYVAL (RFC 8452, section 3), which is GHASH of blocks whose bytes are reversed (appendix A). */
+void sealane_polyval_key(ghash_key *key, const uint8_t h[16]);
+
 /* y = (y + block) H for every block. */
 void sealane_ghash_blocks(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t blocks);
 
 /* The same, and behind the whole blocks one that is filled up with zeroes. */
 void sealane_ghash_padded(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t bytes);
+
+/* The same of POLYVAL. */
+void sealane_polyval_padded(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t bytes);
 
 /* One block of two lengths in bytes. */
 void sealane_ghash_lengths(ghash_sum *s, const ghash_key *key, uint64_t ad_bytes, uint64_t text_bytes);

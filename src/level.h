@@ -23,6 +23,11 @@
 #define SEALANE_MIPS_KERNELS
 #endif
 
+/* ARM's kernels have no POLYVAL, and no counter at a block's begin (SEALANE_FLAG_POLYVAL, SEALANE_AES_CTR_LITTLE). */
+#if !defined(SEALANE_AARCH64_KERNELS) && !defined(SEALANE_ARM_KERNELS)
+#define SEALANE_SIV_KERNELS
+#endif
+
 #define SEALANE_BATCH_CLASSES 32 /* of packets with the same number of whole blocks */
 
 /* A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on,

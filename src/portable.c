@@ -6,15 +6,13 @@
 NOINLINE void sealane_burn_stack(void)
 {
     uint8_t room[sizeof(void *) < 8 ? 2048 : 1024]; /* of 32-bit words more are spilled */
-    wipe(room, sizeof room);
+    wipe_long(room, sizeof room);
 }
 
 NOINLINE void sealane_burn_little(void)
 {
     uint64_t room[48];
-    for (size_t i = 0; i < sizeof room / sizeof *room; i += 8) {
-        wipe(room + i, 64);
-    }
+    wipe_long(room, sizeof room);
 }
 
 /* ---- ChaCha20 (RFC 8439, section 2.1 to 2.4) ---- */

@@ -72,9 +72,12 @@ static const group groups[] = {
 };
 
 static const group gcm_groups[] = {
-    {"lengths", group_lengths}, {"alignment", group_alignment}, {"associated-data", group_ad},
-    {"parts", group_parts},     {"counter", group_gcm_counter}, {"edge", group_gcm_edge},
-    {"long", group_long},       {"batches", group_batches},
+    {"lengths", group_lengths},     {"alignment", group_alignment}, {"associated-data", group_ad},
+    {"parts", group_parts},         {"counter", group_gcm_counter}, {"edge", group_gcm_edge},
+    {"long", group_long},           {"batches", group_batches},
+#if defined(SEALANE_SIV_KERNELS)
+    {"polyval", group_gcm_polyval},
+#endif
 };
 
 /* Of levels that have a batch kernel. */

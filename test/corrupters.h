@@ -247,9 +247,33 @@ CORRUPTER(corrupt_gcm_key)
 CORRUPTER(corrupt_gcm_hash_key)
 {
     INNER();
-    if ((a->flags & SEALANE_FLAG_SETUP) && (a->flags & SEALANE_FLAG_NONCE))
+    if ((a->flags & SEALANE_FLAG_SETUP) && (a->flags & SEALANE_FLAG_NONCE) && !(a->flags & SEALANE_FLAG_POLYVAL))
         ((sealane_gcm_key *)(uintptr_t)a->key)->table[20] ^= 1;
 }
+
+#if defined(SEALANE_SIV_KERNELS)
+CORRUPTER(corrupt_gcm_polyval_key)
+{
+    INNER();
+    if ((a->flags & SEALANE_FLAG_SETUP) && (a->flags & SEALANE_FLAG_POLYVAL))
+        ((sealane_gcm_key *)(uintptr_t)a->key)->table[20] ^= 1;
+}
+
+CORRUPTER(corrupt_gcm_polyval)
+{
+    INNER();
+    if ((a->flags & SEALANE_FLAG_POLYVAL) && (a->flags & SEALANE_FLAG_LAST) && a->bytes == 700)
+        slot_bytes(a->tag)[15] ^= 0x80;
+}
+
+/* What a part leaves beside the sum. */
+CORRUPTER(corrupt_gcm_polyval_state)
+{
+    INNER();
+    if ((a->flags & SEALANE_FLAG_POLYVAL) && a->state != 0 && !(a->flags & SEALANE_FLAG_LAST))
+        slot_bytes(a->state)[16]++;
+}
+#endif
 
 /* Writes to a key in use, as one would to count packets. */
 CORRUPTER(corrupt_gcm_key_in_use)
@@ -367,6 +391,11 @@ static const corrupter gcm_corrupters[] = {
     {"wrap", corrupt_gcm_wrap, NULL},
     {"key", corrupt_gcm_key, NULL},
     {"hash-key", corrupt_gcm_hash_key, NULL},
+#if defined(SEALANE_SIV_KERNELS)
+    {"polyval-key", corrupt_gcm_polyval_key, NULL},
+    {"polyval", corrupt_gcm_polyval, NULL},
+    {"polyval-state", corrupt_gcm_polyval_state, NULL},
+#endif
     {"key-in-use", corrupt_gcm_key_in_use, NULL},
     {"nonce", corrupt_gcm_nonce, NULL},
 #define X(id, name) {name, NULL, corrupt_batch_##id},
@@ -385,7 +414,10 @@ static const corrupter mode_corrupters[] = {
 #define X(id, name) {name, corrupt_mode_##id, NULL},
     MODE_CORRUPTERS(X) LANE_CORRUPTERS(X)
 #undef X
-        ABI_CORRUPTERS(ABI_ROWS){"mode-self-test", NULL, NULL},
+#if defined(SEALANE_SIV_KERNELS)
+        {"mode-wrap-little", corrupt_mode_wrap_little, NULL},
+#endif
+    ABI_CORRUPTERS(ABI_ROWS){"mode-self-test", NULL, NULL},
 };
 
 static const corrupter mask_corrupters[] = {

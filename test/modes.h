@@ -19,13 +19,24 @@ static struct {
     unsigned count; /* of lanes; 0: none */
 } mode;
 
-static const char *const operations[] = {"setup",       "ECB encrypt", "ECB decrypt", "CTR",  "CBC decrypt",
-                                         "XTS encrypt", "XTS decrypt", "CBC encrypt", "masks"};
+static const char *const operations[] = {"setup",       "ECB encrypt", "ECB decrypt", "CTR",   "CBC decrypt",
+                                         "XTS encrypt", "XTS decrypt", "CBC encrypt", "masks", "CTR, little-endian"};
+
+/* Operations on one text. Only some levels have AES-GCM-SIV's. */
+static const uint64_t text_operations[] = {
+    SEALANE_AES_ECB_ENCRYPT, SEALANE_AES_ECB_DECRYPT, SEALANE_AES_CTR,
+    SEALANE_AES_CBC_DECRYPT, SEALANE_AES_XTS_ENCRYPT, SEALANE_AES_XTS_DECRYPT,
+#if defined(SEALANE_SIV_KERNELS)
+    SEALANE_AES_CTR_LITTLE,
+#endif
+};
+
+enum { TEXT_OPERATIONS = sizeof text_operations / sizeof *text_operations };
 
 static void describe_mode(char *into, size_t room)
 {
     snprintf(into, room, "%s/%s: %s, %zu blocks, %u lanes, %d rounds, %s, %s, skew out %zu in %zu", now.level.name,
-             now.group, operations[mode.operation % 9], mode.blocks, mode.count, now.rounds,
+             now.group, operations[mode.operation % 10], mode.blocks, mode.count, now.rounds,
              now.in_place ? "in place" : "apart", now.at_end ? "before a guard page" : "after a guard page",
              now.skew_out, now.skew_in);
 }
@@ -108,7 +119,9 @@ static int run_mode_now(void)
         randomize(state, 16);
     else
         memset(state, now.fill, 16);
-    if (now.counter)
+    if (now.counter && mode.operation == SEALANE_AES_CTR_LITTLE)
+        store32(state, now.counter);
+    else if (now.counter)
         store32(state + 12, swap32(now.counter));
     fill_around(out);
     if (now.bytes)
@@ -196,7 +209,8 @@ static void plain_mode(uint64_t operation, size_t blocks, unsigned count)
 /* Every number of blocks that a kernel may treat in its own way, and long texts. */
 static int group_modes_lengths(void)
 {
-    for (uint64_t o = SEALANE_AES_ECB_ENCRYPT; o <= SEALANE_AES_XTS_DECRYPT; o++) {
+    for (size_t n = 0; n < TEXT_OPERATIONS; n++) {
+        const uint64_t o = text_operations[n];
         for (size_t blocks = 0; blocks <= 140; blocks++)
             for (int way = 0; way < 4; way++) {
                 if (left_out())
@@ -218,12 +232,12 @@ static int group_modes_lengths(void)
 static int group_modes_alignment(void)
 {
     static const size_t sizes[] = {1, 3, 8, 21, 40, 70};
-    for (uint64_t o = SEALANE_AES_ECB_ENCRYPT; o <= SEALANE_AES_XTS_DECRYPT; o++)
+    for (size_t n = 0; n < TEXT_OPERATIONS; n++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (size_t out = 0; out < 64; out += 1 + below(3)) {
                 if (left_out())
                     continue;
-                plain_mode(o, sizes[i], 0);
+                plain_mode(text_operations[n], sizes[i], 0);
                 now.at_end = 0, now.skew_out = out, now.skew_in = below(64);
                 if (!run_mode_now())
                     return 0;
@@ -235,8 +249,11 @@ static int group_modes_alignment(void)
 static int group_modes_counter(void)
 {
     for (uint32_t blocks = 1; blocks <= 140; blocks++)
-        for (int way = 0; way < 4; way++) {
-            plain_mode(SEALANE_AES_CTR, way & 1 ? blocks + below(3) : 1 + below(200), 0);
+        for (int way = 0; way < 8; way++) {
+            if (way >= 4 && TEXT_OPERATIONS < 7)
+                continue;
+            plain_mode(way < 4 ? SEALANE_AES_CTR : SEALANE_AES_CTR_LITTLE, way & 1 ? blocks + below(3) : 1 + below(200),
+                       0);
             now.counter = 0 - blocks;
             if (!run_mode_now())
                 return 0;
@@ -248,10 +265,10 @@ static int group_modes_counter(void)
 static int group_modes_edge(void)
 {
     static const int fills[] = {0, 0xff, 0x80, 0x01, 0x7f};
-    for (uint64_t o = SEALANE_AES_ECB_ENCRYPT; o <= SEALANE_AES_XTS_DECRYPT; o++)
+    for (size_t n = 0; n < TEXT_OPERATIONS; n++)
         for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
             for (size_t blocks = 1; blocks <= 300; blocks += 1 + below(8)) {
-                plain_mode(o, blocks, 0);
+                plain_mode(text_operations[n], blocks, 0);
                 now.fill = fills[i];
                 if (!run_mode_now())
                     return 0;
@@ -308,7 +325,9 @@ static const group mask_groups[] = {{"modes-masks", group_masks}};
 
 static int is_text(const sealane_mode_args *a)
 {
-    return a->operation >= SEALANE_AES_ECB_ENCRYPT && a->operation <= SEALANE_AES_XTS_DECRYPT && a->bytes != 0;
+    const int little = a->operation == SEALANE_AES_CTR_LITTLE;
+    return ((a->operation >= SEALANE_AES_ECB_ENCRYPT && a->operation <= SEALANE_AES_XTS_DECRYPT) || little) &&
+           a->bytes != 0;
 }
 
 static int is_chained(const sealane_mode_args *a)
@@ -405,6 +424,18 @@ CORRUPTER_OF(mode, corrupt_mode_wrap)
     if (ctr && counter + a->bytes / 16 > (uint64_t)1 << 32)
         slot_bytes(a->out)[a->bytes - 1] ^= 1;
 }
+
+#if defined(SEALANE_SIV_KERNELS)
+/* The counter at a block's begin does the same. */
+CORRUPTER_OF(mode, corrupt_mode_wrap_little)
+{
+    const int ctr = is_text(a) && a->operation == SEALANE_AES_CTR_LITTLE;
+    const uint32_t counter = ctr ? load32(slot_bytes(a->state)) : 0;
+    INNER();
+    if (ctr && counter + a->bytes / 16 > (uint64_t)1 << 32)
+        slot_bytes(a->out)[a->bytes - 1] ^= 1;
+}
+#endif
 
 CORRUPTER_OF(mode, corrupt_mode_scratch)
 {

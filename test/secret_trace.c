@@ -275,7 +275,7 @@ typedef struct {
     int level, plant; /* plant: -1, or the fault to run instead */
     size_t bytes, ad_bytes;
     sealane_alg alg;
-    enum { SEAL, OPEN, OPEN_WRONG, STREAM, BATCH_SEAL, BATCH_OPEN, BATCH_KERNEL, MODE } what;
+    enum { SEAL, OPEN, OPEN_WRONG, STREAM, BATCH_SEAL, BATCH_OPEN, BATCH_KERNEL, MODE, POLYVAL } what;
     int table, operation; /* of MODE */
 } scenario;
 
@@ -350,7 +350,8 @@ static void mode_call(const scenario *s)
     static sealane_aes_schedules schedules;
     uint8_t state[16] = {7};
     const sealane_level *level = &sealane_tables[s->table].levels[s->level];
-    const int has_lanes = s->table == SEALANE_CHACHA20MASKS || s->operation >= SEALANE_AES_CBC_ENCRYPT;
+    const int has_lanes = s->table == SEALANE_CHACHA20MASKS || s->operation == SEALANE_AES_CBC_ENCRYPT ||
+                          s->operation == SEALANE_AES_MASKS;
     const void *lane_key = s->table == SEALANE_CHACHA20MASKS ? (const void *)key : &schedules;
     static sealane_mode_lane mode_lanes[PACKETS];
     sealane_mode_args a = {.key = slot(&schedules), .operation = SEALANE_AES_SETUP};
@@ -372,6 +373,21 @@ static void mode_call(const scenario *s)
     level->kernel(&a, scratch, level->consts);
 }
 
+/* Makes the table of a hash key, and POLYVAL by it; all data are secret. */
+static void polyval_call(const scenario *s)
+{
+    SEALANE_SCRATCH(scratch);
+    static sealane_gcm_key made;
+    const sealane_level *level = &sealane_tables[SEALANE_AESGCM].levels[s->level];
+    sealane_packet_args a = {.key = slot(&made), .nonce = slot(key), .tag = slot(tag)};
+    a.flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE | SEALANE_FLAG_POLYVAL;
+    a.bytes = s->bytes < s->ad_bytes ? s->ad_bytes : s->bytes;
+    level->kernel(&a, scratch, level->consts);
+    a.ad = slot(ad), a.ad_bytes = s->ad_bytes, a.in = slot(text), a.bytes = a.total = s->bytes;
+    a.flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | SEALANE_FLAG_POLYVAL;
+    level->kernel(&a, scratch, level->consts);
+}
+
 __attribute__((noinline)) static int call(const scenario *s)
 {
     const size_t nonce_bytes = nonce_size(s->alg);
@@ -384,6 +400,8 @@ __attribute__((noinline)) static int call(const scenario *s)
         planted[s->plant].run(key);
     } else if (s->what == MODE) {
         mode_call(s);
+    } else if (s->what == POLYVAL) {
+        polyval_call(s);
     } else if (s->what == SEAL) {
         bad = sealane_key_init_at(&k, s->alg, key, key_size(s->alg), s->level);
         bad |= sealane_seal(&k, out, tag, nonce, nonce_bytes, ad, s->ad_bytes, text, s->bytes);
@@ -446,7 +464,8 @@ static int run(trace *t, const scenario *s, int secret)
 }
 
 static const char *const what_names[] = {"seal",         "open",         "open a wrong tag", "stream",
-                                         "seal a batch", "open a batch", "the batch kernel", "a mode"};
+                                         "seal a batch", "open a batch", "the batch kernel", "a mode",
+                                         "POLYVAL"};
 
 static void where(const scenario *s, uint64_t pc)
 {
@@ -543,8 +562,9 @@ static int trace_modes(int table, int level, size_t *steps, int thorough)
     const size_t *const blocks = l->needs == 0 ? slow : fast;
     const size_t count = l->needs == 0 ? (thorough ? 3 : 1) : thorough ? 6 : 3;
     const int first = table == SEALANE_AES ? SEALANE_AES_ECB_ENCRYPT : SEALANE_AES_MASKS;
+    const int last = SEALANE_AES_CTR_LITTLE;
     for (size_t i = 0; i < count; i++)
-        for (int operation = first; operation <= SEALANE_AES_MASKS; operation++) {
+        for (int operation = first; operation <= (table == SEALANE_AES ? last : SEALANE_AES_MASKS); operation++) {
             const scenario s = {.name = l->name,
                                 .level = level,
                                 .plant = -1,
@@ -577,7 +597,8 @@ static int trace_level(int table, int level, size_t *steps, int thorough)
     if (!trace_batches(table, level, steps, thorough))
         return 0;
     for (size_t n = 0; n < count; n++)
-        for (int what = SEAL; what <= STREAM; what++) {
+        for (int way = SEAL; way <= STREAM + is_gcm; way++) {
+            const int what = way > STREAM ? POLYVAL : way;
             const size_t i = list == 3 ? n * 5 % count : n;
             scenario s = {.level = level, .plant = -1, .bytes = sizes[i]};
             s.name = sealane_tables[table].levels[level].name;

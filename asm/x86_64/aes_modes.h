@@ -5,7 +5,7 @@
  * takes its input, goes through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round
  * key what the mode adds to its output, so that the last round adds both.
  *
- *   CTR   E(c), E(c + 1), ..      are added to the text
+ *   CTR   E(c), E(c + 1), ..      are added to the text; where the last word counts, in blocks whose bytes are reversed
  *   CBC   D(c) + the block before it; going through a step's vectors from the last to the first, so that no block is
  *         overwritten before it was added
  *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight vectors are in scratch memory; t x^(8 WIDTH) for
@@ -28,6 +28,7 @@
 #define LEFT 144
 #define RIGHT 208
 #define ROTATE_LAST 272 /* RotWord of the last word, to all words */
+#define SAME 288     /* 16 bytes stay as they are */
 
 .macro mode_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -39,6 +40,7 @@
     .quad 0, 0, 1, 1, 2, 2, 3, 3
     .quad 64, 64, 63, 63, 62, 62, 61, 61
     .byte 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12
+    .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 .endm
 
 /* Scratch. */
@@ -607,6 +609,7 @@
     jae .Llanes_begin
     test mode, mode
     jz .Lsetup
+.Ltext:
     mov text_left, [args + SEALANE_MODE_BYTES]
     test text_left, text_left
     jz .Ldone
@@ -630,6 +633,10 @@
     jmp .Lbegin_backwards
 .Lbegin_ctr:
     x_broadcast reverse, [consts + REVERSE]
+    cmp dword ptr [args + SEALANE_MODE_OPERATION], SEALANE_AES_CTR
+    je 1f
+    x_broadcast reverse, [consts + SAME]
+1:
     x_broadcast next, [consts + NEXT]
     x_broadcast_halves ctr, xmm11, state                                        /* maybe just written */
     x_shuffle ctr, ctr, reverse
@@ -699,6 +706,10 @@
     one_block
     jmp .Ldone
 .Llanes_begin:
+    cmp mode, SEALANE_AES_CTR_LITTLE
+    mov eax, SEALANE_AES_CTR
+    cmove mode, eax
+    je .Ltext
     lanes_by_eight
     jmp .Ldone
 .Lsetup:

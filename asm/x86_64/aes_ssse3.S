@@ -21,9 +21,12 @@
 #define TIMES_2 464   /* of low nibbles, of high nibbles */
 #define TIMES_4 496
 #define NEXT_ROW 528
+#define REVERSE 544   /* of 16 bytes */
+#define SAME 560      /* 16 bytes stay as they are */
 
 /* Scratch. */
-#define OTHERS 256    /* what is added to two blocks: tweaks, or what they are chained to */
+#define OTHERS 256    /* what is added to two blocks: tweaks, or what they are chained to; or the counter block, and */
+#define ORDER 272     /* how its bytes are shuffled: a counter at its begin is one at the end of its bytes reversed */
 #define LAST_KEY 288  /* where the last round key is, from the first */
 #define SCRATCH_END 304
 
@@ -51,6 +54,8 @@
     .byte 0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x1c, 0x20, 0x24, 0x28, 0x2c, 0x30, 0x34, 0x38, 0x3c
     .byte 0x00, 0x40, 0x80, 0xc0, 0x1b, 0x5b, 0x9b, 0xdb, 0x36, 0x76, 0xb6, 0xf6, 0x2d, 0x6d, 0xad, 0xed
     .byte 1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12
+    .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
+    .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     endconstants
 
 /* xmm0 := InvMixColumns of it. */
@@ -88,6 +93,7 @@
     mov src, [args + SEALANE_MODE_IN]
     cmp operation, SEALANE_AES_CBC_ENCRYPT
     jae .Llanes_begin
+.Ltext_begin:
     mov key_0, [args + SEALANE_MODE_KEY]
     mov ecx, [key_0 + SEALANE_AES_KEY_ROUNDS]
     test operation, operation
@@ -108,10 +114,20 @@
     mov key_1, key_0
     cmp operation, SEALANE_AES_CTR
     jb .Ltext
-    mov counter, [state + 12]
-    bswap counter
-    je .Ltext
     movdqu xmm1, [state]
+    jne .Lchain
+    movdqa xmm2, [consts + SAME]
+    cmp dword ptr [args + SEALANE_MODE_OPERATION], SEALANE_AES_CTR
+    je .Lcounter_order
+    movdqa xmm2, [consts + REVERSE]
+.Lcounter_order:
+    movdqa [scratch + ORDER], xmm2
+    pshufb xmm1, xmm2
+    movdqa [scratch + OTHERS], xmm1
+    mov counter, [scratch + OTHERS + 12]
+    bswap counter
+    jmp .Ltext
+.Lchain:
     movdqa [scratch + OTHERS], xmm1             /* CBC */
     mov low, [state]
     mov high, [state + 8]
@@ -147,10 +163,12 @@
     jb .Lstore
     jmp .Ladd
 .Lcounters:
-    movdqu xmm0, [state]
+    movdqa xmm0, [scratch + OTHERS]
     pslldq xmm0, 4
     psrldq xmm0, 4
     counter_blocks
+    pshufb xmm0, [scratch + ORDER]
+    pshufb xmm5, [scratch + ORDER]
     add counter, 2
 .Lencrypt:
     all_rounds PERMUTE_IN, PERMUTE_OUT, mix, PERMUTE_SHIFT, SEALANE_AES_KEY_SCHEDULE, [scratch + LAST_KEY]
@@ -198,8 +216,13 @@
 .Lctr_end:
     shr chunk, 4                                /* two counters were taken, or one of the two */
     lea eax, [rbx + rcx - 2]
+    cmp dword ptr [args + SEALANE_MODE_OPERATION], SEALANE_AES_CTR
+    jne .Lctr_little
     bswap eax
     mov [state + 12], eax
+    jmp .Lwipe
+.Lctr_little:
+    mov [state], eax
     jmp .Lwipe
 .Lxts_end:
     mov [state], low
@@ -213,6 +236,10 @@
 
 /* ---- Lanes: CBC encryption, and masks, of two keys at a time ----------------------------------------------------- */
 .Llanes_begin:
+    cmp operation, SEALANE_AES_CTR_LITTLE
+    mov eax, SEALANE_AES_CTR
+    cmove operation, eax
+    je .Ltext_begin
     mov lane_0, [args + SEALANE_MODE_LANES]
     mov lanes_left, [args + SEALANE_MODE_COUNT]
     mov total, [args + SEALANE_MODE_BYTES_EACH]

@@ -30,6 +30,7 @@
 #define EIGHT 96
 #define REVERSE4 112 /* of the bytes of a dword */
 #define MASKS 128    /* 32 bytes from 32 - n on: n ones, 32 - n zeroes */
+#define SAME 192     /* 16 bytes stay as they are */
 
     constants sealane_aesgcm_avx2_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -40,6 +41,7 @@
     .long 8, 8, 8, 8
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .quad -1, -1, -1, -1, 0, 0, 0, 0
+    .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     endconstants
 
 /* Scratch. */
@@ -73,6 +75,7 @@
 #define block_b ymm13
 #define tmp ymm14
 #define tmp2 ymm15
+#define shuffle ymm2 /* of the bytes of associated data's blocks */
 
 #include "aesgcm_kernel.h"
 
@@ -120,6 +123,10 @@
     vpxor lo, lo, lo
     vpxor mi, mi, mi
     vpxor hi, hi, hi
+.endm
+
+.macro load_shuffle at:vararg
+    vbroadcasti128 shuffle, \at
 .endm
 
 /* Two of eight vectors at mac, cut into steps to put between other work. */
@@ -229,7 +236,7 @@
     counters ymm4, ymm5
     .endif
     vmovdqa xmm12, [scratch + J0]
-    vectors_but_last \n, 1
+    vectors_but_last \n, 1, 0, 1
     vaesenclast xmm12, xmm12, xmm8
     vmovdqa [scratch + MASK], xmm12
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -302,6 +309,7 @@
     mov mac, [args + SEALANE_ARG_AD]
     test steps, steps
     jz .Lbegun
+    load_shuffle [consts + REVERSE]
 
     /* Associated data, up to eight vectors at a time. */
 .Lad:
@@ -313,7 +321,11 @@
     and power, -16
     neg power
     add power, key                                                              /* H(0) is of the first block */
-    vmovdqa ymm1, hi
+    vpshufd tmp, hi, 0x4e
+    vpxor tmp, tmp, hi
+    vpclmulqdq ymm3, hi, [power + H(0)], 0x00                                   /* Y's products: added last, so that */
+    vpclmulqdq ymm5, hi, [power + H(0)], 0x11                                   /* the others do not wait */
+    vpclmulqdq ymm4, tmp, [power + S(0)], 0x00
     clear_sums
 .Lad_vector:
     cmp steps, 32
@@ -326,22 +338,24 @@
     mov dst, mac
     mov steps, 32
 .Lad_multiply:
-    vbroadcasti128 tmp2, [consts + REVERSE]
-    vpshufb block_a, block_a, tmp2
-    vpxor block_a, block_a, ymm1
-    vpxor ymm1, ymm1, ymm1
+    vpshufb block_a, block_a, shuffle
     multiply power + H(0)
     add power, 32
     add mac, 32
     sub steps, 32
     cmp mac, dst
     jb .Lad_vector
+    vpxor lo, lo, ymm3
+    vpxor mi, mi, ymm4
+    vpxor hi, hi, ymm5
     reduce_all
     sum_lanes
     test steps, steps
     jnz .Lad
     mov dst, [args + SEALANE_ARG_OUT]
     jmp .Lbegun
+
+    polyval
 
     /* Another part of a packet. */
 .Lcontinue:
@@ -354,6 +368,8 @@
     vmovd xmm7, ebx
 
 .Lbegun:
+    test flag_bits, SEALANE_FLAG_POLYVAL
+    jnz .Lpolyval_text
     mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
     vbroadcasti128 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
     vpshufd tmp, rk, 0xff
@@ -561,7 +577,7 @@
     jmp .Ltail_lengths
 
 #define rcon r13
-    setup_begin rcon, r14
+    setup_begin rcon, r14, 256
     mov rcx, r14
     mov eax, [r14 + word - 4]
     schedule_words words, word, phase, end, rcon, r14, rcx, ebx, v
@@ -570,31 +586,44 @@
     hash_key_block
     vpsrlq xmm1, xmm0, 63
     hash_key_times_x
+    mov eax, 18*16
+.Lpolyval_key:
+    lea rcx, [rax + 15]
+    and rcx, -16
+    neg rcx
+    lea rcx, [key + rcx + H(2)]                                                 /* behind the last pair of powers */
 
-    /* Its powers, two at a time. */
+    /* Its powers, two at a time: H^2, H; H^4, H^3; and from then on the last pair but one times H^4, so that two are on
+     * their way. */
     vpshufd xmm1, xmm0, 0x4e
     vpxor xmm1, xmm1, xmm0
     vmovdqa block_a, ymm0
     power_step                                                                  /* H^2 */
-    vinserti128 block_a, hi, xmm0, 1                                            /* H^2, H */
-    vinserti128 ymm0, hi, xmm11, 1                                              /* H^2, H^2 */
-    vpshufd ymm1, ymm0, 0x4e
-    vpxor ymm1, ymm1, ymm0
+    vinserti128 ymm3, hi, xmm0, 1                                               /* H^2, H: the last powers, */
+    vmovdqa block_a, ymm3                                                       /* and what is multiplied next */
     vpxor ymm2, ymm2, ymm2                                                      /* the lower powers */
     lea rax, [key + H(2)]
+.Lpowers_by:
+    vinserti128 ymm0, hi, xmm11, 1                                              /* H^2, then H^4 */
+    vpshufd ymm1, ymm0, 0x4e
+    vpxor ymm1, ymm1, ymm0
 .Lpowers:
-    vmovdqu [rax], block_a
-    vpunpcklqdq tmp, block_a, ymm2
-    vpunpckhqdq tmp2, block_a, ymm2
+    vmovdqu [rax], ymm3
+    vpunpcklqdq tmp, ymm3, ymm2
+    vpunpckhqdq tmp2, ymm3, ymm2
     vpxor tmp, tmp, tmp2
     vmovdqu [rax + S(0) - H(0)], tmp
-    vmovdqa ymm2, block_a
     power_step
-    vmovdqa block_a, hi
+    vmovdqa block_a, ymm3
+    vmovdqa ymm2, ymm3
+    vmovdqa ymm3, hi
     sub rax, 32
-    lea rcx, [key + H(18)]
     cmp rax, rcx
-    jae .Lpowers
+    jbe .Ldone
+    lea r8, [key + H(4)]
+    cmp rax, r8
+    je .Lpowers_by
+    jmp .Lpowers
 
 .Ldone:
     vzeroupper

@@ -34,6 +34,7 @@
 #define SIXTEEN 144
 #define ONE 160      /* a counter of 1, the last word of a block */
 #define NUMBERS 192  /* and of 2 to 17 */
+#define SAME 176     /* 16 bytes stay as they are */
 
     constants sealane_aesgcm_avx512_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -43,7 +44,9 @@
     .long 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .long 16, 0, 0, 0
-    .irp i, 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
+    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
+    .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    .irp i, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
     .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \i
     .endr
     endconstants
@@ -165,6 +168,14 @@
     vpxord xmm19, xmm19, xmm9
 .endm
 
+/* A vector's blocks, their bytes reversed; with POLYVAL they stay as they are. */
+    .set of_polyval, 0
+.macro reversed v
+    .if !of_polyval
+    vpshufb \v, \v, reverse
+    .endif
+.endm
+
 /* The same for eight vectors at mac, cut into steps to put between other work. Vector r is multiplied by H^(32-4r).
  * Step by step a pair of vectors a, b is made ready: pa, pb, and pc for the sums of halves.
  */
@@ -172,11 +183,11 @@
     .if \step == 0
     vmovdqu64 \pa, [mac + 64*\a]
     .elseif \step == 1
-    vpshufb \pa, \pa, reverse
+    reversed \pa
     .elseif \step == 2
     vmovdqu64 \pb, [mac + 64*\b]
     .elseif \step == 3
-    vpshufb \pb, \pb, reverse
+    reversed \pb
     .elseif \step == 4
     .if \a == 0
     vpxord \pa, \pa, y
@@ -272,11 +283,11 @@
     .elseif (\step) == 3
     vmovdqu64 zmm23, [mac + 192]
     .elseif (\step) == 4
-    vpshufb zmm22, zmm22, reverse
-    vpshufb zmm23, zmm23, reverse
+    reversed zmm22
+    reversed zmm23
     .elseif (\step) == 5
-    vpshufb zmm20, zmm20, reverse
-    vpshufb zmm21, zmm21, reverse
+    reversed zmm20
+    reversed zmm21
     .elseif (\step) == 6
     vbroadcasti32x4 zmm5, [key + H(8)]
     vpunpcklqdq rc, zmm22, zmm23
@@ -394,9 +405,9 @@
     vaesenc mask, mask, rk
 .endm
 
-.macro encrypt n, hash=0
+.macro encrypt n, hash=0, short=0
     counters \n
-    vectors_but_last \n, 0, \hash
+    vectors_but_last \n, 0, \hash, \short
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     vpxord zmm24, rk, [src + 64*\i]
@@ -462,7 +473,7 @@
     vmovdqa64 mask, j0
     .endif
     counters \n, \lane
-    vectors_but_last \n, (1-\lane), \hash
+    vectors_but_last \n, (1-\lane), \hash, 1
     load_vectors \n
     last_round \n, \lane
     .if !\hash
@@ -651,7 +662,60 @@
     vbroadcasti32x4 poly, [consts + POLY]
     test flags, SEALANE_FLAG_SETUP
     jnz .Lsetup
+    test flags, SEALANE_FLAG_POLYVAL
+    jz .Lpacket
 
+    /* POLYVAL (RFC 8452, section 3). It is GHASH of blocks whose bytes are reversed, and the powers in the table are
+     * those of its own hash key (appendix A): so the bytes of blocks stay as they are. */
+    vbroadcasti32x4 reverse, [consts + SAME]
+    xor steps, steps
+    vpxord mask, mask, mask
+    vpxord xmm19, xmm19, xmm19
+    mov rax, [args + SEALANE_ARG_AD_BYTES]
+    mov mac, [args + SEALANE_ARG_AD]
+    test flags, SEALANE_FLAG_FIRST
+    jz .Lpolyval_part
+    test rax, rax
+    jnz .Lad
+    jmp .Lpolyval_text
+.Lpolyval_part:
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqu64 xmm19, [rax + SEALANE_GCM_STATE_Y]
+    .set of_polyval, 1
+.Lpolyval_text:
+    mov mac, [args + SEALANE_ARG_IN]
+    mov text_left, [args + SEALANE_ARG_BYTES]
+    cmp text_left, TAIL
+    jb .Lpolyval_tail
+.Lpolyval_eights:
+    cmp text_left, 512 + 48
+    jb .Lpolyval_four
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    eight_step (10*\step + \i)
+    .endr
+    .endr
+    add mac, 512
+    sub text_left, 512
+    jmp .Lpolyval_eights
+.Lpolyval_four:
+    cmp text_left, TAIL
+    jb .Lpolyval_tail
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
+    four_step \i
+    .endr
+    add mac, 256
+    sub text_left, 256
+.Lpolyval_tail:
+    .set of_polyval, 0
+    mov src, mac
+    test text_left, text_left
+    jnz .Ltail_hash
+    test flags, SEALANE_FLAG_LAST
+    jnz .Llengths_alone
+    jmp .Lfinish_sum
+
+.Lpacket:
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     mov text_left, [args + SEALANE_ARG_BYTES]
@@ -727,6 +791,8 @@
     bswap ebx
 
 .Lbegun:
+    test flags, SEALANE_FLAG_POLYVAL
+    jnz .Lpolyval_text
     vpbroadcastd ctr, ebx
     vpaddd ctr, ctr, [consts + COUNT]
     vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
@@ -753,7 +819,7 @@
     sub text_left, rax
     test flags, SEALANE_FLAG_OPEN
     jnz .Leights
-    encrypt 8
+    encrypt 8, 0, 1
     dec steps
 .Leights:
     encrypt 8, 8
@@ -762,13 +828,13 @@
     jnz .Leights
     test flags, SEALANE_FLAG_OPEN
     jnz .Lfours_more
-    encrypt 4, 8
+    encrypt 4, 8, 1
     add mac, 512
     jmp .Lfours_left
 
     /* Four vectors at a time. */
 .Lfour:
-    encrypt 4
+    encrypt 4, 0, 1
     jmp .Lfours_left
 .Lfours:
     encrypt 4, 4
@@ -791,6 +857,7 @@
     jz .Ltail_vectors
 
     /* Open: authenticate these vectors before they are decrypted. */
+.Ltail_hash:
     last_mask
     .irp i, 0, 1, 2, 3
     cmp text_left, 64*\i + 64
@@ -822,6 +889,9 @@
     vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
     vpsllq xmm13, xmm13, 3
+    test flags, SEALANE_FLAG_POLYVAL
+    jz .Lhash_lengths
+    vpshufd xmm13, xmm13, 0x4e
 .Lhash_lengths:
     test steps, steps
     jnz .Lhash_ad
@@ -868,7 +938,7 @@
 .Lfinish_sum:
     vpshufb ymm0, ymm19, ymm15
     mov rax, [args + SEALANE_ARG_STATE]
-    test flags, SEALANE_FLAG_FIRST
+    test flags, SEALANE_FLAG_FIRST + SEALANE_FLAG_POLYVAL
     jnz .Lfinish_mask
     vmovdqu64 xmm28, [rax + SEALANE_GCM_STATE_MASK]
 .Lfinish_mask:
@@ -880,6 +950,8 @@
     jmp .Ldone
 .Lfinish_part:
     vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm0
+    test flags, SEALANE_FLAG_POLYVAL
+    jnz .Ldone
     vmovdqu64 [rax + SEALANE_GCM_STATE_MASK], xmm28
     vpxord xmm0, xmm27, [key + SEALANE_GCM_KEY_SCHEDULE]
     vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
@@ -900,9 +972,14 @@
     vaesenclast mask, mask, rk
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish_sum
+.Llengths_alone:
     vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
     vpsllq xmm13, xmm13, 3
+    test flags, SEALANE_FLAG_POLYVAL
+    jz .Llengths_multiply
+    vpshufd xmm13, xmm13, 0x4e
+.Llengths_multiply:
     vpxord xmm13, xmm13, xmm19
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
     reduce_to y
@@ -910,7 +987,7 @@
     jmp .Lfinish_sum
 
 #define rcon r12
-    setup_begin rcon, r13
+    setup_begin rcon, r13, TAIL
     lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
     mov eax, [r13 + word - 4]
     schedule_words words, word, phase, end, rcon, r13, r14, r15d, v
@@ -936,50 +1013,60 @@
     vpaddq xmm0, xmm0, xmm0
     vpor xmm0, xmm0, xmm1
     vpxor xmm0, xmm0, xmm2
+    mov eax, TAIL
+.Lpolyval_key:
 
-    /* Its powers. */
-.macro power_step r, a, h
+    /* Its powers, each as the product of two that are known as early as can be: five products one behind another. A
+     * short text and its lengths take few of them. */
+.macro power_of r, to, a, h
     vpshufd \r\()30, \h, 0x4e
     vpxord \r\()30, \r\()30, \h
     multiply 1, \a, \h, \r\()30, \r
-    reduce_to \a, \r
+    reduce_to \to, \r
 .endm
-    vmovdqa xmm1, xmm0
-    power_step xmm, xmm1, xmm0                                                  /* H^2 */
+    /* Four powers from H^i down, and the sums of their halves, each beside that of the power four below. */
+.macro store_powers i, v, lower
+    vmovdqu64 [key + H(\i)], \v
+    vpunpcklqdq zmm8, \v, \lower
+    vpunpckhqdq zmm9, \v, \lower
+    vpxord zmm8, zmm8, zmm9
+    vmovdqu64 [key + S(\i)], zmm8
+.endm
+    power_of xmm, xmm1, xmm0, xmm0                                              /* H^2 */
     vinserti128 ymm1, ymm1, xmm0, 1                                             /* H^2, H */
     vpermq ymm0, ymm1, 0x44
-    vmovdqa ymm2, ymm1
-    power_step ymm, ymm2, ymm0                                                  /* H^4, H^3 */
-    vinserti64x4 zmm0, zmm2, ymm1, 1
-    vshufi32x4 zmm1, zmm0, zmm0, 0                                              /* H^4 */
-    vpxord xmm2, xmm2, xmm2
-    lea rax, [key + 256]
-.Lpowers:
-    vmovdqu64 [rax + H(20)], zmm0
-    vpunpcklqdq zmm3, zmm0, zmm2
-    vpunpckhqdq zmm4, zmm0, zmm2
-    vpxord zmm3, zmm3, zmm4
-    vmovdqu64 [rax + S(20)], zmm3
-    vmovdqa64 zmm2, zmm0
-    power_step zmm, zmm0, zmm1
-    sub rax, 64
-    cmp rax, key
-    jae .Lpowers
-    .irp i, 32, 16, 0                                                           /* H^24, H^28, H^32 */
-    vmovdqu [key + H32 + \i], xmm0
-    vpunpckhqdq xmm3, xmm0, xmm0
-    vpxor xmm3, xmm3, xmm0
-    .if \i == 32
-    vmovq [key + S24], xmm3
-    .elseif \i == 16
-    vmovq [key + S28], xmm3
-    .else
-    vmovq [key + S32], xmm3
-    .endif
-    .if \i
-    power_step xmm, xmm0, xmm1
-    .endif
-    .endr
+    power_of ymm, ymm2, ymm1, ymm0                                              /* H^4, H^3 */
+    vinserti64x4 zmm0, zmm2, ymm1, 1                                            /* H^4 .. H */
+    cmp eax, 3*16
+    jbe .Lpowers_4
+    vshufi32x4 zmm6, zmm0, zmm0, 0                                              /* H^4 */
+    power_of zmm, zmm1, zmm0, zmm6                                              /* H^8 .. */
+    cmp eax, 7*16
+    jbe .Lpowers_8
+    vshufi32x4 zmm7, zmm1, zmm1, 0                                              /* H^8 */
+    power_of zmm, zmm2, zmm0, zmm7                                              /* H^12 .. */
+    power_of zmm, zmm3, zmm1, zmm7                                              /* H^16 .. */
+    vshufi32x4 zmm7, zmm3, zmm3, 0                                              /* H^16 */
+    power_of zmm, zmm4, zmm0, zmm7                                              /* H^20 .. */
+    store_powers 20, zmm4, zmm3
+    store_powers 16, zmm3, zmm2
+    store_powers 12, zmm2, zmm1
+    store_powers 8, zmm1, zmm0
+    vinserti128 ymm3, ymm3, xmm2, 1
+    vinserti128 ymm1, ymm1, xmm0, 1
+    vinserti64x4 zmm3, zmm3, ymm1, 1                                            /* H^16, H^12, H^8, H^4 */
+    power_of zmm, zmm3, zmm3, zmm7                                              /* H^32, H^28, H^24, H^20 */
+    vmovdqu [key + H32], ymm3
+    vextracti32x4 [key + H32 + 32], zmm3, 2
+    vshufi32x4 zmm3, zmm3, zmm3, 0xc6                                           /* H^24, H^28, H^32, H^20 */
+    store_powers 4, zmm0, zmm3
+    jmp .Ldone
+.Lpowers_8:
+    store_powers 8, zmm1, zmm0
+.Lpowers_4:
+    store_powers 4, zmm0, zmm0
+    vmovdqu64 [key + H(0)], zmm0                                                /* read beside the last, for no block */
+    vmovdqu64 [key + S(0)], zmm0
 
 .Ldone:
     vzeroupper

@@ -29,6 +29,8 @@
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     mov text_left, [args + SEALANE_ARG_BYTES]
+    test flag_bits, SEALANE_FLAG_POLYVAL
+    jnz .Lpolyval
     test flag_bits, SEALANE_FLAG_FIRST
     jz .Lcontinue
     vpxor hi, hi, hi
@@ -103,12 +105,58 @@
     .endr
 .endm
 
+/* POLYVAL (RFC 8452, section 3), 128 and 256 bits. It is GHASH of blocks whose bytes are reversed, and the powers in
+ * the table are those of its own hash key (appendix A): so the bytes of blocks stay as they are. Text and
+ * lengths go through the loop for associated data, too, which comes back to .Lpolyval_text. */
+.macro polyval
+.Lpolyval:
+    vpxor hi, hi, hi
+    load_shuffle [consts + SAME]
+    mov rax, [args + SEALANE_ARG_STATE]
+    test flag_bits, SEALANE_FLAG_FIRST
+    jnz .Lpolyval_first
+    vmovdqu xmm11, [rax + SEALANE_GCM_STATE_Y]
+    jmp .Lpolyval_text
+.Lpolyval_first:
+    mov steps, [args + SEALANE_ARG_AD_BYTES]
+    mov mac, [args + SEALANE_ARG_AD]
+    test steps, steps
+    jnz .Lad
+.Lpolyval_text:
+    mov steps, text_left
+    mov mac, src
+    xor text_left, text_left
+    test steps, steps
+    jnz .Lad
+    mov rax, [args + SEALANE_ARG_STATE]                                            /* Y is its first */
+    test flag_bits, SEALANE_FLAG_LAST
+    jz .Lpolyval_end
+    mov rax, [args + SEALANE_ARG_TAG]
+    test flag_bits, SEALANE_FLAG_OPEN                                              /* lengths are in it */
+    jnz .Lpolyval_end
+    or flags, SEALANE_FLAG_OPEN
+    vmovq xmm12, qword ptr [args + SEALANE_ARG_AD_BYTES]
+    vmovhps xmm12, xmm12, [args + SEALANE_ARG_TOTAL]
+    vpsllq xmm12, xmm12, 3
+    vmovdqu [rax], xmm12
+    mov mac, rax
+    lea steps, [text_left + 16]
+    jmp .Lad
+.Lpolyval_end:
+    vmovdqu [rax], xmm11
+    jmp .Ldone
+.endm
+
 /* ---- AES, 256 and 512 bits ---- */
 
 /* Round `number` of n vectors and, extra, of the mask. What includes this has round_key (rk := that), vector_round i
  * and mask_round; and, for `hash`, hash_step: eight steps of GHASH in a round, over the blocks that `hash` names. */
 .macro vectors_round n, extra, number, hash=0
     round_key key + SEALANE_GCM_KEY_SCHEDULE + 16*\number
+    round_of \n, \extra, \number, \hash
+.endm
+
+.macro round_of n, extra, number=0, hash=0
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     vector_round \i
@@ -122,11 +170,28 @@
     .endif
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro vectors_but_last n, extra, hash=0
+/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. short: with less code for those from 10 on,
+ * which keys of 128 bits have not, and r13 changed. */
+.macro vectors_but_last n, extra, hash=0, short=0
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
     vectors_round \n, \extra, \i, \hash
     .endr
+    .if \short
+    mov r13d, rounds
+    shl r13d, 4
+    mov eax, 16*10
+    cmp eax, r13d
+    je 9f
+8:
+    .irp more, 0, 16
+    round_key key + rax + SEALANE_GCM_KEY_SCHEDULE + \more
+    round_of \n, \extra
+    .endr
+    add eax, 32
+    cmp eax, r13d
+    jb 8b
+9:
+    .else
     cmp rounds, 12
     jb 9f
     vectors_round \n, \extra, 10
@@ -137,6 +202,7 @@
 9:
     mov eax, rounds
     shl eax, 4
+    .endif
     round_key key + rax + SEALANE_GCM_KEY_SCHEDULE
 .endm
 
@@ -176,13 +242,19 @@
 /* ---- Keys ---- */
 
 /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
-.macro setup_begin rcon, schedule
+.macro setup_begin rcon, schedule, most
 .Lsetup:
     test flags, SEALANE_FLAG_NONCE
     jz .Lschedule
     mov rax, [args + SEALANE_ARG_NONCE]                                            /* H is given */
-    vmovdqu xmm0, [rax]
-    jmp .Lgiven_hash_key
+    vmovq xmm0, qword ptr [rax]                                                    /* as it was just written */
+    vmovhps xmm0, xmm0, [rax + 8]
+    test flags, SEALANE_FLAG_POLYVAL
+    jz .Lgiven_hash_key
+    mov eax, \most                                                                 /* bytes that powers are for */
+    cmp rax, [args + SEALANE_ARG_BYTES]
+    cmova rax, [args + SEALANE_ARG_BYTES]
+    jmp .Lpolyval_key
 .Lschedule:
     mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
     vpxor xmm1, xmm1, xmm1

@@ -82,6 +82,8 @@
 /* ---- Begin ------------------------------------------------------------------------------------------------------- */
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
+    test flags, SEALANE_FLAG_POLYVAL
+    jnz .Lpolyval
     mov eax, [key + SEALANE_GCM_KEY_ROUNDS]
     shl eax, 4
     add eax, SEALANE_GCM_KEY_SCHEDULE
@@ -120,6 +122,26 @@
     movdqa [scratch + Y], xmm1
     movdqa [scratch + MASK], xmm3
     bswap counter
+    jmp .Ltext_begin
+
+/* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed, .Lhash_block reverses them, and a table of
+ * its own hash key times x (appendix A). The text is one chunk, of which nothing is encrypted. */
+.Lpolyval:
+    test flags, SEALANE_FLAG_SETUP
+    jnz .Lpolyval_key
+    mov src, [args + SEALANE_ARG_IN]
+    mov text_left, [args + SEALANE_ARG_BYTES]
+    mov rax, [args + SEALANE_ARG_STATE]
+    pxor xmm1, xmm1
+    test flags, SEALANE_FLAG_FIRST
+    jnz .Lpolyval_first
+    movdqu xmm1, [rax + SEALANE_GCM_STATE_Y]
+    pshufb xmm1, [consts + REVERSE]
+.Lpolyval_first:
+    movdqa [scratch + Y], xmm1
+    jz .Ltext_begin
+    mov phase, MASKING
+    jmp .Lhash_ad
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 .Ltext_begin:
@@ -127,12 +149,16 @@
 .Ltext:
     test text_left, text_left
     jz .Ltext_end
+    mov chunk, text_left
+    mov mac, src
+    test flags, SEALANE_FLAG_POLYVAL
+    jnz .Lhash_chunk
     mov chunk, 32
     cmp chunk, text_left
     cmova chunk, text_left
     test flags, SEALANE_FLAG_OPEN
     jz .Lencrypt
-    mov mac, src
+.Lhash_chunk:
     mov mac_left, chunk
     jmp .Lhash
 .Ltext_end:
@@ -143,8 +169,11 @@
     mov mac, [args + SEALANE_ARG_TOTAL]
     shl rax, 3
     shl mac, 3
+    test flags, SEALANE_FLAG_POLYVAL
+    jnz .Llengths
     bswap rax
     bswap mac
+.Llengths:
     movq xmm0, rax
     movq xmm1, mac
     punpcklqdq xmm0, xmm1
@@ -162,6 +191,7 @@
     ja .Lhash_key
     movdqa [scratch + MASK], xmm0
     inc counter
+.Lhash_ad:
     mov mac, [args + SEALANE_ARG_AD]
     mov mac_left, [args + SEALANE_ARG_AD_BYTES]
     jmp .Lhash
@@ -205,6 +235,10 @@
     movdqu xmm0, [mac]
     add mac, 16
 .Lhash_block:
+    test flags, SEALANE_FLAG_POLYVAL
+    jz .Lhash_product
+    pshufb xmm0, [consts + REVERSE]
+.Lhash_product:
     movdqa nibble, [consts + PERMUTE_NIBBLE]
     pxor xmm0, [scratch + Y]
     nibbles xmm0, xmm1                          /* xmm1: of x^0 .. x^3 */
@@ -258,13 +292,22 @@
 
 /* ---- End --------------------------------------------------------------------------------------------------------- */
 .Ltag:
-    movdqa xmm0, [scratch + Y]
-    pxor xmm0, [scratch + MASK]
     mov rax, [args + SEALANE_ARG_TAG]
+    movdqa xmm0, [scratch + Y]
+    test flags, SEALANE_FLAG_POLYVAL
+    jnz .Lpolyval_end
+    pxor xmm0, [scratch + MASK]
+    jmp .Lblock_end
+.Lpolyval_end:
+    pshufb xmm0, [consts + REVERSE]
+.Lblock_end:
     movdqu [rax], xmm0
     jmp .Lwipe
 .Lstate:
-    mov rax, [args + SEALANE_ARG_STATE]
+    mov rax, [args + SEALANE_ARG_STATE]                                         /* Y is its first */
+    movdqa xmm0, [scratch + Y]
+    test flags, SEALANE_FLAG_POLYVAL
+    jnz .Lpolyval_end
     movdqa xmm0, [scratch + COUNTER]
     movdqa xmm1, [scratch + Y]
     movdqa xmm2, [scratch + MASK]
@@ -287,6 +330,12 @@
     mov rax, [args + SEALANE_ARG_NONCE]         /* H is given */
     movdqu xmm0, [rax]
     jmp .Lhash_key
+.Lpolyval_key:
+    mov rax, [args + SEALANE_ARG_NONCE]
+    movdqu xmm0, [rax]                          /* its bytes are reversed */
+    lea r10, [scratch + SHIFTED - 16]
+    mov ecx, 9
+    jmp .Ltimes_x_reversed
 .Lschedule:
     mov r14, [key + SEALANE_GCM_KEY_ROUNDS]
     expand_words
@@ -303,6 +352,7 @@
 .Ltimes_x:
     movdqa [r10], xmm0
     pshufb xmm0, [consts + REVERSE]
+.Ltimes_x_reversed:
     pshufd xmm1, xmm0, 0                        /* x^127 */
     movdqa xmm2, xmm0
     pslld xmm1, 31

@@ -38,6 +38,7 @@
 #define MASKS 112    /* 16 bytes from 16 - n on: n ones, 16 - n zeroes */
 #define NUMBERS 144  /* counters 1 .. 30, each the last word of a block */
 #define NUMBER(i) (NUMBERS + 16*((i) - 1))
+#define SAME 624     /* 16 bytes stay as they are */
 
     constants KERNEL_CONSTANTS
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -53,6 +54,7 @@
     .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \tens + \ones
     .endr
     .endr
+    .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     endconstants
 
 /* Scratch. */
@@ -82,7 +84,7 @@
 #define last_power rsi /* power of the last blocks, in place of scratch */
 
 /* Flags besides those of the call. They replace the key where it is no longer needed. */
-#define BEHIND 0x20  /* the eight blocks at mac are not authenticated yet */
+#define BEHIND 0x20  /* the eight blocks at mac are not authenticated yet; not with POLYVAL, whose bit it is */
 #define PLAIN 0x40   /* a whole packet with a nonce of 12 bytes and no associated data, and of at most */
 #define PLAIN_MOST 384 /* bytes: then all of its counters are in the table */
 #define FRESH 0x80   /* nothing was authenticated before the tail */
@@ -99,6 +101,7 @@
 #define mask xmm13   /* at the end: the encrypted J0 */
 #define tmp xmm14
 #define tmp2 xmm15
+#define shuffle xmm4 /* of the bytes of associated data's blocks */
 
 #include "aesgcm_kernel.h"
 
@@ -130,6 +133,10 @@
     product \init, lo, [\at], block_a, 0x00
     product \init, hi, [\at], block_a, 0x11
     product \init, mi, [\at + 16], tmp, 0x00
+.endm
+
+.macro load_shuffle at:vararg
+    vmovdqu shuffle, \at
 .endm
 
 /* tmp := P times the lower half of v. */
@@ -611,6 +618,7 @@
     /* Associated data, up to eight blocks at a time. */
     mov mac, [args + SEALANE_ARG_AD]
     vmovd xmm7, counter
+    load_shuffle [consts + REVERSE]
 .Lad:
     mov power, 128
     cmp steps, power
@@ -620,9 +628,14 @@
     add power, power
     neg power
     add power, key                                                              /* H(0) is of the first block */
-    vpxor xmm1, xmm1, xmm1
-    vpxor xmm2, xmm2, xmm2
-    vpxor xmm3, xmm3, xmm3
+    vpshufd tmp, hi, 0x4e
+    vpxor tmp, tmp, hi
+    product 1, xmm5, [power + H(0)], hi, 0x00                                       /* Y's products: added last, so */
+    product 1, xmm6, [power + H(0)], hi, 0x11                                       /* that the others do not wait */
+    product 1, block_b, [power + S(0)], tmp, 0x00
+    vpxor lo, lo, lo
+    vpxor mi, mi, mi
+    vpxor hi, hi, hi
 .Lad_block:
     cmp steps, 16
     jb .Lad_partial
@@ -633,13 +646,8 @@
     load_partial block_a, mac, tmp, VEX
     mov steps, 16
 .Lad_multiply:
-    vpshufb block_a, block_a, [consts+REVERSE]
-    vpxor block_a, block_a, hi
-    multiply 1, power + H(0)
-    vpxor xmm1, xmm1, lo
-    vpxor xmm2, xmm2, mi
-    vpxor xmm3, xmm3, hi
-    vpxor hi, hi, hi
+    vpshufb block_a, block_a, shuffle
+    multiply 0, power + H(0)
     add mac, 16
     sub steps, 16
     jz .Lad_reduce
@@ -647,14 +655,16 @@
     cmp power, key
     jne .Lad_block
 .Lad_reduce:
-    vmovdqa lo, xmm1
-    vmovdqa mi, xmm2
-    vmovdqa hi, xmm3
+    vpxor lo, lo, xmm5
+    vpxor mi, mi, block_b
+    vpxor hi, hi, xmm6
     reduce_all
     test steps, steps
     jnz .Lad
     vmovd counter, xmm7
     jmp .Lbegun
+
+    polyval
 
     /* Another part of a packet. */
 .Lcontinue:
@@ -666,6 +676,8 @@
     bswap counter
 
 .Lbegun:
+    test flag_bits, SEALANE_FLAG_POLYVAL
+    jnz .Lpolyval_text
     mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
     shl rounds, 4
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
@@ -916,7 +928,7 @@
     jmp .Ldone
 
 #define rcon r13
-    setup_begin rcon, r14
+    setup_begin rcon, r14, 128
     mov rcx, r14
     mov eax, [r14 + word - 4]
     schedule_words words, word, phase, end, rcon, r14, rcx, ebx, VEX
@@ -926,6 +938,13 @@
     vmovdqa xmm1, xmm0
     vpsrlq xmm1, xmm1, 63
     hash_key_times_x
+    mov eax, 16*POWERS
+.Lpolyval_key:
+    lea r8, [rax + 15]
+    and r8, -16
+    add r8, r8
+    neg r8
+    lea r8, [key + r8 + H(0)]                                                       /* the last power's */
 
     /* Its powers: H^2, and from then on the last but one times that, so that two are on their way. */
     vpxor xmm2, xmm2, xmm2                                                          /* the lower power's sum */
@@ -955,7 +974,6 @@
     vmovdqa xmm0, hi
 1:
     sub rax, 32
-    lea r8, [key + H(POWERS)]
     cmp rax, r8
     jae .Lpowers
 

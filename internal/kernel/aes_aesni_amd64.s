@@ -13,12 +13,13 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	PCALIGN $64
 	LONG $0x506f8b4c // mov r13,QWORD PTR [rdi+0x50]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x16b5830f; WORD $0x0000 // jae 0x16c3
+	LONG $0x16c4830f; WORD $0x0000 // jae 0x16d2
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x1dac840f; WORD $0x0000 // je 0x1dc3
+	LONG $0x1dce840f; WORD $0x0000 // je 0x1de5
+// 0x17:
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1fb0840f; WORD $0x0000 // je 0x1fd4
+	LONG $0x1fd2840f; WORD $0x0000 // je 0x1ff6
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -29,14 +30,18 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x03fd8341 // cmp r13d,0x3
 	WORD $0x1b74 // je 0x61
-	WORD $0x5f77 // ja 0xa7
+	WORD $0x6e77 // ja 0xb6
 	LONG $0x10fa8349 // cmp r10,0x10
-	LONG $0x14a0840f; WORD $0x0000 // je 0x14f2
+	LONG $0x14af840f; WORD $0x0000 // je 0x1501
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x0256850f; WORD $0x0000 // jne 0x2b2
-	LONG $0x000245e9; BYTE $0x00 // jmp 0x2a6
+	LONG $0x0265850f; WORD $0x0000 // jne 0x2c1
+	LONG $0x000254e9; BYTE $0x00 // jmp 0x2b5
 // 0x61:
 	LONG $0x6f0f44f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [rdx]
+	LONG $0x03507f83 // cmp DWORD PTR [rdi+0x50],0x3
+	WORD $0x0974 // je 0x75
+	QUAD $0x000120a26f0f44f3; BYTE $0x00 // movdqu xmm12,XMMWORD PTR [rdx+0x120]
+// 0x75:
 	LONG $0x6f0f44f3; WORD $0x406a // movdqu xmm13,XMMWORD PTR [rdx+0x40]
 	LONG $0x7e0f45f3; BYTE $0x1f // movq xmm11,QWORD PTR [r15]
 	LONG $0x5f160f45; BYTE $0x08 // movhps xmm11,QWORD PTR [r15+0x8]
@@ -49,15 +54,15 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0x6f0f44f3; WORD $0x504a // movdqu xmm9,XMMWORD PTR [rdx+0x50]
 	LONG $0xfe0f4566; BYTE $0xd9 // paddd xmm11,xmm9
-	LONG $0x00020be9; BYTE $0x00 // jmp 0x2b2
-// 0xa7:
+	LONG $0x00020be9; BYTE $0x00 // jmp 0x2c1
+// 0xb6:
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1675 // jne 0xc3
+	WORD $0x1675 // jne 0xd2
 	LONG $0x6f0f45f3; BYTE $0x1f // movdqu xmm11,XMMWORD PTR [r15]
 	LONG $0x6f0f43f3; WORD $0x1044; BYTE $0xf0 // movdqu xmm0,XMMWORD PTR [r8+r10*1-0x10]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
-	LONG $0x0001e3e9; BYTE $0x00 // jmp 0x2a6
-// 0xc3:
+	LONG $0x0001e3e9; BYTE $0x00 // jmp 0x2b5
+// 0xd2:
 	LONG $0x00b68d4c; WORD $0x0001; BYTE $0x00 // lea r14,[rsi+0x100]
 	LONG $0x6f0f44f3; WORD $0x1062 // movdqu xmm12,XMMWORD PTR [rdx+0x10]
 	LONG $0x6f0f41f3; BYTE $0x07 // movdqu xmm0,XMMWORD PTR [r15]
@@ -96,7 +101,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
 	QUAD $0x000001308e7f0ff3 // movdqu XMMWORD PTR [rsi+0x130],xmm1
 	LONG $0x30fa8349 // cmp r10,0x30
-	LONG $0x00fc820f; WORD $0x0000 // jb 0x2a0
+	LONG $0x00fc820f; WORD $0x0000 // jb 0x2af
 	LONG $0x6f0f4466; BYTE $0xc8 // movdqa xmm9,xmm0
 	LONG $0x730f4166; WORD $0x04f1 // psllq xmm9,0x4
 	LONG $0x6f0f4466; BYTE $0xd0 // movdqa xmm10,xmm0
@@ -141,24 +146,24 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
 	QUAD $0x000001708e7f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm1
-// 0x2a0:
+// 0x2af:
 	LONG $0x06fd8341 // cmp r13d,0x6
-	WORD $0x0c75 // jne 0x2b2
-// 0x2a6:
+	WORD $0x0c75 // jne 0x2c1
+// 0x2b5:
 	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
-// 0x2b2:
+// 0x2c1:
 	WORD $0x014d; BYTE $0xdc // add r12,r11
 	LONG $0x10fa8349 // cmp r10,0x10
-	LONG $0x0f32840f; WORD $0x0000 // je 0x11f1
+	LONG $0x0f32840f; WORD $0x0000 // je 0x1200
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0x0927820f; WORD $0x0000 // jb 0xbf3
-// 0x2cc:
+	LONG $0x0927820f; WORD $0x0000 // jb 0xc02
+// 0x2db:
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	LONG $0x008e840f; WORD $0x0000 // je 0x369
+	LONG $0x008e840f; WORD $0x0000 // je 0x378
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0131830f; WORD $0x0000 // jae 0x416
+	LONG $0x0131830f; WORD $0x0000 // jae 0x425
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -183,8 +188,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x7048 // movdqu xmm9,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x000183e9; BYTE $0x00 // jmp 0x4ec
-// 0x369:
+	LONG $0x000183e9; BYTE $0x00 // jmp 0x4fb
+// 0x378:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -217,8 +222,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xfc00 // pshufb xmm7,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4ec
-// 0x416:
+	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4fb
+// 0x425:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -259,11 +264,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xfa // pxor xmm7,xmm10
-// 0x4ec:
+// 0x4fb:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x036d850f; WORD $0x0000 // jne 0x861
+	LONG $0x036d850f; WORD $0x0000 // jne 0x870
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x4f8:
+// 0x507:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -275,11 +280,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x4f8
+	WORD $0xc272 // jb 0x507
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x6a74 // je 0x5ac
-	LONG $0x011f870f; WORD $0x0000 // ja 0x667
+	WORD $0x6a74 // je 0x5bb
+	LONG $0x011f870f; WORD $0x0000 // ja 0x676
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -296,8 +301,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbd8
-// 0x5ac:
+	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbe7
+// 0x5bb:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -330,8 +335,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xfadd // aesenclast xmm7,xmm10
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x000571e9; BYTE $0x00 // jmp 0xbd8
-// 0x667:
+	LONG $0x000571e9; BYTE $0x00 // jmp 0xbe7
+// 0x676:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -420,10 +425,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-	LONG $0x000377e9; BYTE $0x00 // jmp 0xbd8
-// 0x861:
+	LONG $0x000377e9; BYTE $0x00 // jmp 0xbe7
+// 0x870:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x865:
+// 0x874:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -435,11 +440,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8de // aesdec xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x865
+	WORD $0xc272 // jb 0x874
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x6a74 // je 0x919
-	LONG $0x012e870f; WORD $0x0000 // ja 0x9e3
+	WORD $0x6a74 // je 0x928
+	LONG $0x012e870f; WORD $0x0000 // ja 0x9f2
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -456,8 +461,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8df // aesdeclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbd8
-// 0x919:
+	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbe7
+// 0x928:
 	LONG $0x6f0f45f3; WORD $0x7070 // movdqu xmm14,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f45f3; WORD $0x6050 // movdqu xmm10,XMMWORD PTR [r8+0x60]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -493,8 +498,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbd8
-// 0x9e3:
+	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbe7
+// 0x9f2:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -583,21 +588,21 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-// 0xbd8:
+// 0xbe7:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x80c18149; WORD $0x0000; BYTE $0x00 // add r9,0x80
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0xf6d9830f; WORD $0xffff // jae 0x2cc
-// 0xbf3:
+	LONG $0xf6d9830f; WORD $0xffff // jae 0x2db
+// 0xc02:
 	LONG $0x80c28149; WORD $0x0000; BYTE $0x00 // add r10,0x80
-	LONG $0x0895840f; WORD $0x0000 // je 0x1495
+	LONG $0x0895840f; WORD $0x0000 // je 0x14a4
 	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
-	LONG $0x03b8840f; WORD $0x0000 // je 0xfc5
+	LONG $0x03b8840f; WORD $0x0000 // je 0xfd4
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x4e74 // je 0xc66
+	WORD $0x4e74 // je 0xc75
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x009a830f; WORD $0x0000 // jae 0xcbc
+	LONG $0x009a830f; WORD $0x0000 // jae 0xccb
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -610,8 +615,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x3048 // movdqu xmm9,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xd26
-// 0xc66:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xd35
+// 0xc75:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -628,8 +633,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xdc00 // pshufb xmm3,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	WORD $0x6aeb // jmp 0xd26
-// 0xcbc:
+	WORD $0x6aeb // jmp 0xd35
+// 0xccb:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -650,11 +655,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xda // pxor xmm3,xmm10
-// 0xd26:
+// 0xd35:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x0142850f; WORD $0x0000 // jne 0xe70
+	LONG $0x0142850f; WORD $0x0000 // jne 0xe7f
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xd32:
+// 0xd41:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -662,11 +667,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xd32
+	WORD $0xda72 // jb 0xd41
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3a74 // je 0xd9e
-	LONG $0x0093870f; WORD $0x0000 // ja 0xdfd
+	WORD $0x3a74 // je 0xdad
+	LONG $0x0093870f; WORD $0x0000 // ja 0xe0c
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -675,8 +680,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x00021be9; BYTE $0x00 // jmp 0xfb9
-// 0xd9e:
+	LONG $0x00021be9; BYTE $0x00 // jmp 0xfc8
+// 0xdad:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -693,8 +698,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0001bce9; BYTE $0x00 // jmp 0xfb9
-// 0xdfd:
+	LONG $0x0001bce9; BYTE $0x00 // jmp 0xfc8
+// 0xe0c:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -715,10 +720,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x000149e9; BYTE $0x00 // jmp 0xfb9
-// 0xe70:
+	LONG $0x000149e9; BYTE $0x00 // jmp 0xfc8
+// 0xe7f:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xe74:
+// 0xe83:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -726,11 +731,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8de // aesdec xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xe74
+	WORD $0xda72 // jb 0xe83
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x3a74 // je 0xee0
-	LONG $0x009f870f; WORD $0x0000 // ja 0xf4b
+	WORD $0x3a74 // je 0xeef
+	LONG $0x009f870f; WORD $0x0000 // ja 0xf5a
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -739,8 +744,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8df // aesdeclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xfb9
-// 0xee0:
+	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xfc8
+// 0xeef:
 	LONG $0x6f0f45f3; WORD $0x3070 // movdqu xmm14,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f45f3; WORD $0x2050 // movdqu xmm10,XMMWORD PTR [r8+0x20]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -760,8 +765,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x6eeb // jmp 0xfb9
-// 0xf4b:
+	WORD $0x6eeb // jmp 0xfc8
+// 0xf5a:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -782,26 +787,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadf // aesdeclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-// 0xfb9:
+// 0xfc8:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c68349 // add r14,0x40
-// 0xfc5:
+// 0xfd4:
 	LONG $0x20c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x20
-	LONG $0x0212840f; WORD $0x0000 // je 0x11e4
+	LONG $0x0212840f; WORD $0x0000 // je 0x11f3
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x2774 // je 0x1004
+	WORD $0x2774 // je 0x1013
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x4d73 // jae 0x1030
+	WORD $0x4d73 // jae 0x103f
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x1048 // movdqu xmm9,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x60eb // jmp 0x1064
-// 0x1004:
+	WORD $0x60eb // jmp 0x1073
+// 0x1013:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -810,8 +815,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xcc00 // pshufb xmm1,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x34eb // jmp 0x1064
-// 0x1030:
+	WORD $0x34eb // jmp 0x1073
+// 0x103f:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -822,27 +827,27 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
-// 0x1064:
+// 0x1073:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x00b4850f; WORD $0x0000 // jne 0x1120
+	LONG $0x00b4850f; WORD $0x0000 // jne 0x112f
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1070:
+// 0x107f:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x1070
+	WORD $0xe672 // jb 0x107f
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1e74 // je 0x10b4
-	WORD $0x4d77 // ja 0x10e5
+	WORD $0x1e74 // je 0x10c3
+	WORD $0x4d77 // ja 0x10f4
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x000124e9; BYTE $0x00 // jmp 0x11d8
-// 0x10b4:
+	LONG $0x000124e9; BYTE $0x00 // jmp 0x11e7
+// 0x10c3:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -851,8 +856,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11d8
-// 0x10e5:
+	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11e7
+// 0x10f4:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -863,26 +868,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11d8
-// 0x1120:
+	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11e7
+// 0x112f:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1124:
+// 0x1133:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x1124
+	WORD $0xe672 // jb 0x1133
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1b74 // je 0x1165
-	WORD $0x5677 // ja 0x11a2
+	WORD $0x1b74 // je 0x1174
+	WORD $0x5677 // ja 0x11b1
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	WORD $0x73eb // jmp 0x11d8
-// 0x1165:
+	WORD $0x73eb // jmp 0x11e7
+// 0x1174:
 	LONG $0x6f0f45f3; WORD $0x1070 // movdqu xmm14,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -894,8 +899,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x36eb // jmp 0x11d8
-// 0x11a2:
+	WORD $0x36eb // jmp 0x11e7
+// 0x11b1:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -906,38 +911,38 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadf // aesdeclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-// 0x11d8:
+// 0x11e7:
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20c68349 // add r14,0x20
-// 0x11e4:
+// 0x11f3:
 	LONG $0x10c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x10
-	LONG $0x02a4840f; WORD $0x0000 // je 0x1495
-// 0x11f1:
+	LONG $0x02a4840f; WORD $0x0000 // je 0x14a4
+// 0x1200:
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1774 // je 0x1213
+	WORD $0x1774 // je 0x1222
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x2873 // jae 0x122a
+	WORD $0x2873 // jae 0x1239
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x30eb // jmp 0x1243
-// 0x1213:
+	WORD $0x30eb // jmp 0x1252
+// 0x1222:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x19eb // jmp 0x1243
-// 0x122a:
+	WORD $0x19eb // jmp 0x1252
+// 0x1239:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc2 // pxor xmm0,xmm10
-// 0x1243:
+// 0x1252:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x011d850f; WORD $0x0000 // jne 0x1368
+	LONG $0x011d850f; WORD $0x0000 // jne 0x1377
 	LONG $0x6f0f45f3; WORD $0x1043 // movdqu xmm8,XMMWORD PTR [r11+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2043 // movdqu xmm8,XMMWORD PTR [r11+0x20]
@@ -958,40 +963,40 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4874 // je 0x1311
+	WORD $0x4874 // je 0x1320
 	QUAD $0x0000a0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	QUAD $0x0000b0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1e74 // je 0x1311
+	WORD $0x1e74 // je 0x1320
 	QUAD $0x0000c0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xc0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	QUAD $0x0000d0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xd0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-// 0x1311:
+// 0x1320:
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0x132f
-	WORD $0x2a77 // ja 0x1349
+	WORD $0x1274 // je 0x133e
+	WORD $0x2a77 // ja 0x1358
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x00015ae9; BYTE $0x00 // jmp 0x1489
-// 0x132f:
+	LONG $0x00015ae9; BYTE $0x00 // jmp 0x1498
+// 0x133e:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x000140e9; BYTE $0x00 // jmp 0x1489
-// 0x1349:
+	LONG $0x000140e9; BYTE $0x00 // jmp 0x1498
+// 0x1358:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x000121e9; BYTE $0x00 // jmp 0x1489
-// 0x1368:
+	LONG $0x000121e9; BYTE $0x00 // jmp 0x1498
+// 0x1377:
 	LONG $0x6f0f45f3; WORD $0x1043 // movdqu xmm8,XMMWORD PTR [r11+0x10]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2043 // movdqu xmm8,XMMWORD PTR [r11+0x20]
@@ -1012,27 +1017,27 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4874 // je 0x142e
+	WORD $0x4874 // je 0x143d
 	QUAD $0x0000a0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xa0]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	QUAD $0x0000b0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1e74 // je 0x142e
+	WORD $0x1e74 // je 0x143d
 	QUAD $0x0000c0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xc0]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	QUAD $0x0000d0836f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r11+0xd0]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
-// 0x142e:
+// 0x143d:
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0f74 // je 0x1449
-	WORD $0x3377 // ja 0x146f
+	WORD $0x0f74 // je 0x1458
+	WORD $0x3377 // ja 0x147e
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	WORD $0x40eb // jmp 0x1489
-// 0x1449:
+	WORD $0x40eb // jmp 0x1498
+// 0x1458:
 	LONG $0x6f0f45f3; BYTE $0x30 // movdqu xmm14,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4566; BYTE $0xd3 // movdqa xmm10,xmm11
@@ -1040,20 +1045,20 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x1aeb // jmp 0x1489
-// 0x146f:
+	WORD $0x1aeb // jmp 0x1498
+// 0x147e:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-// 0x1489:
+// 0x1498:
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x10c68349 // add r14,0x10
-// 0x1495:
+// 0x14a4:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0b35820f; WORD $0x0000 // jb 0x1fd4
+	LONG $0x0b48820f; WORD $0x0000 // jb 0x1ff6
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1065,11 +1070,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x00000150867f0ff3 // movdqu XMMWORD PTR [rsi+0x150],xmm0
 	QUAD $0x00000160867f0ff3 // movdqu XMMWORD PTR [rsi+0x160],xmm0
 	QUAD $0x00000170867f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm0
-	LONG $0x000ae2e9; BYTE $0x00 // jmp 0x1fd4
-// 0x14f2:
+	LONG $0x000af5e9; BYTE $0x00 // jmp 0x1ff6
+// 0x1501:
 	LONG $0x6f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r8]
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x00db840f; WORD $0x0000 // je 0x15dc
+	LONG $0x00db840f; WORD $0x0000 // je 0x15eb
 	LONG $0x6f0f41f3; BYTE $0x0b // movdqu xmm1,XMMWORD PTR [r11]
 	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
 	LONG $0x6f0f41f3; WORD $0x1043 // movdqu xmm0,XMMWORD PTR [r11+0x10]
@@ -1091,22 +1096,22 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x000090836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0x90]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0xa0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xa0
-	WORD $0x4574 // je 0x15cb
+	WORD $0x4574 // je 0x15da
 	QUAD $0x0000a0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xa0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	QUAD $0x0000b0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xb0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0xc0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xc0
-	WORD $0x1e74 // je 0x15cb
+	WORD $0x1e74 // je 0x15da
 	QUAD $0x0000c0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xc0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	QUAD $0x0000d0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xd0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
-// 0x15cb:
+// 0x15da:
 	LONG $0x6f0f43f3; WORD $0x2304 // movdqu xmm0,XMMWORD PTR [r11+r12*1]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
-	LONG $0x0000dde9; BYTE $0x00 // jmp 0x16b9
-// 0x15dc:
+	LONG $0x0000dde9; BYTE $0x00 // jmp 0x16c8
+// 0x15eb:
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
 	LONG $0x6f0f41f3; BYTE $0x0b // movdqu xmm1,XMMWORD PTR [r11]
 	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
@@ -1129,39 +1134,43 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x000090836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0x90]
 	LONG $0x380f4466; WORD $0xc0de // aesdec xmm8,xmm0
 	LONG $0xa0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xa0
-	WORD $0x4574 // je 0x16ad
+	WORD $0x4574 // je 0x16bc
 	QUAD $0x0000a0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xa0]
 	LONG $0x380f4466; WORD $0xc0de // aesdec xmm8,xmm0
 	QUAD $0x0000b0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xb0]
 	LONG $0x380f4466; WORD $0xc0de // aesdec xmm8,xmm0
 	LONG $0xc0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xc0
-	WORD $0x1e74 // je 0x16ad
+	WORD $0x1e74 // je 0x16bc
 	QUAD $0x0000c0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xc0]
 	LONG $0x380f4466; WORD $0xc0de // aesdec xmm8,xmm0
 	QUAD $0x0000d0836f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r11+0xd0]
 	LONG $0x380f4466; WORD $0xc0de // aesdec xmm8,xmm0
-// 0x16ad:
+// 0x16bc:
 	LONG $0x6f0f43f3; WORD $0x2304 // movdqu xmm0,XMMWORD PTR [r11+r12*1]
 	LONG $0x380f4466; WORD $0xc0df // aesdeclast xmm8,xmm0
-// 0x16b9:
+// 0x16c8:
 	LONG $0x7f0f45f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm8
-	LONG $0x000911e9; BYTE $0x00 // jmp 0x1fd4
-// 0x16c3:
+	LONG $0x000924e9; BYTE $0x00 // jmp 0x1ff6
+// 0x16d2:
+	LONG $0x09fd8341 // cmp r13d,0x9
+	LONG $0x000003b8; BYTE $0x00 // mov eax,0x3
+	LONG $0xe8440f44 // cmove r13d,eax
+	LONG $0xe932840f; WORD $0xffff // je 0x17
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x48778b4c // mov r14,QWORD PTR [rdi+0x48]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0775 // jne 0x16dc
+	WORD $0x0775 // jne 0x16fe
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x16dc:
+// 0x16fe:
 	LONG $0x01f88348 // cmp rax,0x1
-	LONG $0x05ac840f; WORD $0x0000 // je 0x1c92
+	LONG $0x05ac840f; WORD $0x0000 // je 0x1cb4
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],r14
 	LONG $0x50ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r13
-// 0x16fb:
+// 0x171d:
 	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
-	LONG $0x052c840f; WORD $0x0000 // je 0x1c35
+	LONG $0x052c840f; WORD $0x0000 // je 0x1c57
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1230,7 +1239,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	LONG $0xef0f4566; BYTE $0xff // pxor xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x18d0
+	LONG $0x0080840f; WORD $0x0000 // je 0x18f2
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [rax]
@@ -1255,7 +1264,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x38 // movdqu xmm15,XMMWORD PTR [rax]
-// 0x18d0:
+// 0x18f2:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1305,7 +1314,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4466; BYTE $0xf8 // pxor xmm15,xmm0
 	LONG $0xef0f4466; BYTE $0xf9 // pxor xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x19d6:
+// 0x19f8:
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1324,7 +1333,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4466; WORD $0xf8dc // aesenc xmm15,xmm0
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0x9172 // jb 0x19d6
+	WORD $0x9172 // jb 0x19f8
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1367,9 +1376,9 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f44f3; WORD $0x103c // movdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfd92820f; WORD $0xffff // jb 0x18d0
+	LONG $0xfd92820f; WORD $0xffff // jb 0x18f2
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x1bcc
+	LONG $0x0080840f; WORD $0x0000 // je 0x1bee
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rax],xmm8
@@ -1394,10 +1403,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x38 // movdqu XMMWORD PTR [rax],xmm15
-// 0x1bcc:
+// 0x1bee:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfb1a870f; WORD $0xffff // ja 0x16fb
+	LONG $0xfb1a870f; WORD $0xffff // ja 0x171d
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1410,8 +1419,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x00039fe9; BYTE $0x00 // jmp 0x1fd4
-// 0x1c35:
+	LONG $0x00039fe9; BYTE $0x00 // jmp 0x1ff6
+// 0x1c57:
 	LONG $0x48b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x148]
 	LONG $0x50ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
@@ -1426,7 +1435,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-// 0x1c92:
+// 0x1cb4:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -1436,10 +1445,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0974 // je 0x1cbe
+	WORD $0x0974 // je 0x1ce0
 	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
-// 0x1cbe:
+// 0x1ce0:
 	LONG $0x6f0f41f3; WORD $0x1104 // movdqu xmm0,XMMWORD PTR [r9+rdx*1]
 	LONG $0x6f0f41f3; BYTE $0x08 // movdqu xmm1,XMMWORD PTR [r8]
 	LONG $0xc8ef0f66 // pxor xmm1,xmm0
@@ -1463,29 +1472,29 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x000090806f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r8+0x90]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0x00a0fb81; WORD $0x0000 // cmp ebx,0xa0
-	WORD $0x4474 // je 0x1d90
+	WORD $0x4474 // je 0x1db2
 	QUAD $0x0000a0806f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r8+0xa0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	QUAD $0x0000b0806f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r8+0xb0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0x00c0fb81; WORD $0x0000 // cmp ebx,0xc0
-	WORD $0x1e74 // je 0x1d90
+	WORD $0x1e74 // je 0x1db2
 	QUAD $0x0000c0806f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r8+0xc0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	QUAD $0x0000d0806f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r8+0xd0]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
-// 0x1d90:
+// 0x1db2:
 	LONG $0x6f0f41f3; WORD $0x1804 // movdqu xmm0,XMMWORD PTR [r8+rbx*1]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x7f0f45f3; WORD $0x1204 // movdqu XMMWORD PTR [r10+rdx*1],xmm8
 	LONG $0x10c28348 // add rdx,0x10
 	WORD $0x394c; BYTE $0xf2 // cmp rdx,r14
-	LONG $0xff0f820f; WORD $0xffff // jb 0x1cbe
+	LONG $0xff0f820f; WORD $0xffff // jb 0x1ce0
 	LONG $0x08fd8341 // cmp r13d,0x8
-	LONG $0x021b840f; WORD $0x0000 // je 0x1fd4
+	LONG $0x021b840f; WORD $0x0000 // je 0x1ff6
 	LONG $0x7f0f45f3; BYTE $0x03 // movdqu XMMWORD PTR [r11],xmm8
-	LONG $0x000211e9; BYTE $0x00 // jmp 0x1fd4
-// 0x1dc3:
+	LONG $0x000211e9; BYTE $0x00 // jmp 0x1ff6
+// 0x1de5:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1502,10 +1511,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xdb6e0f66 // movd xmm3,ebx
 	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	LONG $0x06f88349 // cmp r8,0x6
-	LONG $0x0116840f; WORD $0x0000 // je 0x1f24
-	LONG $0x0097870f; WORD $0x0000 // ja 0x1eab
+	LONG $0x0116840f; WORD $0x0000 // je 0x1f46
+	LONG $0x0097870f; WORD $0x0000 // ja 0x1ecd
 	LONG $0x80998d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rcx+0x80]
-// 0x1e1b:
+// 0x1e3d:
 	LONG $0xd06f0f66 // movdqa xmm2,xmm0
 	LONG $0x00380f66; BYTE $0xd7 // pshufb xmm2,xmm7
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
@@ -1532,16 +1541,16 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x417f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0x8c72 // jb 0x1e1b
+	WORD $0x8c72 // jb 0x1e3d
 	LONG $0x00001bb8; BYTE $0x00 // mov eax,0x1b
 	LONG $0xd86e0f66 // movd xmm3,eax
 	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xff75820f; WORD $0xffff // jb 0x1e1b
-	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1f9b
-// 0x1eab:
+	LONG $0xff75820f; WORD $0xffff // jb 0x1e3d
+	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1fbd
+// 0x1ecd:
 	LONG $0x296f0ff3 // movdqu xmm5,XMMWORD PTR [rcx]
-// 0x1eaf:
+// 0x1ed1:
 	LONG $0xd56f0f66 // movdqa xmm2,xmm5
 	LONG $0x00380f66; BYTE $0xd7 // pshufb xmm2,xmm7
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
@@ -1557,7 +1566,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x417f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0x00a5830f; WORD $0x0000 // jae 0x1f9b
+	LONG $0x00a5830f; WORD $0x0000 // jae 0x1fbd
 	LONG $0xd0700f66; BYTE $0xff // pshufd xmm2,xmm0,0xff
 	LONG $0xe56f0f66 // movdqa xmm4,xmm5
 	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
@@ -1568,26 +1577,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xdd380f66; BYTE $0xd5 // aesenclast xmm2,xmm5
 	LONG $0xea6f0f66 // movdqa xmm5,xmm2
 	LONG $0x297f0ff3 // movdqu XMMWORD PTR [rcx],xmm5
-	WORD $0x8beb // jmp 0x1eaf
-// 0x1f24:
+	WORD $0x8beb // jmp 0x1ed1
+// 0x1f46:
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1f3b:
+// 0x1f5d:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1f60
+	WORD $0x2074 // je 0x1f82
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1f7d
+	WORD $0x3775 // jne 0x1f9f
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1f7d
+	WORD $0x3175 // jne 0x1f9f
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x1f7d
-// 0x1f60:
+	WORD $0x1deb // jmp 0x1f9f
+// 0x1f82:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1595,37 +1604,37 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1f7d:
+// 0x1f9f:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1f96
+	WORD $0x0372 // jb 0x1fb8
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1f96:
+// 0x1fb8:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1f3b
-// 0x1f9b:
+	WORD $0xa072 // jb 0x1f5d
+// 0x1fbd:
 	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
-	WORD $0x3275 // jne 0x1fd4
+	WORD $0x3275 // jne 0x1ff6
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x1fc3
-// 0x1fb5:
+	WORD $0x0eeb // jmp 0x1fe5
+// 0x1fd7:
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x1fc3
+	WORD $0x0574 // je 0x1fe5
 	LONG $0xdb380f66; BYTE $0xc0 // aesimc xmm0,xmm0
-// 0x1fc3:
+// 0x1fe5:
 	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x1fb5
-// 0x1fd4:
+	WORD $0xe173 // jae 0x1fd7
+// 0x1ff6:
 	RET
 
 DATA aes_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -1664,8 +1673,8 @@ DATA aes_aesni_constants<>+256(SB)/8, $0x000000000000003d
 DATA aes_aesni_constants<>+264(SB)/8, $0x000000000000003d
 DATA aes_aesni_constants<>+272(SB)/8, $0x0c0f0e0d0c0f0e0d
 DATA aes_aesni_constants<>+280(SB)/8, $0x0c0f0e0d0c0f0e0d
-DATA aes_aesni_constants<>+288(SB)/8, $0x0000000000000000
-DATA aes_aesni_constants<>+296(SB)/8, $0x0000000000000000
+DATA aes_aesni_constants<>+288(SB)/8, $0x0706050403020100
+DATA aes_aesni_constants<>+296(SB)/8, $0x0f0e0d0c0b0a0908
 DATA aes_aesni_constants<>+304(SB)/8, $0x0000000000000000
 DATA aes_aesni_constants<>+312(SB)/8, $0x0000000000000000
 GLOBL aes_aesni_constants<>(SB), RODATA|NOPTR, $320

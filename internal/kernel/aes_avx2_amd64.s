@@ -13,12 +13,13 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	PCALIGN $64
 	LONG $0x506f8b4c // mov r13,QWORD PTR [rdi+0x50]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x1644830f; WORD $0x0000 // jae 0x1652
+	LONG $0x1653830f; WORD $0x0000 // jae 0x1661
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x1c56840f; WORD $0x0000 // je 0x1c6d
+	LONG $0x1c78840f; WORD $0x0000 // je 0x1c8f
+// 0x17:
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1e5a840f; WORD $0x0000 // je 0x1e7e
+	LONG $0x1e7c840f; WORD $0x0000 // je 0x1ea0
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -29,14 +30,18 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x03fd8341 // cmp r13d,0x3
 	WORD $0x1b74 // je 0x61
-	WORD $0x6377 // ja 0xab
+	WORD $0x7277 // ja 0xba
 	LONG $0x10fa8349 // cmp r10,0x10
-	LONG $0x14d9840f; WORD $0x0000 // je 0x152b
+	LONG $0x14e8840f; WORD $0x0000 // je 0x153a
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x01e1850f; WORD $0x0000 // jne 0x23d
-	LONG $0x0001d0e9; BYTE $0x00 // jmp 0x231
+	LONG $0x01f0850f; WORD $0x0000 // jne 0x24c
+	LONG $0x0001dfe9; BYTE $0x00 // jmp 0x240
 // 0x61:
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x03507f83 // cmp DWORD PTR [rdi+0x50],0x3
+	WORD $0x0974 // je 0x75
+	QUAD $0x000120a25a7d62c4; BYTE $0x00 // vbroadcasti128 ymm12,XMMWORD PTR [rdx+0x120]
+// 0x75:
 	LONG $0x5a7d62c4; WORD $0x406a // vbroadcasti128 ymm13,XMMWORD PTR [rdx+0x40]
 	LONG $0x7e7a41c4; BYTE $0x1f // vmovq xmm11,QWORD PTR [r15]
 	LONG $0x162041c4; WORD $0x085f // vmovhps xmm11,xmm11,QWORD PTR [r15+0x8]
@@ -50,15 +55,15 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	LONG $0x4a6f7ec5; BYTE $0x50 // vmovdqu ymm9,YMMWORD PTR [rdx+0x50]
 	LONG $0xfe2541c4; BYTE $0xd9 // vpaddd ymm11,ymm11,ymm9
-	LONG $0x000192e9; BYTE $0x00 // jmp 0x23d
-// 0xab:
+	LONG $0x000192e9; BYTE $0x00 // jmp 0x24c
+// 0xba:
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1675 // jne 0xc7
+	WORD $0x1675 // jne 0xd6
 	LONG $0x5a7d42c4; BYTE $0x1f // vbroadcasti128 ymm11,XMMWORD PTR [r15]
 	LONG $0x6f7a81c4; WORD $0x1044; BYTE $0xf0 // vmovdqu xmm0,XMMWORD PTR [r8+r10*1-0x10]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
-	LONG $0x00016ae9; BYTE $0x00 // jmp 0x231
-// 0xc7:
+	LONG $0x00016ae9; BYTE $0x00 // jmp 0x240
+// 0xd6:
 	LONG $0x00b68d4c; WORD $0x0001; BYTE $0x00 // lea r14,[rsi+0x100]
 	LONG $0x5a7d62c4; WORD $0x1062 // vbroadcasti128 ymm12,XMMWORD PTR [rdx+0x10]
 	LONG $0x5a7dc2c4; BYTE $0x07 // vbroadcasti128 ymm0,XMMWORD PTR [r15]
@@ -91,7 +96,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef35c1c4; BYTE $0xca // vpxor ymm1,ymm9,ymm10
 	QUAD $0x000001608e7ffec5 // vmovdqu YMMWORD PTR [rsi+0x160],ymm1
 	LONG $0x60fa8349 // cmp r10,0x60
-	LONG $0x00a0820f; WORD $0x0000 // jb 0x22b
+	LONG $0x00a0820f; WORD $0x0000 // jb 0x23a
 	LONG $0xf073b5c5; BYTE $0x08 // vpsllq ymm9,ymm0,0x8
 	LONG $0xd073adc5; BYTE $0x38 // vpsrlq ymm10,ymm0,0x38
 	LONG $0x442d43c4; WORD $0x01f4 // vpclmulhqlqdq ymm14,ymm10,ymm12
@@ -120,25 +125,25 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x732dc1c4; WORD $0x08fa // vpslldq ymm10,ymm10,0x8
 	LONG $0xef35c1c4; BYTE $0xca // vpxor ymm1,ymm9,ymm10
 	QUAD $0x000001e08e7ffec5 // vmovdqu YMMWORD PTR [rsi+0x1e0],ymm1
-// 0x22b:
+// 0x23a:
 	LONG $0x06fd8341 // cmp r13d,0x6
-	WORD $0x0c75 // jne 0x23d
-// 0x231:
+	WORD $0x0c75 // jne 0x24c
+// 0x240:
 	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
-// 0x23d:
+// 0x24c:
 	WORD $0x014d; BYTE $0xdc // add r12,r11
 	LONG $0x20fa8349 // cmp r10,0x20
-	LONG $0x102c820f; WORD $0x0000 // jb 0x1276
-	LONG $0x0db1840f; WORD $0x0000 // je 0x1001
+	LONG $0x102c820f; WORD $0x0000 // jb 0x1285
+	LONG $0x0db1840f; WORD $0x0000 // je 0x1010
 	LONG $0x00ea8149; WORD $0x0001; BYTE $0x00 // sub r10,0x100
-	LONG $0x0869820f; WORD $0x0000 // jb 0xac6
-// 0x25d:
+	LONG $0x0869820f; WORD $0x0000 // jb 0xad5
+// 0x26c:
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x7274 // je 0x2da
+	WORD $0x7274 // je 0x2e9
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x00e5830f; WORD $0x0000 // jae 0x357
+	LONG $0x00e5830f; WORD $0x0000 // jae 0x366
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x2048 // vmovdqu ymm9,YMMWORD PTR [r8+0x20]
@@ -155,8 +160,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef35c1c4; BYTE $0xf0 // vpxor ymm6,ymm9,ymm8
 	QUAD $0x0000e0886f7e41c4; BYTE $0x00 // vmovdqu ymm9,YMMWORD PTR [r8+0xe0]
 	LONG $0xef35c1c4; BYTE $0xf8 // vpxor ymm7,ymm9,ymm8
-	LONG $0x000143e9; BYTE $0x00 // jmp 0x41d
-// 0x2da:
+	LONG $0x000143e9; BYTE $0x00 // jmp 0x42c
+// 0x2e9:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
@@ -181,8 +186,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x0025c2c4; BYTE $0xfc // vpshufb ymm7,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef45c1c4; BYTE $0xf8 // vpxor ymm7,ymm7,ymm8
-	LONG $0x0000c6e9; BYTE $0x00 // jmp 0x41d
-// 0x357:
+	LONG $0x0000c6e9; BYTE $0x00 // jmp 0x42c
+// 0x366:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
@@ -215,11 +220,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x0000e0966f7e41c4; BYTE $0x00 // vmovdqu ymm10,YMMWORD PTR [r14+0xe0]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xfa // vpxor ymm7,ymm9,ymm10
-// 0x41d:
+// 0x42c:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x033d850f; WORD $0x0000 // jne 0x762
+	LONG $0x033d850f; WORD $0x0000 // jne 0x771
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x429:
+// 0x438:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -231,11 +236,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xca72 // jb 0x429
+	WORD $0xca72 // jb 0x438
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x6e74 // je 0x4d9
-	LONG $0x0133870f; WORD $0x0000 // ja 0x5a4
+	WORD $0x6e74 // je 0x4e8
+	LONG $0x0133870f; WORD $0x0000 // ja 0x5b3
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
@@ -252,8 +257,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x0000c0b17f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xc0],ymm6
 	LONG $0xdd45c2c4; BYTE $0xf8 // vaesenclast ymm7,ymm7,ymm8
 	QUAD $0x0000e0b97f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xe0],ymm7
-	LONG $0x0005d2e9; BYTE $0x00 // jmp 0xaab
-// 0x4d9:
+	LONG $0x0005d2e9; BYTE $0x00 // jmp 0xaba
+// 0x4e8:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -286,8 +291,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd45c2c4; BYTE $0xfa // vaesenclast ymm7,ymm7,ymm10
 	QUAD $0x0000e0b97f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xe0],ymm7
-	LONG $0x000507e9; BYTE $0x00 // jmp 0xaab
-// 0x5a4:
+	LONG $0x000507e9; BYTE $0x00 // jmp 0xaba
+// 0x5b3:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -360,10 +365,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x443543c4; WORD $0x00cc // vpclmullqlqdq ymm9,ymm9,ymm12
 	LONG $0xef3541c4; BYTE $0xce // vpxor ymm9,ymm9,ymm14
 	QUAD $0x0000e08e7f7e41c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r14+0xe0],ymm9
-	LONG $0x000349e9; BYTE $0x00 // jmp 0xaab
-// 0x762:
+	LONG $0x000349e9; BYTE $0x00 // jmp 0xaba
+// 0x771:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x766:
+// 0x775:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xde75c2c4; BYTE $0xc8 // vaesdec ymm1,ymm1,ymm8
@@ -375,11 +380,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xde45c2c4; BYTE $0xf8 // vaesdec ymm7,ymm7,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xca72 // jb 0x766
+	WORD $0xca72 // jb 0x775
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x6e74 // je 0x816
-	LONG $0x0144870f; WORD $0x0000 // ja 0x8f2
+	WORD $0x6e74 // je 0x825
+	LONG $0x0144870f; WORD $0x0000 // ja 0x901
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdf75c2c4; BYTE $0xc8 // vaesdeclast ymm1,ymm1,ymm8
@@ -396,8 +401,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x0000c0b17f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xc0],ymm6
 	LONG $0xdf45c2c4; BYTE $0xf8 // vaesdeclast ymm7,ymm7,ymm8
 	QUAD $0x0000e0b97f7ec1c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r9+0xe0],ymm7
-	LONG $0x000295e9; BYTE $0x00 // jmp 0xaab
-// 0x816:
+	LONG $0x000295e9; BYTE $0x00 // jmp 0xaba
+// 0x825:
 	QUAD $0x0000e0b06f7e41c4; BYTE $0x00 // vmovdqu ymm14,YMMWORD PTR [r8+0xe0]
 	QUAD $0x0000d0906f7e41c4; BYTE $0x00 // vmovdqu ymm10,YMMWORD PTR [r8+0xd0]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -433,8 +438,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	LONG $0x0001b9e9; BYTE $0x00 // jmp 0xaab
-// 0x8f2:
+	LONG $0x0001b9e9; BYTE $0x00 // jmp 0xaba
+// 0x901:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
@@ -507,21 +512,21 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x443543c4; WORD $0x00cc // vpclmullqlqdq ymm9,ymm9,ymm12
 	LONG $0xef3541c4; BYTE $0xce // vpxor ymm9,ymm9,ymm14
 	QUAD $0x0000e08e7f7e41c4; BYTE $0x00 // vmovdqu YMMWORD PTR [r14+0xe0],ymm9
-// 0xaab:
+// 0xaba:
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00ea8149; WORD $0x0001; BYTE $0x00 // sub r10,0x100
-	LONG $0xf797830f; WORD $0xffff // jae 0x25d
-// 0xac6:
+	LONG $0xf797830f; WORD $0xffff // jae 0x26c
+// 0xad5:
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x09fb840f; WORD $0x0000 // je 0x14ce
+	LONG $0x09fb840f; WORD $0x0000 // je 0x14dd
 	LONG $0x80c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x80
-	LONG $0x0337840f; WORD $0x0000 // je 0xe17
+	LONG $0x0337840f; WORD $0x0000 // je 0xe26
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3674 // je 0xb21
+	WORD $0x3674 // je 0xb30
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x6e73 // jae 0xb5f
+	WORD $0x6e73 // jae 0xb6e
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x2048 // vmovdqu ymm9,YMMWORD PTR [r8+0x20]
@@ -530,8 +535,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef35c1c4; BYTE $0xd0 // vpxor ymm2,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x6048 // vmovdqu ymm9,YMMWORD PTR [r8+0x60]
 	LONG $0xef35c1c4; BYTE $0xd8 // vpxor ymm3,ymm9,ymm8
-	LONG $0x000094e9; BYTE $0x00 // jmp 0xbb5
-// 0xb21:
+	LONG $0x000094e9; BYTE $0x00 // jmp 0xbc4
+// 0xb30:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
@@ -544,8 +549,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x0025c2c4; BYTE $0xdc // vpshufb ymm3,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef65c1c4; BYTE $0xd8 // vpxor ymm3,ymm3,ymm8
-	WORD $0x56eb // jmp 0xbb5
-// 0xb5f:
+	WORD $0x56eb // jmp 0xbc4
+// 0xb6e:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
@@ -562,11 +567,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x6f7e41c4; WORD $0x6056 // vmovdqu ymm10,YMMWORD PTR [r14+0x60]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xda // vpxor ymm3,ymm9,ymm10
-// 0xbb5:
+// 0xbc4:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x011e850f; WORD $0x0000 // jne 0xcdb
+	LONG $0x011e850f; WORD $0x0000 // jne 0xcea
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xbc1:
+// 0xbd0:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -574,11 +579,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xde72 // jb 0xbc1
+	WORD $0xde72 // jb 0xbd0
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3674 // je 0xc25
-	LONG $0x008b870f; WORD $0x0000 // ja 0xc80
+	WORD $0x3674 // je 0xc34
+	LONG $0x008b870f; WORD $0x0000 // ja 0xc8f
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
@@ -587,8 +592,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x7f7ec1c4; WORD $0x4051 // vmovdqu YMMWORD PTR [r9+0x40],ymm2
 	LONG $0xdd65c2c4; BYTE $0xd8 // vaesenclast ymm3,ymm3,ymm8
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x0001dde9; BYTE $0x00 // jmp 0xe02
-// 0xc25:
+	LONG $0x0001dde9; BYTE $0x00 // jmp 0xe11
+// 0xc34:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -605,8 +610,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd65c2c4; BYTE $0xda // vaesenclast ymm3,ymm3,ymm10
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x000182e9; BYTE $0x00 // jmp 0xe02
-// 0xc80:
+	LONG $0x000182e9; BYTE $0x00 // jmp 0xe11
+// 0xc8f:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -623,10 +628,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd65c2c4; BYTE $0xda // vaesenclast ymm3,ymm3,ymm10
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x000127e9; BYTE $0x00 // jmp 0xe02
-// 0xcdb:
+	LONG $0x000127e9; BYTE $0x00 // jmp 0xe11
+// 0xcea:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xcdf:
+// 0xcee:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xde75c2c4; BYTE $0xc8 // vaesdec ymm1,ymm1,ymm8
@@ -634,11 +639,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xde65c2c4; BYTE $0xd8 // vaesdec ymm3,ymm3,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xde72 // jb 0xcdf
+	WORD $0xde72 // jb 0xcee
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x3674 // je 0xd43
-	LONG $0x0099870f; WORD $0x0000 // ja 0xdac
+	WORD $0x3674 // je 0xd52
+	LONG $0x0099870f; WORD $0x0000 // ja 0xdbb
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdf75c2c4; BYTE $0xc8 // vaesdeclast ymm1,ymm1,ymm8
@@ -647,8 +652,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x7f7ec1c4; WORD $0x4051 // vmovdqu YMMWORD PTR [r9+0x40],ymm2
 	LONG $0xdf65c2c4; BYTE $0xd8 // vaesdeclast ymm3,ymm3,ymm8
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-	LONG $0x0000bfe9; BYTE $0x00 // jmp 0xe02
-// 0xd43:
+	LONG $0x0000bfe9; BYTE $0x00 // jmp 0xe11
+// 0xd52:
 	LONG $0x6f7e41c4; WORD $0x6070 // vmovdqu ymm14,YMMWORD PTR [r8+0x60]
 	LONG $0x6f7e41c4; WORD $0x5050 // vmovdqu ymm10,YMMWORD PTR [r8+0x50]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -668,8 +673,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	WORD $0x56eb // jmp 0xe02
-// 0xdac:
+	WORD $0x56eb // jmp 0xe11
+// 0xdbb:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
@@ -686,32 +691,32 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf65c2c4; BYTE $0xda // vaesdeclast ymm3,ymm3,ymm10
 	LONG $0x7f7ec1c4; WORD $0x6059 // vmovdqu YMMWORD PTR [r9+0x60],ymm3
-// 0xe02:
+// 0xe11:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x80c18149; WORD $0x0000; BYTE $0x00 // add r9,0x80
 	LONG $0x80c68149; WORD $0x0000; BYTE $0x00 // add r14,0x80
-// 0xe17:
+// 0xe26:
 	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
-	LONG $0x01d0840f; WORD $0x0000 // je 0xff4
+	LONG $0x01d0840f; WORD $0x0000 // je 0x1003
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1d74 // je 0xe4c
+	WORD $0x1d74 // je 0xe5b
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x3773 // jae 0xe6c
+	WORD $0x3773 // jae 0xe7b
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
 	LONG $0x6f7e41c4; WORD $0x2048 // vmovdqu ymm9,YMMWORD PTR [r8+0x20]
 	LONG $0xef35c1c4; BYTE $0xc8 // vpxor ymm1,ymm9,ymm8
-	WORD $0x4aeb // jmp 0xe96
-// 0xe4c:
+	WORD $0x4aeb // jmp 0xea5
+// 0xe5b:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
 	LONG $0x0025c2c4; BYTE $0xcc // vpshufb ymm1,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef75c1c4; BYTE $0xc8 // vpxor ymm1,ymm1,ymm8
-	WORD $0x2aeb // jmp 0xe96
-// 0xe6c:
+	WORD $0x2aeb // jmp 0xea5
+// 0xe7b:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
@@ -720,27 +725,27 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x6f7e41c4; WORD $0x2056 // vmovdqu ymm10,YMMWORD PTR [r14+0x20]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xca // vpxor ymm1,ymm9,ymm10
-// 0xe96:
+// 0xea5:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0xf40
+	LONG $0x00a2850f; WORD $0x0000 // jne 0xf4f
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xea2:
+// 0xeb1:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe872 // jb 0xea2
+	WORD $0xe872 // jb 0xeb1
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1c74 // je 0xee2
-	WORD $0x4977 // ja 0xf11
+	WORD $0x1c74 // je 0xef1
+	WORD $0x4977 // ja 0xf20
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	LONG $0x000106e9; BYTE $0x00 // jmp 0xfe8
-// 0xee2:
+	LONG $0x000106e9; BYTE $0x00 // jmp 0xff7
+// 0xef1:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -749,8 +754,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd75c2c4; BYTE $0xca // vaesenclast ymm1,ymm1,ymm10
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	LONG $0x0000d7e9; BYTE $0x00 // jmp 0xfe8
-// 0xf11:
+	LONG $0x0000d7e9; BYTE $0x00 // jmp 0xff7
+// 0xf20:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
@@ -759,26 +764,26 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd75c2c4; BYTE $0xca // vaesenclast ymm1,ymm1,ymm10
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	LONG $0x0000a8e9; BYTE $0x00 // jmp 0xfe8
-// 0xf40:
+	LONG $0x0000a8e9; BYTE $0x00 // jmp 0xff7
+// 0xf4f:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xf44:
+// 0xf53:
 	LONG $0x5a7d62c4; BYTE $0x01 // vbroadcasti128 ymm8,XMMWORD PTR [rcx]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xde75c2c4; BYTE $0xc8 // vaesdec ymm1,ymm1,ymm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe872 // jb 0xf44
+	WORD $0xe872 // jb 0xf53
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1974 // je 0xf81
-	WORD $0x5477 // ja 0xfbe
+	WORD $0x1974 // je 0xf90
+	WORD $0x5477 // ja 0xfcd
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0xdf75c2c4; BYTE $0xc8 // vaesdeclast ymm1,ymm1,ymm8
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-	WORD $0x67eb // jmp 0xfe8
-// 0xf81:
+	WORD $0x67eb // jmp 0xff7
+// 0xf90:
 	LONG $0x6f7e41c4; WORD $0x2070 // vmovdqu ymm14,YMMWORD PTR [r8+0x20]
 	LONG $0x6f7e41c4; WORD $0x1050 // vmovdqu ymm10,YMMWORD PTR [r8+0x10]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
@@ -790,8 +795,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	WORD $0x2aeb // jmp 0xfe8
-// 0xfbe:
+	WORD $0x2aeb // jmp 0xff7
+// 0xfcd:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
@@ -800,35 +805,35 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf75c2c4; BYTE $0xca // vaesdeclast ymm1,ymm1,ymm10
 	LONG $0x7f7ec1c4; WORD $0x2049 // vmovdqu YMMWORD PTR [r9+0x20],ymm1
-// 0xfe8:
+// 0xff7:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c68349 // add r14,0x40
-// 0xff4:
+// 0x1003:
 	LONG $0x20c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x20
-	LONG $0x026b840f; WORD $0x0000 // je 0x126c
-// 0x1001:
+	LONG $0x026b840f; WORD $0x0000 // je 0x127b
+// 0x1010:
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0x101e
+	WORD $0x1274 // je 0x102d
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x1d73 // jae 0x102f
+	WORD $0x1d73 // jae 0x103e
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
-	WORD $0x25eb // jmp 0x1043
-// 0x101e:
+	WORD $0x25eb // jmp 0x1052
+// 0x102d:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
-	WORD $0x14eb // jmp 0x1043
-// 0x102f:
+	WORD $0x14eb // jmp 0x1052
+// 0x103e:
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xc2 // vpxor ymm0,ymm9,ymm10
-// 0x1043:
+// 0x1052:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x0108850f; WORD $0x0000 // jne 0x1153
+	LONG $0x0108850f; WORD $0x0000 // jne 0x1162
 	LONG $0x5a7d42c4; WORD $0x1043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x10]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0x5a7d42c4; WORD $0x2043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x20]
@@ -849,39 +854,39 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4474 // je 0x1104
+	WORD $0x4474 // je 0x1113
 	QUAD $0x0000a0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xa0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	QUAD $0x0000b0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1c74 // je 0x1104
+	WORD $0x1c74 // je 0x1113
 	QUAD $0x0000c0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xc0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	QUAD $0x0000d0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xd0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-// 0x1104:
+// 0x1113:
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1174 // je 0x1121
-	WORD $0x2877 // ja 0x113a
+	WORD $0x1174 // je 0x1130
+	WORD $0x2877 // ja 0x1149
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	LONG $0x00013fe9; BYTE $0x00 // jmp 0x1260
-// 0x1121:
+	LONG $0x00013fe9; BYTE $0x00 // jmp 0x126f
+// 0x1130:
 	LONG $0x6f7e41c4; BYTE $0x10 // vmovdqu ymm10,YMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	LONG $0x000126e9; BYTE $0x00 // jmp 0x1260
-// 0x113a:
+	LONG $0x000126e9; BYTE $0x00 // jmp 0x126f
+// 0x1149:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	LONG $0x00010de9; BYTE $0x00 // jmp 0x1260
-// 0x1153:
+	LONG $0x00010de9; BYTE $0x00 // jmp 0x126f
+// 0x1162:
 	LONG $0x5a7d42c4; WORD $0x1043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x10]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0x5a7d42c4; WORD $0x2043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x20]
@@ -902,27 +907,27 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4474 // je 0x120c
+	WORD $0x4474 // je 0x121b
 	QUAD $0x0000a0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xa0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	QUAD $0x0000b0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1c74 // je 0x120c
+	WORD $0x1c74 // je 0x121b
 	QUAD $0x0000c0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xc0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	QUAD $0x0000d0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xd0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
-// 0x120c:
+// 0x121b:
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0e74 // je 0x1226
-	WORD $0x3277 // ja 0x124c
+	WORD $0x0e74 // je 0x1235
+	WORD $0x3277 // ja 0x125b
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-	WORD $0x3aeb // jmp 0x1260
-// 0x1226:
+	WORD $0x3aeb // jmp 0x126f
+// 0x1235:
 	LONG $0x6f7e41c4; BYTE $0x30 // vmovdqu ymm14,YMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x08 // vmovdqu ymm9,YMMWORD PTR [r8]
 	LONG $0x462543c4; WORD $0x21d1 // vperm2i128 ymm10,ymm11,ymm9,0x21
@@ -930,41 +935,41 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
 	LONG $0x6f7d41c4; BYTE $0xde // vmovdqa ymm11,ymm14
-	WORD $0x14eb // jmp 0x1260
-// 0x124c:
+	WORD $0x14eb // jmp 0x126f
+// 0x125b:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ec1c4; BYTE $0x01 // vmovdqu YMMWORD PTR [r9],ymm0
-// 0x1260:
+// 0x126f:
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20c68349 // add r14,0x20
-// 0x126c:
+// 0x127b:
 	LONG $0x1fe28349 // and r10,0x1f
-	LONG $0x0258840f; WORD $0x0000 // je 0x14ce
-// 0x1276:
+	LONG $0x0258840f; WORD $0x0000 // je 0x14dd
+// 0x1285:
 	LONG $0x5a7d42c4; BYTE $0x03 // vbroadcasti128 ymm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0x1293
+	WORD $0x1274 // je 0x12a2
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x1d73 // jae 0x12a4
+	WORD $0x1d73 // jae 0x12b3
 	LONG $0x6f7a41c4; BYTE $0x08 // vmovdqu xmm9,XMMWORD PTR [r8]
 	LONG $0xef35c1c4; BYTE $0xc0 // vpxor ymm0,ymm9,ymm8
-	WORD $0x25eb // jmp 0x12b8
-// 0x1293:
+	WORD $0x25eb // jmp 0x12c7
+// 0x12a2:
 	LONG $0x0025c2c4; BYTE $0xc4 // vpshufb ymm0,ymm11,ymm12
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0xef7dc1c4; BYTE $0xc0 // vpxor ymm0,ymm0,ymm8
-	WORD $0x14eb // jmp 0x12b8
-// 0x12a4:
+	WORD $0x14eb // jmp 0x12c7
+// 0x12b3:
 	LONG $0x6f7a41c4; BYTE $0x08 // vmovdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f7e41c4; BYTE $0x16 // vmovdqu ymm10,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xc8 // vpxor ymm9,ymm9,ymm8
 	LONG $0xef35c1c4; BYTE $0xc2 // vpxor ymm0,ymm9,ymm10
-// 0x12b8:
+// 0x12c7:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x0108850f; WORD $0x0000 // jne 0x13c8
+	LONG $0x0108850f; WORD $0x0000 // jne 0x13d7
 	LONG $0x5a7d42c4; WORD $0x1043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x10]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0x5a7d42c4; WORD $0x2043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x20]
@@ -985,39 +990,39 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4474 // je 0x1379
+	WORD $0x4474 // je 0x1388
 	QUAD $0x0000a0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xa0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	QUAD $0x0000b0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1c74 // je 0x1379
+	WORD $0x1c74 // je 0x1388
 	QUAD $0x0000c0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xc0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	QUAD $0x0000d0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xd0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-// 0x1379:
+// 0x1388:
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1174 // je 0x1396
-	WORD $0x2877 // ja 0x13af
+	WORD $0x1174 // je 0x13a5
+	WORD $0x2877 // ja 0x13be
 	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	LONG $0x000135e9; BYTE $0x00 // jmp 0x14cb
-// 0x1396:
+	LONG $0x000135e9; BYTE $0x00 // jmp 0x14da
+// 0x13a5:
 	LONG $0x6f7a41c4; BYTE $0x10 // vmovdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	LONG $0x00011ce9; BYTE $0x00 // jmp 0x14cb
-// 0x13af:
+	LONG $0x00011ce9; BYTE $0x00 // jmp 0x14da
+// 0x13be:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdd7dc2c4; BYTE $0xc2 // vaesenclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	LONG $0x000103e9; BYTE $0x00 // jmp 0x14cb
-// 0x13c8:
+	LONG $0x000103e9; BYTE $0x00 // jmp 0x14da
+// 0x13d7:
 	LONG $0x5a7d42c4; WORD $0x1043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x10]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0x5a7d42c4; WORD $0x2043 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0x20]
@@ -1038,43 +1043,43 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4474 // je 0x1481
+	WORD $0x4474 // je 0x1490
 	QUAD $0x0000a0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xa0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	QUAD $0x0000b0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1c74 // je 0x1481
+	WORD $0x1c74 // je 0x1490
 	QUAD $0x0000c0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xc0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
 	QUAD $0x0000d0835a7d42c4; BYTE $0x00 // vbroadcasti128 ymm8,XMMWORD PTR [r11+0xd0]
 	LONG $0xde7dc2c4; BYTE $0xc0 // vaesdec ymm0,ymm0,ymm8
-// 0x1481:
+// 0x1490:
 	LONG $0x5a7d42c4; WORD $0x2404 // vbroadcasti128 ymm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0e74 // je 0x149b
-	WORD $0x2877 // ja 0x14b7
+	WORD $0x0e74 // je 0x14aa
+	WORD $0x2877 // ja 0x14c6
 	LONG $0xdf7dc2c4; BYTE $0xc0 // vaesdeclast ymm0,ymm0,ymm8
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	WORD $0x30eb // jmp 0x14cb
-// 0x149b:
+	WORD $0x30eb // jmp 0x14da
+// 0x14aa:
 	LONG $0x6f7a41c4; BYTE $0x08 // vmovdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x462543c4; WORD $0x21d1 // vperm2i128 ymm10,ymm11,ymm9,0x21
 	LONG $0xef2d41c4; BYTE $0xd0 // vpxor ymm10,ymm10,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	WORD $0x14eb // jmp 0x14cb
-// 0x14b7:
+	WORD $0x14eb // jmp 0x14da
+// 0x14c6:
 	LONG $0x6f7e41c4; BYTE $0x0e // vmovdqu ymm9,YMMWORD PTR [r14]
 	LONG $0xef3541c4; BYTE $0xd0 // vpxor ymm10,ymm9,ymm8
 	LONG $0xdf7dc2c4; BYTE $0xc2 // vaesdeclast ymm0,ymm0,ymm10
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-// 0x14cb:
+// 0x14da:
 	WORD $0x014d; BYTE $0xd6 // add r14,r10
-// 0x14ce:
+// 0x14dd:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x09a6820f; WORD $0x0000 // jb 0x1e7e
+	LONG $0x09b9820f; WORD $0x0000 // jb 0x1ea0
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0effdc5 // vpxor ymm0,ymm0,ymm0
@@ -1086,11 +1091,11 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x000001a0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1a0],ymm0
 	QUAD $0x000001c0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1c0],ymm0
 	QUAD $0x000001e0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1e0],ymm0
-	LONG $0x000953e9; BYTE $0x00 // jmp 0x1e7e
-// 0x152b:
+	LONG $0x000966e9; BYTE $0x00 // jmp 0x1ea0
+// 0x153a:
 	LONG $0x6f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r8]
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x0086840f; WORD $0x0000 // je 0x15c0
+	LONG $0x0086840f; WORD $0x0000 // je 0x15cf
 	LONG $0x6f7ac1c4; BYTE $0x0b // vmovdqu xmm1,XMMWORD PTR [r11]
 	LONG $0xc1ef39c5 // vpxor xmm8,xmm8,xmm1
 	LONG $0xdc3942c4; WORD $0x1043 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0x10]
@@ -1103,17 +1108,17 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x00008083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0x80]
 	QUAD $0x00009083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0x90]
 	LONG $0xa0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xa0
-	WORD $0x2d74 // je 0x15b5
+	WORD $0x2d74 // je 0x15c4
 	QUAD $0x0000a083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xa0]
 	QUAD $0x0000b083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xc0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xc0
-	WORD $0x1274 // je 0x15b5
+	WORD $0x1274 // je 0x15c4
 	QUAD $0x0000c083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xc0]
 	QUAD $0x0000d083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xd0]
-// 0x15b5:
+// 0x15c4:
 	LONG $0xdd3902c4; WORD $0x2304 // vaesenclast xmm8,xmm8,XMMWORD PTR [r11+r12*1]
-	LONG $0x000088e9; BYTE $0x00 // jmp 0x1648
-// 0x15c0:
+	LONG $0x000088e9; BYTE $0x00 // jmp 0x1657
+// 0x15cf:
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
 	LONG $0x6f7ac1c4; BYTE $0x0b // vmovdqu xmm1,XMMWORD PTR [r11]
 	LONG $0xc1ef39c5 // vpxor xmm8,xmm8,xmm1
@@ -1127,34 +1132,38 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x00008083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0x80]
 	QUAD $0x00009083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0x90]
 	LONG $0xa0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xa0
-	WORD $0x2d74 // je 0x1642
+	WORD $0x2d74 // je 0x1651
 	QUAD $0x0000a083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xa0]
 	QUAD $0x0000b083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xc0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xc0
-	WORD $0x1274 // je 0x1642
+	WORD $0x1274 // je 0x1651
 	QUAD $0x0000c083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xc0]
 	QUAD $0x0000d083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xd0]
-// 0x1642:
+// 0x1651:
 	LONG $0xdf3902c4; WORD $0x2304 // vaesdeclast xmm8,xmm8,XMMWORD PTR [r11+r12*1]
-// 0x1648:
+// 0x1657:
 	LONG $0x7f7a41c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm8
-	LONG $0x00082ce9; BYTE $0x00 // jmp 0x1e7e
-// 0x1652:
+	LONG $0x00083fe9; BYTE $0x00 // jmp 0x1ea0
+// 0x1661:
+	LONG $0x09fd8341 // cmp r13d,0x9
+	LONG $0x000003b8; BYTE $0x00 // mov eax,0x3
+	LONG $0xe8440f44 // cmove r13d,eax
+	LONG $0xe9a3840f; WORD $0xffff // je 0x17
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x48778b4c // mov r14,QWORD PTR [rdi+0x48]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0775 // jne 0x166b
+	WORD $0x0775 // jne 0x168d
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x166b:
+// 0x168d:
 	LONG $0x01f88348 // cmp rax,0x1
-	LONG $0x051c840f; WORD $0x0000 // je 0x1b91
+	LONG $0x051c840f; WORD $0x0000 // je 0x1bb3
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],r14
 	LONG $0x50ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r13
-// 0x168a:
+// 0x16ac:
 	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
-	LONG $0x049c840f; WORD $0x0000 // je 0x1b34
+	LONG $0x049c840f; WORD $0x0000 // je 0x1b56
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1223,7 +1232,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x1853
+	WORD $0x7874 // je 0x1875
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x006f7ac5 // vmovdqu xmm8,XMMWORD PTR [rax]
@@ -1248,7 +1257,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x386f7ac5 // vmovdqu xmm15,XMMWORD PTR [rax]
-// 0x1853:
+// 0x1875:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1298,7 +1307,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xf8ef01c5 // vpxor xmm15,xmm15,xmm0
 	LONG $0xf9ef01c5 // vpxor xmm15,xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1949:
+// 0x196b:
 	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdc3142c4; WORD $0x094c; BYTE $0x10 // vaesenc xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdc2942c4; WORD $0x0a54; BYTE $0x10 // vaesenc xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1309,7 +1318,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdc0142c4; WORD $0x0f7c; BYTE $0x10 // vaesenc xmm15,xmm15,XMMWORD PTR [r15+rcx*1+0x10]
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0xc172 // jb 0x1949
+	WORD $0xc172 // jb 0x196b
 	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdd3142c4; WORD $0x094c; BYTE $0x10 // vaesenclast xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdd2942c4; WORD $0x0a54; BYTE $0x10 // vaesenclast xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1344,9 +1353,9 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x3c7f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfe0a820f; WORD $0xffff // jb 0x1853
+	LONG $0xfe0a820f; WORD $0xffff // jb 0x1875
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x1acb
+	WORD $0x7874 // je 0x1aed
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x007f7ac5 // vmovdqu XMMWORD PTR [rax],xmm8
@@ -1371,10 +1380,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x387f7ac5 // vmovdqu XMMWORD PTR [rax],xmm15
-// 0x1acb:
+// 0x1aed:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfbaa870f; WORD $0xffff // ja 0x168a
+	LONG $0xfbaa870f; WORD $0xffff // ja 0x16ac
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1387,8 +1396,8 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x00034ae9; BYTE $0x00 // jmp 0x1e7e
-// 0x1b34:
+	LONG $0x00034ae9; BYTE $0x00 // jmp 0x1ea0
+// 0x1b56:
 	LONG $0x48b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x148]
 	LONG $0x50ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
@@ -1403,7 +1412,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-// 0x1b91:
+// 0x1bb3:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -1413,10 +1422,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0974 // je 0x1bbd
+	WORD $0x0974 // je 0x1bdf
 	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
 	LONG $0x6f7a41c4; BYTE $0x03 // vmovdqu xmm8,XMMWORD PTR [r11]
-// 0x1bbd:
+// 0x1bdf:
 	LONG $0x6f7ac1c4; WORD $0x1104 // vmovdqu xmm0,XMMWORD PTR [r9+rdx*1]
 	LONG $0x6f7ac1c4; BYTE $0x08 // vmovdqu xmm1,XMMWORD PTR [r8]
 	LONG $0xc8eff1c5 // vpxor xmm1,xmm1,xmm0
@@ -1431,24 +1440,24 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	QUAD $0x00008080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0x80]
 	QUAD $0x00009080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0x90]
 	LONG $0x00a0fb81; WORD $0x0000 // cmp ebx,0xa0
-	WORD $0x2c74 // je 0x1c40
+	WORD $0x2c74 // je 0x1c62
 	QUAD $0x0000a080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xa0]
 	QUAD $0x0000b080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xb0]
 	LONG $0x00c0fb81; WORD $0x0000 // cmp ebx,0xc0
-	WORD $0x1274 // je 0x1c40
+	WORD $0x1274 // je 0x1c62
 	QUAD $0x0000c080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xc0]
 	QUAD $0x0000d080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xd0]
-// 0x1c40:
+// 0x1c62:
 	LONG $0xdd3942c4; WORD $0x1804 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rbx*1]
 	LONG $0x7f7a41c4; WORD $0x1204 // vmovdqu XMMWORD PTR [r10+rdx*1],xmm8
 	LONG $0x10c28348 // add rdx,0x10
 	WORD $0x394c; BYTE $0xf2 // cmp rdx,r14
-	LONG $0xff64820f; WORD $0xffff // jb 0x1bbd
+	LONG $0xff64820f; WORD $0xffff // jb 0x1bdf
 	LONG $0x08fd8341 // cmp r13d,0x8
-	LONG $0x021b840f; WORD $0x0000 // je 0x1e7e
+	LONG $0x021b840f; WORD $0x0000 // je 0x1ea0
 	LONG $0x7f7a41c4; BYTE $0x03 // vmovdqu XMMWORD PTR [r11],xmm8
-	LONG $0x000211e9; BYTE $0x00 // jmp 0x1e7e
-// 0x1c6d:
+	LONG $0x000211e9; BYTE $0x00 // jmp 0x1ea0
+// 0x1c8f:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1465,10 +1474,10 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdb6ef9c5 // vmovd xmm3,ebx
 	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
 	LONG $0x06f88349 // cmp r8,0x6
-	LONG $0x0116840f; WORD $0x0000 // je 0x1dce
-	LONG $0x0097870f; WORD $0x0000 // ja 0x1d55
+	LONG $0x0116840f; WORD $0x0000 // je 0x1df0
+	LONG $0x0097870f; WORD $0x0000 // ja 0x1d77
 	LONG $0x80998d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rcx+0x80]
-// 0x1cc5:
+// 0x1ce7:
 	LONG $0xd06ff9c5 // vmovdqa xmm2,xmm0
 	LONG $0x0069e2c4; BYTE $0xd7 // vpshufb xmm2,xmm2,xmm7
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
@@ -1495,16 +1504,16 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x417ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0x8c72 // jb 0x1cc5
+	WORD $0x8c72 // jb 0x1ce7
 	LONG $0x00001bb8; BYTE $0x00 // mov eax,0x1b
 	LONG $0xd86ef9c5 // vmovd xmm3,eax
 	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xff75820f; WORD $0xffff // jb 0x1cc5
-	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1e45
-// 0x1d55:
+	LONG $0xff75820f; WORD $0xffff // jb 0x1ce7
+	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1e67
+// 0x1d77:
 	LONG $0x296ffac5 // vmovdqu xmm5,XMMWORD PTR [rcx]
-// 0x1d59:
+// 0x1d7b:
 	LONG $0xd56ff9c5 // vmovdqa xmm2,xmm5
 	LONG $0x0069e2c4; BYTE $0xd7 // vpshufb xmm2,xmm2,xmm7
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
@@ -1520,7 +1529,7 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x417ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0x00a5830f; WORD $0x0000 // jae 0x1e45
+	LONG $0x00a5830f; WORD $0x0000 // jae 0x1e67
 	LONG $0xd070f9c5; BYTE $0xff // vpshufd xmm2,xmm0,0xff
 	LONG $0xe56ff9c5 // vmovdqa xmm4,xmm5
 	LONG $0xfc73d9c5; BYTE $0x04 // vpslldq xmm4,xmm4,0x4
@@ -1531,26 +1540,26 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0xdd69e2c4; BYTE $0xd5 // vaesenclast xmm2,xmm2,xmm5
 	LONG $0xea6ff9c5 // vmovdqa xmm5,xmm2
 	LONG $0x297ffac5 // vmovdqu XMMWORD PTR [rcx],xmm5
-	WORD $0x8beb // jmp 0x1d59
-// 0x1dce:
+	WORD $0x8beb // jmp 0x1d7b
+// 0x1df0:
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1de5:
+// 0x1e07:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1e0a
+	WORD $0x2074 // je 0x1e2c
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1e27
+	WORD $0x3775 // jne 0x1e49
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1e27
+	WORD $0x3175 // jne 0x1e49
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x1e27
-// 0x1e0a:
+	WORD $0x1deb // jmp 0x1e49
+// 0x1e2c:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1558,37 +1567,37 @@ TEXT ·AESAVX2(SB), 0, $320-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1e27:
+// 0x1e49:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1e40
+	WORD $0x0372 // jb 0x1e62
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1e40:
+// 0x1e62:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1de5
-// 0x1e45:
+	WORD $0xa072 // jb 0x1e07
+// 0x1e67:
 	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
-	WORD $0x3275 // jne 0x1e7e
+	WORD $0x3275 // jne 0x1ea0
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x1e6d
-// 0x1e5f:
+	WORD $0x0eeb // jmp 0x1e8f
+// 0x1e81:
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x1e6d
+	WORD $0x0574 // je 0x1e8f
 	LONG $0xdb79e2c4; BYTE $0xc0 // vaesimc xmm0,xmm0
-// 0x1e6d:
+// 0x1e8f:
 	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x1e5f
-// 0x1e7e:
+	WORD $0xe173 // jae 0x1e81
+// 0x1ea0:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
@@ -1628,8 +1637,8 @@ DATA aes_avx2_constants<>+256(SB)/8, $0x000000000000003d
 DATA aes_avx2_constants<>+264(SB)/8, $0x000000000000003d
 DATA aes_avx2_constants<>+272(SB)/8, $0x0c0f0e0d0c0f0e0d
 DATA aes_avx2_constants<>+280(SB)/8, $0x0c0f0e0d0c0f0e0d
-DATA aes_avx2_constants<>+288(SB)/8, $0x0000000000000000
-DATA aes_avx2_constants<>+296(SB)/8, $0x0000000000000000
+DATA aes_avx2_constants<>+288(SB)/8, $0x0706050403020100
+DATA aes_avx2_constants<>+296(SB)/8, $0x0f0e0d0c0b0a0908
 DATA aes_avx2_constants<>+304(SB)/8, $0x0000000000000000
 DATA aes_avx2_constants<>+312(SB)/8, $0x0000000000000000
 GLOBL aes_avx2_constants<>(SB), RODATA|NOPTR, $320

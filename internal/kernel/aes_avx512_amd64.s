@@ -13,12 +13,13 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	PCALIGN $64
 	LONG $0x506f8b4c // mov r13,QWORD PTR [rdi+0x50]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x188f830f; WORD $0x0000 // jae 0x189d
+	LONG $0x189c830f; WORD $0x0000 // jae 0x18aa
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x1ea1840f; WORD $0x0000 // je 0x1eb8
+	LONG $0x1ec1840f; WORD $0x0000 // je 0x1ed8
+// 0x17:
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x20a5840f; WORD $0x0000 // je 0x20c9
+	LONG $0x20c5840f; WORD $0x0000 // je 0x20e9
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -29,14 +30,18 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x03fd8341 // cmp r13d,0x3
 	WORD $0x1b74 // je 0x61
-	WORD $0x6d77 // ja 0xb5
+	WORD $0x7a77 // ja 0xc2
 	LONG $0x10fa8349 // cmp r10,0x10
-	LONG $0x1724840f; WORD $0x0000 // je 0x1776
+	LONG $0x1731840f; WORD $0x0000 // je 0x1783
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x0227850f; WORD $0x0000 // jne 0x283
-	LONG $0x000216e9; BYTE $0x00 // jmp 0x277
+	LONG $0x0234850f; WORD $0x0000 // jne 0x290
+	LONG $0x000223e9; BYTE $0x00 // jmp 0x284
 // 0x61:
 	LONG $0x487d7262; WORD $0x225a // vbroadcasti32x4 zmm12,XMMWORD PTR [rdx]
+	LONG $0x03507f83 // cmp DWORD PTR [rdi+0x50],0x3
+	WORD $0x0774 // je 0x74
+	LONG $0x487d7262; WORD $0x625a; BYTE $0x12 // vbroadcasti32x4 zmm12,XMMWORD PTR [rdx+0x120]
+// 0x74:
 	LONG $0x487d7262; WORD $0x6a5a; BYTE $0x04 // vbroadcasti32x4 zmm13,XMMWORD PTR [rdx+0x40]
 	LONG $0x7e7a41c4; BYTE $0x1f // vmovq xmm11,QWORD PTR [r15]
 	LONG $0x162041c4; WORD $0x085f // vmovhps xmm11,xmm11,QWORD PTR [r15+0x8]
@@ -50,15 +55,15 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	QUAD $0x00508a6f48fe7162; WORD $0x0000 // vmovdqu64 zmm9,ZMMWORD PTR [rdx+0x50]
 	LONG $0x48255162; WORD $0xd9fe // vpaddd zmm11,zmm11,zmm9
-	LONG $0x0001cee9; BYTE $0x00 // jmp 0x283
-// 0xb5:
+	LONG $0x0001cee9; BYTE $0x00 // jmp 0x290
+// 0xc2:
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1775 // jne 0xd2
+	WORD $0x1775 // jne 0xdf
 	LONG $0x487d5262; WORD $0x1f5a // vbroadcasti32x4 zmm11,XMMWORD PTR [r15]
 	LONG $0x6f7a81c4; WORD $0x1044; BYTE $0xf0 // vmovdqu xmm0,XMMWORD PTR [r8+r10*1-0x10]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
-	LONG $0x0001a5e9; BYTE $0x00 // jmp 0x277
-// 0xd2:
+	LONG $0x0001a5e9; BYTE $0x00 // jmp 0x284
+// 0xdf:
 	LONG $0x00b68d4c; WORD $0x0001; BYTE $0x00 // lea r14,[rsi+0x100]
 	LONG $0x487d7262; WORD $0x625a; BYTE $0x01 // vbroadcasti32x4 zmm12,XMMWORD PTR [rdx+0x10]
 	LONG $0x487dd262; WORD $0x075a // vbroadcasti32x4 zmm0,XMMWORD PTR [r15]
@@ -91,7 +96,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4835d162; WORD $0xcaef // vpxord zmm1,zmm9,zmm10
 	LONG $0x48fef162; WORD $0x4e7f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [rsi+0x1c0],zmm1
 	LONG $0xc0fa8149; WORD $0x0000; BYTE $0x00 // cmp r10,0xc0
-	LONG $0x00bc820f; WORD $0x0000 // jb 0x271
+	LONG $0x00bc820f; WORD $0x0000 // jb 0x27e
 	LONG $0x48b5f162; WORD $0xf073; BYTE $0x10 // vpsllq zmm9,zmm0,0x10
 	LONG $0x48adf162; WORD $0xd073; BYTE $0x30 // vpsrlq zmm10,zmm0,0x30
 	LONG $0x482d5362; WORD $0xf444; BYTE $0x01 // vpclmulhqlqdq zmm14,zmm10,zmm12
@@ -120,25 +125,25 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x482dd162; WORD $0xfa73; BYTE $0x08 // vpslldq zmm10,zmm10,0x8
 	LONG $0x4835d162; WORD $0xcaef // vpxord zmm1,zmm9,zmm10
 	LONG $0x48fef162; WORD $0x4e7f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [rsi+0x2c0],zmm1
-// 0x271:
+// 0x27e:
 	LONG $0x06fd8341 // cmp r13d,0x6
-	WORD $0x0c75 // jne 0x283
-// 0x277:
+	WORD $0x0c75 // jne 0x290
+// 0x284:
 	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
-// 0x283:
+// 0x290:
 	WORD $0x014d; BYTE $0xdc // add r12,r11
 	LONG $0x40fa8349 // cmp r10,0x40
-	LONG $0x11f3820f; WORD $0x0000 // jb 0x1483
-	LONG $0x0f45840f; WORD $0x0000 // je 0x11db
+	LONG $0x11f3820f; WORD $0x0000 // jb 0x1490
+	LONG $0x0f45840f; WORD $0x0000 // je 0x11e8
 	LONG $0x00ea8149; WORD $0x0002; BYTE $0x00 // sub r10,0x200
-	LONG $0x091a820f; WORD $0x0000 // jb 0xbbd
-// 0x2a3:
+	LONG $0x091a820f; WORD $0x0000 // jb 0xbca
+// 0x2b0:
 	LONG $0x487d5262; WORD $0x035a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x7674 // je 0x325
+	WORD $0x7674 // je 0x332
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0101830f; WORD $0x0000 // jae 0x3ba
+	LONG $0x0101830f; WORD $0x0000 // jae 0x3c7
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x4835d162; WORD $0xc0ef // vpxord zmm0,zmm9,zmm8
 	LONG $0x48fe5162; WORD $0x486f; BYTE $0x01 // vmovdqu64 zmm9,ZMMWORD PTR [r8+0x40]
@@ -155,8 +160,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4835d162; WORD $0xf0ef // vpxord zmm6,zmm9,zmm8
 	LONG $0x48fe5162; WORD $0x486f; BYTE $0x07 // vmovdqu64 zmm9,ZMMWORD PTR [r8+0x1c0]
 	LONG $0x4835d162; WORD $0xf8ef // vpxord zmm7,zmm9,zmm8
-	LONG $0x000163e9; BYTE $0x00 // jmp 0x488
-// 0x325:
+	LONG $0x000163e9; BYTE $0x00 // jmp 0x495
+// 0x332:
 	LONG $0x4825d262; WORD $0xc400 // vpshufb zmm0,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x487dd162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm8
@@ -181,8 +186,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4825d262; WORD $0xfc00 // vpshufb zmm7,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x0000cee9; BYTE $0x00 // jmp 0x488
-// 0x3ba:
+	LONG $0x0000cee9; BYTE $0x00 // jmp 0x495
+// 0x3c7:
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x48fe5162; WORD $0x166f // vmovdqu64 zmm10,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
@@ -215,11 +220,11 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fe5162; WORD $0x566f; BYTE $0x07 // vmovdqu64 zmm10,ZMMWORD PTR [r14+0x1c0]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
 	LONG $0x4835d162; WORD $0xfaef // vpxord zmm7,zmm9,zmm10
-// 0x488:
+// 0x495:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x0377850f; WORD $0x0000 // jne 0x807
+	LONG $0x0377850f; WORD $0x0000 // jne 0x814
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x494:
+// 0x4a1:
 	LONG $0x487d7262; WORD $0x015a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -231,11 +236,11 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc172 // jb 0x494
+	WORD $0xc172 // jb 0x4a1
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x7274 // je 0x552
-	LONG $0x013f870f; WORD $0x0000 // ja 0x625
+	WORD $0x7274 // je 0x55f
+	LONG $0x013f870f; WORD $0x0000 // ja 0x632
 	LONG $0x487dd262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x4875d262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm8
@@ -252,8 +257,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fed162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6
 	LONG $0x4845d262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm8
 	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
-	LONG $0x000650e9; BYTE $0x00 // jmp 0xba2
-// 0x552:
+	LONG $0x000650e9; BYTE $0x00 // jmp 0xbaf
+// 0x55f:
 	LONG $0x48fe5162; WORD $0x106f // vmovdqu64 zmm10,ZMMWORD PTR [r8]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
@@ -286,8 +291,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x4845d262; WORD $0xfadd // vaesenclast zmm7,zmm7,zmm10
 	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
-	LONG $0x00057de9; BYTE $0x00 // jmp 0xba2
-// 0x625:
+	LONG $0x00057de9; BYTE $0x00 // jmp 0xbaf
+// 0x632:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
@@ -360,10 +365,10 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48355362; WORD $0xcc44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm9,zmm12
 	LONG $0x48355162; WORD $0xceef // vpxord zmm9,zmm9,zmm14
 	LONG $0x48fe5162; WORD $0x4e7f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r14+0x1c0],zmm9
-	LONG $0x00039be9; BYTE $0x00 // jmp 0xba2
-// 0x807:
+	LONG $0x00039be9; BYTE $0x00 // jmp 0xbaf
+// 0x814:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x80b:
+// 0x818:
 	LONG $0x487d7262; WORD $0x015a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8de // vaesdec zmm1,zmm1,zmm8
@@ -375,11 +380,11 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4845d262; WORD $0xf8de // vaesdec zmm7,zmm7,zmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc172 // jb 0x80b
+	WORD $0xc172 // jb 0x818
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x7274 // je 0x8c9
-	LONG $0x0168870f; WORD $0x0000 // ja 0x9c5
+	WORD $0x7274 // je 0x8d6
+	LONG $0x0168870f; WORD $0x0000 // ja 0x9d2
 	LONG $0x487dd262; WORD $0xc0df // vaesdeclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x4875d262; WORD $0xc8df // vaesdeclast zmm1,zmm1,zmm8
@@ -396,8 +401,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fed162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6
 	LONG $0x4845d262; WORD $0xf8df // vaesdeclast zmm7,zmm7,zmm8
 	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
-	LONG $0x0002d9e9; BYTE $0x00 // jmp 0xba2
-// 0x8c9:
+	LONG $0x0002d9e9; BYTE $0x00 // jmp 0xbaf
+// 0x8d6:
 	LONG $0x48fe5162; WORD $0x706f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r8+0x1c0]
 	QUAD $0x01b0906f48fe5162; WORD $0x0000 // vmovdqu64 zmm10,ZMMWORD PTR [r8+0x1b0]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
@@ -433,8 +438,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x48fd5162; WORD $0xde6f // vmovdqa64 zmm11,zmm14
-	LONG $0x0001dde9; BYTE $0x00 // jmp 0xba2
-// 0x9c5:
+	LONG $0x0001dde9; BYTE $0x00 // jmp 0xbaf
+// 0x9d2:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
@@ -507,21 +512,21 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48355362; WORD $0xcc44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm9,zmm12
 	LONG $0x48355162; WORD $0xceef // vpxord zmm9,zmm9,zmm14
 	LONG $0x48fe5162; WORD $0x4e7f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r14+0x1c0],zmm9
-// 0xba2:
+// 0xbaf:
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00ea8149; WORD $0x0002; BYTE $0x00 // sub r10,0x200
-	LONG $0xf6e6830f; WORD $0xffff // jae 0x2a3
-// 0xbbd:
+	LONG $0xf6e6830f; WORD $0xffff // jae 0x2b0
+// 0xbca:
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
-	LONG $0x0b55840f; WORD $0x0000 // je 0x171f
+	LONG $0x0b55840f; WORD $0x0000 // je 0x172c
 	LONG $0x00c2f749; WORD $0x0001; BYTE $0x00 // test r10,0x100
-	LONG $0x03c8840f; WORD $0x0000 // je 0xf9f
+	LONG $0x03c8840f; WORD $0x0000 // je 0xfac
 	LONG $0x487d5262; WORD $0x035a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x4274 // je 0xc25
+	WORD $0x4274 // je 0xc32
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0082830f; WORD $0x0000 // jae 0xc6f
+	LONG $0x0082830f; WORD $0x0000 // jae 0xc7c
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x4835d162; WORD $0xc0ef // vpxord zmm0,zmm9,zmm8
 	LONG $0x48fe5162; WORD $0x486f; BYTE $0x01 // vmovdqu64 zmm9,ZMMWORD PTR [r8+0x40]
@@ -530,8 +535,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4835d162; WORD $0xd0ef // vpxord zmm2,zmm9,zmm8
 	LONG $0x48fe5162; WORD $0x486f; BYTE $0x03 // vmovdqu64 zmm9,ZMMWORD PTR [r8+0xc0]
 	LONG $0x4835d162; WORD $0xd8ef // vpxord zmm3,zmm9,zmm8
-	LONG $0x0000b0e9; BYTE $0x00 // jmp 0xcd5
-// 0xc25:
+	LONG $0x0000b0e9; BYTE $0x00 // jmp 0xce2
+// 0xc32:
 	LONG $0x4825d262; WORD $0xc400 // vpshufb zmm0,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x487dd162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm8
@@ -544,8 +549,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4825d262; WORD $0xdc00 // vpshufb zmm3,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x4865d162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm8
-	WORD $0x66eb // jmp 0xcd5
-// 0xc6f:
+	WORD $0x66eb // jmp 0xce2
+// 0xc7c:
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x48fe5162; WORD $0x166f // vmovdqu64 zmm10,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
@@ -562,11 +567,11 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fe5162; WORD $0x566f; BYTE $0x03 // vmovdqu64 zmm10,ZMMWORD PTR [r14+0xc0]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
 	LONG $0x4835d162; WORD $0xdaef // vpxord zmm3,zmm9,zmm10
-// 0xcd5:
+// 0xce2:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x014c850f; WORD $0x0000 // jne 0xe29
+	LONG $0x014c850f; WORD $0x0000 // jne 0xe36
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xce1:
+// 0xcee:
 	LONG $0x487d7262; WORD $0x015a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -574,11 +579,11 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xd972 // jb 0xce1
+	WORD $0xd972 // jb 0xcee
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3e74 // je 0xd53
-	LONG $0x00a3870f; WORD $0x0000 // ja 0xdbe
+	WORD $0x3e74 // je 0xd60
+	LONG $0x00a3870f; WORD $0x0000 // ja 0xdcb
 	LONG $0x487dd262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x4875d262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm8
@@ -587,8 +592,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
 	LONG $0x4865d262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm8
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x000237e9; BYTE $0x00 // jmp 0xf8a
-// 0xd53:
+	LONG $0x000237e9; BYTE $0x00 // jmp 0xf97
+// 0xd60:
 	LONG $0x48fe5162; WORD $0x106f // vmovdqu64 zmm10,ZMMWORD PTR [r8]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
@@ -605,8 +610,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x4865d262; WORD $0xdadd // vaesenclast zmm3,zmm3,zmm10
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x0001cce9; BYTE $0x00 // jmp 0xf8a
-// 0xdbe:
+	LONG $0x0001cce9; BYTE $0x00 // jmp 0xf97
+// 0xdcb:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
@@ -623,10 +628,10 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x4865d262; WORD $0xdadd // vaesenclast zmm3,zmm3,zmm10
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x000161e9; BYTE $0x00 // jmp 0xf8a
-// 0xe29:
+	LONG $0x000161e9; BYTE $0x00 // jmp 0xf97
+// 0xe36:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xe2d:
+// 0xe3a:
 	LONG $0x487d7262; WORD $0x015a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8de // vaesdec zmm1,zmm1,zmm8
@@ -634,11 +639,11 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x4865d262; WORD $0xd8de // vaesdec zmm3,zmm3,zmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xd972 // jb 0xe2d
+	WORD $0xd972 // jb 0xe3a
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x3e74 // je 0xe9f
-	LONG $0x00bd870f; WORD $0x0000 // ja 0xf24
+	WORD $0x3e74 // je 0xeac
+	LONG $0x00bd870f; WORD $0x0000 // ja 0xf31
 	LONG $0x487dd262; WORD $0xc0df // vaesdeclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x4875d262; WORD $0xc8df // vaesdeclast zmm1,zmm1,zmm8
@@ -647,8 +652,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
 	LONG $0x4865d262; WORD $0xd8df // vaesdeclast zmm3,zmm3,zmm8
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x0000ebe9; BYTE $0x00 // jmp 0xf8a
-// 0xe9f:
+	LONG $0x0000ebe9; BYTE $0x00 // jmp 0xf97
+// 0xeac:
 	LONG $0x48fe5162; WORD $0x706f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r8+0xc0]
 	QUAD $0x00b0906f48fe5162; WORD $0x0000 // vmovdqu64 zmm10,ZMMWORD PTR [r8+0xb0]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
@@ -668,8 +673,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x48fd5162; WORD $0xde6f // vmovdqa64 zmm11,zmm14
-	WORD $0x66eb // jmp 0xf8a
-// 0xf24:
+	WORD $0x66eb // jmp 0xf97
+// 0xf31:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
@@ -686,32 +691,32 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x4865d262; WORD $0xdadf // vaesdeclast zmm3,zmm3,zmm10
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-// 0xf8a:
+// 0xf97:
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c68149; WORD $0x0001; BYTE $0x00 // add r14,0x100
-// 0xf9f:
+// 0xfac:
 	LONG $0x80c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x80
-	LONG $0x0222840f; WORD $0x0000 // je 0x11ce
+	LONG $0x0222840f; WORD $0x0000 // je 0x11db
 	LONG $0x487d5262; WORD $0x035a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x2174 // je 0xfd9
+	WORD $0x2174 // je 0xfe6
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x4173 // jae 0xfff
+	WORD $0x4173 // jae 0x100c
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x4835d162; WORD $0xc0ef // vpxord zmm0,zmm9,zmm8
 	LONG $0x48fe5162; WORD $0x486f; BYTE $0x01 // vmovdqu64 zmm9,ZMMWORD PTR [r8+0x40]
 	LONG $0x4835d162; WORD $0xc8ef // vpxord zmm1,zmm9,zmm8
-	WORD $0x58eb // jmp 0x1031
-// 0xfd9:
+	WORD $0x58eb // jmp 0x103e
+// 0xfe6:
 	LONG $0x4825d262; WORD $0xc400 // vpshufb zmm0,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x487dd162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm8
 	LONG $0x4825d262; WORD $0xcc00 // vpshufb zmm1,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x4875d162; WORD $0xc8ef // vpxord zmm1,zmm1,zmm8
-	WORD $0x32eb // jmp 0x1031
-// 0xfff:
+	WORD $0x32eb // jmp 0x103e
+// 0x100c:
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x48fe5162; WORD $0x166f // vmovdqu64 zmm10,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
@@ -720,27 +725,27 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fe5162; WORD $0x566f; BYTE $0x01 // vmovdqu64 zmm10,ZMMWORD PTR [r14+0x40]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
 	LONG $0x4835d162; WORD $0xcaef // vpxord zmm1,zmm9,zmm10
-// 0x1031:
+// 0x103e:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x00ba850f; WORD $0x0000 // jne 0x10f3
+	LONG $0x00ba850f; WORD $0x0000 // jne 0x1100
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x103d:
+// 0x104a:
 	LONG $0x487d7262; WORD $0x015a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe572 // jb 0x103d
+	WORD $0xe572 // jb 0x104a
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x2074 // je 0x1085
-	WORD $0x5577 // ja 0x10bc
+	WORD $0x2074 // je 0x1092
+	WORD $0x5577 // ja 0x10c9
 	LONG $0x487dd262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x4875d262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm8
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x000134e9; BYTE $0x00 // jmp 0x11b9
-// 0x1085:
+	LONG $0x000134e9; BYTE $0x00 // jmp 0x11c6
+// 0x1092:
 	LONG $0x48fe5162; WORD $0x106f // vmovdqu64 zmm10,ZMMWORD PTR [r8]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
@@ -749,8 +754,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x4875d262; WORD $0xcadd // vaesenclast zmm1,zmm1,zmm10
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x0000fde9; BYTE $0x00 // jmp 0x11b9
-// 0x10bc:
+	LONG $0x0000fde9; BYTE $0x00 // jmp 0x11c6
+// 0x10c9:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
@@ -759,26 +764,26 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x4875d262; WORD $0xcadd // vaesenclast zmm1,zmm1,zmm10
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x0000c6e9; BYTE $0x00 // jmp 0x11b9
-// 0x10f3:
+	LONG $0x0000c6e9; BYTE $0x00 // jmp 0x11c6
+// 0x1100:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x10f7:
+// 0x1104:
 	LONG $0x487d7262; WORD $0x015a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8de // vaesdec zmm1,zmm1,zmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe572 // jb 0x10f7
+	WORD $0xe572 // jb 0x1104
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1d74 // je 0x113c
-	WORD $0x6677 // ja 0x1187
+	WORD $0x1d74 // je 0x1149
+	WORD $0x6677 // ja 0x1194
 	LONG $0x487dd262; WORD $0xc0df // vaesdeclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x4875d262; WORD $0xc8df // vaesdeclast zmm1,zmm1,zmm8
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	WORD $0x7deb // jmp 0x11b9
-// 0x113c:
+	WORD $0x7deb // jmp 0x11c6
+// 0x1149:
 	LONG $0x48fe5162; WORD $0x706f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r8+0x40]
 	QUAD $0x0030906f48fe5162; WORD $0x0000 // vmovdqu64 zmm10,ZMMWORD PTR [r8+0x30]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
@@ -790,8 +795,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x48fd5162; WORD $0xde6f // vmovdqa64 zmm11,zmm14
-	WORD $0x32eb // jmp 0x11b9
-// 0x1187:
+	WORD $0x32eb // jmp 0x11c6
+// 0x1194:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
@@ -800,35 +805,35 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x4875d262; WORD $0xcadf // vaesdeclast zmm1,zmm1,zmm10
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-// 0x11b9:
+// 0x11c6:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x80c18149; WORD $0x0000; BYTE $0x00 // add r9,0x80
 	LONG $0x80c68149; WORD $0x0000; BYTE $0x00 // add r14,0x80
-// 0x11ce:
-	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
-	LONG $0x029e840f; WORD $0x0000 // je 0x1479
 // 0x11db:
+	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
+	LONG $0x029e840f; WORD $0x0000 // je 0x1486
+// 0x11e8:
 	LONG $0x487d5262; WORD $0x035a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1474 // je 0x11fb
+	WORD $0x1474 // je 0x1208
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x2273 // jae 0x120f
+	WORD $0x2273 // jae 0x121c
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x4835d162; WORD $0xc0ef // vpxord zmm0,zmm9,zmm8
-	WORD $0x2ceb // jmp 0x1227
-// 0x11fb:
+	WORD $0x2ceb // jmp 0x1234
+// 0x1208:
 	LONG $0x4825d262; WORD $0xc400 // vpshufb zmm0,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x487dd162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm8
-	WORD $0x18eb // jmp 0x1227
-// 0x120f:
+	WORD $0x18eb // jmp 0x1234
+// 0x121c:
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x48fe5162; WORD $0x166f // vmovdqu64 zmm10,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
 	LONG $0x4835d162; WORD $0xc2ef // vpxord zmm0,zmm9,zmm10
-// 0x1227:
+// 0x1234:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x011b850f; WORD $0x0000 // jne 0x134a
+	LONG $0x011b850f; WORD $0x0000 // jne 0x1357
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x20]
@@ -849,39 +854,39 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4074 // je 0x12f0
+	WORD $0x4074 // je 0x12fd
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1a74 // je 0x12f0
+	WORD $0x1a74 // je 0x12fd
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-// 0x12f0:
+// 0x12fd:
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1374 // je 0x1310
-	WORD $0x2e77 // ja 0x132d
+	WORD $0x1374 // je 0x131d
+	WORD $0x2e77 // ja 0x133a
 	LONG $0x487dd262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x00015de9; BYTE $0x00 // jmp 0x146d
-// 0x1310:
+	LONG $0x00015de9; BYTE $0x00 // jmp 0x147a
+// 0x131d:
 	LONG $0x48fe5162; WORD $0x106f // vmovdqu64 zmm10,ZMMWORD PTR [r8]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x000140e9; BYTE $0x00 // jmp 0x146d
-// 0x132d:
+	LONG $0x000140e9; BYTE $0x00 // jmp 0x147a
+// 0x133a:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x000123e9; BYTE $0x00 // jmp 0x146d
-// 0x134a:
+	LONG $0x000123e9; BYTE $0x00 // jmp 0x147a
+// 0x1357:
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x10]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x20]
@@ -902,27 +907,27 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4074 // je 0x140b
+	WORD $0x4074 // je 0x1418
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xa0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1a74 // je 0x140b
+	WORD $0x1a74 // je 0x1418
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xc0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xd0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
-// 0x140b:
+// 0x1418:
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1074 // je 0x1428
-	WORD $0x3b77 // ja 0x1455
+	WORD $0x1074 // je 0x1435
+	WORD $0x3b77 // ja 0x1462
 	LONG $0x487dd262; WORD $0xc0df // vaesdeclast zmm0,zmm0,zmm8
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	WORD $0x45eb // jmp 0x146d
-// 0x1428:
+	WORD $0x45eb // jmp 0x147a
+// 0x1435:
 	LONG $0x48fe5162; WORD $0x306f // vmovdqu64 zmm14,ZMMWORD PTR [r8]
 	LONG $0x48fe5162; WORD $0x086f // vmovdqu64 zmm9,ZMMWORD PTR [r8]
 	LONG $0x48b55362; WORD $0xd303; BYTE $0x06 // valignq zmm10,zmm9,zmm11,0x6
@@ -930,20 +935,20 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x48fd5162; WORD $0xde6f // vmovdqa64 zmm11,zmm14
-	WORD $0x18eb // jmp 0x146d
-// 0x1455:
+	WORD $0x18eb // jmp 0x147a
+// 0x1462:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-// 0x146d:
+// 0x147a:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c68349 // add r14,0x40
-// 0x1479:
+// 0x1486:
 	LONG $0x3fe28349 // and r10,0x3f
-	LONG $0x029c840f; WORD $0x0000 // je 0x171f
-// 0x1483:
+	LONG $0x029c840f; WORD $0x0000 // je 0x172c
+// 0x1490:
 	WORD $0x8944; BYTE $0xd1 // mov ecx,r10d
 	WORD $0xe9c1; BYTE $0x03 // shr ecx,0x3
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
@@ -952,25 +957,25 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xc892f8c5 // kmovw k1,eax
 	LONG $0x487d5262; WORD $0x035a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1474 // je 0x14b6
+	WORD $0x1474 // je 0x14c3
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x2273 // jae 0x14ca
+	WORD $0x2273 // jae 0x14d7
 	LONG $0xc9fe5162; WORD $0x086f // vmovdqu64 zmm9{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x4835d162; WORD $0xc0ef // vpxord zmm0,zmm9,zmm8
-	WORD $0x2ceb // jmp 0x14e2
-// 0x14b6:
+	WORD $0x2ceb // jmp 0x14ef
+// 0x14c3:
 	LONG $0x4825d262; WORD $0xc400 // vpshufb zmm0,zmm11,zmm12
 	LONG $0x48255162; WORD $0xddfe // vpaddd zmm11,zmm11,zmm13
 	LONG $0x487dd162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm8
-	WORD $0x18eb // jmp 0x14e2
-// 0x14ca:
+	WORD $0x18eb // jmp 0x14ef
+// 0x14d7:
 	LONG $0xc9fe5162; WORD $0x086f // vmovdqu64 zmm9{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x48fe5162; WORD $0x166f // vmovdqu64 zmm10,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xc8ef // vpxord zmm9,zmm9,zmm8
 	LONG $0x4835d162; WORD $0xc2ef // vpxord zmm0,zmm9,zmm10
-// 0x14e2:
+// 0x14ef:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x011b850f; WORD $0x0000 // jne 0x1605
+	LONG $0x011b850f; WORD $0x0000 // jne 0x1612
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x20]
@@ -991,39 +996,39 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4074 // je 0x15ab
+	WORD $0x4074 // je 0x15b8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1a74 // je 0x15ab
+	WORD $0x1a74 // je 0x15b8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-// 0x15ab:
+// 0x15b8:
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1374 // je 0x15cb
-	WORD $0x2e77 // ja 0x15e8
+	WORD $0x1374 // je 0x15d8
+	WORD $0x2e77 // ja 0x15f5
 	LONG $0x487dd262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm8
 	LONG $0x49fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9]{k1},zmm0
-	LONG $0x000151e9; BYTE $0x00 // jmp 0x171c
-// 0x15cb:
+	LONG $0x000151e9; BYTE $0x00 // jmp 0x1729
+// 0x15d8:
 	LONG $0xc9fe5162; WORD $0x106f // vmovdqu64 zmm10{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
 	LONG $0x49fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9]{k1},zmm0
-	LONG $0x000134e9; BYTE $0x00 // jmp 0x171c
-// 0x15e8:
+	LONG $0x000134e9; BYTE $0x00 // jmp 0x1729
+// 0x15f5:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2dd // vaesenclast zmm0,zmm0,zmm10
 	LONG $0x49fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9]{k1},zmm0
-	LONG $0x000117e9; BYTE $0x00 // jmp 0x171c
-// 0x1605:
+	LONG $0x000117e9; BYTE $0x00 // jmp 0x1729
+// 0x1612:
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x10]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0x20]
@@ -1044,43 +1049,43 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0xa08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xa0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x4074 // je 0x16c6
+	WORD $0x4074 // je 0x16d3
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xa0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0xc08b8d49; WORD $0x0000; BYTE $0x00 // lea rcx,[r11+0xc0]
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0x1a74 // je 0x16c6
+	WORD $0x1a74 // je 0x16d3
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xc0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
 	LONG $0x487d5262; WORD $0x435a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [r11+0xd0]
 	LONG $0x487dd262; WORD $0xc0de // vaesdec zmm0,zmm0,zmm8
-// 0x16c6:
+// 0x16d3:
 	LONG $0x487d5262; WORD $0x045a; BYTE $0x24 // vbroadcasti32x4 zmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1074 // je 0x16e3
-	WORD $0x2f77 // ja 0x1704
+	WORD $0x1074 // je 0x16f0
+	WORD $0x2f77 // ja 0x1711
 	LONG $0x487dd262; WORD $0xc0df // vaesdeclast zmm0,zmm0,zmm8
 	LONG $0x49fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9]{k1},zmm0
-	WORD $0x39eb // jmp 0x171c
-// 0x16e3:
+	WORD $0x39eb // jmp 0x1729
+// 0x16f0:
 	LONG $0xc9fe5162; WORD $0x086f // vmovdqu64 zmm9{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x48b55362; WORD $0xd303; BYTE $0x06 // valignq zmm10,zmm9,zmm11,0x6
 	LONG $0x482d5162; WORD $0xd0ef // vpxord zmm10,zmm10,zmm8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
 	LONG $0x49fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9]{k1},zmm0
-	WORD $0x18eb // jmp 0x171c
-// 0x1704:
+	WORD $0x18eb // jmp 0x1729
+// 0x1711:
 	LONG $0x48fe5162; WORD $0x0e6f // vmovdqu64 zmm9,ZMMWORD PTR [r14]
 	LONG $0x48355162; WORD $0xd0ef // vpxord zmm10,zmm9,zmm8
 	LONG $0x487dd262; WORD $0xc2df // vaesdeclast zmm0,zmm0,zmm10
 	LONG $0x49fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9]{k1},zmm0
-// 0x171c:
+// 0x1729:
 	WORD $0x014d; BYTE $0xd6 // add r14,r10
-// 0x171f:
+// 0x172c:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x09a0820f; WORD $0x0000 // jb 0x20c9
+	LONG $0x09b3820f; WORD $0x0000 // jb 0x20e9
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
@@ -1092,11 +1097,11 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [rsi+0x240],zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [rsi+0x280],zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [rsi+0x2c0],zmm0
-	LONG $0x000953e9; BYTE $0x00 // jmp 0x20c9
-// 0x1776:
+	LONG $0x000966e9; BYTE $0x00 // jmp 0x20e9
+// 0x1783:
 	LONG $0x6f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r8]
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x0086840f; WORD $0x0000 // je 0x180b
+	LONG $0x0086840f; WORD $0x0000 // je 0x1818
 	LONG $0x6f7ac1c4; BYTE $0x0b // vmovdqu xmm1,XMMWORD PTR [r11]
 	LONG $0xc1ef39c5 // vpxor xmm8,xmm8,xmm1
 	LONG $0xdc3942c4; WORD $0x1043 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0x10]
@@ -1109,17 +1114,17 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	QUAD $0x00008083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0x80]
 	QUAD $0x00009083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0x90]
 	LONG $0xa0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xa0
-	WORD $0x2d74 // je 0x1800
+	WORD $0x2d74 // je 0x180d
 	QUAD $0x0000a083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xa0]
 	QUAD $0x0000b083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xc0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xc0
-	WORD $0x1274 // je 0x1800
+	WORD $0x1274 // je 0x180d
 	QUAD $0x0000c083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xc0]
 	QUAD $0x0000d083dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r11+0xd0]
-// 0x1800:
+// 0x180d:
 	LONG $0xdd3902c4; WORD $0x2304 // vaesenclast xmm8,xmm8,XMMWORD PTR [r11+r12*1]
-	LONG $0x000088e9; BYTE $0x00 // jmp 0x1893
-// 0x180b:
+	LONG $0x000088e9; BYTE $0x00 // jmp 0x18a0
+// 0x1818:
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
 	LONG $0x6f7ac1c4; BYTE $0x0b // vmovdqu xmm1,XMMWORD PTR [r11]
 	LONG $0xc1ef39c5 // vpxor xmm8,xmm8,xmm1
@@ -1133,34 +1138,38 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	QUAD $0x00008083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0x80]
 	QUAD $0x00009083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0x90]
 	LONG $0xa0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xa0
-	WORD $0x2d74 // je 0x188d
+	WORD $0x2d74 // je 0x189a
 	QUAD $0x0000a083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xa0]
 	QUAD $0x0000b083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xb0]
 	LONG $0xc0fc8149; WORD $0x0000; BYTE $0x00 // cmp r12,0xc0
-	WORD $0x1274 // je 0x188d
+	WORD $0x1274 // je 0x189a
 	QUAD $0x0000c083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xc0]
 	QUAD $0x0000d083de3942c4; BYTE $0x00 // vaesdec xmm8,xmm8,XMMWORD PTR [r11+0xd0]
-// 0x188d:
+// 0x189a:
 	LONG $0xdf3902c4; WORD $0x2304 // vaesdeclast xmm8,xmm8,XMMWORD PTR [r11+r12*1]
-// 0x1893:
+// 0x18a0:
 	LONG $0x7f7a41c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm8
-	LONG $0x00082ce9; BYTE $0x00 // jmp 0x20c9
-// 0x189d:
+	LONG $0x00083fe9; BYTE $0x00 // jmp 0x20e9
+// 0x18aa:
+	LONG $0x09fd8341 // cmp r13d,0x9
+	LONG $0x000003b8; BYTE $0x00 // mov eax,0x3
+	LONG $0xe8440f44 // cmove r13d,eax
+	LONG $0xe75a840f; WORD $0xffff // je 0x17
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x48778b4c // mov r14,QWORD PTR [rdi+0x48]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0775 // jne 0x18b6
+	WORD $0x0775 // jne 0x18d6
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x18b6:
+// 0x18d6:
 	LONG $0x01f88348 // cmp rax,0x1
-	LONG $0x051c840f; WORD $0x0000 // je 0x1ddc
+	LONG $0x051c840f; WORD $0x0000 // je 0x1dfc
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],r14
 	LONG $0x50ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r13
-// 0x18d5:
+// 0x18f5:
 	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
-	LONG $0x049c840f; WORD $0x0000 // je 0x1d7f
+	LONG $0x049c840f; WORD $0x0000 // je 0x1d9f
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1229,7 +1238,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x1a9e
+	WORD $0x7874 // je 0x1abe
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x006f7ac5 // vmovdqu xmm8,XMMWORD PTR [rax]
@@ -1254,7 +1263,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x386f7ac5 // vmovdqu xmm15,XMMWORD PTR [rax]
-// 0x1a9e:
+// 0x1abe:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1304,7 +1313,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xf8ef01c5 // vpxor xmm15,xmm15,xmm0
 	LONG $0xf9ef01c5 // vpxor xmm15,xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1b94:
+// 0x1bb4:
 	LONG $0xdc3942c4; WORD $0x0844; BYTE $0x10 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdc3142c4; WORD $0x094c; BYTE $0x10 // vaesenc xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdc2942c4; WORD $0x0a54; BYTE $0x10 // vaesenc xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1315,7 +1324,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xdc0142c4; WORD $0x0f7c; BYTE $0x10 // vaesenc xmm15,xmm15,XMMWORD PTR [r15+rcx*1+0x10]
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0xc172 // jb 0x1b94
+	WORD $0xc172 // jb 0x1bb4
 	LONG $0xdd3942c4; WORD $0x0844; BYTE $0x10 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0xdd3142c4; WORD $0x094c; BYTE $0x10 // vaesenclast xmm9,xmm9,XMMWORD PTR [r9+rcx*1+0x10]
 	LONG $0xdd2942c4; WORD $0x0a54; BYTE $0x10 // vaesenclast xmm10,xmm10,XMMWORD PTR [r10+rcx*1+0x10]
@@ -1350,9 +1359,9 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x3c7f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfe0a820f; WORD $0xffff // jb 0x1a9e
+	LONG $0xfe0a820f; WORD $0xffff // jb 0x1abe
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x7874 // je 0x1d16
+	WORD $0x7874 // je 0x1d36
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x007f7ac5 // vmovdqu XMMWORD PTR [rax],xmm8
@@ -1377,10 +1386,10 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x387f7ac5 // vmovdqu XMMWORD PTR [rax],xmm15
-// 0x1d16:
+// 0x1d36:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfbaa870f; WORD $0xffff // ja 0x18d5
+	LONG $0xfbaa870f; WORD $0xffff // ja 0x18f5
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1393,8 +1402,8 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x00034ae9; BYTE $0x00 // jmp 0x20c9
-// 0x1d7f:
+	LONG $0x00034ae9; BYTE $0x00 // jmp 0x20e9
+// 0x1d9f:
 	LONG $0x48b68b4c; WORD $0x0001; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x148]
 	LONG $0x50ae8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x150]
 	WORD $0xc031 // xor eax,eax
@@ -1409,7 +1418,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-// 0x1ddc:
+// 0x1dfc:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -1419,10 +1428,10 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	WORD $0x3148; BYTE $0xd2 // xor rdx,rdx
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0974 // je 0x1e08
+	WORD $0x0974 // je 0x1e28
 	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
 	LONG $0x6f7a41c4; BYTE $0x03 // vmovdqu xmm8,XMMWORD PTR [r11]
-// 0x1e08:
+// 0x1e28:
 	LONG $0x6f7ac1c4; WORD $0x1104 // vmovdqu xmm0,XMMWORD PTR [r9+rdx*1]
 	LONG $0x6f7ac1c4; BYTE $0x08 // vmovdqu xmm1,XMMWORD PTR [r8]
 	LONG $0xc8eff1c5 // vpxor xmm1,xmm1,xmm0
@@ -1437,24 +1446,24 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	QUAD $0x00008080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0x80]
 	QUAD $0x00009080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0x90]
 	LONG $0x00a0fb81; WORD $0x0000 // cmp ebx,0xa0
-	WORD $0x2c74 // je 0x1e8b
+	WORD $0x2c74 // je 0x1eab
 	QUAD $0x0000a080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xa0]
 	QUAD $0x0000b080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xb0]
 	LONG $0x00c0fb81; WORD $0x0000 // cmp ebx,0xc0
-	WORD $0x1274 // je 0x1e8b
+	WORD $0x1274 // je 0x1eab
 	QUAD $0x0000c080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xc0]
 	QUAD $0x0000d080dc3942c4; BYTE $0x00 // vaesenc xmm8,xmm8,XMMWORD PTR [r8+0xd0]
-// 0x1e8b:
+// 0x1eab:
 	LONG $0xdd3942c4; WORD $0x1804 // vaesenclast xmm8,xmm8,XMMWORD PTR [r8+rbx*1]
 	LONG $0x7f7a41c4; WORD $0x1204 // vmovdqu XMMWORD PTR [r10+rdx*1],xmm8
 	LONG $0x10c28348 // add rdx,0x10
 	WORD $0x394c; BYTE $0xf2 // cmp rdx,r14
-	LONG $0xff64820f; WORD $0xffff // jb 0x1e08
+	LONG $0xff64820f; WORD $0xffff // jb 0x1e28
 	LONG $0x08fd8341 // cmp r13d,0x8
-	LONG $0x021b840f; WORD $0x0000 // je 0x20c9
+	LONG $0x021b840f; WORD $0x0000 // je 0x20e9
 	LONG $0x7f7a41c4; BYTE $0x03 // vmovdqu XMMWORD PTR [r11],xmm8
-	LONG $0x000211e9; BYTE $0x00 // jmp 0x20c9
-// 0x1eb8:
+	LONG $0x000211e9; BYTE $0x00 // jmp 0x20e9
+// 0x1ed8:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1471,10 +1480,10 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xdb6ef9c5 // vmovd xmm3,ebx
 	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
 	LONG $0x06f88349 // cmp r8,0x6
-	LONG $0x0116840f; WORD $0x0000 // je 0x2019
-	LONG $0x0097870f; WORD $0x0000 // ja 0x1fa0
+	LONG $0x0116840f; WORD $0x0000 // je 0x2039
+	LONG $0x0097870f; WORD $0x0000 // ja 0x1fc0
 	LONG $0x80998d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rcx+0x80]
-// 0x1f10:
+// 0x1f30:
 	LONG $0xd06ff9c5 // vmovdqa xmm2,xmm0
 	LONG $0x0069e2c4; BYTE $0xd7 // vpshufb xmm2,xmm2,xmm7
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
@@ -1501,16 +1510,16 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x417ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0x8c72 // jb 0x1f10
+	WORD $0x8c72 // jb 0x1f30
 	LONG $0x00001bb8; BYTE $0x00 // mov eax,0x1b
 	LONG $0xd86ef9c5 // vmovd xmm3,eax
 	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xff75820f; WORD $0xffff // jb 0x1f10
-	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x2090
-// 0x1fa0:
+	LONG $0xff75820f; WORD $0xffff // jb 0x1f30
+	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x20b0
+// 0x1fc0:
 	LONG $0x296ffac5 // vmovdqu xmm5,XMMWORD PTR [rcx]
-// 0x1fa4:
+// 0x1fc4:
 	LONG $0xd56ff9c5 // vmovdqa xmm2,xmm5
 	LONG $0x0069e2c4; BYTE $0xd7 // vpshufb xmm2,xmm2,xmm7
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
@@ -1526,7 +1535,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x417ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0x00a5830f; WORD $0x0000 // jae 0x2090
+	LONG $0x00a5830f; WORD $0x0000 // jae 0x20b0
 	LONG $0xd070f9c5; BYTE $0xff // vpshufd xmm2,xmm0,0xff
 	LONG $0xe56ff9c5 // vmovdqa xmm4,xmm5
 	LONG $0xfc73d9c5; BYTE $0x04 // vpslldq xmm4,xmm4,0x4
@@ -1537,26 +1546,26 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0xdd69e2c4; BYTE $0xd5 // vaesenclast xmm2,xmm2,xmm5
 	LONG $0xea6ff9c5 // vmovdqa xmm5,xmm2
 	LONG $0x297ffac5 // vmovdqu XMMWORD PTR [rcx],xmm5
-	WORD $0x8beb // jmp 0x1fa4
-// 0x2019:
+	WORD $0x8beb // jmp 0x1fc4
+// 0x2039:
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2030:
+// 0x2050:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x2055
+	WORD $0x2074 // je 0x2075
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x2072
+	WORD $0x3775 // jne 0x2092
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x2072
+	WORD $0x3175 // jne 0x2092
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x2072
-// 0x2055:
+	WORD $0x1deb // jmp 0x2092
+// 0x2075:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1564,37 +1573,37 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x2072:
+// 0x2092:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x208b
+	WORD $0x0372 // jb 0x20ab
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x208b:
+// 0x20ab:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x2030
-// 0x2090:
+	WORD $0xa072 // jb 0x2050
+// 0x20b0:
 	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
-	WORD $0x3275 // jne 0x20c9
+	WORD $0x3275 // jne 0x20e9
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x20b8
-// 0x20aa:
+	WORD $0x0eeb // jmp 0x20d8
+// 0x20ca:
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x20b8
+	WORD $0x0574 // je 0x20d8
 	LONG $0xdb79e2c4; BYTE $0xc0 // vaesimc xmm0,xmm0
-// 0x20b8:
+// 0x20d8:
 	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x20aa
-// 0x20c9:
+	WORD $0xe173 // jae 0x20ca
+// 0x20e9:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
@@ -1634,8 +1643,8 @@ DATA aes_avx512_constants<>+256(SB)/8, $0x000000000000003d
 DATA aes_avx512_constants<>+264(SB)/8, $0x000000000000003d
 DATA aes_avx512_constants<>+272(SB)/8, $0x0c0f0e0d0c0f0e0d
 DATA aes_avx512_constants<>+280(SB)/8, $0x0c0f0e0d0c0f0e0d
-DATA aes_avx512_constants<>+288(SB)/8, $0x0000000000000000
-DATA aes_avx512_constants<>+296(SB)/8, $0x0000000000000000
+DATA aes_avx512_constants<>+288(SB)/8, $0x0706050403020100
+DATA aes_avx512_constants<>+296(SB)/8, $0x0f0e0d0c0b0a0908
 DATA aes_avx512_constants<>+304(SB)/8, $0x0000000000000000
 DATA aes_avx512_constants<>+312(SB)/8, $0x0000000000000000
 GLOBL aes_avx512_constants<>(SB), RODATA|NOPTR, $320

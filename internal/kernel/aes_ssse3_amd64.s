@@ -14,14 +14,15 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x506f8b44 // mov r13d,DWORD PTR [rdi+0x50]
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x07f4830f; WORD $0x0000 // jae 0x806
+	LONG $0x0843830f; WORD $0x0000 // jae 0x855
+// 0x12:
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	WORD $0x8b41; BYTE $0x0b // mov ecx,DWORD PTR [r11]
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x08a9840f; WORD $0x0000 // je 0x8cb
+	LONG $0x090b840f; WORD $0x0000 // je 0x92d
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x0b77840f; WORD $0x0000 // je 0xba6
+	LONG $0x0bd9840f; WORD $0x0000 // je 0xc08
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x407f8b4c // mov r15,QWORD PTR [rdi+0x40]
 	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
@@ -34,35 +35,45 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x01208e89; WORD $0x0000 // mov DWORD PTR [rsi+0x120],ecx
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1c72 // jb 0x79
-	LONG $0x0c5f8b41 // mov ebx,DWORD PTR [r15+0xc]
-	WORD $0xcb0f // bswap ebx
-	WORD $0x1474 // je 0x79
+	WORD $0x4b72 // jb 0xa8
 	LONG $0x6f0f41f3; BYTE $0x0f // movdqu xmm1,XMMWORD PTR [r15]
+	WORD $0x3575 // jne 0x99
+	QUAD $0x00000230926f0f66 // movdqa xmm2,XMMWORD PTR [rdx+0x230]
+	LONG $0x03507f83 // cmp DWORD PTR [rdi+0x50],0x3
+	WORD $0x0874 // je 0x7a
+	QUAD $0x00000220926f0f66 // movdqa xmm2,XMMWORD PTR [rdx+0x220]
+// 0x7a:
+	QUAD $0x00000110967f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm2
+	LONG $0x00380f66; BYTE $0xca // pshufb xmm1,xmm2
+	QUAD $0x000001008e7f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm1
+	LONG $0x010c9e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x10c]
+	WORD $0xcb0f // bswap ebx
+	WORD $0x0feb // jmp 0xa8
+// 0x99:
 	QUAD $0x000001008e7f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm1
 	WORD $0x8b49; BYTE $0x1f // mov rbx,QWORD PTR [r15]
 	LONG $0x08778b4d // mov r14,QWORD PTR [r15+0x8]
-// 0x79:
+// 0xa8:
 	LONG $0x000020b9; BYTE $0x00 // mov ecx,0x20
 	WORD $0x3949; BYTE $0xca // cmp r10,rcx
 	LONG $0xca420f49 // cmovb rcx,r10
 	LONG $0x03fd8341 // cmp r13d,0x3
-	LONG $0x03d3840f; WORD $0x0000 // je 0x462
+	LONG $0x03d3840f; WORD $0x0000 // je 0x491
 	LONG $0x6f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r8]
 	LONG $0x6f0f41f3; WORD $0x086c; BYTE $0xf0 // movdqu xmm5,XMMWORD PTR [r8+rcx*1-0x10]
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x6072 // jb 0x101
+	WORD $0x6072 // jb 0x130
 	LONG $0x009e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rbx
 	LONG $0x08b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],r14
 	LONG $0x20f98348 // cmp rcx,0x20
-	WORD $0x1775 // jne 0xcc
+	WORD $0x1775 // jne 0xfb
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x3ff8c148 // sar rax,0x3f
 	LONG $0x00008725; BYTE $0x00 // and eax,0x87
 	LONG $0xdea40f49; BYTE $0x01 // shld r14,rbx,0x1
 	WORD $0x0148; BYTE $0xdb // add rbx,rbx
 	WORD $0x3148; BYTE $0xc3 // xor rbx,rax
-// 0xcc:
+// 0xfb:
 	LONG $0x109e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x110],rbx
 	LONG $0x18b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x118],r14
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
@@ -73,9 +84,9 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	WORD $0x3148; BYTE $0xc3 // xor rbx,rax
 	QUAD $0x0000010086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x100]
 	QUAD $0x00000110aeef0f66 // pxor xmm5,XMMWORD PTR [rsi+0x110]
-// 0x101:
+// 0x130:
 	LONG $0x01c5f741; WORD $0x0000; BYTE $0x00 // test r13d,0x1
-	LONG $0x038d850f; WORD $0x0000 // jne 0x49b
+	LONG $0x03a2850f; WORD $0x0000 // jne 0x4df
 	LONG $0x000100b8; BYTE $0x00 // mov eax,0x100
 	LONG $0x6f0f4466; BYTE $0x12 // movdqa xmm10,XMMWORD PTR [rdx]
 	LONG $0x6f0f4466; WORD $0x105a // movdqa xmm11,XMMWORD PTR [rdx+0x10]
@@ -109,7 +120,7 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xef0f4166; BYTE $0xe9 // pxor xmm5,xmm9
 	LONG $0x380f4166; WORD $0xc600 // pshufb xmm0,xmm14
 	LONG $0x380f4166; WORD $0xee00 // pshufb xmm5,xmm14
-// 0x1cc:
+// 0x1fb:
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
@@ -150,7 +161,7 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xfdef0f66 // pxor xmm7,xmm5
 	LONG $0xef0f4466; BYTE $0xc6 // pxor xmm8,xmm6
 	LONG $0x0120863b; WORD $0x0000 // cmp eax,DWORD PTR [rsi+0x120]
-	LONG $0x0164840f; WORD $0x0000 // je 0x3f8
+	LONG $0x0164840f; WORD $0x0000 // je 0x427
 	QUAD $0x00000140826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x140]
 	LONG $0x00380f66; BYTE $0xc3 // pshufb xmm0,xmm3
 	QUAD $0x00000130a26f0f66 // movdqa xmm4,XMMWORD PTR [rdx+0x130]
@@ -209,8 +220,8 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xef0f4166; BYTE $0xe9 // pxor xmm5,xmm9
 	LONG $0x380f4166; WORD $0xef00 // pshufb xmm5,xmm15
 	LONG $0xeeef0f66 // pxor xmm5,xmm6
-	LONG $0xfffdd4e9; BYTE $0xff // jmp 0x1cc
-// 0x3f8:
+	LONG $0xfffdd4e9; BYTE $0xff // jmp 0x1fb
+// 0x427:
 	QUAD $0x000001a0826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x1a0]
 	LONG $0x00380f66; BYTE $0xc3 // pshufb xmm0,xmm3
 	QUAD $0x00000190a26f0f66 // movdqa xmm4,XMMWORD PTR [rdx+0x190]
@@ -226,11 +237,11 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x6f0f45f3; WORD $0x040c // movdqu xmm9,XMMWORD PTR [r12+rax*1]
 	LONG $0xef0f4166; BYTE $0xe9 // pxor xmm5,xmm9
 	LONG $0x04fd8341 // cmp r13d,0x4
-	LONG $0x031a840f; WORD $0x0000 // je 0x771
-	LONG $0x0334820f; WORD $0x0000 // jb 0x791
-	LONG $0x0002e7e9; BYTE $0x00 // jmp 0x749
-// 0x462:
-	LONG $0x6f0f41f3; BYTE $0x07 // movdqu xmm0,XMMWORD PTR [r15]
+	LONG $0x032f840f; WORD $0x0000 // je 0x7b5
+	LONG $0x0349820f; WORD $0x0000 // jb 0x7d5
+	LONG $0x0002fce9; BYTE $0x00 // jmp 0x78d
+// 0x491:
+	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0xf8730f66; BYTE $0x04 // pslldq xmm0,0x4
 	LONG $0xd8730f66; BYTE $0x04 // psrldq xmm0,0x4
 	WORD $0xd889 // mov eax,ebx
@@ -244,8 +255,10 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xe86f0f66 // movdqa xmm5,xmm0
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
 	LONG $0xeaef0f66 // pxor xmm5,xmm2
+	QUAD $0x0001108600380f66; BYTE $0x00 // pshufb xmm0,XMMWORD PTR [rsi+0x110]
+	QUAD $0x000110ae00380f66; BYTE $0x00 // pshufb xmm5,XMMWORD PTR [rsi+0x110]
 	WORD $0xc383; BYTE $0x02 // add ebx,0x2
-// 0x49b:
+// 0x4df:
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
 	LONG $0x6f0f4466; BYTE $0x12 // movdqa xmm10,XMMWORD PTR [rdx]
 	LONG $0x6f0f4466; WORD $0x105a // movdqa xmm11,XMMWORD PTR [rdx+0x10]
@@ -279,7 +292,7 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xef0f4166; BYTE $0xe9 // pxor xmm5,xmm9
 	LONG $0x380f4166; WORD $0xc600 // pshufb xmm0,xmm14
 	LONG $0x380f4166; WORD $0xee00 // pshufb xmm5,xmm14
-// 0x54d:
+// 0x591:
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
@@ -320,7 +333,7 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xfdef0f66 // pxor xmm7,xmm5
 	LONG $0xef0f4466; BYTE $0xc6 // pxor xmm8,xmm6
 	LONG $0x0120863b; WORD $0x0000 // cmp eax,DWORD PTR [rsi+0x120]
-	LONG $0x00cd840f; WORD $0x0000 // je 0x6e2
+	LONG $0x00cd840f; WORD $0x0000 // je 0x726
 	LONG $0x426f0f66; BYTE $0x60 // movdqa xmm0,XMMWORD PTR [rdx+0x60]
 	LONG $0x00380f66; BYTE $0xc3 // pshufb xmm0,xmm3
 	LONG $0x626f0f66; BYTE $0x50 // movdqa xmm4,XMMWORD PTR [rdx+0x50]
@@ -359,8 +372,8 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x380f4166; WORD $0xef00 // pshufb xmm5,xmm15
 	LONG $0x380f4166; WORD $0xf600 // pshufb xmm6,xmm14
 	LONG $0xeeef0f66 // pxor xmm5,xmm6
-	LONG $0xfffe6be9; BYTE $0xff // jmp 0x54d
-// 0x6e2:
+	LONG $0xfffe6be9; BYTE $0xff // jmp 0x591
+// 0x726:
 	QUAD $0x000000a0826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0xa0]
 	LONG $0x00380f66; BYTE $0xc3 // pshufb xmm0,xmm3
 	QUAD $0x00000090a26f0f66 // movdqa xmm4,XMMWORD PTR [rdx+0x90]
@@ -376,67 +389,76 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x6f0f45f3; WORD $0x040c // movdqu xmm9,XMMWORD PTR [r12+rax*1]
 	LONG $0xef0f4166; BYTE $0xe9 // pxor xmm5,xmm9
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x5472 // jb 0x791
-	WORD $0x1c74 // je 0x75b
+	WORD $0x5472 // jb 0x7d5
+	WORD $0x1c74 // je 0x79f
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x013b830f; WORD $0x0000 // jae 0x884
-// 0x749:
+	LONG $0x0159830f; WORD $0x0000 // jae 0x8e6
+// 0x78d:
 	QUAD $0x0000010086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x100]
 	QUAD $0x00000110aeef0f66 // pxor xmm5,XMMWORD PTR [rsi+0x110]
-	WORD $0x36eb // jmp 0x791
-// 0x75b:
+	WORD $0x36eb // jmp 0x7d5
+// 0x79f:
 	LONG $0x6f0f41f3; BYTE $0x08 // movdqu xmm1,XMMWORD PTR [r8]
 	LONG $0x6f0f41f3; WORD $0x0854; BYTE $0xf0 // movdqu xmm2,XMMWORD PTR [r8+rcx*1-0x10]
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
 	LONG $0xeaef0f66 // pxor xmm5,xmm2
-	WORD $0x20eb // jmp 0x791
-// 0x771:
+	WORD $0x20eb // jmp 0x7d5
+// 0x7b5:
 	LONG $0x6f0f41f3; BYTE $0x08 // movdqu xmm1,XMMWORD PTR [r8]
 	LONG $0x6f0f41f3; WORD $0x0854; BYTE $0xf0 // movdqu xmm2,XMMWORD PTR [r8+rcx*1-0x10]
 	QUAD $0x0000010086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0xe9ef0f66 // pxor xmm5,xmm1
 	QUAD $0x00000100967f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm2
-// 0x791:
+// 0x7d5:
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x20f98348 // cmp rcx,0x20
-	WORD $0x0675 // jne 0x7a2
+	WORD $0x0675 // jne 0x7e6
 	LONG $0x7f0f41f3; WORD $0x1069 // movdqu XMMWORD PTR [r9+0x10],xmm5
-// 0x7a2:
+// 0x7e6:
 	WORD $0x0149; BYTE $0xc8 // add r8,rcx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x2949; BYTE $0xca // sub r10,rcx
-	LONG $0xf8c8850f; WORD $0xffff // jne 0x79
+	LONG $0xf8b3850f; WORD $0xffff // jne 0xa8
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x2e72 // jb 0x7e5
-	WORD $0x1574 // je 0x7ce
+	WORD $0x3972 // jb 0x834
+	WORD $0x1574 // je 0x812
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1f75 // jne 0x7de
+	WORD $0x2a75 // jne 0x82d
 	QUAD $0x000001008e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x100]
 	LONG $0x7f0f41f3; BYTE $0x0f // movdqu XMMWORD PTR [r15],xmm1
-	WORD $0x17eb // jmp 0x7e5
-// 0x7ce:
+	WORD $0x22eb // jmp 0x834
+// 0x812:
 	LONG $0x04e9c148 // shr rcx,0x4
 	LONG $0xfe0b448d // lea eax,[rbx+rcx*1-0x2]
+	LONG $0x03507f83 // cmp DWORD PTR [rdi+0x50],0x3
+	WORD $0x0875 // jne 0x828
 	WORD $0xc80f // bswap eax
 	LONG $0x0c478941 // mov DWORD PTR [r15+0xc],eax
-	WORD $0x07eb // jmp 0x7e5
-// 0x7de:
+	WORD $0x0ceb // jmp 0x834
+// 0x828:
+	WORD $0x8941; BYTE $0x07 // mov DWORD PTR [r15],eax
+	WORD $0x07eb // jmp 0x834
+// 0x82d:
 	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
 	LONG $0x0877894d // mov QWORD PTR [r15+0x8],r14
-// 0x7e5:
+// 0x834:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
 	QUAD $0x00000120867f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm0
-	LONG $0x0003a0e9; BYTE $0x00 // jmp 0xba6
-// 0x806:
+	LONG $0x0003b3e9; BYTE $0x00 // jmp 0xc08
+// 0x855:
+	LONG $0x09fd8341 // cmp r13d,0x9
+	LONG $0x000003b8; BYTE $0x00 // mov eax,0x3
+	LONG $0xe8440f44 // cmove r13d,eax
+	LONG $0xf7aa840f; WORD $0xffff // je 0x12
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	LONG $0x105f8b48 // mov rbx,QWORD PTR [rdi+0x10]
 	LONG $0x48778b4c // mov r14,QWORD PTR [rdi+0x48]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0775 // jne 0x81f
+	WORD $0x0775 // jne 0x881
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x81f:
+// 0x881:
 	LONG $0x40488d4d // lea r9,[r8+0x40]
 	LONG $0x01fb8348 // cmp rbx,0x1
 	LONG $0xc8440f4d // cmove r9,r8
@@ -450,39 +472,39 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	LONG $0xedef0f66 // pxor xmm5,xmm5
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x1074 // je 0x863
+	WORD $0x1074 // je 0x8c5
 	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
 	LONG $0x30498b49 // mov rcx,QWORD PTR [r9+0x30]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x296f0ff3 // movdqu xmm5,XMMWORD PTR [rcx]
-// 0x863:
+// 0x8c5:
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	LONG $0x08498b49 // mov rcx,QWORD PTR [r9+0x8]
 	LONG $0x6f0f42f3; WORD $0x100c // movdqu xmm1,XMMWORD PTR [rax+r10*1]
 	LONG $0x6f0f42f3; WORD $0x1114 // movdqu xmm2,XMMWORD PTR [rcx+r10*1]
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
 	LONG $0xeaef0f66 // pxor xmm5,xmm2
-	LONG $0xfffc17e9; BYTE $0xff // jmp 0x49b
-// 0x884:
+	LONG $0xfffbf9e9; BYTE $0xff // jmp 0x4df
+// 0x8e6:
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	WORD $0x8b49; BYTE $0x09 // mov rcx,QWORD PTR [r9]
 	LONG $0x7f0f42f3; WORD $0x1004 // movdqu XMMWORD PTR [rax+r10*1],xmm0
 	LONG $0x7f0f42f3; WORD $0x112c // movdqu XMMWORD PTR [rcx+r10*1],xmm5
 	LONG $0x10c28349 // add r10,0x10
 	WORD $0x394d; BYTE $0xf2 // cmp r10,r14
-	WORD $0xc472 // jb 0x863
+	WORD $0xc472 // jb 0x8c5
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x1074 // je 0x8b5
+	WORD $0x1074 // je 0x917
 	LONG $0x30408b49 // mov rax,QWORD PTR [r8+0x30]
 	LONG $0x30498b49 // mov rcx,QWORD PTR [r9+0x30]
 	LONG $0x007f0ff3 // movdqu XMMWORD PTR [rax],xmm0
 	LONG $0x297f0ff3 // movdqu XMMWORD PTR [rcx],xmm5
-// 0x8b5:
+// 0x917:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x02eb8348 // sub rbx,0x2
-	LONG $0xff59870f; WORD $0xffff // ja 0x81f
-	LONG $0xffff1ae9; BYTE $0xff // jmp 0x7e5
-// 0x8cb:
+	LONG $0xff59870f; WORD $0xffff // ja 0x881
+	LONG $0xffff07e9; BYTE $0xff // jmp 0x834
+// 0x92d:
 	WORD $0x8941; BYTE $0xce // mov r14d,ecx
 	LONG $0x107f8b4c // mov r15,QWORD PTR [rdi+0x10]
 	LONG $0x6f0f4466; BYTE $0x12 // movdqa xmm10,XMMWORD PTR [rdx]
@@ -501,14 +523,14 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	LONG $0xfc418b41 // mov eax,DWORD PTR [r9-0x4]
 	QUAD $0x00000000851c8d4a // lea rbx,[r8*4+0x0]
-// 0x929:
+// 0x98b:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x1474 // je 0x942
+	WORD $0x1474 // je 0x9a4
 	LONG $0x04fc8341 // cmp r12d,0x4
-	LONG $0x00d6850f; WORD $0x0000 // jne 0xa0e
+	LONG $0x00d6850f; WORD $0x0000 // jne 0xa70
 	LONG $0x08f88341 // cmp r8d,0x8
-	LONG $0x00cc850f; WORD $0x0000 // jne 0xa0e
-// 0x942:
+	LONG $0x00cc850f; WORD $0x0000 // jne 0xa70
+// 0x9a4:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
@@ -547,14 +569,14 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xc07e0f66 // movd eax,xmm0
 	LONG $0x63636335; BYTE $0x63 // xor eax,0x63636363
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x1475 // jne 0xa0e
+	WORD $0x1475 // jne 0xa70
 	WORD $0xc8c1; BYTE $0x08 // ror eax,0x8
 	WORD $0xc831 // xor eax,ecx
 	WORD $0xc901 // add ecx,ecx
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	WORD $0x0572 // jb 0xa0e
+	WORD $0x0572 // jb 0xa70
 	LONG $0x00001bb9; BYTE $0x00 // mov ecx,0x1b
-// 0xa0e:
+// 0xa70:
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0x2949; BYTE $0xdd // sub r13,rbx
 	LONG $0x00453341 // xor eax,DWORD PTR [r13+0x0]
@@ -562,19 +584,19 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0xa2a
+	WORD $0x0372 // jb 0xa8c
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0xa2a:
+// 0xa8c:
 	LONG $0x106b8d4d // lea r13,[r11+0x10]
 	WORD $0x394d; BYTE $0xe9 // cmp r9,r13
-	LONG $0xfef2820f; WORD $0xffff // jb 0x929
+	LONG $0xfef2820f; WORD $0xffff // jb 0x98b
 	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x0112850f; WORD $0x0000 // jne 0xb52
+	LONG $0x0112850f; WORD $0x0000 // jne 0xbb4
 	LONG $0x284f8b4c // mov r9,QWORD PTR [rdi+0x28]
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-// 0xa52:
+// 0xab4:
 	QUAD $0x000000e082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0xe0]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
@@ -591,7 +613,7 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x10e88348 // sub rax,0x10
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xd0 // cmp rax,r10
-	LONG $0x00a4840f; WORD $0x0000 // je 0xb4d
+	LONG $0x00a4840f; WORD $0x0000 // je 0xbaf
 	LONG $0xe86f0f66 // movdqa xmm5,xmm0
 	LONG $0x380f4166; WORD $0xc500 // pshufb xmm0,xmm13
 	LONG $0xc5ef0f66 // pxor xmm0,xmm5
@@ -623,12 +645,12 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0xe8ef0f66 // pxor xmm5,xmm0
 	QUAD $0x000210aa00380f66; BYTE $0x00 // pshufb xmm5,XMMWORD PTR [rdx+0x210]
 	LONG $0xc5ef0f66 // pxor xmm0,xmm5
-	LONG $0xffff05e9; BYTE $0xff // jmp 0xa52
-// 0xb4d:
+	LONG $0xffff05e9; BYTE $0xff // jmp 0xab4
+// 0xbaf:
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-// 0xb52:
+// 0xbb4:
 	LONG $0x6f0f41f3; BYTE $0x02 // movdqu xmm0,XMMWORD PTR [r10]
-// 0xb57:
+// 0xbb9:
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
 	LONG $0xdb0f4166; BYTE $0xc2 // pand xmm0,xmm10
@@ -644,9 +666,9 @@ TEXT ·AESSSSE3(SB), 0, $112-8
 	LONG $0x6f0f41f3; BYTE $0x02 // movdqu xmm0,XMMWORD PTR [r10]
 	QUAD $0x000000e082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0xe0]
 	WORD $0x394d; BYTE $0xda // cmp r10,r11
-	WORD $0xb672 // jb 0xb57
+	WORD $0xb672 // jb 0xbb9
 	LONG $0x7f0f41f3; BYTE $0x02 // movdqu XMMWORD PTR [r10],xmm0
-// 0xba6:
+// 0xc08:
 	RET
 
 DATA aes_ssse3_constants<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
@@ -717,8 +739,8 @@ DATA aes_ssse3_constants<>+512(SB)/8, $0xdb9b5b1bc0804000
 DATA aes_ssse3_constants<>+520(SB)/8, $0xedad6d2df6b67636
 DATA aes_ssse3_constants<>+528(SB)/8, $0x0407060500030201
 DATA aes_ssse3_constants<>+536(SB)/8, $0x0c0f0e0d080b0a09
-DATA aes_ssse3_constants<>+544(SB)/8, $0x0000000000000000
-DATA aes_ssse3_constants<>+552(SB)/8, $0x0000000000000000
-DATA aes_ssse3_constants<>+560(SB)/8, $0x0000000000000000
-DATA aes_ssse3_constants<>+568(SB)/8, $0x0000000000000000
+DATA aes_ssse3_constants<>+544(SB)/8, $0x08090a0b0c0d0e0f
+DATA aes_ssse3_constants<>+552(SB)/8, $0x0001020304050607
+DATA aes_ssse3_constants<>+560(SB)/8, $0x0706050403020100
+DATA aes_ssse3_constants<>+568(SB)/8, $0x0f0e0d0c0b0a0908
 GLOBL aes_ssse3_constants<>(SB), RODATA|NOPTR, $576

@@ -79,11 +79,17 @@ func (k *gcmPortableKey) setup() {
 func AESGCMPortable(a *PacketArgs) {
 	key := (*gcmPortableKey)(a.Key)
 	if a.Flags&FlagSetup != 0 {
-		if a.Flags&FlagNonce != 0 {
+		if a.Flags&FlagPolyval != 0 {
+			key.hash.initPolyval((*[16]byte)(a.Nonce))
+		} else if a.Flags&FlagNonce != 0 {
 			key.hash.init((*[16]byte)(a.Nonce))
 		} else {
 			key.setup()
 		}
+		return
+	}
+	if a.Flags&FlagPolyval != 0 {
+		a.polyval(&key.hash)
 		return
 	}
 	var s gcmStream
@@ -141,6 +147,26 @@ func AESGCMPortable(a *PacketArgs) {
 	mask = [16]byte{}
 }
 
+func (a *PacketArgs) polyval(key *ghashKey) {
+	var g ghash
+	if a.Flags&FlagFirst != 0 {
+		g.reversed(key, unsafe.Slice((*byte)(a.AD), int(a.ADBytes)))
+	} else {
+		y := &a.gcmState().Y
+		g.low, g.high = leUint64(y[:8]), leUint64(y[8:])
+	}
+	g.reversed(key, unsafe.Slice((*byte)(a.In), int(a.Bytes)))
+	y := (*[16]byte)(a.Tag)
+	if a.Flags&FlagLast != 0 {
+		g.lengths(key, a.Total, a.ADBytes) // the other way round: in reversed bytes
+	} else {
+		y = &a.gcmState().Y
+	}
+	lePutUint64(y[:8], g.low)
+	lePutUint64(y[8:], g.high)
+	g = ghash{}
+}
+
 // AESGCMSetup makes a key of 16, 24 or 32 bytes for a level.
 func AESGCMSetup(level Level, k *GCMKey, key []byte) {
 	k.Rounds = uint64(6 + len(key)/4)
@@ -150,10 +176,18 @@ func AESGCMSetup(level Level, k *GCMKey, key []byte) {
 	AESGCM(level, &a)
 }
 
-// AESGCMHashKey makes the table of a key, and nothing else of it, for a hash key: that of AES-GCM-SIV.
+// AESGCMHashKey makes the table of a key, and nothing else of it, for a hash key.
 func AESGCMHashKey(level Level, k *GCMKey, h *[16]byte) {
 	var a PacketArgs
 	a.Key, a.Nonce, a.Flags = unsafe.Pointer(k), unsafe.Pointer(h), FlagSetup|FlagNonce
+	AESGCM(level, &a)
+}
+
+// PolyvalKey is the same for a hash key of POLYVAL. longest is the longer length of text and associated data.
+func PolyvalKey(level Level, k *GCMKey, h *[16]byte, longest int) {
+	var a PacketArgs
+	a.Key, a.Nonce, a.Bytes = unsafe.Pointer(k), unsafe.Pointer(h), uint64(longest)
+	a.Flags = FlagSetup | FlagNonce | FlagPolyval
 	AESGCM(level, &a)
 }
 
@@ -266,5 +300,57 @@ func aesGCMTest(level Level, corrupt bool) bool {
 	if corrupt {
 		tag[0] ^= 1
 	}
-	return tag == aesGCMAnswer
+	return tag == aesGCMAnswer && (!HasSIV || polyvalTest(level, &keys))
+}
+
+// polyvalTest compares POLYVAL with GHASH of the same level, which has given its answers: under a hash key that is
+// reversed and multiplied by x, of blocks that are reversed (RFC 8452, appendix A), with zeroes before them to a multiple
+// of 64 bytes.
+func polyvalTest(level Level, keys *[3]GCMKey) bool {
+	const most = 2304
+	h := [16]byte{0xc0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+	high, low := beUint64(h[:8]), beUint64(h[8:])
+	var polyvalH, sum, reversedSum [16]byte
+	lePutUint64(polyvalH[:8], low<<1^high>>63)
+	lePutUint64(polyvalH[8:], (high<<1|low>>63)^-(high>>63)&0xc200000000000000)
+	AESGCMHashKey(level, &keys[0], &h)
+	var plain, blocks [most]byte
+	var nonce [12]byte
+	var state GCMState
+	for _, n := range answerSizes {
+		adBytes := 16 + n%33
+		adEnd := (adBytes + 15) &^ 15
+		end := adEnd + (n+15)&^15 + 16
+		zeroes := -end & 63
+		if zeroes+end > most {
+			continue
+		}
+		PolyvalKey(level, &keys[1], &polyvalH, max(adBytes, n))
+		pattern(plain[:adBytes+n], n)
+		clear(blocks[:])
+		copy(blocks[zeroes:], plain[:adBytes])
+		copy(blocks[zeroes+adEnd:], plain[adBytes:adBytes+n])
+		lePutUint64(blocks[zeroes+end-16:], uint64(8*adBytes))
+		lePutUint64(blocks[zeroes+end-8:], uint64(8*n))
+		for i := 0; i < zeroes+end; i += 16 {
+			high, low := leUint64(blocks[i+8:]), leUint64(blocks[i:])
+			bePutUint64(blocks[i:], high)
+			bePutUint64(blocks[i+8:], low)
+		}
+		a := PacketArgs{Key: unsafe.Pointer(&keys[0]), Nonce: unsafe.Pointer(&nonce), State: state.State()}
+		a.In, a.Out, a.Bytes = unsafe.Pointer(&blocks), unsafe.Pointer(&blocks), uint64(zeroes+end)
+		a.Flags = FlagFirst | FlagOpen | FlagNonce
+		AESGCM(level, &a)
+		a = PacketArgs{Key: unsafe.Pointer(&keys[1]), Tag: unsafe.Pointer(&sum), AD: unsafe.Pointer(&plain), ADBytes: uint64(adBytes)}
+		a.In, a.Bytes, a.Total = unsafe.Pointer(&plain[adBytes]), uint64(n), uint64(n)
+		a.Flags = FlagFirst | FlagLast | FlagPolyval
+		AESGCM(level, &a)
+		for i, x := range sum {
+			reversedSum[15-i] = x
+		}
+		if reversedSum != state.Y {
+			return false
+		}
+	}
+	return true
 }

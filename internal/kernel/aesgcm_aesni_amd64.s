@@ -198,7 +198,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 // 0x40a:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x2341870f; WORD $0x0000 // ja 0x2755
+	LONG $0x240e870f; WORD $0x0000 // ja 0x2822
 // 0x414:
 	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
@@ -213,12 +213,12 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
 	LONG $0x01fa8349 // cmp r10,0x1
-	LONG $0x292b840f; WORD $0x0000 // je 0x2d8b
+	LONG $0x29f8840f; WORD $0x0000 // je 0x2e58
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xdd // pxor xmm11,xmm13
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	LONG $0x002b38e9; BYTE $0x00 // jmp 0x2fb1
+	LONG $0x002c38e9; BYTE $0x00 // jmp 0x30b1
 // 0x479:
 	LONG $0x10fb8349 // cmp r11,0x10
 	LONG $0x01ca820f; WORD $0x0000 // jb 0x64d
@@ -550,7 +550,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x07e0c148 // shl rax,0x7
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
-	LONG $0x000446e9; BYTE $0x00 // jmp 0xec8
+	LONG $0x000513e9; BYTE $0x00 // jmp 0xf95
 // 0xa82:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
@@ -589,42 +589,45 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x6f0f4166; BYTE $0xfc // movdqa xmm7,xmm12
 	QUAD $0x00000100baef0f66 // pxor xmm7,XMMWORD PTR [rdx+0x100]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-	LONG $0x0006e0e9; BYTE $0x00 // jmp 0x122d
+	LONG $0x0007ade9; BYTE $0x00 // jmp 0x12fa
 // 0xb4d:
 	LONG $0x80cf8141; WORD $0x0000; BYTE $0x00 // or r15d,0x80
-	LONG $0x000e80e9; BYTE $0x00 // jmp 0x19d9
+	LONG $0x000f4de9; BYTE $0x00 // jmp 0x1aa6
 // 0xb59:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x226e850f; WORD $0x0000 // jne 0x2dd9
+	LONG $0x233b850f; WORD $0x0000 // jne 0x2ea6
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
+	LONG $0x20c7f641 // test r15b,0x20
+	LONG $0x0224850f; WORD $0x0000 // jne 0xda4
 	LONG $0x01c7f641 // test r15b,0x1
-	LONG $0x01e2840f; WORD $0x0000 // je 0xd62
+	LONG $0x029f840f; WORD $0x0000 // je 0xe29
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f641 // test r15b,0x10
-	WORD $0x0d75 // jne 0xb9c
+	WORD $0x0d75 // jne 0xba6
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x488b; BYTE $0x0c // mov ecx,DWORD PTR [rax+0xc]
 	WORD $0xc90f // bswap ecx
 	WORD $0xc1ff // inc ecx
-	WORD $0x1feb // jmp 0xbbb
-// 0xb9c:
+	WORD $0x1feb // jmp 0xbc5
+// 0xba6:
 	LONG $0x006e0f66 // movd xmm0,DWORD PTR [rax]
 	LONG $0x223a0f66; WORD $0x0440; BYTE $0x01 // pinsrd xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x223a0f66; WORD $0x0840; BYTE $0x02 // pinsrd xmm0,DWORD PTR [rax+0x8],0x2
 	QUAD $0x0000009082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0x90]
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
-// 0xbbb:
+// 0xbc5:
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x01b3840f; WORD $0x0000 // je 0xd7b
+	LONG $0x0270840f; WORD $0x0000 // je 0xe42
 	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
 	LONG $0xf96e0f66 // movd xmm7,ecx
-// 0xbd0:
+	LONG $0x226f0ff3 // movdqu xmm4,XMMWORD PTR [rdx]
+// 0xbde:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -633,18 +636,26 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0x014d; BYTE $0xed // add r13,r13
 	WORD $0xf749; BYTE $0xdd // neg r13
 	WORD $0x014d; BYTE $0xd5 // add r13,r10
-	LONG $0xc9ef0f66 // pxor xmm1,xmm1
-	LONG $0xd2ef0f66 // pxor xmm2,xmm2
-	LONG $0xdbef0f66 // pxor xmm3,xmm3
-// 0xbfb:
+	LONG $0x700f4566; WORD $0x4ef3 // pshufd xmm14,xmm11,0x4e
+	LONG $0xef0f4566; BYTE $0xf3 // pxor xmm14,xmm11
+	QUAD $0x00000320ad100f41 // movups xmm5,XMMWORD PTR [r13+0x320]
+	LONG $0x3a0f4166; WORD $0xeb44; BYTE $0x00 // pclmullqlqdq xmm5,xmm11
+	QUAD $0x00000320b5100f41 // movups xmm6,XMMWORD PTR [r13+0x320]
+	LONG $0x3a0f4166; WORD $0xf344; BYTE $0x11 // pclmulhqhqdq xmm6,xmm11
+	QUAD $0x00000330ad100f45 // movups xmm13,XMMWORD PTR [r13+0x330]
+	LONG $0x3a0f4566; WORD $0xee44; BYTE $0x00 // pclmullqlqdq xmm13,xmm14
+	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
+	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
+	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
+// 0xc44:
 	LONG $0x10fe8349 // cmp r14,0x10
-	WORD $0x0b72 // jb 0xc0c
+	WORD $0x0b72 // jb 0xc55
 	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
-	LONG $0x000088e9; BYTE $0x00 // jmp 0xc94
-// 0xc0c:
+	LONG $0x000088e9; BYTE $0x00 // jmp 0xcdd
+// 0xc55:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2472 // jb 0xc38
+	WORD $0x2472 // jb 0xc81
 	LONG $0x045c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r12+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -653,18 +664,18 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e0f45f3; WORD $0x2424 // movq xmm12,QWORD PTR [r12]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x55eb // jmp 0xc8d
-// 0xc38:
+	WORD $0x55eb // jmp 0xcd6
+// 0xc81:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1d72 // jb 0xc5a
+	WORD $0x1d72 // jb 0xca3
 	LONG $0x045c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r12+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	LONG $0x240c8b41 // mov ecx,DWORD PTR [r12]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x33eb // jmp 0xc8d
-// 0xc5a:
+	WORD $0x33eb // jmp 0xcd6
+// 0xca3:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x0c // movzx ebx,BYTE PTR [r12+rcx*1]
@@ -678,33 +689,31 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0xc8d:
+// 0xcd6:
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0xc94:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
+// 0xcdd:
+	LONG $0x380f4466; WORD $0xe400 // pshufb xmm12,xmm4
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000003208d100f45 // movups xmm9,XMMWORD PTR [r13+0x320]
-	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	QUAD $0x000003209d100f45 // movups xmm11,XMMWORD PTR [r13+0x320]
-	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	QUAD $0x0000033095100f45 // movups xmm10,XMMWORD PTR [r13+0x330]
-	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	LONG $0xef0f4166; BYTE $0xc9 // pxor xmm1,xmm9
-	LONG $0xef0f4166; BYTE $0xd2 // pxor xmm2,xmm10
-	LONG $0xef0f4166; BYTE $0xdb // pxor xmm3,xmm11
-	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
+	QUAD $0x00000320bd100f45 // movups xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0x00000320bd100f45 // movups xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0x00000330bd100f45 // movups xmm15,XMMWORD PTR [r13+0x330]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x10c48349 // add r12,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x0d74 // je 0xd02
+	WORD $0x0d74 // je 0xd41
 	LONG $0x20c58349 // add r13,0x20
 	WORD $0x394d; BYTE $0xd5 // cmp r13,r10
-	LONG $0xfef9850f; WORD $0xffff // jne 0xbfb
-// 0xd02:
-	LONG $0x6f0f4466; BYTE $0xc9 // movdqa xmm9,xmm1
-	LONG $0x6f0f4466; BYTE $0xd2 // movdqa xmm10,xmm2
-	LONG $0x6f0f4466; BYTE $0xdb // movdqa xmm11,xmm3
+	LONG $0xff03850f; WORD $0xffff // jne 0xc44
+// 0xd41:
+	LONG $0xef0f4466; BYTE $0xcd // pxor xmm9,xmm5
+	LONG $0xef0f4566; BYTE $0xd5 // pxor xmm10,xmm13
+	LONG $0xef0f4466; BYTE $0xde // pxor xmm11,xmm6
 	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
@@ -718,26 +727,64 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfe74850f; WORD $0xffff // jne 0xbd0
+	LONG $0xfe43850f; WORD $0xffff // jne 0xbde
 	LONG $0xf97e0f66 // movd ecx,xmm7
-	WORD $0x19eb // jmp 0xd7b
-// 0xd62:
+	LONG $0x00009ee9; BYTE $0x00 // jmp 0xe42
+// 0xda4:
+	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
+	QUAD $0x00000270a26f0ff3 // movdqu xmm4,XMMWORD PTR [rdx+0x270]
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x01c7f641 // test r15b,0x1
+	WORD $0x0775 // jne 0xdc2
+	LONG $0x6f0f44f3; BYTE $0x18 // movdqu xmm11,XMMWORD PTR [rax]
+	WORD $0x11eb // jmp 0xdd3
+// 0xdc2:
+	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
+	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0xfe0b850f; WORD $0xffff // jne 0xbde
+// 0xdd3:
+	WORD $0x894d; BYTE $0xde // mov r14,r11
+	WORD $0x894d; BYTE $0xc4 // mov r12,r8
+	WORD $0x314d; BYTE $0xdb // xor r11,r11
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0xfdf9850f; WORD $0xffff // jne 0xbde
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x3074 // je 0xe1f
+	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x2675 // jne 0xe1f
+	LONG $0x04cf8341 // or r15d,0x4
+	LONG $0x7e0f44f3; WORD $0x2067 // movq xmm12,QWORD PTR [rdi+0x20]
+	LONG $0x67160f44; BYTE $0x48 // movhps xmm12,QWORD PTR [rdi+0x48]
+	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
+	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
+	WORD $0x8949; BYTE $0xc4 // mov r12,rax
+	LONG $0x10738d4d // lea r14,[r11+0x10]
+	LONG $0xfffdbfe9; BYTE $0xff // jmp 0xbde
+// 0xe1f:
+	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
+	LONG $0x002288e9; BYTE $0x00 // jmp 0x30b1
+// 0xe29:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x6f0f44f3; BYTE $0x18 // movdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x406f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+0x10]
 	WORD $0x488b; BYTE $0x1c // mov ecx,DWORD PTR [rax+0x1c]
 	WORD $0xc90f // bswap ecx
-// 0xd7b:
+// 0xe42:
+	LONG $0x20c7f641 // test r15b,0x20
+	WORD $0x8b75 // jne 0xdd3
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
 	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x1e61840f; WORD $0x0000 // je 0x2bfe
+	LONG $0x1e61840f; WORD $0x0000 // je 0x2ccb
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0c2f860f; WORD $0x0000 // jbe 0x19d9
+	LONG $0x0c2f860f; WORD $0x0000 // jbe 0x1aa6
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
@@ -771,7 +818,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x03d1850f; WORD $0x0000 // jne 0x122d
+	LONG $0x03d1850f; WORD $0x0000 // jne 0x12fa
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -790,10 +837,10 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-// 0xec8:
+// 0xf95:
 	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	LONG $0x01fe8349 // cmp r14,0x1
-	LONG $0x00b7840f; WORD $0x0000 // je 0xf8d
+	LONG $0x00b7840f; WORD $0x0000 // je 0x105a
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	QUAD $0x000120a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm12
 	QUAD $0x000130a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm12
@@ -834,7 +881,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
-// 0xf8d:
+// 0x105a:
 	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -900,8 +947,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3e74 // je 0x1157
-// 0x1119:
+	WORD $0x3e74 // je 0x1224
+// 0x11e6:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -913,8 +960,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc272 // jb 0x1119
-// 0x1157:
+	WORD $0xc272 // jb 0x11e6
+// 0x1224:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
@@ -953,13 +1000,13 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x07a1840f; WORD $0x0000 // je 0x19cc
-	WORD $0x5beb // jmp 0x1288
-// 0x122d:
+	LONG $0x07a1840f; WORD $0x0000 // je 0x1a99
+	WORD $0x5beb // jmp 0x1355
+// 0x12fa:
 	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	WORD $0x894d; BYTE $0xc4 // mov r12,r8
 	LONG $0x01fe8349 // cmp r14,0x1
-	LONG $0x008a840f; WORD $0x0000 // je 0x12c8
+	LONG $0x008a840f; WORD $0x0000 // je 0x1395
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	QUAD $0x000120a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm12
 	QUAD $0x000130a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm12
@@ -968,8 +1015,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x000160a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x160],xmm12
 	QUAD $0x000170a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x170],xmm12
 	QUAD $0x000180a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x180],xmm12
-	WORD $0x40eb // jmp 0x12c8
-// 0x1288:
+	WORD $0x40eb // jmp 0x1395
+// 0x1355:
 	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
 	QUAD $0x000001208e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x120]
 	QUAD $0x00000130966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x130]
@@ -978,7 +1025,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x00000160ae6f0f66 // movdqa xmm5,XMMWORD PTR [rsi+0x160]
 	QUAD $0x00000170b66f0f66 // movdqa xmm6,XMMWORD PTR [rsi+0x170]
 	QUAD $0x00000180be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x180]
-// 0x12c8:
+// 0x1395:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
@@ -1031,7 +1078,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0x1471
+	WORD $0x6f74 // je 0x153e
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
@@ -1064,7 +1111,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
-// 0x1471:
+// 0x153e:
 	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r12+0x20]
@@ -1222,8 +1269,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3e74 // je 0x1888
-// 0x184a:
+	WORD $0x3e74 // je 0x1955
+// 0x1917:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1235,8 +1282,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc272 // jb 0x184a
-// 0x1888:
+	WORD $0xc272 // jb 0x1917
+// 0x1955:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
@@ -1278,7 +1325,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	LONG $0x80ec8349 // sub r12,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xf91b850f; WORD $0xffff // jne 0x1288
+	LONG $0xf91b850f; WORD $0xffff // jne 0x1355
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000110b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm14
 	QUAD $0x000120b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm14
@@ -1290,12 +1337,12 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x000180b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x180],xmm14
 	QUAD $0x000190b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x190],xmm14
 	QUAD $0x0001a0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x1a0],xmm14
-// 0x19cc:
+// 0x1a99:
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x19d9
+	WORD $0x0475 // jne 0x1aa6
 	LONG $0x20cf8341 // or r15d,0x20
-// 0x19d9:
+// 0x1aa6:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
 	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
@@ -1303,7 +1350,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x40c7f641 // test r15b,0x40
-	LONG $0x1101840f; WORD $0x0000 // je 0x2aff
+	LONG $0x1101840f; WORD $0x0000 // je 0x2bcc
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	WORD $0x0148; BYTE $0xd0 // add rax,rdx
@@ -1323,14 +1370,14 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x000000e0b8ef0f66 // pxor xmm7,XMMWORD PTR [rax+0xe0]
 	QUAD $0x0000009080ef0f66 // pxor xmm0,XMMWORD PTR [rax+0x90]
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-// 0x1a65:
+// 0x1b32:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x03ac870f; WORD $0x0000 // ja 0x1e1b
+	LONG $0x03ac870f; WORD $0x0000 // ja 0x1ee8
 	QUAD $0x00000100be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x100]
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0206870f; WORD $0x0000 // ja 0x1c87
+	LONG $0x0206870f; WORD $0x0000 // ja 0x1d54
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x00e0870f; WORD $0x0000 // ja 0x1b6b
+	LONG $0x00e0870f; WORD $0x0000 // ja 0x1c38
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
@@ -1360,19 +1407,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1a74 // je 0x1b59
-// 0x1b3f:
+	WORD $0x1a74 // je 0x1c26
+// 0x1c0c:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe672 // jb 0x1b3f
-// 0x1b59:
+	WORD $0xe672 // jb 0x1c0c
+// 0x1c26:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0x0003fde9; BYTE $0x00 // jmp 0x1f68
-// 0x1b6b:
+	LONG $0x0003fde9; BYTE $0x00 // jmp 0x2035
+// 0x1c38:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1411,20 +1458,20 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2074 // je 0x1c75
-// 0x1c55:
+	WORD $0x2074 // je 0x1d42
+// 0x1d22:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe072 // jb 0x1c55
-// 0x1c75:
+	WORD $0xe072 // jb 0x1d22
+// 0x1d42:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0x0002e1e9; BYTE $0x00 // jmp 0x1f68
-// 0x1c87:
+	LONG $0x0002e1e9; BYTE $0x00 // jmp 0x2035
+// 0x1d54:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1481,8 +1528,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x1e09
-// 0x1ddd:
+	WORD $0x2c74 // je 0x1ed6
+// 0x1eaa:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1491,12 +1538,12 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x1ddd
-// 0x1e09:
+	WORD $0xd472 // jb 0x1eaa
+// 0x1ed6:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0x00014de9; BYTE $0x00 // jmp 0x1f68
-// 0x1e1b:
+	LONG $0x00014de9; BYTE $0x00 // jmp 0x2035
+// 0x1ee8:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1544,8 +1591,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x1f61
-// 0x1f3b:
+	WORD $0x2674 // je 0x202e
+// 0x2008:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1553,12 +1600,12 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x1f3b
-// 0x1f61:
+	WORD $0xda72 // jb 0x2008
+// 0x202e:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-// 0x1f68:
+// 0x2035:
 	LONG $0x20c7f641 // test r15b,0x20
-	LONG $0x0308840f; WORD $0x0000 // je 0x227a
+	LONG $0x0308840f; WORD $0x0000 // je 0x2347
 	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
@@ -1666,7 +1713,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0x0112840f; WORD $0x0000 // je 0x232f
+	LONG $0x0112840f; WORD $0x0000 // je 0x23fc
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1681,14 +1728,14 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x00000310ba100f45 // movups xmm15,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x0000b5e9; BYTE $0x00 // jmp 0x232f
-// 0x227a:
+	LONG $0x0000b5e9; BYTE $0x00 // jmp 0x23fc
+// 0x2347:
 	LONG $0x6f0f4566; BYTE $0xeb // movdqa xmm13,xmm11
 	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
 	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x4f74 // je 0x22e3
+	WORD $0x4f74 // je 0x23b0
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1701,8 +1748,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x0000031092100f45 // movups xmm10,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0x80c7f641 // test r15b,0x80
-	WORD $0x4c75 // jne 0x232f
-// 0x22e3:
+	WORD $0x4c75 // jne 0x23fc
+// 0x23b0:
 	LONG $0x6f0f4566; BYTE $0xe5 // movdqa xmm12,xmm13
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1715,40 +1762,40 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0xffffff70bd100f45 // movups xmm15,XMMWORD PTR [r13-0x90]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x232f:
+// 0x23fc:
 	LONG $0x6f0f4466; BYTE $0xef // movdqa xmm13,xmm7
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x0f76 // jbe 0x2349
+	WORD $0x0f76 // jbe 0x2416
 	QUAD $0x000100ae6f0f4466; BYTE $0x00 // movdqa xmm13,XMMWORD PTR [rsi+0x100]
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x5174 // je 0x239a
-// 0x2349:
+	WORD $0x5174 // je 0x2467
+// 0x2416:
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3275 // jne 0x2381
+	WORD $0x3275 // jne 0x244e
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2774 // je 0x2381
+	WORD $0x2774 // je 0x244e
 	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0f75 // jne 0x2384
+	WORD $0x0f75 // jne 0x2451
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x2384
-// 0x2381:
+	WORD $0x03eb // jmp 0x2451
+// 0x244e:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2384:
+// 0x2451:
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
 	WORD $0x894c; BYTE $0xee // mov rsi,r13
-	LONG $0xffdeb4e9; BYTE $0xff // jmp 0x24e
-// 0x239a:
+	LONG $0xffdde7e9; BYTE $0xff // jmp 0x24e
+// 0x2467:
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x0206870f; WORD $0x0000 // ja 0x25aa
+	LONG $0x0206870f; WORD $0x0000 // ja 0x2677
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x00e0870f; WORD $0x0000 // ja 0x248e
+	LONG $0x00e0870f; WORD $0x0000 // ja 0x255b
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
@@ -1778,19 +1825,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1a74 // je 0x247c
-// 0x2462:
+	WORD $0x1a74 // je 0x2549
+// 0x252f:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe672 // jb 0x2462
-// 0x247c:
+	WORD $0xe672 // jb 0x252f
+// 0x2549:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	LONG $0x0002b5e9; BYTE $0x00 // jmp 0x2743
-// 0x248e:
+	LONG $0x0002b5e9; BYTE $0x00 // jmp 0x2810
+// 0x255b:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -1829,22 +1876,22 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2074 // je 0x2598
-// 0x2578:
+	WORD $0x2074 // je 0x2665
+// 0x2645:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe072 // jb 0x2578
-// 0x2598:
+	WORD $0xe072 // jb 0x2645
+// 0x2665:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	LONG $0x000199e9; BYTE $0x00 // jmp 0x2743
-// 0x25aa:
+	LONG $0x000199e9; BYTE $0x00 // jmp 0x2810
+// 0x2677:
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x01c4840f; WORD $0x0000 // je 0x2778
+	LONG $0x01c4840f; WORD $0x0000 // je 0x2845
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -1901,8 +1948,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x2736
-// 0x270a:
+	WORD $0x2c74 // je 0x2803
+// 0x27d7:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -1911,25 +1958,25 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x270a
-// 0x2736:
+	WORD $0xd472 // jb 0x27d7
+// 0x2803:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-// 0x2743:
+// 0x2810:
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0xfbfc840f; WORD $0xffff // je 0x2349
+	LONG $0xfbfc840f; WORD $0xffff // je 0x2416
 	WORD $0x894d; BYTE $0xe2 // mov r10,r12
-	LONG $0x000385e9; BYTE $0x00 // jmp 0x2ada
-// 0x2755:
+	LONG $0x000385e9; BYTE $0x00 // jmp 0x2ba7
+// 0x2822:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0378840f; WORD $0x0000 // je 0x2ada
+	LONG $0x0378840f; WORD $0x0000 // je 0x2ba7
 	WORD $0x894d; BYTE $0xd4 // mov r12,r10
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
-	LONG $0xfffc22e9; BYTE $0xff // jmp 0x239a
-// 0x2778:
+	LONG $0xfffc22e9; BYTE $0xff // jmp 0x2467
+// 0x2845:
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
@@ -2054,8 +2101,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x2a81
-// 0x2a55:
+	WORD $0x2c74 // je 0x2b4e
+// 0x2b22:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -2064,31 +2111,31 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x2a55
-// 0x2a81:
+	WORD $0xd472 // jb 0x2b22
+// 0x2b4e:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3275 // jne 0x2ac6
+	WORD $0x3275 // jne 0x2b93
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2774 // je 0x2ac6
+	WORD $0x2774 // je 0x2b93
 	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0f75 // jne 0x2ac9
+	WORD $0x0f75 // jne 0x2b96
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x2ac9
-// 0x2ac6:
+	WORD $0x03eb // jmp 0x2b96
+// 0x2b93:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2ac9:
+// 0x2b96:
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
 	WORD $0x894c; BYTE $0xee // mov rsi,r13
-// 0x2ada:
+// 0x2ba7:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8349 // sub r11,0x40
@@ -2097,15 +2144,15 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xcd6f0f66 // movdqa xmm1,xmm5
 	LONG $0xd66f0f66 // movdqa xmm2,xmm6
 	LONG $0xdf6f0f66 // movdqa xmm3,xmm7
-	LONG $0xffd74fe9; BYTE $0xff // jmp 0x24e
-// 0x2aff:
+	LONG $0xffd682e9; BYTE $0xff // jmp 0x24e
+// 0x2bcc:
 	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0475 // jne 0x2b0f
+	WORD $0x0475 // jne 0x2bdc
 	LONG $0x20c58349 // add r13,0x20
-// 0x2b0f:
+// 0x2bdc:
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x5377 // ja 0x2b68
+	WORD $0x5377 // ja 0x2c35
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xfff8 // pshufd xmm15,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -2120,8 +2167,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0xffeefde9; BYTE $0xff // jmp 0x1a65
-// 0x2b68:
+	LONG $0xffeefde9; BYTE $0xff // jmp 0x1b32
+// 0x2c35:
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -2148,8 +2195,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0xffee67e9; BYTE $0xff // jmp 0x1a65
-// 0x2bfe:
+	LONG $0xffee67e9; BYTE $0xff // jmp 0x1b32
+// 0x2ccb:
 	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
@@ -2171,38 +2218,38 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1474 // je 0x2c95
-// 0x2c81:
+	WORD $0x1474 // je 0x2d62
+// 0x2d4e:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xec72 // jb 0x2c81
-// 0x2c95:
+	WORD $0xec72 // jb 0x2d4e
+// 0x2d62:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
 	WORD $0x894d; BYTE $0xd4 // mov r12,r10
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3275 // jne 0x2cdd
+	WORD $0x3275 // jne 0x2daa
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2774 // je 0x2cdd
+	WORD $0x2774 // je 0x2daa
 	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0f75 // jne 0x2ce0
+	WORD $0x0f75 // jne 0x2dad
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x2ce0
-// 0x2cdd:
+	WORD $0x03eb // jmp 0x2dad
+// 0x2daa:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2ce0:
+// 0x2dad:
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0x0093840f; WORD $0x0000 // je 0x2d8b
+	LONG $0x0093840f; WORD $0x0000 // je 0x2e58
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -2227,36 +2274,42 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x2d8b:
+// 0x2e58:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x6f0f4166; BYTE $0xc5 // movdqa xmm0,xmm13
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x2da3
+	WORD $0x0575 // jne 0x2e70
 	LONG $0x406f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2da3:
+// 0x2e70:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1674 // je 0x2dbf
+	WORD $0x1674 // je 0x2e8c
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	WORD $0x15eb // jmp 0x2dd4
-// 0x2dbf:
+	WORD $0x15eb // jmp 0x2ea1
+// 0x2e8c:
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x2dd4:
-	LONG $0x0001d8e9; BYTE $0x00 // jmp 0x2fb1
-// 0x2dd9:
+// 0x2ea1:
+	LONG $0x00020be9; BYTE $0x00 // jmp 0x30b1
+// 0x2ea6:
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0d74 // je 0x2def
+	WORD $0x2c74 // je 0x2edb
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
-	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	LONG $0x0000b6e9; BYTE $0x00 // jmp 0x2ea5
-// 0x2def:
+	LONG $0x007e0ff3 // movq xmm0,QWORD PTR [rax]
+	LONG $0x0840160f // movhps xmm0,QWORD PTR [rax+0x8]
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0x00c9840f; WORD $0x0000 // je 0x2f91
+	LONG $0x000080b8; BYTE $0x00 // mov eax,0x80
+	LONG $0x10473b48 // cmp rax,QWORD PTR [rdi+0x10]
+	LONG $0x47470f48; BYTE $0x10 // cmova rax,QWORD PTR [rdi+0x10]
+	LONG $0x0000eee9; BYTE $0x00 // jmp 0x2fc9
+// 0x2edb:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2269,19 +2322,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2e1e:
+// 0x2f0a:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x2e43
+	WORD $0x2074 // je 0x2f2f
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x2e60
+	WORD $0x3775 // jne 0x2f4c
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x2e60
+	WORD $0x3175 // jne 0x2f4c
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x2e60
-// 0x2e43:
+	WORD $0x1deb // jmp 0x2f4c
+// 0x2f2f:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -2289,30 +2342,30 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x2e60:
+// 0x2f4c:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x2e79
+	WORD $0x0372 // jb 0x2f65
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x2e79:
+// 0x2f65:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x2e1e
+	WORD $0xa072 // jb 0x2f0a
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2e88:
+// 0x2f74:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x2e9f
+	WORD $0x0874 // je 0x2f8b
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x2e88
-// 0x2e9f:
+	WORD $0xe9eb // jmp 0x2f74
+// 0x2f8b:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
-// 0x2ea5:
+// 0x2f91:
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1730f66; BYTE $0x3f // psrlq xmm1,0x3f
@@ -2324,12 +2377,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xc0d40f66 // paddq xmm0,xmm0
 	LONG $0xc1eb0f66 // por xmm0,xmm1
 	LONG $0xc2ef0f66 // pxor xmm0,xmm2
+	LONG $0x000110b8; BYTE $0x00 // mov eax,0x110
+// 0x2fc9:
+	LONG $0x0f408d4c // lea r8,[rax+0xf]
+	LONG $0xf0e08349 // and r8,0xfffffffffffffff0
+	WORD $0x014d; BYTE $0xc0 // add r8,r8
+	WORD $0xf749; BYTE $0xd8 // neg r8
+	QUAD $0x0000032002848d4f // lea r8,[r10+r8*1+0x320]
 	LONG $0xd2ef0f66 // pxor xmm2,xmm2
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	LONG $0xd86f0f66 // movdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2eef:
+// 0x2ff6:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -2361,14 +2421,13 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0x6f0f4566; BYTE $0xe3 // movdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0575 // jne 0x2f9d
+	WORD $0x0575 // jne 0x30a4
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
-// 0x2f9d:
+// 0x30a4:
 	LONG $0x20e88348 // sub rax,0x20
-	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff3e830f; WORD $0xffff // jae 0x2eef
-// 0x2fb1:
+	LONG $0xff45830f; WORD $0xffff // jae 0x2ff6
+// 0x30b1:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -2449,6 +2508,6 @@ DATA aesgcm_aesni_constants<>+592(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+600(SB)/8, $0x1d00000000000000
 DATA aesgcm_aesni_constants<>+608(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+616(SB)/8, $0x1e00000000000000
-DATA aesgcm_aesni_constants<>+624(SB)/8, $0x0000000000000000
-DATA aesgcm_aesni_constants<>+632(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+624(SB)/8, $0x0706050403020100
+DATA aesgcm_aesni_constants<>+632(SB)/8, $0x0f0e0d0c0b0a0908
 GLOBL aesgcm_aesni_constants<>(SB), RODATA|NOPTR, $640

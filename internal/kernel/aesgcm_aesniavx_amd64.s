@@ -172,7 +172,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 // 0x353:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x209e870f; WORD $0x0000 // ja 0x23fb
+	LONG $0x2159870f; WORD $0x0000 // ja 0x24b6
 // 0x35d:
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
@@ -185,12 +185,12 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
 	LONG $0x01fa8349 // cmp r10,0x1
-	LONG $0x2582840f; WORD $0x0000 // je 0x2921
+	LONG $0x263d840f; WORD $0x0000 // je 0x29dc
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xef2141c4; BYTE $0xdd // vpxor xmm11,xmm11,xmm13
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	LONG $0x002764e9; BYTE $0x00 // jmp 0x2b1a
+	LONG $0x002853e9; BYTE $0x00 // jmp 0x2c09
 // 0x3b6:
 	LONG $0x10fb8349 // cmp r11,0x10
 	LONG $0x0163820f; WORD $0x0000 // jb 0x523
@@ -486,7 +486,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x07e0c148 // shl rax,0x7
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
-	LONG $0x0003b7e9; BYTE $0x00 // jmp 0xc96
+	LONG $0x000472e9; BYTE $0x00 // jmp 0xd51
 // 0x8df:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
@@ -517,42 +517,45 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0x00000110b2ef99c5 // vpxor xmm6,xmm12,XMMWORD PTR [rdx+0x110]
 	QUAD $0x00000100baef99c5 // vpxor xmm7,xmm12,XMMWORD PTR [rdx+0x100]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-	LONG $0x000607e9; BYTE $0x00 // jmp 0xf83
+	LONG $0x0006c2e9; BYTE $0x00 // jmp 0x103e
 // 0x97c:
 	LONG $0x80cf8141; WORD $0x0000; BYTE $0x00 // or r15d,0x80
-	LONG $0x000c73e9; BYTE $0x00 // jmp 0x15fb
+	LONG $0x000d2ee9; BYTE $0x00 // jmp 0x16b6
 // 0x988:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x1fcf850f; WORD $0x0000 // jne 0x2969
+	LONG $0x208a850f; WORD $0x0000 // jne 0x2a24
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
+	LONG $0x20c7f641 // test r15b,0x20
+	LONG $0x01f6850f; WORD $0x0000 // jne 0xba5
 	LONG $0x01c7f641 // test r15b,0x1
-	LONG $0x01c2840f; WORD $0x0000 // je 0xb71
+	LONG $0x026d840f; WORD $0x0000 // je 0xc26
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f641 // test r15b,0x10
-	WORD $0x0d75 // jne 0x9cb
+	WORD $0x0d75 // jne 0x9d5
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x488b; BYTE $0x0c // mov ecx,DWORD PTR [rax+0xc]
 	WORD $0xc90f // bswap ecx
 	WORD $0xc1ff // inc ecx
-	WORD $0x1feb // jmp 0x9ea
-// 0x9cb:
+	WORD $0x1feb // jmp 0x9f4
+// 0x9d5:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
 	QUAD $0x0000009082eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rdx+0x90]
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
-// 0x9ea:
+// 0x9f4:
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x0191840f; WORD $0x0000 // je 0xb88
+	LONG $0x023c840f; WORD $0x0000 // je 0xc3d
 	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
 	LONG $0xf96ef9c5 // vmovd xmm7,ecx
-// 0x9ff:
+	LONG $0x226ffac5 // vmovdqu xmm4,XMMWORD PTR [rdx]
+// 0xa0d:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -561,18 +564,23 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0x014d; BYTE $0xed // add r13,r13
 	WORD $0xf749; BYTE $0xdd // neg r13
 	WORD $0x014d; BYTE $0xd5 // add r13,r10
-	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
-	LONG $0xd2efe9c5 // vpxor xmm2,xmm2,xmm2
-	LONG $0xdbefe1c5 // vpxor xmm3,xmm3,xmm3
-// 0xa2a:
+	LONG $0x707941c4; WORD $0x4ef3 // vpshufd xmm14,xmm11,0x4e
+	LONG $0xef0941c4; BYTE $0xf3 // vpxor xmm14,xmm14,xmm11
+	QUAD $0x000320ad4421c3c4; WORD $0x0000 // vpclmullqlqdq xmm5,xmm11,XMMWORD PTR [r13+0x320]
+	QUAD $0x000320b54421c3c4; WORD $0x1100 // vpclmulhqhqdq xmm6,xmm11,XMMWORD PTR [r13+0x320]
+	QUAD $0x000330ad440943c4; WORD $0x0000 // vpclmullqlqdq xmm13,xmm14,XMMWORD PTR [r13+0x330]
+	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
+	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
+	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+// 0xa64:
 	LONG $0x10fe8349 // cmp r14,0x10
-	WORD $0x0b72 // jb 0xa3b
+	WORD $0x0b72 // jb 0xa75
 	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
-	LONG $0x000085e9; BYTE $0x00 // jmp 0xac0
-// 0xa3b:
+	LONG $0x000085e9; BYTE $0x00 // jmp 0xafa
+// 0xa75:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0xa66
+	WORD $0x2372 // jb 0xaa0
 	LONG $0x045c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r12+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -581,18 +589,18 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; WORD $0x2424 // vmovq xmm12,QWORD PTR [r12]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0xab9
-// 0xa66:
+	WORD $0x53eb // jmp 0xaf3
+// 0xaa0:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1d72 // jb 0xa88
+	WORD $0x1d72 // jb 0xac2
 	LONG $0x045c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r12+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	LONG $0x240c8b41 // mov ecx,DWORD PTR [r12]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x31eb // jmp 0xab9
-// 0xa88:
+	WORD $0x31eb // jmp 0xaf3
+// 0xac2:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x0c // movzx ebx,BYTE PTR [r12+rcx*1]
@@ -606,30 +614,28 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0xab9:
+// 0xaf3:
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0xac0:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
+// 0xafa:
+	LONG $0x001962c4; BYTE $0xe4 // vpshufb xmm12,xmm12,xmm4
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0003208d441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13+0x320]
-	QUAD $0x0003209d441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13+0x320]
-	QUAD $0x00033095440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13+0x330]
-	LONG $0xef71c1c4; BYTE $0xc9 // vpxor xmm1,xmm1,xmm9
-	LONG $0xef69c1c4; BYTE $0xd2 // vpxor xmm2,xmm2,xmm10
-	LONG $0xef61c1c4; BYTE $0xdb // vpxor xmm3,xmm3,xmm11
-	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+	QUAD $0x000320bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	QUAD $0x000320bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	QUAD $0x000330bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x330]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x10c48349 // add r12,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x0d74 // je 0xb1e
+	WORD $0x0d74 // je 0xb4e
 	LONG $0x20c58349 // add r13,0x20
 	WORD $0x394d; BYTE $0xd5 // cmp r13,r10
-	LONG $0xff0c850f; WORD $0xffff // jne 0xa2a
-// 0xb1e:
-	LONG $0xc96f79c5 // vmovdqa xmm9,xmm1
-	LONG $0xd26f79c5 // vmovdqa xmm10,xmm2
-	LONG $0xdb6f79c5 // vmovdqa xmm11,xmm3
+	LONG $0xff16850f; WORD $0xffff // jne 0xa64
+// 0xb4e:
+	LONG $0xcdef31c5 // vpxor xmm9,xmm9,xmm5
+	LONG $0xef2941c4; BYTE $0xd5 // vpxor xmm10,xmm10,xmm13
+	LONG $0xdeef21c5 // vpxor xmm11,xmm11,xmm6
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
 	LONG $0xef2941c4; BYTE $0xd3 // vpxor xmm10,xmm10,xmm11
@@ -641,26 +647,64 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfe94850f; WORD $0xffff // jne 0x9ff
+	LONG $0xfe71850f; WORD $0xffff // jne 0xa0d
 	LONG $0xf97ef9c5 // vmovd ecx,xmm7
-	WORD $0x17eb // jmp 0xb88
-// 0xb71:
+	LONG $0x000098e9; BYTE $0x00 // jmp 0xc3d
+// 0xba5:
+	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+	QUAD $0x00000270a26ffac5 // vmovdqu xmm4,XMMWORD PTR [rdx+0x270]
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x01c7f641 // test r15b,0x1
+	WORD $0x0675 // jne 0xbc2
+	LONG $0x186f7ac5 // vmovdqu xmm11,XMMWORD PTR [rax]
+	WORD $0x11eb // jmp 0xbd3
+// 0xbc2:
+	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
+	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0xfe3a850f; WORD $0xffff // jne 0xa0d
+// 0xbd3:
+	WORD $0x894d; BYTE $0xde // mov r14,r11
+	WORD $0x894d; BYTE $0xc4 // mov r12,r8
+	WORD $0x314d; BYTE $0xdb // xor r11,r11
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0xfe28850f; WORD $0xffff // jne 0xa0d
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x2e74 // je 0xc1d
+	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x2475 // jne 0xc1d
+	LONG $0x04cf8341 // or r15d,0x4
+	LONG $0x677e7ac5; BYTE $0x20 // vmovq xmm12,QWORD PTR [rdi+0x20]
+	LONG $0x671618c5; BYTE $0x48 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x48]
+	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
+	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
+	WORD $0x8949; BYTE $0xc4 // mov r12,rax
+	LONG $0x10738d4d // lea r14,[r11+0x10]
+	LONG $0xfffdf0e9; BYTE $0xff // jmp 0xa0d
+// 0xc1d:
+	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
+	LONG $0x001fe3e9; BYTE $0x00 // jmp 0x2c09
+// 0xc26:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x186f7ac5 // vmovdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x406ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+0x10]
 	WORD $0x488b; BYTE $0x1c // mov ecx,DWORD PTR [rax+0x1c]
 	WORD $0xc90f // bswap ecx
-// 0xb88:
+// 0xc3d:
+	LONG $0x20c7f641 // test r15b,0x20
+	WORD $0x9075 // jne 0xbd3
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
 	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef79c1c4; BYTE $0xc0 // vpxor xmm0,xmm0,xmm8
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x1c17840f; WORD $0x0000 // je 0x27c1
+	LONG $0x1c17840f; WORD $0x0000 // je 0x287c
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0a44860f; WORD $0x0000 // jbe 0x15fb
+	LONG $0x0a44860f; WORD $0x0000 // jbe 0x16b6
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
@@ -686,7 +730,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x0349850f; WORD $0x0000 // jne 0xf83
+	LONG $0x0349850f; WORD $0x0000 // jne 0x103e
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -705,10 +749,10 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-// 0xc96:
+// 0xd51:
 	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	LONG $0x01fe8349 // cmp r14,0x1
-	LONG $0x00af840f; WORD $0x0000 // je 0xd53
+	LONG $0x00af840f; WORD $0x0000 // je 0xe0e
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 	QUAD $0x00000120a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm12
 	QUAD $0x00000130a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm12
@@ -749,7 +793,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
-// 0xd53:
+// 0xe0e:
 	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -815,8 +859,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3674 // je 0xedd
-// 0xea7:
+	WORD $0x3674 // je 0xf98
+// 0xf62:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -828,8 +872,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xca72 // jb 0xea7
-// 0xedd:
+	WORD $0xca72 // jb 0xf62
+// 0xf98:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
@@ -860,13 +904,13 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x066d840f; WORD $0x0000 // je 0x15ee
-	WORD $0x53eb // jmp 0xfd6
-// 0xf83:
+	LONG $0x066d840f; WORD $0x0000 // je 0x16a9
+	WORD $0x53eb // jmp 0x1091
+// 0x103e:
 	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	WORD $0x894d; BYTE $0xc4 // mov r12,r8
 	LONG $0x01fe8349 // cmp r14,0x1
-	LONG $0x0082840f; WORD $0x0000 // je 0x1016
+	LONG $0x0082840f; WORD $0x0000 // je 0x10d1
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 	QUAD $0x00000120a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm12
 	QUAD $0x00000130a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm12
@@ -875,8 +919,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
 	QUAD $0x00000170a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm12
 	QUAD $0x00000180a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm12
-	WORD $0x40eb // jmp 0x1016
-// 0xfd6:
+	WORD $0x40eb // jmp 0x10d1
+// 0x1091:
 	QUAD $0x00000110866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x110]
 	QUAD $0x000001208e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x120]
 	QUAD $0x00000130966ff9c5 // vmovdqa xmm2,XMMWORD PTR [rsi+0x130]
@@ -885,7 +929,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0x00000160ae6ff9c5 // vmovdqa xmm5,XMMWORD PTR [rsi+0x160]
 	QUAD $0x00000170b66ff9c5 // vmovdqa xmm6,XMMWORD PTR [rsi+0x170]
 	QUAD $0x00000180be6ff9c5 // vmovdqa xmm7,XMMWORD PTR [rsi+0x180]
-// 0x1016:
+// 0x10d1:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
@@ -930,7 +974,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0x000230ba440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x230]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0x1185
+	WORD $0x6f74 // je 0x1240
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
@@ -963,7 +1007,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
-// 0x1185:
+// 0x1240:
 	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r12+0x20]
@@ -1099,8 +1143,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x442963c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3674 // je 0x14e4
-// 0x14ae:
+	WORD $0x3674 // je 0x159f
+// 0x1569:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1112,8 +1156,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xca72 // jb 0x14ae
-// 0x14e4:
+	WORD $0xca72 // jb 0x1569
+// 0x159f:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
 	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
@@ -1147,7 +1191,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	LONG $0x80ec8349 // sub r12,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xfa3d850f; WORD $0xffff // jne 0xfd6
+	LONG $0xfa3d850f; WORD $0xffff // jne 0x1091
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	QUAD $0x00000110b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm14
 	QUAD $0x00000120b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm14
@@ -1159,12 +1203,12 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0x00000180b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm14
 	QUAD $0x00000190b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x190],xmm14
 	QUAD $0x000001a0b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x1a0],xmm14
-// 0x15ee:
+// 0x16a9:
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x15fb
+	WORD $0x0475 // jne 0x16b6
 	LONG $0x20cf8341 // or r15d,0x20
-// 0x15fb:
+// 0x16b6:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
 	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
@@ -1172,7 +1216,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x40c7f641 // test r15b,0x40
-	LONG $0x10e3840f; WORD $0x0000 // je 0x2703
+	LONG $0x10e3840f; WORD $0x0000 // je 0x27be
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	WORD $0x0148; BYTE $0xd0 // add rax,rdx
@@ -1185,16 +1229,16 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0x000000e0b8eff9c5 // vpxor xmm7,xmm0,XMMWORD PTR [rax+0xe0]
 	QUAD $0x0000009080eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rax+0x90]
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-// 0x166b:
+// 0x1726:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x047e870f; WORD $0x0000 // ja 0x1af3
+	LONG $0x047e870f; WORD $0x0000 // ja 0x1bae
 	QUAD $0x00000100be6ff9c5 // vmovdqa xmm7,XMMWORD PTR [rsi+0x100]
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x030b870f; WORD $0x0000 // ja 0x1992
+	LONG $0x030b870f; WORD $0x0000 // ja 0x1a4d
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x01d2870f; WORD $0x0000 // ja 0x1863
+	LONG $0x01d2870f; WORD $0x0000 // ja 0x191e
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x00cb870f; WORD $0x0000 // ja 0x1766
+	LONG $0x00cb870f; WORD $0x0000 // ja 0x1821
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
@@ -1224,19 +1268,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1874 // je 0x1755
-// 0x173d:
+	WORD $0x1874 // je 0x1810
+// 0x17f8:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe872 // jb 0x173d
-// 0x1755:
+	WORD $0xe872 // jb 0x17f8
+// 0x1810:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-	LONG $0x0004b2e9; BYTE $0x00 // jmp 0x1c18
-// 0x1766:
+	LONG $0x0004b2e9; BYTE $0x00 // jmp 0x1cd3
+// 0x1821:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1275,20 +1319,20 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1d74 // je 0x1852
-// 0x1835:
+	WORD $0x1d74 // je 0x190d
+// 0x18f0:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe372 // jb 0x1835
-// 0x1852:
+	WORD $0xe372 // jb 0x18f0
+// 0x190d:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-	LONG $0x0003b5e9; BYTE $0x00 // jmp 0x1c18
-// 0x1863:
+	LONG $0x0003b5e9; BYTE $0x00 // jmp 0x1cd3
+// 0x191e:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1336,8 +1380,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x1981
-// 0x195f:
+	WORD $0x2274 // je 0x1a3c
+// 0x1a1a:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1345,12 +1389,12 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x195f
-// 0x1981:
+	WORD $0xde72 // jb 0x1a1a
+// 0x1a3c:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-	LONG $0x000286e9; BYTE $0x00 // jmp 0x1c18
-// 0x1992:
+	LONG $0x000286e9; BYTE $0x00 // jmp 0x1cd3
+// 0x1a4d:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1407,8 +1451,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2774 // je 0x1ae2
-// 0x1abb:
+	WORD $0x2774 // je 0x1b9d
+// 0x1b76:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1417,12 +1461,12 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd972 // jb 0x1abb
-// 0x1ae2:
+	WORD $0xd972 // jb 0x1b76
+// 0x1b9d:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-	LONG $0x000125e9; BYTE $0x00 // jmp 0x1c18
-// 0x1af3:
+	LONG $0x000125e9; BYTE $0x00 // jmp 0x1cd3
+// 0x1bae:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1470,8 +1514,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x1c11
-// 0x1bef:
+	WORD $0x2274 // je 0x1ccc
+// 0x1caa:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1479,12 +1523,12 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x1bef
-// 0x1c11:
+	WORD $0xde72 // jb 0x1caa
+// 0x1ccc:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-// 0x1c18:
+// 0x1cd3:
 	LONG $0x20c7f641 // test r15b,0x20
-	LONG $0x0250840f; WORD $0x0000 // je 0x1e72
+	LONG $0x0250840f; WORD $0x0000 // je 0x1f2d
 	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
@@ -1560,7 +1604,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0xffff30bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xd0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0x00e3840f; WORD $0x0000 // je 0x1f08
+	LONG $0x00e3840f; WORD $0x0000 // je 0x1fc3
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1572,14 +1616,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0x000310ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x310]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x000096e9; BYTE $0x00 // jmp 0x1f08
-// 0x1e72:
+	LONG $0x000096e9; BYTE $0x00 // jmp 0x1fc3
+// 0x1f2d:
 	LONG $0x6f7941c4; BYTE $0xeb // vmovdqa xmm13,xmm11
 	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
 	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x3f74 // je 0x1ecb
+	WORD $0x3f74 // je 0x1f86
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1589,8 +1633,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
 	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
 	LONG $0x80c7f641 // test r15b,0x80
-	WORD $0x3d75 // jne 0x1f08
-// 0x1ecb:
+	WORD $0x3d75 // jne 0x1fc3
+// 0x1f86:
 	LONG $0x6f7941c4; BYTE $0xe5 // vmovdqa xmm12,xmm13
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1600,42 +1644,42 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0xffff70bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x90]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-// 0x1f08:
+// 0x1fc3:
 	LONG $0xef6f79c5 // vmovdqa xmm13,xmm7
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x0e76 // jbe 0x1f20
+	WORD $0x0e76 // jbe 0x1fdb
 	QUAD $0x00000100ae6f79c5 // vmovdqa xmm13,XMMWORD PTR [rsi+0x100]
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x4e74 // je 0x1f6e
-// 0x1f20:
+	WORD $0x4e74 // je 0x2029
+// 0x1fdb:
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3075 // jne 0x1f56
+	WORD $0x3075 // jne 0x2011
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2574 // je 0x1f56
+	WORD $0x2574 // je 0x2011
 	LONG $0x6f7a41c4; WORD $0x1072 // vmovdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x00000100b6ef09c5 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0e75 // jne 0x1f59
+	WORD $0x0e75 // jne 0x2014
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x707f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x1f59
-// 0x1f56:
+	WORD $0x03eb // jmp 0x2014
+// 0x2011:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1f59:
+// 0x2014:
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	QUAD $0x00000100b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm14
 	WORD $0x894c; BYTE $0xee // mov rsi,r13
-	LONG $0xffe295e9; BYTE $0xff // jmp 0x203
-// 0x1f6e:
+	LONG $0xffe1dae9; BYTE $0xff // jmp 0x203
+// 0x2029:
 	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x030b870f; WORD $0x0000 // ja 0x2283
+	LONG $0x030b870f; WORD $0x0000 // ja 0x233e
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x01d2870f; WORD $0x0000 // ja 0x2154
+	LONG $0x01d2870f; WORD $0x0000 // ja 0x220f
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x00cb870f; WORD $0x0000 // ja 0x2057
+	LONG $0x00cb870f; WORD $0x0000 // ja 0x2112
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
@@ -1665,19 +1709,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1874 // je 0x2046
-// 0x202e:
+	WORD $0x1874 // je 0x2101
+// 0x20e9:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe872 // jb 0x202e
-// 0x2046:
+	WORD $0xe872 // jb 0x20e9
+// 0x2101:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
-	LONG $0x000392e9; BYTE $0x00 // jmp 0x23e9
-// 0x2057:
+	LONG $0x000392e9; BYTE $0x00 // jmp 0x24a4
+// 0x2112:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
@@ -1716,20 +1760,20 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1d74 // je 0x2143
-// 0x2126:
+	WORD $0x1d74 // je 0x21fe
+// 0x21e1:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe372 // jb 0x2126
-// 0x2143:
+	WORD $0xe372 // jb 0x21e1
+// 0x21fe:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
-	LONG $0x000295e9; BYTE $0x00 // jmp 0x23e9
-// 0x2154:
+	LONG $0x000295e9; BYTE $0x00 // jmp 0x24a4
+// 0x220f:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
@@ -1777,8 +1821,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x2272
-// 0x2250:
+	WORD $0x2274 // je 0x232d
+// 0x230b:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
@@ -1786,14 +1830,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x2250
-// 0x2272:
+	WORD $0xde72 // jb 0x230b
+// 0x232d:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
-	LONG $0x000166e9; BYTE $0x00 // jmp 0x23e9
-// 0x2283:
+	LONG $0x000166e9; BYTE $0x00 // jmp 0x24a4
+// 0x233e:
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x0191840f; WORD $0x0000 // je 0x241e
+	LONG $0x0191840f; WORD $0x0000 // je 0x24d9
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
@@ -1850,8 +1894,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2774 // je 0x23dd
-// 0x23b6:
+	WORD $0x2774 // je 0x2498
+// 0x2471:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
@@ -1860,25 +1904,25 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd972 // jb 0x23b6
-// 0x23dd:
+	WORD $0xd972 // jb 0x2471
+// 0x2498:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
-// 0x23e9:
+// 0x24a4:
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0xfb2d840f; WORD $0xffff // je 0x1f20
+	LONG $0xfb2d840f; WORD $0xffff // je 0x1fdb
 	WORD $0x894d; BYTE $0xe2 // mov r10,r12
-	LONG $0x0002e3e9; BYTE $0x00 // jmp 0x26de
-// 0x23fb:
+	LONG $0x0002e3e9; BYTE $0x00 // jmp 0x2799
+// 0x24b6:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x02d6840f; WORD $0x0000 // je 0x26de
+	LONG $0x02d6840f; WORD $0x0000 // je 0x2799
 	WORD $0x894d; BYTE $0xd4 // mov r12,r10
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
-	LONG $0xfffb50e9; BYTE $0xff // jmp 0x1f6e
-// 0x241e:
+	LONG $0xfffb50e9; BYTE $0xff // jmp 0x2029
+// 0x24d9:
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
 	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
@@ -1983,8 +2027,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2774 // je 0x2689
-// 0x2662:
+	WORD $0x2774 // je 0x2744
+// 0x271d:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
@@ -1993,31 +2037,31 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd972 // jb 0x2662
-// 0x2689:
+	WORD $0xd972 // jb 0x271d
+// 0x2744:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3075 // jne 0x26cb
+	WORD $0x3075 // jne 0x2786
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2574 // je 0x26cb
+	WORD $0x2574 // je 0x2786
 	LONG $0x6f7a41c4; WORD $0x1072 // vmovdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x00000100b6ef09c5 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0e75 // jne 0x26ce
+	WORD $0x0e75 // jne 0x2789
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x707f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x26ce
-// 0x26cb:
+	WORD $0x03eb // jmp 0x2789
+// 0x2786:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x26ce:
+// 0x2789:
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	QUAD $0x00000100b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm14
 	WORD $0x894c; BYTE $0xee // mov rsi,r13
-// 0x26de:
+// 0x2799:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8349 // sub r11,0x40
@@ -2026,15 +2070,15 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xcd6ff9c5 // vmovdqa xmm1,xmm5
 	LONG $0xd66ff9c5 // vmovdqa xmm2,xmm6
 	LONG $0xdf6ff9c5 // vmovdqa xmm3,xmm7
-	LONG $0xffdb00e9; BYTE $0xff // jmp 0x203
-// 0x2703:
+	LONG $0xffda45e9; BYTE $0xff // jmp 0x203
+// 0x27be:
 	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0475 // jne 0x2713
+	WORD $0x0475 // jne 0x27ce
 	LONG $0x20c58349 // add r13,0x20
-// 0x2713:
+// 0x27ce:
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x4077 // ja 0x2759
+	WORD $0x4077 // ja 0x2814
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x707941c4; WORD $0xfff8 // vpshufd xmm15,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -2046,8 +2090,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0xffef12e9; BYTE $0xff // jmp 0x166b
-// 0x2759:
+	LONG $0xffef12e9; BYTE $0xff // jmp 0x1726
+// 0x2814:
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -2066,8 +2110,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0xffeeaae9; BYTE $0xff // jmp 0x166b
-// 0x27c1:
+	LONG $0xffeeaae9; BYTE $0xff // jmp 0x1726
+// 0x287c:
 	LONG $0xe86f79c5 // vmovdqa xmm13,xmm0
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
@@ -2089,38 +2133,38 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1374 // je 0x284d
-// 0x283a:
+	WORD $0x1374 // je 0x2908
+// 0x28f5:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xed72 // jb 0x283a
-// 0x284d:
+	WORD $0xed72 // jb 0x28f5
+// 0x2908:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
 	WORD $0x894d; BYTE $0xd4 // mov r12,r10
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3075 // jne 0x2892
+	WORD $0x3075 // jne 0x294d
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2574 // je 0x2892
+	WORD $0x2574 // je 0x294d
 	LONG $0x6f7a41c4; WORD $0x1072 // vmovdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x00000100b6ef09c5 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0e75 // jne 0x2895
+	WORD $0x0e75 // jne 0x2950
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x707f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x2895
-// 0x2892:
+	WORD $0x03eb // jmp 0x2950
+// 0x294d:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2895:
+// 0x2950:
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	QUAD $0x00000100b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm14
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x7974 // je 0x2921
+	WORD $0x7974 // je 0x29dc
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -2140,36 +2184,42 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x707941c4; WORD $0x4ed2 // vpshufd xmm10,xmm10,0x4e
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
-// 0x2921:
+// 0x29dc:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0xe87f79c5 // vmovdqa xmm0,xmm13
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x2938
+	WORD $0x0575 // jne 0x29f3
 	LONG $0x406ffac5; BYTE $0x20 // vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2938:
+// 0x29f3:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1374 // je 0x2951
+	WORD $0x1374 // je 0x2a0c
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	WORD $0x13eb // jmp 0x2964
-// 0x2951:
+	WORD $0x13eb // jmp 0x2a1f
+// 0x2a0c:
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x2964:
-	LONG $0x0001b1e9; BYTE $0x00 // jmp 0x2b1a
-// 0x2969:
+// 0x2a1f:
+	LONG $0x0001e5e9; BYTE $0x00 // jmp 0x2c09
+// 0x2a24:
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0d74 // je 0x297f
+	WORD $0x2d74 // je 0x2a5a
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
-	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	LONG $0x0000b4e9; BYTE $0x00 // jmp 0x2a33
-// 0x297f:
+	LONG $0x007efac5 // vmovq xmm0,QWORD PTR [rax]
+	LONG $0x4016f8c5; BYTE $0x08 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0x00c7840f; WORD $0x0000 // je 0x2b0e
+	LONG $0x000080b8; BYTE $0x00 // mov eax,0x80
+	LONG $0x10473b48 // cmp rax,QWORD PTR [rdi+0x10]
+	LONG $0x47470f48; BYTE $0x10 // cmova rax,QWORD PTR [rdi+0x10]
+	LONG $0x0000ece9; BYTE $0x00 // jmp 0x2b46
+// 0x2a5a:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2182,19 +2232,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x29ae:
+// 0x2a89:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x29d3
+	WORD $0x2074 // je 0x2aae
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x29f0
+	WORD $0x3775 // jne 0x2acb
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x29f0
+	WORD $0x3175 // jne 0x2acb
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x29f0
-// 0x29d3:
+	WORD $0x1deb // jmp 0x2acb
+// 0x2aae:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -2202,30 +2252,30 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x29f0:
+// 0x2acb:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x2a09
+	WORD $0x0372 // jb 0x2ae4
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x2a09:
+// 0x2ae4:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x29ae
+	WORD $0xa072 // jb 0x2a89
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2a18:
+// 0x2af3:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x2a2e
+	WORD $0x0774 // je 0x2b09
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x2a18
-// 0x2a2e:
+	WORD $0xeaeb // jmp 0x2af3
+// 0x2b09:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
-// 0x2a33:
+// 0x2b0e:
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
 	LONG $0xd173f1c5; BYTE $0x3f // vpsrlq xmm1,xmm1,0x3f
@@ -2237,12 +2287,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xc0d4f9c5 // vpaddq xmm0,xmm0,xmm0
 	LONG $0xc1ebf9c5 // vpor xmm0,xmm0,xmm1
 	LONG $0xc2eff9c5 // vpxor xmm0,xmm0,xmm2
+	LONG $0x000110b8; BYTE $0x00 // mov eax,0x110
+// 0x2b46:
+	LONG $0x0f408d4c // lea r8,[rax+0xf]
+	LONG $0xf0e08349 // and r8,0xfffffffffffffff0
+	WORD $0x014d; BYTE $0xc0 // add r8,r8
+	WORD $0xf749; BYTE $0xd8 // neg r8
+	QUAD $0x0000032002848d4f // lea r8,[r10+r8*1+0x320]
 	LONG $0xd2efe9c5 // vpxor xmm2,xmm2,xmm2
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0xd86ff9c5 // vmovdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2a7c:
+// 0x2b72:
 	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -2269,14 +2326,13 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xe37f79c5 // vmovdqa xmm3,xmm12
 	LONG $0x6f7941c4; BYTE $0xe3 // vmovdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0475 // jne 0x2b06
+	WORD $0x0475 // jne 0x2bfc
 	LONG $0xd87f79c5 // vmovdqa xmm0,xmm11
-// 0x2b06:
+// 0x2bfc:
 	LONG $0x20e88348 // sub rax,0x20
-	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff62830f; WORD $0xffff // jae 0x2a7c
-// 0x2b1a:
+	LONG $0xff69830f; WORD $0xffff // jae 0x2b72
+// 0x2c09:
 	RET
 
 DATA aesgcm_aesniavx_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -2357,6 +2413,6 @@ DATA aesgcm_aesniavx_constants<>+592(SB)/8, $0x0000000000000000
 DATA aesgcm_aesniavx_constants<>+600(SB)/8, $0x1d00000000000000
 DATA aesgcm_aesniavx_constants<>+608(SB)/8, $0x0000000000000000
 DATA aesgcm_aesniavx_constants<>+616(SB)/8, $0x1e00000000000000
-DATA aesgcm_aesniavx_constants<>+624(SB)/8, $0x0000000000000000
-DATA aesgcm_aesniavx_constants<>+632(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+624(SB)/8, $0x0706050403020100
+DATA aesgcm_aesniavx_constants<>+632(SB)/8, $0x0f0e0d0c0b0a0908
 GLOBL aesgcm_aesniavx_constants<>(SB), RODATA|NOPTR, $640

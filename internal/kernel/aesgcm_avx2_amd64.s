@@ -14,35 +14,38 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x2480850f; WORD $0x0000 // jne 0x2492
+	LONG $0x240e850f; WORD $0x0000 // jne 0x2420
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
+	LONG $0x20c7f641 // test r15b,0x20
+	LONG $0x02a7850f; WORD $0x0000 // jne 0x2ce
 	LONG $0x01c7f641 // test r15b,0x1
-	LONG $0x0271840f; WORD $0x0000 // je 0x298
+	LONG $0x031f840f; WORD $0x0000 // je 0x350
 	LONG $0xef2541c4; BYTE $0xdb // vpxor ymm11,ymm11,ymm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f641 // test r15b,0x10
-	WORD $0x0d75 // jne 0x43
+	WORD $0x0d75 // jne 0x4d
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x588b; BYTE $0x0c // mov ebx,DWORD PTR [rax+0xc]
 	WORD $0xcb0f // bswap ebx
 	WORD $0xc3ff // inc ebx
-	WORD $0x22eb // jmp 0x65
-// 0x43:
+	WORD $0x22eb // jmp 0x6f
+// 0x4d:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
 	LONG $0x000000bb; BYTE $0x01 // mov ebx,0x1000000
 	LONG $0x2279e3c4; WORD $0x03c3 // vpinsrd xmm0,xmm0,ebx,0x3
 	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
-// 0x65:
+// 0x6f:
 	LONG $0xfb6ef9c5 // vmovd xmm7,ebx
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x0239840f; WORD $0x0000 // je 0x2b3
-// 0x7a:
+	LONG $0x02e7840f; WORD $0x0000 // je 0x36b
+	LONG $0x5a7de2c4; BYTE $0x12 // vbroadcasti128 ymm2,XMMWORD PTR [rdx]
+// 0x89:
 	LONG $0x00c5c749; WORD $0x0001; BYTE $0x00 // mov r13,0x100
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -51,25 +54,29 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xf0e58349 // and r13,0xfffffffffffffff0
 	WORD $0xf749; BYTE $0xdd // neg r13
 	WORD $0x014d; BYTE $0xe5 // add r13,r12
-	LONG $0xd97f7dc5 // vmovdqa ymm1,ymm11
+	LONG $0x707d41c4; WORD $0x4ef3 // vpshufd ymm14,ymm11,0x4e
+	LONG $0xef0d41c4; BYTE $0xf3 // vpxor ymm14,ymm14,ymm11
+	QUAD $0x0002209d4425c3c4; WORD $0x0000 // vpclmullqlqdq ymm3,ymm11,YMMWORD PTR [r13+0x220]
+	QUAD $0x000220ad4425c3c4; WORD $0x1100 // vpclmulhqhqdq ymm5,ymm11,YMMWORD PTR [r13+0x220]
+	QUAD $0x000340a5440dc3c4; WORD $0x0000 // vpclmullqlqdq ymm4,ymm14,YMMWORD PTR [r13+0x340]
 	LONG $0xef3541c4; BYTE $0xc9 // vpxor ymm9,ymm9,ymm9
 	LONG $0xef2d41c4; BYTE $0xd2 // vpxor ymm10,ymm10,ymm10
 	LONG $0xef2541c4; BYTE $0xdb // vpxor ymm11,ymm11,ymm11
-// 0xad:
+// 0xe1:
 	LONG $0x20fe8349 // cmp r14,0x20
-	WORD $0x0a72 // jb 0xbd
+	WORD $0x0a72 // jb 0xf1
 	LONG $0x6f7e41c4; BYTE $0x22 // vmovdqu ymm12,YMMWORD PTR [r10]
-	LONG $0x000127e9; BYTE $0x00 // jmp 0x1e4
-// 0xbd:
+	LONG $0x000127e9; BYTE $0x00 // jmp 0x218
+// 0xf1:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
-	LONG $0x0099820f; WORD $0x0000 // jb 0x162
+	LONG $0x0099820f; WORD $0x0000 // jb 0x196
 	LONG $0x6f7a41c4; BYTE $0x22 // vmovdqu xmm12,XMMWORD PTR [r10]
-	LONG $0x0106840f; WORD $0x0000 // je 0x1da
+	LONG $0x0106840f; WORD $0x0000 // je 0x20e
 	WORD $0xe883; BYTE $0x10 // sub eax,0x10
 	LONG $0x10c28349 // add r10,0x10
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x102
+	WORD $0x2272 // jb 0x136
 	LONG $0x025c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r10+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -78,18 +85,18 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; BYTE $0x2a // vmovq xmm13,QWORD PTR [r10]
 	LONG $0x229163c4; WORD $0x01eb // vpinsrq xmm13,xmm13,rbx,0x1
-	WORD $0x51eb // jmp 0x153
-// 0x102:
+	WORD $0x51eb // jmp 0x187
+// 0x136:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x123
+	WORD $0x1c72 // jb 0x157
 	LONG $0x025c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r10+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xeb // vmovq xmm13,rbx
-	WORD $0x30eb // jmp 0x153
-// 0x123:
+	WORD $0x30eb // jmp 0x187
+// 0x157:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x0a // movzx ebx,BYTE PTR [r10+rcx*1]
@@ -103,14 +110,14 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1141c4; BYTE $0xee // vpor xmm13,xmm13,xmm14
-// 0x153:
+// 0x187:
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10ea8349 // sub r10,0x10
 	LONG $0x381d43c4; WORD $0x01e5 // vinserti128 ymm12,ymm12,xmm13,0x1
-	WORD $0x78eb // jmp 0x1da
-// 0x162:
+	WORD $0x78eb // jmp 0x20e
+// 0x196:
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x189
+	WORD $0x2272 // jb 0x1bd
 	LONG $0x025c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r10+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -119,18 +126,18 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; BYTE $0x22 // vmovq xmm12,QWORD PTR [r10]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x51eb // jmp 0x1da
-// 0x189:
+	WORD $0x51eb // jmp 0x20e
+// 0x1bd:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x1aa
+	WORD $0x1c72 // jb 0x1de
 	LONG $0x025c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r10+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x30eb // jmp 0x1da
-// 0x1aa:
+	WORD $0x30eb // jmp 0x20e
+// 0x1de:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x0a // movzx ebx,BYTE PTR [r10+rcx*1]
@@ -144,14 +151,11 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x1da:
+// 0x20e:
 	WORD $0x894d; BYTE $0xd1 // mov r9,r10
 	LONG $0x20c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x20
-// 0x1e4:
-	LONG $0x5a7d62c4; BYTE $0x3a // vbroadcasti128 ymm15,XMMWORD PTR [rdx]
-	LONG $0x001d42c4; BYTE $0xe7 // vpshufb ymm12,ymm12,ymm15
-	LONG $0xe1ef1dc5 // vpxor ymm12,ymm12,ymm1
-	LONG $0xc9eff5c5 // vpxor ymm1,ymm1,ymm1
+// 0x218:
+	LONG $0x001d62c4; BYTE $0xe2 // vpshufb ymm12,ymm12,ymm2
 	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
 	LONG $0xef0d41c4; BYTE $0xf4 // vpxor ymm14,ymm14,ymm12
 	QUAD $0x000220bd441d43c4; WORD $0x0000 // vpclmullqlqdq ymm15,ymm12,YMMWORD PTR [r13+0x220]
@@ -164,7 +168,10 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20c28349 // add r10,0x20
 	LONG $0x20ee8349 // sub r14,0x20
 	WORD $0x394d; BYTE $0xca // cmp r10,r9
-	LONG $0xfe6a820f; WORD $0xffff // jb 0xad
+	LONG $0xfe77820f; WORD $0xffff // jb 0xe1
+	LONG $0xcbef35c5 // vpxor ymm9,ymm9,ymm3
+	LONG $0xd4ef2dc5 // vpxor ymm10,ymm10,ymm4
+	LONG $0xddef25c5 // vpxor ymm11,ymm11,ymm5
 	LONG $0x5a7d62c4; WORD $0x107a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x10]
 	LONG $0x443543c4; WORD $0x00f7 // vpclmullqlqdq ymm14,ymm9,ymm15
 	LONG $0xef2d41c4; BYTE $0xd1 // vpxor ymm10,ymm10,ymm9
@@ -179,10 +186,46 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x397d43c4; WORD $0x01de // vextracti128 xmm14,ymm11,0x1
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfde7850f; WORD $0xffff // jne 0x7a
+	LONG $0xfdc3850f; WORD $0xffff // jne 0x89
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
-	WORD $0x1beb // jmp 0x2b3
-// 0x298:
+	LONG $0x00009de9; BYTE $0x00 // jmp 0x36b
+// 0x2ce:
+	LONG $0xef2541c4; BYTE $0xdb // vpxor ymm11,ymm11,ymm11
+	QUAD $0x0000c0925a7de2c4; BYTE $0x00 // vbroadcasti128 ymm2,XMMWORD PTR [rdx+0xc0]
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x01c7f641 // test r15b,0x1
+	WORD $0x0675 // jne 0x2ec
+	LONG $0x186f7ac5 // vmovdqu xmm11,XMMWORD PTR [rax]
+	WORD $0x11eb // jmp 0x2fd
+// 0x2ec:
+	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
+	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0xfd8c850f; WORD $0xffff // jne 0x89
+// 0x2fd:
+	WORD $0x894d; BYTE $0xde // mov r14,r11
+	WORD $0x894d; BYTE $0xc2 // mov r10,r8
+	WORD $0x314d; BYTE $0xdb // xor r11,r11
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0xfd7a850f; WORD $0xffff // jne 0x89
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x2e74 // je 0x347
+	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x2475 // jne 0x347
+	LONG $0x04cf8341 // or r15d,0x4
+	LONG $0x677e7ac5; BYTE $0x20 // vmovq xmm12,QWORD PTR [rdi+0x20]
+	LONG $0x671618c5; BYTE $0x48 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x48]
+	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
+	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
+	WORD $0x8949; BYTE $0xc2 // mov r10,rax
+	LONG $0x10738d4d // lea r14,[r11+0x10]
+	LONG $0xfffd42e9; BYTE $0xff // jmp 0x89
+// 0x347:
+	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
+	LONG $0x00232be9; BYTE $0x00 // jmp 0x267b
+// 0x350:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x186f7ac5 // vmovdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
@@ -190,7 +233,9 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	WORD $0xcb0f // bswap ebx
 	LONG $0xfb6ef9c5 // vmovd xmm7,ebx
-// 0x2b3:
+// 0x36b:
+	LONG $0x20c7f641 // test r15b,0x20
+	WORD $0x8c75 // jne 0x2fd
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0x5a7d42c4; WORD $0x2444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x10]
 	LONG $0x707d41c4; WORD $0xfff0 // vpshufd ymm14,ymm8,0xff
@@ -203,18 +248,18 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000120be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm7
 	WORD $0x894d; BYTE $0xde // mov r14,r11
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0875 // jne 0x302
+	WORD $0x0875 // jne 0x3c0
 	LONG $0x01ee8349 // sub r14,0x1
 	LONG $0x00d68349 // adc r14,0x0
-// 0x302:
+// 0x3c0:
 	LONG $0x08eec149 // shr r14,0x8
-	LONG $0x1ed3840f; WORD $0x0000 // je 0x21df
+	LONG $0x1da3840f; WORD $0x0000 // je 0x216d
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x08e0c148 // shl rax,0x8
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
 	WORD $0x894d; BYTE $0xc2 // mov r10,r8
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x0413850f; WORD $0x0000 // jne 0x736
+	LONG $0x0413850f; WORD $0x0000 // jne 0x7f4
 	WORD $0x894d; BYTE $0xca // mov r10,r9
 	QUAD $0x00000120b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x120]
 	LONG $0x5a7d62c4; WORD $0x607a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x60]
@@ -330,7 +375,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ca820f; WORD $0x0000 // jb 0x675
+	LONG $0x00ca820f; WORD $0x0000 // jb 0x733
 	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -349,7 +394,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
-	WORD $0x6474 // je 0x675
+	WORD $0x6474 // je 0x733
 	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -368,7 +413,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
-// 0x675:
+// 0x733:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -399,8 +444,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x070d840f; WORD $0x0000 // je 0xe43
-// 0x736:
+	LONG $0x070d840f; WORD $0x0000 // je 0xf01
+// 0x7f4:
 	QUAD $0x00000120b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x120]
 	LONG $0x5a7d62c4; WORD $0x607a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x60]
 	LONG $0xfe0541c4; BYTE $0xfe // vpaddd ymm15,ymm15,ymm14
@@ -628,7 +673,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
 	LONG $0x442d43c4; WORD $0x00f7 // vpclmullqlqdq ymm14,ymm10,ymm15
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ca820f; WORD $0x0000 // jb 0xd61
+	LONG $0x00ca820f; WORD $0x0000 // jb 0xe1f
 	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -647,7 +692,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
-	WORD $0x6474 // je 0xd61
+	WORD $0x6474 // je 0xe1f
 	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -666,7 +711,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
-// 0xd61:
+// 0xe1f:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -701,10 +746,10 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xf8fd850f; WORD $0xffff // jne 0x736
+	LONG $0xf8fd850f; WORD $0xffff // jne 0x7f4
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x02ec850f; WORD $0x0000 // jne 0x112f
-// 0xe43:
+	LONG $0x02ec850f; WORD $0x0000 // jne 0x11ed
+// 0xf01:
 	LONG $0x5a7d62c4; BYTE $0x32 // vbroadcasti128 ymm14,XMMWORD PTR [rdx]
 	LONG $0x6f7e41c4; BYTE $0x22 // vmovdqu ymm12,YMMWORD PTR [r10]
 	LONG $0x001d42c4; BYTE $0xe6 // vpshufb ymm12,ymm12,ymm14
@@ -821,13 +866,13 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xef2541c4; BYTE $0xda // vpxor ymm11,ymm11,ymm10
 	LONG $0xef2541c4; BYTE $0xde // vpxor ymm11,ymm11,ymm14
-// 0x112f:
+// 0x11ed:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x029a860f; WORD $0x0000 // jbe 0x13d3
+	LONG $0x0257860f; WORD $0x0000 // jbe 0x144e
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x07bf870f; WORD $0x0000 // ja 0x1905
+	LONG $0x06fa870f; WORD $0x0000 // ja 0x18fe
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0448870f; WORD $0x0000 // ja 0x159b
+	LONG $0x03da870f; WORD $0x0000 // ja 0x15eb
 	QUAD $0x00000120b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x120]
 	LONG $0x5a7d62c4; WORD $0x607a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x60]
 	LONG $0xfe0541c4; BYTE $0xfe // vpaddd ymm15,ymm15,ymm14
@@ -899,36 +944,28 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
 	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x008e820f; WORD $0x0000 // jb 0x1381
-	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
+	WORD $0x8941; BYTE $0xdd // mov r13d,ebx
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x4874 // je 0x1401
+// 0x13b9:
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
 	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00c024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xc0]
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x20 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x20]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
 	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0x4674 // je 0x1381
-	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
-	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00e024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xe0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
-	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-// 0x1381:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xb872 // jb 0x13b9
+// 0x1401:
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
@@ -940,8 +977,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x000001c0967ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm2
 	LONG $0xdd65c2c4; BYTE $0xd8 // vaesenclast ymm3,ymm3,ymm8
 	QUAD $0x000001e09e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm3
-	LONG $0x00094be9; BYTE $0x00 // jmp 0x1d1e
-// 0x13d3:
+	LONG $0x00085ee9; BYTE $0x00 // jmp 0x1cac
+// 0x144e:
 	QUAD $0x00000120b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x120]
 	LONG $0x5a7d62c4; WORD $0x607a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x60]
 	LONG $0xfe0541c4; BYTE $0xfe // vpaddd ymm15,ymm15,ymm14
@@ -991,28 +1028,24 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x1563
-	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
+	WORD $0x8941; BYTE $0xdd // mov r13d,ebx
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3474 // je 0x15b8
+// 0x1584:
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00c024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xc0]
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x20 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x20]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0x3274 // je 0x1563
-	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00e024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xe0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-// 0x1563:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xcc72 // jb 0x1584
+// 0x15b8:
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
@@ -1020,8 +1053,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000180867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm0
 	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
 	QUAD $0x000001a08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm1
-	LONG $0x000783e9; BYTE $0x00 // jmp 0x1d1e
-// 0x159b:
+	LONG $0x0006c1e9; BYTE $0x00 // jmp 0x1cac
+// 0x15eb:
 	QUAD $0x00000120b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x120]
 	LONG $0x5a7d62c4; WORD $0x607a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x60]
 	LONG $0xfe0541c4; BYTE $0xfe // vpaddd ymm15,ymm15,ymm14
@@ -1123,9 +1156,13 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc5dc2c4; BYTE $0xe0 // vaesenc ymm4,ymm4,ymm8
 	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00b6820f; WORD $0x0000 // jb 0x1899
-	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
+	WORD $0x8941; BYTE $0xdd // mov r13d,ebx
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x5c74 // je 0x1897
+// 0x183b:
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
@@ -1133,7 +1170,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc5dc2c4; BYTE $0xe0 // vaesenc ymm4,ymm4,ymm8
 	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00c024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xc0]
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x20 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x20]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
@@ -1141,26 +1178,10 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc5dc2c4; BYTE $0xe0 // vaesenc ymm4,ymm4,ymm8
 	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0x5a74 // je 0x1899
-	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
-	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
-	LONG $0xdc5dc2c4; BYTE $0xe0 // vaesenc ymm4,ymm4,ymm8
-	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00e024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xe0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
-	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
-	LONG $0xdc5dc2c4; BYTE $0xe0 // vaesenc ymm4,ymm4,ymm8
-	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-// 0x1899:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xa472 // jb 0x183b
+// 0x1897:
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
@@ -1176,8 +1197,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000200a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm4
 	LONG $0xdd55c2c4; BYTE $0xe8 // vaesenclast ymm5,ymm5,ymm8
 	QUAD $0x00000220ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm5
-	LONG $0x000419e9; BYTE $0x00 // jmp 0x1d1e
-// 0x1905:
+	LONG $0x0003aee9; BYTE $0x00 // jmp 0x1cac
+// 0x18fe:
 	QUAD $0x00000120b66f7dc5 // vmovdqa ymm14,YMMWORD PTR [rsi+0x120]
 	LONG $0x5a7d62c4; WORD $0x607a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x60]
 	LONG $0xfe0541c4; BYTE $0xfe // vpaddd ymm15,ymm15,ymm14
@@ -1301,9 +1322,13 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0x1c9d
-	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
+	WORD $0x8941; BYTE $0xdd // mov r13d,ebx
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x7074 // je 0x1c30
+// 0x1bc0:
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
@@ -1313,7 +1338,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00c024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xc0]
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x20 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x20]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
@@ -1323,30 +1348,10 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
 	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0x6e74 // je 0x1c9d
-	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
-	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
-	LONG $0xdc5dc2c4; BYTE $0xe0 // vaesenc ymm4,ymm4,ymm8
-	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
-	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
-	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00e024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xe0]
-	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
-	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
-	LONG $0xdc6dc2c4; BYTE $0xd0 // vaesenc ymm2,ymm2,ymm8
-	LONG $0xdc65c2c4; BYTE $0xd8 // vaesenc ymm3,ymm3,ymm8
-	LONG $0xdc5dc2c4; BYTE $0xe0 // vaesenc ymm4,ymm4,ymm8
-	LONG $0xdc55c2c4; BYTE $0xe8 // vaesenc ymm5,ymm5,ymm8
-	LONG $0xdc4dc2c4; BYTE $0xf0 // vaesenc ymm6,ymm6,ymm8
-	LONG $0xdc45c2c4; BYTE $0xf8 // vaesenc ymm7,ymm7,ymm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-// 0x1c9d:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x9072 // jb 0x1bc0
+// 0x1c30:
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
@@ -1366,7 +1371,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000240b67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm6
 	LONG $0xdd45c2c4; BYTE $0xf8 // vaesenclast ymm7,ymm7,ymm8
 	QUAD $0x00000260be7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm7
-// 0x1d1e:
+// 0x1cac:
 	LONG $0xd87f7dc5 // vmovdqa ymm0,ymm11
 	LONG $0x0f6b8d4d // lea r13,[r11+0xf]
 	LONG $0x04edc149 // shr r13,0x4
@@ -1374,7 +1379,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe083; BYTE $0x02 // and eax,0x2
 	WORD $0xe8d1 // shr eax,1
 	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	LONG $0x03bd840f; WORD $0x0000 // je 0x20f8
+	LONG $0x03bd840f; WORD $0x0000 // je 0x2086
 	LONG $0x04e5c149 // shl r13,0x4
 	WORD $0xf749; BYTE $0xdd // neg r13
 	WORD $0x014d; BYTE $0xe5 // add r13,r12
@@ -1384,15 +1389,15 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef2541c4; BYTE $0xdb // vpxor ymm11,ymm11,ymm11
 	WORD $0x894d; BYTE $0xde // mov r14,r11
 	LONG $0x20ee8349 // sub r14,0x20
-	WORD $0x7a72 // jb 0x1dde
-// 0x1d64:
+	WORD $0x7a72 // jb 0x1d6c
+// 0x1cf2:
 	LONG $0x6f7e41c4; BYTE $0x20 // vmovdqu ymm12,YMMWORD PTR [r8]
 	LONG $0xef1d41c4; BYTE $0x2a // vpxor ymm13,ymm12,YMMWORD PTR [r10]
 	LONG $0x7f7e41c4; BYTE $0x29 // vmovdqu YMMWORD PTR [r9],ymm13
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x1d7e
+	WORD $0x0575 // jne 0x1d0c
 	LONG $0x6f7d41c4; BYTE $0xe5 // vmovdqa ymm12,ymm13
-// 0x1d7e:
+// 0x1d0c:
 	LONG $0x5a7d62c4; BYTE $0x3a // vbroadcasti128 ymm15,XMMWORD PTR [rdx]
 	LONG $0x001d42c4; BYTE $0xe7 // vpshufb ymm12,ymm12,ymm15
 	LONG $0xe0ef1dc5 // vpxor ymm12,ymm12,ymm0
@@ -1410,19 +1415,19 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20c28349 // add r10,0x20
 	LONG $0x20ee8349 // sub r14,0x20
-	WORD $0x8673 // jae 0x1d64
-// 0x1dde:
+	WORD $0x8673 // jae 0x1cf2
+// 0x1d6c:
 	LONG $0x20c68349 // add r14,0x20
-	LONG $0x0268840f; WORD $0x0000 // je 0x2050
+	LONG $0x0268840f; WORD $0x0000 // je 0x1fde
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
-	LONG $0x0099820f; WORD $0x0000 // jb 0x1e8d
+	LONG $0x0099820f; WORD $0x0000 // jb 0x1e1b
 	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
-	LONG $0x0106840f; WORD $0x0000 // je 0x1f05
+	LONG $0x0106840f; WORD $0x0000 // je 0x1e93
 	WORD $0xe883; BYTE $0x10 // sub eax,0x10
 	LONG $0x10c08349 // add r8,0x10
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x1e2d
+	WORD $0x2272 // jb 0x1dbb
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1431,18 +1436,18 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; BYTE $0x28 // vmovq xmm13,QWORD PTR [r8]
 	LONG $0x229163c4; WORD $0x01eb // vpinsrq xmm13,xmm13,rbx,0x1
-	WORD $0x51eb // jmp 0x1e7e
-// 0x1e2d:
+	WORD $0x51eb // jmp 0x1e0c
+// 0x1dbb:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x1e4e
+	WORD $0x1c72 // jb 0x1ddc
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xeb // vmovq xmm13,rbx
-	WORD $0x30eb // jmp 0x1e7e
-// 0x1e4e:
+	WORD $0x30eb // jmp 0x1e0c
+// 0x1ddc:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1456,14 +1461,14 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1141c4; BYTE $0xee // vpor xmm13,xmm13,xmm14
-// 0x1e7e:
+// 0x1e0c:
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10e88349 // sub r8,0x10
 	LONG $0x381d43c4; WORD $0x01e5 // vinserti128 ymm12,ymm12,xmm13,0x1
-	WORD $0x78eb // jmp 0x1f05
-// 0x1e8d:
+	WORD $0x78eb // jmp 0x1e93
+// 0x1e1b:
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x1eb4
+	WORD $0x2272 // jb 0x1e42
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1472,18 +1477,18 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x51eb // jmp 0x1f05
-// 0x1eb4:
+	WORD $0x51eb // jmp 0x1e93
+// 0x1e42:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x1ed5
+	WORD $0x1c72 // jb 0x1e63
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x30eb // jmp 0x1f05
-// 0x1ed5:
+	WORD $0x30eb // jmp 0x1e93
+// 0x1e63:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1497,34 +1502,34 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x1f05:
+// 0x1e93:
 	LONG $0xef1d41c4; BYTE $0x2a // vpxor ymm13,ymm12,YMMWORD PTR [r10]
 	WORD $0x894d; BYTE $0xea // mov r10,r13
 	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
-	WORD $0x7e72 // jb 0x1f90
+	WORD $0x7e72 // jb 0x1f1e
 	LONG $0x7f7a41c4; BYTE $0x29 // vmovdqu XMMWORD PTR [r9],xmm13
-	LONG $0x00d4840f; WORD $0x0000 // je 0x1ff1
+	LONG $0x00d4840f; WORD $0x0000 // je 0x1f7f
 	LONG $0x397d43c4; WORD $0x01ee // vextracti128 xmm14,ymm13,0x1
 	WORD $0xe883; BYTE $0x10 // sub eax,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x7ef961c4; BYTE $0xf3 // vmovq rbx,xmm14
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x1f4f
+	WORD $0x1b72 // jb 0x1edd
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x16f943c4; WORD $0x01f5 // vpextrq r13,xmm14,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3ceb // jmp 0x1f8b
-// 0x1f4f:
+	WORD $0x3ceb // jmp 0x1f19
+// 0x1edd:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x1f68
+	WORD $0x1472 // jb 0x1ef6
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x23eb // jmp 0x1f8b
-// 0x1f68:
+	WORD $0x23eb // jmp 0x1f19
+// 0x1ef6:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1537,28 +1542,28 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
 	WORD $0xebd3 // shr ebx,cl
 	LONG $0x015c8841; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],bl
-// 0x1f8b:
+// 0x1f19:
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0x61eb // jmp 0x1ff1
-// 0x1f90:
+	WORD $0x61eb // jmp 0x1f7f
+// 0x1f1e:
 	LONG $0x7ef961c4; BYTE $0xeb // vmovq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x1fb5
+	WORD $0x1b72 // jb 0x1f43
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x16f943c4; WORD $0x01ed // vpextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3ceb // jmp 0x1ff1
-// 0x1fb5:
+	WORD $0x3ceb // jmp 0x1f7f
+// 0x1f43:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x1fce
+	WORD $0x1472 // jb 0x1f5c
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x23eb // jmp 0x1ff1
-// 0x1fce:
+	WORD $0x23eb // jmp 0x1f7f
+// 0x1f5c:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1571,13 +1576,13 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
 	WORD $0xebd3 // shr ebx,cl
 	LONG $0x015c8841; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],bl
-// 0x1ff1:
+// 0x1f7f:
 	WORD $0x894d; BYTE $0xd5 // mov r13,r10
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0c75 // jne 0x2006
+	WORD $0x0c75 // jne 0x1f94
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x0000a002a4db15c5; BYTE $0x00 // vpand ymm12,ymm13,YMMWORD PTR [rdx+rax*1+0xa0]
-// 0x2006:
+// 0x1f94:
 	LONG $0x5a7d62c4; BYTE $0x3a // vbroadcasti128 ymm15,XMMWORD PTR [rdx]
 	LONG $0x001d42c4; BYTE $0xe7 // vpshufb ymm12,ymm12,ymm15
 	LONG $0xe0ef1dc5 // vpxor ymm12,ymm12,ymm0
@@ -1590,9 +1595,9 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef2541c4; BYTE $0xdf // vpxor ymm11,ymm11,ymm15
 	QUAD $0x000340bd440d43c4; WORD $0x0000 // vpclmullqlqdq ymm15,ymm14,YMMWORD PTR [r13+0x340]
 	LONG $0xef2d41c4; BYTE $0xd7 // vpxor ymm10,ymm10,ymm15
-// 0x2050:
+// 0x1fde:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x5174 // je 0x20a7
+	WORD $0x5174 // je 0x2035
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x229963c4; WORD $0x2067; BYTE $0x01 // vpinsrq xmm12,xmm12,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1605,7 +1610,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef2541c4; BYTE $0xdf // vpxor ymm11,ymm11,ymm15
 	QUAD $0x033024bc440d43c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq ymm15,ymm14,YMMWORD PTR [r12+0x330]
 	LONG $0xef2d41c4; BYTE $0xd7 // vpxor ymm10,ymm10,ymm15
-// 0x20a7:
+// 0x2035:
 	LONG $0x5a7d62c4; WORD $0x107a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x10]
 	LONG $0x443543c4; WORD $0x00f7 // vpclmullqlqdq ymm14,ymm9,ymm15
 	LONG $0xef2d41c4; BYTE $0xd1 // vpxor ymm10,ymm10,ymm9
@@ -1621,21 +1626,21 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
 	LONG $0x397de3c4; WORD $0x01c0 // vextracti128 xmm0,ymm0,0x1
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
-// 0x20f8:
+// 0x2086:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000160866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x160]
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x210f
+	WORD $0x0575 // jne 0x209d
 	LONG $0x406ffac5; BYTE $0x20 // vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x210f:
+// 0x209d:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1374 // je 0x2128
+	WORD $0x1374 // je 0x20b6
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	WORD $0x43eb // jmp 0x216b
-// 0x2128:
+	WORD $0x43eb // jmp 0x20f9
+// 0x20b6:
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm0
@@ -1645,14 +1650,14 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x01209e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x120]
 	WORD $0xeb83; BYTE $0x08 // sub ebx,0x8
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x0376 // jbe 0x215f
+	WORD $0x0376 // jbe 0x20ed
 	WORD $0xeb83; BYTE $0x08 // sub ebx,0x8
-// 0x215f:
+// 0x20ed:
 	LONG $0x04ebc149 // shr r11,0x4
 	WORD $0x0144; BYTE $0xdb // add ebx,r11d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-// 0x216b:
+// 0x20f9:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm0
 	QUAD $0x00000120867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm0
@@ -1661,20 +1666,20 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000180867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm0
 	QUAD $0x000001a0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm0
 	LONG $0x107f8348; BYTE $0x40 // cmp QWORD PTR [rdi+0x10],0x40
-	LONG $0x04fa860f; WORD $0x0000 // jbe 0x26a4
+	LONG $0x0543860f; WORD $0x0000 // jbe 0x267b
 	QUAD $0x000001c0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm0
 	QUAD $0x000001e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm0
 	QUAD $0x00000200867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm0
 	QUAD $0x00000220867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm0
 	QUAD $0x00000240867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm0
 	QUAD $0x00000260867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm0
-	LONG $0x0004c5e9; BYTE $0x00 // jmp 0x26a4
-// 0x21df:
+	LONG $0x00050ee9; BYTE $0x00 // jmp 0x267b
+// 0x216d:
 	LONG $0xe0438d49 // lea rax,[r11-0x20]
 	LONG $0x20f88348 // cmp rax,0x20
-	LONG $0xef42870f; WORD $0xffff // ja 0x112f
+	LONG $0xf072870f; WORD $0xffff // ja 0x11ed
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0xef38840f; WORD $0xffff // je 0x112f
+	LONG $0xf068840f; WORD $0xffff // je 0x11ed
 	LONG $0x5a7d62c4; WORD $0x707a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x70]
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0x0045c2c4; BYTE $0xff // vpshufb ymm7,ymm7,ymm15
@@ -1720,7 +1725,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x235b
+	WORD $0x6672 // jb 0x22e9
 	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -1729,7 +1734,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0x3274 // je 0x235b
+	WORD $0x3274 // je 0x22e9
 	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -1738,7 +1743,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-// 0x235b:
+// 0x22e9:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -1761,9 +1766,9 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xe8ef1dc5 // vpxor ymm13,ymm12,ymm0
 	LONG $0x7f7e41c4; BYTE $0x29 // vmovdqu YMMWORD PTR [r9],ymm13
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x23cc
+	WORD $0x0575 // jne 0x235a
 	LONG $0x6f7d41c4; BYTE $0xe5 // vmovdqa ymm12,ymm13
-// 0x23cc:
+// 0x235a:
 	LONG $0x001d62c4; BYTE $0xe4 // vpshufb ymm12,ymm12,ymm4
 	LONG $0xe3ef1dc5 // vpxor ymm12,ymm12,ymm3
 	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
@@ -1780,14 +1785,14 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xc0effdc5 // vpxor ymm0,ymm0,ymm0
 	LONG $0xc0738d4d // lea r14,[r11-0x40]
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0xf9b3820f; WORD $0xffff // jb 0x1dde
+	LONG $0xf9b3820f; WORD $0xffff // jb 0x1d6c
 	LONG $0x6f7e41c4; BYTE $0x20 // vmovdqu ymm12,YMMWORD PTR [r8]
 	LONG $0xe9ef1dc5 // vpxor ymm13,ymm12,ymm1
 	LONG $0x7f7e41c4; BYTE $0x29 // vmovdqu YMMWORD PTR [r9],ymm13
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x2444
+	WORD $0x0575 // jne 0x23d2
 	LONG $0x6f7d41c4; BYTE $0xe5 // vmovdqa ymm12,ymm13
-// 0x2444:
+// 0x23d2:
 	LONG $0x001d62c4; BYTE $0xe4 // vpshufb ymm12,ymm12,ymm4
 	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
 	LONG $0xef0d41c4; BYTE $0xf4 // vpxor ymm14,ymm14,ymm12
@@ -1800,14 +1805,20 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20c58349 // add r13,0x20
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
-	LONG $0xfffbbee9; BYTE $0xff // jmp 0x2050
-// 0x2492:
+	LONG $0xfffbbee9; BYTE $0xff // jmp 0x1fde
+// 0x2420:
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0d74 // je 0x24a8
+	WORD $0x2d74 // je 0x2456
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
-	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	LONG $0x0000b6e9; BYTE $0x00 // jmp 0x255e
-// 0x24a8:
+	LONG $0x007efac5 // vmovq xmm0,QWORD PTR [rax]
+	LONG $0x4016f8c5; BYTE $0x08 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0x00c9840f; WORD $0x0000 // je 0x250c
+	LONG $0x000100b8; BYTE $0x00 // mov eax,0x100
+	LONG $0x10473b48 // cmp rax,QWORD PTR [rdi+0x10]
+	LONG $0x47470f48; BYTE $0x10 // cmova rax,QWORD PTR [rdi+0x10]
+	LONG $0x0000eae9; BYTE $0x00 // jmp 0x2540
+// 0x2456:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1820,19 +1831,19 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x24d9:
+// 0x2487:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x24fe
+	WORD $0x2074 // je 0x24ac
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x251b
+	WORD $0x3775 // jne 0x24c9
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x251b
+	WORD $0x3175 // jne 0x24c9
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x251b
-// 0x24fe:
+	WORD $0x1deb // jmp 0x24c9
+// 0x24ac:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1840,30 +1851,30 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x251b:
+// 0x24c9:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x2534
+	WORD $0x0372 // jb 0x24e2
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2534:
+// 0x24e2:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x24d9
+	WORD $0xa072 // jb 0x2487
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2543:
+// 0x24f1:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x2559
+	WORD $0x0774 // je 0x2507
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x2543
-// 0x2559:
+	WORD $0xeaeb // jmp 0x24f1
+// 0x2507:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
-// 0x255e:
+// 0x250c:
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
 	LONG $0xf973f1c5; BYTE $0x08 // vpslldq xmm1,xmm1,0x8
@@ -1874,6 +1885,12 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xc0d4f9c5 // vpaddq xmm0,xmm0,xmm0
 	LONG $0xc1ebf9c5 // vpor xmm0,xmm0,xmm1
 	LONG $0xc2eff9c5 // vpxor xmm0,xmm0,xmm2
+	LONG $0x000120b8; BYTE $0x00 // mov eax,0x120
+// 0x2540:
+	LONG $0x0f488d48 // lea rcx,[rax+0xf]
+	LONG $0xf0e18348 // and rcx,0xfffffffffffffff0
+	WORD $0xf748; BYTE $0xd9 // neg rcx
+	QUAD $0x000002000c8c8d49 // lea rcx,[r12+rcx*1+0x200]
 	LONG $0xc870f9c5; BYTE $0x4e // vpshufd xmm1,xmm0,0x4e
 	LONG $0xc8eff1c5 // vpxor xmm1,xmm1,xmm0
 	LONG $0xe06f7dc5 // vmovdqa ymm12,ymm0
@@ -1893,19 +1910,20 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xef2541c4; BYTE $0xda // vpxor ymm11,ymm11,ymm10
 	LONG $0xef2541c4; BYTE $0xde // vpxor ymm11,ymm11,ymm14
-	LONG $0x382563c4; WORD $0x01e0 // vinserti128 ymm12,ymm11,xmm0,0x1
+	LONG $0x3825e3c4; WORD $0x01d8 // vinserti128 ymm3,ymm11,xmm0,0x1
+	LONG $0xe36f7dc5 // vmovdqa ymm12,ymm3
+	LONG $0xd2efedc5 // vpxor ymm2,ymm2,ymm2
+	QUAD $0x0000020024848d49 // lea rax,[r12+0x200]
+// 0x25cf:
 	LONG $0x3825c3c4; WORD $0x01c3 // vinserti128 ymm0,ymm11,xmm11,0x1
 	LONG $0xc870fdc5; BYTE $0x4e // vpshufd ymm1,ymm0,0x4e
 	LONG $0xc8eff5c5 // vpxor ymm1,ymm1,ymm0
-	LONG $0xd2efedc5 // vpxor ymm2,ymm2,ymm2
-	QUAD $0x0000020024848d49 // lea rax,[r12+0x200]
-// 0x2614:
-	LONG $0x207f7ec5 // vmovdqu YMMWORD PTR [rax],ymm12
-	LONG $0xf26c1dc5 // vpunpcklqdq ymm14,ymm12,ymm2
-	LONG $0xfa6d1dc5 // vpunpckhqdq ymm15,ymm12,ymm2
+// 0x25de:
+	LONG $0x187ffec5 // vmovdqu YMMWORD PTR [rax],ymm3
+	LONG $0xf26c65c5 // vpunpcklqdq ymm14,ymm3,ymm2
+	LONG $0xfa6d65c5 // vpunpckhqdq ymm15,ymm3,ymm2
 	LONG $0xef0d41c4; BYTE $0xf7 // vpxor ymm14,ymm14,ymm15
 	QUAD $0x00000120b07f7ec5 // vmovdqu YMMWORD PTR [rax+0x120],ymm14
-	LONG $0xe27f7dc5 // vmovdqa ymm2,ymm12
 	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
 	LONG $0xef0d41c4; BYTE $0xf4 // vpxor ymm14,ymm14,ymm12
 	LONG $0x447d43c4; WORD $0x00cc // vpclmullqlqdq ymm9,ymm0,ymm12
@@ -1922,12 +1940,17 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xef2541c4; BYTE $0xda // vpxor ymm11,ymm11,ymm10
 	LONG $0xef2541c4; BYTE $0xde // vpxor ymm11,ymm11,ymm14
-	LONG $0x6f7d41c4; BYTE $0xe3 // vmovdqa ymm12,ymm11
+	LONG $0xe36f7dc5 // vmovdqa ymm12,ymm3
+	LONG $0xd36ffdc5 // vmovdqa ymm2,ymm3
+	LONG $0xdb7f7dc5 // vmovdqa ymm3,ymm11
 	LONG $0x20e88348 // sub rax,0x20
-	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff70830f; WORD $0xffff // jae 0x2614
-// 0x26a4:
+	WORD $0x1676 // jbe 0x267b
+	QUAD $0x000001e024848d4d // lea r8,[r12+0x1e0]
+	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
+	LONG $0xff59840f; WORD $0xffff // je 0x25cf
+	LONG $0xffff63e9; BYTE $0xff // jmp 0x25de
+// 0x267b:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
@@ -1955,4 +1978,12 @@ DATA aesgcm_avx2_constants<>+160(SB)/8, $0x0000000000000000
 DATA aesgcm_avx2_constants<>+168(SB)/8, $0x0000000000000000
 DATA aesgcm_avx2_constants<>+176(SB)/8, $0x0000000000000000
 DATA aesgcm_avx2_constants<>+184(SB)/8, $0x0000000000000000
-GLOBL aesgcm_avx2_constants<>(SB), RODATA|NOPTR, $192
+DATA aesgcm_avx2_constants<>+192(SB)/8, $0x0706050403020100
+DATA aesgcm_avx2_constants<>+200(SB)/8, $0x0f0e0d0c0b0a0908
+DATA aesgcm_avx2_constants<>+208(SB)/8, $0x0000000000000000
+DATA aesgcm_avx2_constants<>+216(SB)/8, $0x0000000000000000
+DATA aesgcm_avx2_constants<>+224(SB)/8, $0x0000000000000000
+DATA aesgcm_avx2_constants<>+232(SB)/8, $0x0000000000000000
+DATA aesgcm_avx2_constants<>+240(SB)/8, $0x0000000000000000
+DATA aesgcm_avx2_constants<>+248(SB)/8, $0x0000000000000000
+GLOBL aesgcm_avx2_constants<>(SB), RODATA|NOPTR, $256

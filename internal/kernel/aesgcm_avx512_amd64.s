@@ -836,7 +836,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x001d2162; WORD $0xe3ef // vpxord xmm28,xmm28,xmm19
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x005a2fe9; BYTE $0x00 // jmp 0x6da9
+	LONG $0x005bf4e9; BYTE $0x00 // jmp 0x6f6e
 // 0x137a:
 	QUAD $0x00000000c50c8d46 // lea r9d,[r8*8+0x0]
 	LONG $0x6e7941c4; BYTE $0xe9 // vmovd xmm13,r9d
@@ -864,7 +864,171 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x55ed850f; WORD $0x0000 // jne 0x6a0e
+	LONG $0x5615850f; WORD $0x0000 // jne 0x6a36
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0x03f0840f; WORD $0x0000 // je 0x181e
+	LONG $0x487d7262; WORD $0x7a5a; BYTE $0x0b // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx+0xb0]
+	WORD $0x314d; BYTE $0xe4 // xor r12,r12
+	LONG $0x401d0162; WORD $0xe4ef // vpxord zmm28,zmm28,zmm28
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
+	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
+	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
+	WORD $0x0b74 // je 0x1460
+	WORD $0x8548; BYTE $0xc0 // test rax,rax
+	LONG $0x0484850f; WORD $0x0000 // jne 0x18e2
+	WORD $0x0aeb // jmp 0x146a
+// 0x1460:
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x08fee162; WORD $0x186f // vmovdqu64 xmm19,XMMWORD PTR [rax]
+// 0x146a:
+	LONG $0x08578b4c // mov r10,QWORD PTR [rdi+0x8]
+	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
+	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
+	LONG $0x0381820f; WORD $0x0000 // jb 0x1800
+// 0x147f:
+	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
+	LONG $0x0238820f; WORD $0x0000 // jb 0x16c4
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x04 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x100]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x10 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c162; WORD $0xc2ef // vpxord zmm16,zmm9,zmm10
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x05 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4835c162; WORD $0xd2ef // vpxord zmm18,zmm9,zmm10
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x69 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x48 // vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x06 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x180]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x48fe5162; WORD $0x726f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x2a6f // vmovdqu64 zmm21,ZMMWORD PTR [r10]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x01 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4055a162; WORD $0xebef // vpxord zmm21,zmm21,zmm19
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
+	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x39 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x6d // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
+	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
+	LONG $0x00eb8149; WORD $0x0002; BYTE $0x00 // sub r11,0x200
+	LONG $0xfffdbbe9; BYTE $0xff // jmp 0x147f
+// 0x16c4:
+	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
+	LONG $0x012f820f; WORD $0x0000 // jb 0x1800
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+// 0x1800:
+	WORD $0x894d; BYTE $0xd0 // mov r8,r10
+	WORD $0x854d; BYTE $0xdb // test r11,r11
+	LONG $0x37c9850f; WORD $0x0000 // jne 0x4fd5
+	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
+	LONG $0x517d850f; WORD $0x0000 // jne 0x6996
+	LONG $0x005021e9; BYTE $0x00 // jmp 0x683f
+// 0x181e:
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -873,17 +1037,17 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x008888b8; BYTE $0x00 // mov eax,0x8888
 	LONG $0xf892fbc5 // kmovd k7,eax
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x015a840f; WORD $0x0000 // je 0x15aa
+	LONG $0x015a840f; WORD $0x0000 // je 0x19a7
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0f75 // jne 0x1472
+	WORD $0x0f75 // jne 0x186f
 	LONG $0x487d6262; WORD $0x185a // vbroadcasti32x4 zmm27,XMMWORD PTR [rax]
 	WORD $0x588b; BYTE $0x0c // mov ebx,DWORD PTR [rax+0xc]
 	WORD $0xcb0f // bswap ebx
 	WORD $0xc3ff // inc ebx
-	WORD $0x29eb // jmp 0x149b
-// 0x1472:
+	WORD $0x29eb // jmp 0x1898
+// 0x186f:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
@@ -891,25 +1055,25 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2279e3c4; WORD $0x03c3 // vpinsrd xmm0,xmm0,ebx,0x3
 	LONG $0x487d6362; WORD $0xd843; BYTE $0x00 // vshufi32x4 zmm27,zmm0,zmm0,0x0
 	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
-// 0x149b:
+// 0x1898:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x011e840f; WORD $0x0000 // je 0x15c9
+	LONG $0x011e840f; WORD $0x0000 // je 0x19c6
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
 	LONG $0x10f88348 // cmp rax,0x10
-	WORD $0x3077 // ja 0x14e5
+	WORD $0x3077 // ja 0x18e2
 	LONG $0xff6b8d4d // lea r13,[r11-0x1]
 	LONG $0x00fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x100
-	WORD $0x2373 // jae 0x14e5
+	WORD $0x2373 // jae 0x18e2
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	LONG $0xffffbd41; WORD $0xffff // mov r13d,0xffffffff
 	LONG $0xf57842c4; BYTE $0xed // bzhi r13d,r13d,eax
 	LONG $0x927bc1c4; BYTE $0xcd // kmovd k1,r13d
 	LONG $0x897f5162; WORD $0x326f // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]
 	LONG $0x000942c4; BYTE $0xf7 // vpshufb xmm14,xmm14,xmm15
-	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x15c9
-// 0x14e5:
+	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x19c6
+// 0x18e2:
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
 	WORD $0x394c; BYTE $0xe0 // cmp rax,r12
 	LONG $0xe0420f4c // cmovb r12,rax
@@ -942,10 +1106,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	WORD $0x014d; BYTE $0xe2 // add r10,r12
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	LONG $0xff40850f; WORD $0xffff // jne 0x14e5
+	LONG $0xff40850f; WORD $0xffff // jne 0x18e2
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-	WORD $0x1feb // jmp 0x15c9
-// 0x15aa:
+	WORD $0x1feb // jmp 0x19c6
+// 0x19a7:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x08fee162; WORD $0x186f // vmovdqu64 xmm19,XMMWORD PTR [rax]
@@ -953,7 +1117,9 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d6262; WORD $0x585a; BYTE $0x01 // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	WORD $0xcb0f // bswap ebx
-// 0x15c9:
+// 0x19c6:
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0xfa97850f; WORD $0xffff // jne 0x146a
 	LONG $0x487d6262; WORD $0xd37c // vpbroadcastd zmm26,ebx
 	LONG $0x402d6162; WORD $0x52fe; BYTE $0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
@@ -962,22 +1128,22 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
 	LONG $0xd0450f4d // cmovne r10,r8
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x381e820f; WORD $0x0000 // jb 0x4e1c
+	LONG $0x35b7820f; WORD $0x0000 // jb 0x4fbf
 	LONG $0xd0a38d4d; WORD $0xfffe; BYTE $0xff // lea r12,[r11-0x130]
 	LONG $0x30fb8149; WORD $0x0007; BYTE $0x00 // cmp r11,0x730
-	WORD $0x1e73 // jae 0x162c
+	WORD $0x1e73 // jae 0x1a36
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0f86840f; WORD $0x0000 // je 0x25a1
+	LONG $0x0ef4840f; WORD $0x0000 // je 0x2919
 	LONG $0xd0638d4d // lea r12,[r11-0x30]
 	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
-	LONG $0x11c4820f; WORD $0x0000 // jb 0x27f0
-// 0x162c:
+	LONG $0x1103820f; WORD $0x0000 // jb 0x2b39
+// 0x1a36:
 	LONG $0x09ecc149 // shr r12,0x9
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x09e0c148 // shl rax,0x9
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0420850f; WORD $0x0000 // jne 0x1a67
+	LONG $0x03bd850f; WORD $0x0000 // jne 0x1e0e
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1081,9 +1247,13 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0x19ab
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x7874 // je 0x1d57
+// 0x1cdf:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
@@ -1092,7 +1262,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
@@ -1101,28 +1271,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0x19ab
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0x19ab:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x8872 // jb 0x1cdf
+// 0x1d57:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
@@ -1151,7 +1303,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-// 0x1a67:
+// 0x1e0e:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1337,7 +1489,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0x1fe9
+	LONG $0x00de820f; WORD $0x0000 // jb 0x2390
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1356,7 +1508,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0x1fe9
+	WORD $0x6e74 // je 0x2390
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1375,7 +1527,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0x1fe9:
+// 0x2390:
 	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1415,9 +1567,9 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0xf97e850f; WORD $0xffff // jne 0x1a67
+	LONG $0xf97e850f; WORD $0xffff // jne 0x1e0e
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0a8b850f; WORD $0x0000 // jne 0x2b81
+	LONG $0x0a2d850f; WORD $0x0000 // jne 0x2eca
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1555,32 +1707,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
 	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x24f5
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x4874 // je 0x2872
+// 0x282a:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x24f5
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x24f5:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xb872 // jb 0x282a
+// 0x2872:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
@@ -1605,8 +1751,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
-	LONG $0x0005d9e9; BYTE $0x00 // jmp 0x2b7a
-// 0x25a1:
+	LONG $0x0005aae9; BYTE $0x00 // jmp 0x2ec3
+// 0x2919:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1663,32 +1809,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x2782
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x4874 // je 0x2ad0
+// 0x2a88:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x2782
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x2782:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xb872 // jb 0x2a88
+// 0x2ad0:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
@@ -1704,8 +1844,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
-	LONG $0x00038ae9; BYTE $0x00 // jmp 0x2b7a
-// 0x27f0:
+	LONG $0x00038ae9; BYTE $0x00 // jmp 0x2ec3
+// 0x2b39:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1810,7 +1950,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x2b0a
+	WORD $0x7e72 // jb 0x2e53
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1821,7 +1961,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x2b0a
+	WORD $0x3e74 // je 0x2e53
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1832,7 +1972,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x2b0a:
+// 0x2e53:
 	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1851,14 +1991,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-// 0x2b7a:
+// 0x2ec3:
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-// 0x2b81:
+// 0x2eca:
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0xfc62830f; WORD $0xffff // jae 0x27f0
+	LONG $0xfc62830f; WORD $0xffff // jae 0x2b39
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x227e850f; WORD $0x0000 // jne 0x4e1c
+	LONG $0x20d8850f; WORD $0x0000 // jne 0x4fbf
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
@@ -1868,15 +2008,15 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0xf092fbc5 // kmovd k6,eax
 	LONG $0x0f438d41 // lea eax,[r11+0xf]
 	LONG $0x000030a9; BYTE $0x00 // test eax,0x30
-	LONG $0x1056840f; WORD $0x0000 // je 0x3c23
+	LONG $0x0fa3840f; WORD $0x0000 // je 0x3eb9
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0e0c860f; WORD $0x0000 // jbe 0x39e3
+	LONG $0x0d64860f; WORD $0x0000 // jbe 0x3c84
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0b44860f; WORD $0x0000 // jbe 0x3728
+	LONG $0x0ab3860f; WORD $0x0000 // jbe 0x39e0
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0801860f; WORD $0x0000 // jbe 0x33f2
+	LONG $0x0793860f; WORD $0x0000 // jbe 0x36cd
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0443860f; WORD $0x0000 // jbe 0x3041
+	LONG $0x0404860f; WORD $0x0000 // jbe 0x334b
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1994,36 +2134,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x2f8a
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x5474 // je 0x3299
+// 0x3245:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	WORD $0x4a74 // je 0x2f8a
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-// 0x2f8a:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xac72 // jb 0x3245
+// 0x3299:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2051,8 +2183,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0x001e6ee9; BYTE $0x00 // jmp 0x4eaf
-// 0x3041:
+	LONG $0x001d07e9; BYTE $0x00 // jmp 0x5052
+// 0x334b:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -2156,32 +2288,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x335b
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x4874 // je 0x363b
+// 0x35f3:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x335b
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x335b:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xb872 // jb 0x35f3
+// 0x363b:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2204,8 +2330,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0x001abde9; BYTE $0x00 // jmp 0x4eaf
-// 0x33f2:
+	LONG $0x001985e9; BYTE $0x00 // jmp 0x5052
+// 0x36cd:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -2298,28 +2424,24 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x6672 // jb 0x36b1
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3c74 // je 0x396e
+// 0x3932:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	WORD $0x3274 // je 0x36b1
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-// 0x36b1:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xc472 // jb 0x3932
+// 0x396e:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2337,8 +2459,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0x001787e9; BYTE $0x00 // jmp 0x4eaf
-// 0x3728:
+	LONG $0x001672e9; BYTE $0x00 // jmp 0x5052
+// 0x39e0:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -2420,24 +2542,22 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x4e72 // jb 0x398c
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3074 // je 0x3c32
+// 0x3c02:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	WORD $0x2674 // je 0x398c
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-// 0x398c:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xd072 // jb 0x3c02
+// 0x3c32:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -2450,8 +2570,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d9362; WORD $0xcc39; BYTE $0x03 // vextracti32x4 xmm28,zmm1,0x3
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0x0014cce9; BYTE $0x00 // jmp 0x4eaf
-// 0x39e3:
+	LONG $0x0013cee9; BYTE $0x00 // jmp 0x5052
+// 0x3c84:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -2522,20 +2642,20 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x3672 // jb 0x3bec
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x2474 // je 0x3e87
+// 0x3e63:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	WORD $0x1a74 // je 0x3bec
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-// 0x3bec:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xdc72 // jb 0x3e63
+// 0x3e87:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -2543,16 +2663,16 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x487d9362; WORD $0xc439; BYTE $0x03 // vextracti32x4 xmm28,zmm0,0x3
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0x00128ce9; BYTE $0x00 // jmp 0x4eaf
-// 0x3c23:
+	LONG $0x001199e9; BYTE $0x00 // jmp 0x5052
+// 0x3eb9:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0f5c860f; WORD $0x0000 // jbe 0x4b89
+	LONG $0x0e80860f; WORD $0x0000 // jbe 0x4d43
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0c41860f; WORD $0x0000 // jbe 0x487b
+	LONG $0x0b88860f; WORD $0x0000 // jbe 0x4a58
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x08ab860f; WORD $0x0000 // jbe 0x44f2
+	LONG $0x0821860f; WORD $0x0000 // jbe 0x46fe
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0496860f; WORD $0x0000 // jbe 0x40ea
+	LONG $0x044b860f; WORD $0x0000 // jbe 0x4335
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -2680,40 +2800,30 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x00ae820f; WORD $0x0000 // jb 0x4034
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x6074 // je 0x4284
+// 0x4224:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x5674 // je 0x4034
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x4034:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xa072 // jb 0x4224
+// 0x4284:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2741,8 +2851,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0x000dc5e9; BYTE $0x00 // jmp 0x4eaf
-// 0x40ea:
+	LONG $0x000d1de9; BYTE $0x00 // jmp 0x5052
+// 0x4335:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -2856,36 +2966,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x445c
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x5474 // je 0x466d
+// 0x4619:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x4a74 // je 0x445c
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x445c:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xac72 // jb 0x4619
+// 0x466d:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2908,8 +3010,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0x0009bde9; BYTE $0x00 // jmp 0x4eaf
-// 0x44f2:
+	LONG $0x000954e9; BYTE $0x00 // jmp 0x5052
+// 0x46fe:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -3012,32 +3114,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x4805
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x4874 // je 0x49e7
+// 0x499f:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3e74 // je 0x4805
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x4805:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xb872 // jb 0x499f
+// 0x49e7:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3055,8 +3151,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0x000634e9; BYTE $0x00 // jmp 0x4eaf
-// 0x487b:
+	LONG $0x0005fae9; BYTE $0x00 // jmp 0x5052
+// 0x4a58:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -3148,28 +3244,24 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x6672 // jb 0x4b33
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3c74 // je 0x4cf2
+// 0x4cb6:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3274 // je 0x4b33
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x4b33:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xc472 // jb 0x4cb6
+// 0x4cf2:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -3182,8 +3274,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0x000326e9; BYTE $0x00 // jmp 0x4eaf
-// 0x4b89:
+	LONG $0x00030fe9; BYTE $0x00 // jmp 0x5052
+// 0x4d43:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -3264,24 +3356,22 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x4e72 // jb 0x4de6
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3074 // je 0x4f8e
+// 0x4f5e:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x2674 // je 0x4de6
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x4de6:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xd072 // jb 0x4f5e
+// 0x4f8e:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -3289,43 +3379,44 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0x000093e9; BYTE $0x00 // jmp 0x4eaf
-// 0x4e1c:
+	LONG $0x000093e9; BYTE $0x00 // jmp 0x5052
+// 0x4fbf:
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x1a82840f; WORD $0x0000 // je 0x68a7
+	LONG $0x18f8840f; WORD $0x0000 // je 0x68c0
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x033f840f; WORD $0x0000 // je 0x5171
+	LONG $0x034e840f; WORD $0x0000 // je 0x5323
+// 0x4fd5:
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x5a76 // jbe 0x4ea9
+	WORD $0x5a76 // jbe 0x504c
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x4276 // jbe 0x4ea0
+	WORD $0x4276 // jbe 0x5043
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	WORD $0x2976 // jbe 0x4e97
+	WORD $0x2976 // jbe 0x503a
 	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	WORD $0x1076 // jbe 0x4e8e
+	WORD $0x1076 // jbe 0x5031
 	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-	WORD $0x21eb // jmp 0x4eaf
-// 0x4e8e:
+	WORD $0x21eb // jmp 0x5052
+// 0x5031:
 	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
-	WORD $0x18eb // jmp 0x4eaf
-// 0x4e97:
+	WORD $0x18eb // jmp 0x5052
+// 0x503a:
 	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
-	WORD $0x0feb // jmp 0x4eaf
-// 0x4ea0:
+	WORD $0x0feb // jmp 0x5052
+// 0x5043:
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
-	WORD $0x06eb // jmp 0x4eaf
-// 0x4ea9:
+	WORD $0x06eb // jmp 0x5052
+// 0x504c:
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-// 0x4eaf:
+// 0x5052:
 	LONG $0x0f738d4d // lea r14,[r11+0xf]
 	LONG $0x04eec149 // shr r14,0x4
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -3337,23 +3428,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x0149; BYTE $0xce // add r14,rcx
 	LONG $0x08155162; WORD $0xedef // vpxord xmm13,xmm13,xmm13
 	WORD $0xc085 // test eax,eax
-	WORD $0x1274 // je 0x4ee8
+	WORD $0x2174 // je 0x509a
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
-// 0x4ee8:
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	WORD $0x0674 // je 0x509a
+	LONG $0x707941c4; WORD $0x4eed // vpshufd xmm13,xmm13,0x4e
+// 0x509a:
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x0163850f; WORD $0x0000 // jne 0x5054
+	LONG $0x0163850f; WORD $0x0000 // jne 0x5206
 	LONG $0x707941c4; WORD $0x4edd // vpshufd xmm11,xmm13,0x4e
 	LONG $0x08255162; WORD $0xddef // vpxord xmm11,xmm11,xmm13
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-// 0x4f15:
+// 0x50c7:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01b2860f; WORD $0x0000 // jbe 0x50dd
+	LONG $0x01b2860f; WORD $0x0000 // jbe 0x528f
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
@@ -3368,10 +3462,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x017f860f; WORD $0x0000 // jbe 0x5114
+	LONG $0x017f860f; WORD $0x0000 // jbe 0x52c6
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x00fc860f; WORD $0x0000 // jbe 0x50a4
+	LONG $0x00fc860f; WORD $0x0000 // jbe 0x5256
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
@@ -3386,7 +3480,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0102860f; WORD $0x0000 // jbe 0x5114
+	LONG $0x0102860f; WORD $0x0000 // jbe 0x52c6
 	LONG $0x403d4262; WORD $0xc700 // vpshufb zmm24,zmm24,zmm15
 	LONG $0x487d1162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm24,0x4e
 	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
@@ -3396,8 +3490,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x5114
-// 0x5054:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x52c6
+// 0x5206:
 	LONG $0x381543c4; WORD $0x01ee // vinserti128 ymm13,ymm13,xmm14,0x1
 	QUAD $0x00000230816ffac5 // vmovdqu xmm0,XMMWORD PTR [rcx+0x230]
 	QUAD $0x00000370896ffac5 // vmovdqu xmm1,XMMWORD PTR [rcx+0x370]
@@ -3408,8 +3502,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2815e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm13,ymm0
 	LONG $0x2815e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm13,ymm0
 	LONG $0x2825e362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm17,ymm11,ymm1
-	LONG $0xfffe71e9; BYTE $0xff // jmp 0x4f15
-// 0x50a4:
+	LONG $0xfffe71e9; BYTE $0xff // jmp 0x50c7
+// 0x5256:
 	LONG $0x487d3162; WORD $0xde70; BYTE $0x4e // vpshufd zmm11,zmm22,0x4e
 	LONG $0x48253162; WORD $0xdeef // vpxord zmm11,zmm11,zmm22
 	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
@@ -3418,8 +3512,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	WORD $0x37eb // jmp 0x5114
-// 0x50dd:
+	WORD $0x37eb // jmp 0x52c6
+// 0x528f:
 	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
 	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
 	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
@@ -3428,7 +3522,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-// 0x5114:
+// 0x52c6:
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
@@ -3442,8 +3536,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x16c2840f; WORD $0x0000 // je 0x6833
-// 0x5171:
+	LONG $0x151c840f; WORD $0x0000 // je 0x683f
+// 0x5323:
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
@@ -3453,15 +3547,15 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0xf092fbc5 // kmovd k6,eax
 	LONG $0x0f438d41 // lea eax,[r11+0xf]
 	LONG $0x000030a9; BYTE $0x00 // test eax,0x30
-	LONG $0x0a7a840f; WORD $0x0000 // je 0x5c1a
+	LONG $0x09c7840f; WORD $0x0000 // je 0x5d19
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x095c860f; WORD $0x0000 // jbe 0x5b06
+	LONG $0x08b4860f; WORD $0x0000 // jbe 0x5c10
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x07c0860f; WORD $0x0000 // jbe 0x5977
+	LONG $0x072f860f; WORD $0x0000 // jbe 0x5a98
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x05a9860f; WORD $0x0000 // jbe 0x576d
+	LONG $0x053b860f; WORD $0x0000 // jbe 0x58b1
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0317860f; WORD $0x0000 // jbe 0x54e8
+	LONG $0x02d8860f; WORD $0x0000 // jbe 0x565b
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -3532,36 +3626,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x5424
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x5474 // je 0x559c
+// 0x5548:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	WORD $0x4a74 // je 0x5424
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-// 0x5424:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xac72 // jb 0x5548
+// 0x559c:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3585,14 +3671,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0x487d9362; WORD $0xe439; BYTE $0x03 // vextracti32x4 xmm28,zmm4,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x136e850f; WORD $0x0000 // jne 0x6833
+	LONG $0x1207850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0xfff9c7e9; BYTE $0xff // jmp 0x4eaf
-// 0x54e8:
+	LONG $0xfff9f7e9; BYTE $0xff // jmp 0x5052
+// 0x565b:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -3649,32 +3735,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x56c9
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x4874 // je 0x5812
+// 0x57ca:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x56c9
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x56c9:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xb872 // jb 0x57ca
+// 0x5812:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3694,13 +3774,13 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x487d9362; WORD $0xdc39; BYTE $0x03 // vextracti32x4 xmm28,zmm3,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x10e3850f; WORD $0x0000 // jne 0x6833
+	LONG $0x0fab850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0xfff742e9; BYTE $0xff // jmp 0x4eaf
-// 0x576d:
+	LONG $0xfff7a1e9; BYTE $0xff // jmp 0x5052
+// 0x58b1:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -3746,28 +3826,24 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x6672 // jb 0x58f3
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3c74 // je 0x5a19
+// 0x59dd:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	WORD $0x3274 // je 0x58f3
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-// 0x58f3:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xc472 // jb 0x59dd
+// 0x5a19:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3783,12 +3859,12 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x487d9362; WORD $0xd439; BYTE $0x03 // vextracti32x4 xmm28,zmm2,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0ed3850f; WORD $0x0000 // jne 0x6833
+	LONG $0x0dbe850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0xfff538e9; BYTE $0xff // jmp 0x4eaf
-// 0x5977:
+	LONG $0xfff5bae9; BYTE $0xff // jmp 0x5052
+// 0x5a98:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -3823,24 +3899,22 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x4e72 // jb 0x5aa2
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3074 // je 0x5bb1
+// 0x5b81:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	WORD $0x2674 // je 0x5aa2
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-// 0x5aa2:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xd072 // jb 0x5b81
+// 0x5bb1:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -3852,11 +3926,11 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x487d9362; WORD $0xcc39; BYTE $0x03 // vextracti32x4 xmm28,zmm1,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0d3e850f; WORD $0x0000 // jne 0x6833
+	LONG $0x0c40850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0xfff3a9e9; BYTE $0xff // jmp 0x4eaf
-// 0x5b06:
+	LONG $0xfff442e9; BYTE $0xff // jmp 0x5052
+// 0x5c10:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -3880,20 +3954,20 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x3672 // jb 0x5bd6
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x2474 // je 0x5cda
+// 0x5cb6:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	WORD $0x1a74 // je 0x5bd6
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-// 0x5bd6:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xdc72 // jb 0x5cb6
+// 0x5cda:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -3901,18 +3975,18 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x487d9362; WORD $0xc439; BYTE $0x03 // vextracti32x4 xmm28,zmm0,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0c24850f; WORD $0x0000 // jne 0x6833
+	LONG $0x0b31850f; WORD $0x0000 // jne 0x683f
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0xfff295e9; BYTE $0xff // jmp 0x4eaf
-// 0x5c1a:
+	LONG $0xfff339e9; BYTE $0xff // jmp 0x5052
+// 0x5d19:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0aac860f; WORD $0x0000 // jbe 0x66d0
+	LONG $0x09d0860f; WORD $0x0000 // jbe 0x66f3
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x08bd860f; WORD $0x0000 // jbe 0x64ee
+	LONG $0x0804860f; WORD $0x0000 // jbe 0x6534
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0653860f; WORD $0x0000 // jbe 0x6291
+	LONG $0x05c9860f; WORD $0x0000 // jbe 0x6306
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x036a860f; WORD $0x0000 // jbe 0x5fb5
+	LONG $0x031f860f; WORD $0x0000 // jbe 0x6069
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -3993,40 +4067,30 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x00ae820f; WORD $0x0000 // jb 0x5ef2
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x6074 // je 0x5fab
+// 0x5f4b:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x5674 // je 0x5ef2
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x5ef2:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xa072 // jb 0x5f4b
+// 0x5fab:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -4050,14 +4114,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x08a1850f; WORD $0x0000 // jne 0x6833
+	LONG $0x07f9850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0xffeefae9; BYTE $0xff // jmp 0x4eaf
-// 0x5fb5:
+	LONG $0xffefe9e9; BYTE $0xff // jmp 0x5052
+// 0x6069:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -4124,36 +4188,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x61ee
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x5474 // je 0x6268
+// 0x6214:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x4a74 // je 0x61ee
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x61ee:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xac72 // jb 0x6214
+// 0x6268:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -4173,13 +4229,13 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x05bf850f; WORD $0x0000 // jne 0x6833
+	LONG $0x0556850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0xffec1ee9; BYTE $0xff // jmp 0x4eaf
-// 0x6291:
+	LONG $0xffed4ce9; BYTE $0xff // jmp 0x5052
+// 0x6306:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -4235,32 +4291,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x646b
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x4874 // je 0x64b6
+// 0x646e:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3e74 // je 0x646b
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x646b:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xb872 // jb 0x646e
+// 0x64b6:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -4276,12 +4326,12 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x035c850f; WORD $0x0000 // jne 0x6833
+	LONG $0x0322850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0xffe9c1e9; BYTE $0xff // jmp 0x4eaf
-// 0x64ee:
+	LONG $0xffeb1ee9; BYTE $0xff // jmp 0x5052
+// 0x6534:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -4326,28 +4376,24 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x6672 // jb 0x666d
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3c74 // je 0x6695
+// 0x6659:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3274 // je 0x666d
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x666d:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xc472 // jb 0x6659
+// 0x6695:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -4359,11 +4405,11 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0174850f; WORD $0x0000 // jne 0x6833
+	LONG $0x015d850f; WORD $0x0000 // jne 0x683f
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0xffe7dfe9; BYTE $0xff // jmp 0x4eaf
-// 0x66d0:
+	LONG $0xffe95fe9; BYTE $0xff // jmp 0x5052
+// 0x66f3:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
@@ -4397,24 +4443,22 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x4e72 // jb 0x67f4
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
+	LONG $0x04e5c141 // shl r13d,0x4
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0x3074 // je 0x6805
+// 0x67d5:
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x2674 // je 0x67f4
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x67f4:
-	WORD $0x018b // mov eax,DWORD PTR [rcx]
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0xc083; BYTE $0x20 // add eax,0x20
+	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
+	WORD $0xd072 // jb 0x67d5
+// 0x6805:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -4422,24 +4466,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0b75 // jne 0x6833
+	WORD $0x0b75 // jne 0x683f
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0xffe67ce9; BYTE $0xff // jmp 0x4eaf
-// 0x6833:
+	LONG $0xffe813e9; BYTE $0xff // jmp 0x5052
+// 0x683f:
 	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
-	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0775 // jne 0x684d
+	LONG $0x21c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x21
+	WORD $0x0775 // jne 0x6859
 	LONG $0x08fe6162; WORD $0x606f; BYTE $0x02 // vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
-// 0x684d:
+// 0x6859:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1574 // je 0x686b
+	WORD $0x1574 // je 0x6877
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x001d6162; WORD $0xe0ef // vpxord xmm28,xmm28,xmm0
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
-	LONG $0x00053be9; BYTE $0x00 // jmp 0x6da6
-// 0x686b:
+	LONG $0x0006f4e9; BYTE $0x00 // jmp 0x6f6b
+// 0x6877:
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0x06e3850f; WORD $0x0000 // jne 0x6f6b
 	LONG $0x08fe6162; WORD $0x607f; BYTE $0x02 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28
 	LONG $0x0025f162; WORD $0x41ef; BYTE $0x01 // vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]
 	LONG $0x407ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm0
@@ -4452,8 +4498,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x0144; BYTE $0xfb // add ebx,r15d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-	LONG $0x0004ffe9; BYTE $0x00 // jmp 0x6da6
-// 0x68a7:
+	LONG $0x0006abe9; BYTE $0x00 // jmp 0x6f6b
+// 0x68c0:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -4474,26 +4520,31 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x3672 // jb 0x695d
+	WORD $0x3672 // jb 0x6976
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x1a74 // je 0x695d
+	WORD $0x1a74 // je 0x6976
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x695d:
+// 0x6976:
 	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0xfeb6840f; WORD $0xffff // je 0x6833
+	LONG $0xfea9840f; WORD $0xffff // je 0x683f
+// 0x6996:
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	WORD $0x0674 // je 0x69b7
+	LONG $0x707941c4; WORD $0x4eed // vpshufd xmm13,xmm13,0x4e
+// 0x69b7:
 	LONG $0x08153162; WORD $0xebef // vpxord xmm13,xmm13,xmm19
 	LONG $0x707941c4; WORD $0x4edd // vpshufd xmm11,xmm13,0x4e
 	LONG $0x08255162; WORD $0xddef // vpxord xmm11,xmm11,xmm13
@@ -4512,14 +4563,20 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
-	LONG $0xfffe25e9; BYTE $0xff // jmp 0x6833
-// 0x6a0e:
+	LONG $0xfffe09e9; BYTE $0xff // jmp 0x683f
+// 0x6a36:
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0d74 // je 0x6a24
+	WORD $0x2d74 // je 0x6a6c
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
-	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	LONG $0x0000b7e9; BYTE $0x00 // jmp 0x6adb
-// 0x6a24:
+	LONG $0x007efac5 // vmovq xmm0,QWORD PTR [rax]
+	LONG $0x4016f8c5; BYTE $0x08 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0x00ca840f; WORD $0x0000 // je 0x6b23
+	LONG $0x000130b8; BYTE $0x00 // mov eax,0x130
+	LONG $0x10473b48 // cmp rax,QWORD PTR [rdi+0x10]
+	LONG $0x47470f48; BYTE $0x10 // cmova rax,QWORD PTR [rdi+0x10]
+	LONG $0x0000ece9; BYTE $0x00 // jmp 0x6b58
+// 0x6a6c:
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -4532,19 +4589,19 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x6a53:
+// 0x6a9b:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x6a78
+	WORD $0x2074 // je 0x6ac0
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3975 // jne 0x6a97
+	WORD $0x3975 // jne 0x6adf
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3375 // jne 0x6a97
+	WORD $0x3375 // jne 0x6adf
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1feb // jmp 0x6a97
-// 0x6a78:
+	WORD $0x1feb // jmp 0x6adf
+// 0x6ac0:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -4552,28 +4609,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x6a97:
+// 0x6adf:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x6ab2
+	WORD $0x0372 // jb 0x6afa
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x6ab2:
+// 0x6afa:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9c72 // jb 0x6a53
+	WORD $0x9c72 // jb 0x6a9b
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x6ac1:
+// 0x6b09:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x6ac1
+	WORD $0xed72 // jb 0x6b09
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
-// 0x6adb:
+// 0x6b23:
 	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
 	LONG $0xf973f1c5; BYTE $0x08 // vpslldq xmm1,xmm1,0x8
@@ -4584,13 +4641,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0xc0d4f9c5 // vpaddq xmm0,xmm0,xmm0
 	LONG $0xc1ebf9c5 // vpor xmm0,xmm0,xmm1
 	LONG $0xc2eff9c5 // vpxor xmm0,xmm0,xmm2
-	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
+	LONG $0x000130b8; BYTE $0x00 // mov eax,0x130
+// 0x6b58:
 	LONG $0x087d6162; WORD $0xf070; BYTE $0x4e // vpshufd xmm30,xmm0,0x4e
 	LONG $0x000d6162; WORD $0xf0ef // vpxord xmm30,xmm30,xmm0
-	LONG $0xd97079c5; BYTE $0x4e // vpshufd xmm11,xmm1,0x4e
-	LONG $0x08257162; WORD $0xd9ef // vpxord xmm11,xmm11,xmm1
-	LONG $0x0875e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq xmm16,xmm1,xmm0
-	LONG $0x0875e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq xmm18,xmm1,xmm0
+	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
+	LONG $0x08257162; WORD $0xd8ef // vpxord xmm11,xmm11,xmm0
+	LONG $0x087de362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq xmm16,xmm0,xmm0
+	LONG $0x087de362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq xmm18,xmm0,xmm0
 	LONG $0x08258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm17,xmm11,xmm30
 	LONG $0x007da362; WORD $0xca25; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm18,0x96
 	LONG $0x007d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm16,xmm25
@@ -4602,13 +4660,12 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x0875b162; WORD $0xc9ef // vpxord xmm1,xmm1,xmm17
 	LONG $0x3875e3c4; WORD $0x01c8 // vinserti128 ymm1,ymm1,xmm0,0x1
 	LONG $0x00fde3c4; WORD $0x44c1 // vpermq ymm0,ymm1,0x44
-	LONG $0xd16ffdc5 // vmovdqa ymm2,ymm1
 	LONG $0x287d6162; WORD $0xf070; BYTE $0x4e // vpshufd ymm30,ymm0,0x4e
 	LONG $0x200d6162; WORD $0xf0ef // vpxord ymm30,ymm30,ymm0
-	LONG $0xda707dc5; BYTE $0x4e // vpshufd ymm11,ymm2,0x4e
-	LONG $0x28257162; WORD $0xdaef // vpxord ymm11,ymm11,ymm2
-	LONG $0x286de362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm2,ymm0
-	LONG $0x286de362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm2,ymm0
+	LONG $0xd9707dc5; BYTE $0x4e // vpshufd ymm11,ymm1,0x4e
+	LONG $0x28257162; WORD $0xd9ef // vpxord ymm11,ymm11,ymm1
+	LONG $0x2875e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm1,ymm0
+	LONG $0x2875e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm1,ymm0
 	LONG $0x28258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq ymm17,ymm11,ymm30
 	LONG $0x207da362; WORD $0xca25; BYTE $0x96 // vpternlogd ymm17,ymm16,ymm18,0x96
 	LONG $0x207d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm9,ymm16,ymm25
@@ -4619,22 +4676,15 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x206dd162; WORD $0xd1ef // vpxord ymm2,ymm18,ymm9
 	LONG $0x286db162; WORD $0xd1ef // vpxord ymm2,ymm2,ymm17
 	LONG $0x48edf362; WORD $0xc13a; BYTE $0x01 // vinserti64x4 zmm0,zmm2,ymm1,0x1
-	LONG $0x487df362; WORD $0xc843; BYTE $0x00 // vshufi32x4 zmm1,zmm0,zmm0,0x0
-	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
-	LONG $0x00818d48; WORD $0x0001; BYTE $0x00 // lea rax,[rcx+0x100]
-// 0x6c00:
-	LONG $0x48fef162; WORD $0x407f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0
-	LONG $0x48fdf162; WORD $0xda6c // vpunpcklqdq zmm3,zmm0,zmm2
-	LONG $0x48fdf162; WORD $0xe26d // vpunpckhqdq zmm4,zmm0,zmm2
-	LONG $0x4865f162; WORD $0xdcef // vpxord zmm3,zmm3,zmm4
-	LONG $0x48fef162; WORD $0x587f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [rax+0x240],zmm3
-	LONG $0x48fdf162; WORD $0xd06f // vmovdqa64 zmm2,zmm0
-	LONG $0x487d6162; WORD $0xf170; BYTE $0x4e // vpshufd zmm30,zmm1,0x4e
-	LONG $0x400d6162; WORD $0xf1ef // vpxord zmm30,zmm30,zmm1
+	WORD $0xf883; BYTE $0x30 // cmp eax,0x30
+	LONG $0x0303860f; WORD $0x0000 // jbe 0x6f3d
+	LONG $0x487df362; WORD $0xf043; BYTE $0x00 // vshufi32x4 zmm6,zmm0,zmm0,0x0
+	LONG $0x487d6162; WORD $0xf670; BYTE $0x4e // vpshufd zmm30,zmm6,0x4e
+	LONG $0x400d6162; WORD $0xf6ef // vpxord zmm30,zmm30,zmm6
 	LONG $0x487d7162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm0,0x4e
 	LONG $0x48257162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm0
-	LONG $0x487de362; WORD $0xc144; BYTE $0x00 // vpclmullqlqdq zmm16,zmm0,zmm1
-	LONG $0x487de362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm0,zmm1
+	LONG $0x487de362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm16,zmm0,zmm6
+	LONG $0x487de362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm0,zmm6
 	LONG $0x48258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm30
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
@@ -4642,56 +4692,121 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x406dd162; WORD $0xc1ef // vpxord zmm0,zmm18,zmm9
-	LONG $0x487db162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm17
-	LONG $0x40e88348 // sub rax,0x40
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff68830f; WORD $0xffff // jae 0x6c00
-	QUAD $0x000003a0817ffac5 // vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
-	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
-	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
-	QUAD $0x0000034899d6f9c5 // vmovq QWORD PTR [rcx+0x348],xmm3
-	LONG $0x087d6162; WORD $0xf170; BYTE $0x4e // vpshufd xmm30,xmm1,0x4e
-	LONG $0x000d6162; WORD $0xf1ef // vpxord xmm30,xmm30,xmm1
-	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
-	LONG $0x08257162; WORD $0xd8ef // vpxord xmm11,xmm11,xmm0
-	LONG $0x087de362; WORD $0xc144; BYTE $0x00 // vpclmullqlqdq xmm16,xmm0,xmm1
-	LONG $0x087de362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq xmm18,xmm0,xmm1
-	LONG $0x08258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm17,xmm11,xmm30
-	LONG $0x007da362; WORD $0xca25; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm18,0x96
-	LONG $0x007d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm16,xmm25
-	LONG $0x087da162; WORD $0xc070; BYTE $0x4e // vpshufd xmm16,xmm16,0x4e
-	LONG $0x007dc362; WORD $0xc925; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm9,0x96
-	LONG $0x00751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm17,xmm25
-	LONG $0x087da162; WORD $0xc970; BYTE $0x4e // vpshufd xmm17,xmm17,0x4e
-	LONG $0x006dd162; WORD $0xc1ef // vpxord xmm0,xmm18,xmm9
-	LONG $0x087db162; WORD $0xc1ef // vpxord xmm0,xmm0,xmm17
-	QUAD $0x00000390817ffac5 // vmovdqu XMMWORD PTR [rcx+0x390],xmm0
-	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
-	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
-	QUAD $0x0000035899d6f9c5 // vmovq QWORD PTR [rcx+0x358],xmm3
-	LONG $0x087d6162; WORD $0xf170; BYTE $0x4e // vpshufd xmm30,xmm1,0x4e
-	LONG $0x000d6162; WORD $0xf1ef // vpxord xmm30,xmm30,xmm1
-	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
-	LONG $0x08257162; WORD $0xd8ef // vpxord xmm11,xmm11,xmm0
-	LONG $0x087de362; WORD $0xc144; BYTE $0x00 // vpclmullqlqdq xmm16,xmm0,xmm1
-	LONG $0x087de362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq xmm18,xmm0,xmm1
-	LONG $0x08258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm17,xmm11,xmm30
-	LONG $0x007da362; WORD $0xca25; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm18,0x96
-	LONG $0x007d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm16,xmm25
-	LONG $0x087da162; WORD $0xc070; BYTE $0x4e // vpshufd xmm16,xmm16,0x4e
-	LONG $0x007dc362; WORD $0xc925; BYTE $0x96 // vpternlogd xmm17,xmm16,xmm9,0x96
-	LONG $0x00751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq xmm9,xmm17,xmm25
-	LONG $0x087da162; WORD $0xc970; BYTE $0x4e // vpshufd xmm17,xmm17,0x4e
-	LONG $0x006dd162; WORD $0xc1ef // vpxord xmm0,xmm18,xmm9
-	LONG $0x087db162; WORD $0xc1ef // vpxord xmm0,xmm0,xmm17
-	QUAD $0x00000380817ffac5 // vmovdqu XMMWORD PTR [rcx+0x380],xmm0
-	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
-	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
-	QUAD $0x0000036899d6f9c5 // vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x6da6:
+	LONG $0x406dd162; WORD $0xc9ef // vpxord zmm1,zmm18,zmm9
+	LONG $0x4875b162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm17
+	WORD $0xf883; BYTE $0x70 // cmp eax,0x70
+	LONG $0x026e860f; WORD $0x0000 // jbe 0x6f1d
+	LONG $0x4875f362; WORD $0xf943; BYTE $0x00 // vshufi32x4 zmm7,zmm1,zmm1,0x0
+	LONG $0x487d6162; WORD $0xf770; BYTE $0x4e // vpshufd zmm30,zmm7,0x4e
+	LONG $0x400d6162; WORD $0xf7ef // vpxord zmm30,zmm30,zmm7
+	LONG $0x487d7162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm0,0x4e
+	LONG $0x48257162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm0
+	LONG $0x487de362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm16,zmm0,zmm7
+	LONG $0x487de362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm0,zmm7
+	LONG $0x48258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm30
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dd162; WORD $0xd1ef // vpxord zmm2,zmm18,zmm9
+	LONG $0x486db162; WORD $0xd1ef // vpxord zmm2,zmm2,zmm17
+	LONG $0x487d6162; WORD $0xf770; BYTE $0x4e // vpshufd zmm30,zmm7,0x4e
+	LONG $0x400d6162; WORD $0xf7ef // vpxord zmm30,zmm30,zmm7
+	LONG $0x487d7162; WORD $0xd970; BYTE $0x4e // vpshufd zmm11,zmm1,0x4e
+	LONG $0x48257162; WORD $0xd9ef // vpxord zmm11,zmm11,zmm1
+	LONG $0x4875e362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm16,zmm1,zmm7
+	LONG $0x4875e362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm1,zmm7
+	LONG $0x48258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm30
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dd162; WORD $0xd9ef // vpxord zmm3,zmm18,zmm9
+	LONG $0x4865b162; WORD $0xd9ef // vpxord zmm3,zmm3,zmm17
+	LONG $0x4865f362; WORD $0xfb43; BYTE $0x00 // vshufi32x4 zmm7,zmm3,zmm3,0x0
+	LONG $0x487d6162; WORD $0xf770; BYTE $0x4e // vpshufd zmm30,zmm7,0x4e
+	LONG $0x400d6162; WORD $0xf7ef // vpxord zmm30,zmm30,zmm7
+	LONG $0x487d7162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm0,0x4e
+	LONG $0x48257162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm0
+	LONG $0x487de362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm16,zmm0,zmm7
+	LONG $0x487de362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm0,zmm7
+	LONG $0x48258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm30
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dd162; WORD $0xe1ef // vpxord zmm4,zmm18,zmm9
+	LONG $0x485db162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm17
+	LONG $0x48fef162; WORD $0x617f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rcx+0x100],zmm4
+	LONG $0x48dd7162; WORD $0xc36c // vpunpcklqdq zmm8,zmm4,zmm3
+	LONG $0x48dd7162; WORD $0xcb6d // vpunpckhqdq zmm9,zmm4,zmm3
+	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
+	LONG $0x48fe7162; WORD $0x417f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [rcx+0x240],zmm8
+	LONG $0x48fef162; WORD $0x597f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [rcx+0x140],zmm3
+	LONG $0x48e57162; WORD $0xc26c // vpunpcklqdq zmm8,zmm3,zmm2
+	LONG $0x48e57162; WORD $0xca6d // vpunpckhqdq zmm9,zmm3,zmm2
+	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
+	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [rcx+0x280],zmm8
+	LONG $0x48fef162; WORD $0x517f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [rcx+0x180],zmm2
+	LONG $0x48ed7162; WORD $0xc16c // vpunpcklqdq zmm8,zmm2,zmm1
+	LONG $0x48ed7162; WORD $0xc96d // vpunpckhqdq zmm9,zmm2,zmm1
+	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
+	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [rcx+0x2c0],zmm8
+	LONG $0x48fef162; WORD $0x497f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [rcx+0x1c0],zmm1
+	LONG $0x48f57162; WORD $0xc06c // vpunpcklqdq zmm8,zmm1,zmm0
+	LONG $0x48f57162; WORD $0xc86d // vpunpckhqdq zmm9,zmm1,zmm0
+	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
+	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0c // vmovdqu64 ZMMWORD PTR [rcx+0x300],zmm8
+	LONG $0x3865e3c4; WORD $0x01da // vinserti128 ymm3,ymm3,xmm2,0x1
+	LONG $0x3875e3c4; WORD $0x01c8 // vinserti128 ymm1,ymm1,xmm0,0x1
+	LONG $0x48e5f362; WORD $0xd93a; BYTE $0x01 // vinserti64x4 zmm3,zmm3,ymm1,0x1
+	LONG $0x487d6162; WORD $0xf770; BYTE $0x4e // vpshufd zmm30,zmm7,0x4e
+	LONG $0x400d6162; WORD $0xf7ef // vpxord zmm30,zmm30,zmm7
+	LONG $0x487d7162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm3,0x4e
+	LONG $0x48257162; WORD $0xdbef // vpxord zmm11,zmm11,zmm3
+	LONG $0x4865e362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm16,zmm3,zmm7
+	LONG $0x4865e362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm3,zmm7
+	LONG $0x48258362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm30
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dd162; WORD $0xd9ef // vpxord zmm3,zmm18,zmm9
+	LONG $0x4865b162; WORD $0xd9ef // vpxord zmm3,zmm3,zmm17
+	QUAD $0x00000380997ffec5 // vmovdqu YMMWORD PTR [rcx+0x380],ymm3
+	QUAD $0x023a5939487df362 // vextracti32x4 XMMWORD PTR [rcx+0x3a0],zmm3,0x2
+	LONG $0x4865f362; WORD $0xdb43; BYTE $0xc6 // vshufi32x4 zmm3,zmm3,zmm3,0xc6
+	LONG $0x48fef162; WORD $0x417f; BYTE $0x08 // vmovdqu64 ZMMWORD PTR [rcx+0x200],zmm0
+	LONG $0x48fd7162; WORD $0xc36c // vpunpcklqdq zmm8,zmm0,zmm3
+	LONG $0x48fd7162; WORD $0xcb6d // vpunpckhqdq zmm9,zmm0,zmm3
+	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
+	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8
+	WORD $0x4eeb // jmp 0x6f6b
+// 0x6f1d:
+	LONG $0x48fef162; WORD $0x497f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [rcx+0x1c0],zmm1
+	LONG $0x48f57162; WORD $0xc06c // vpunpcklqdq zmm8,zmm1,zmm0
+	LONG $0x48f57162; WORD $0xc86d // vpunpckhqdq zmm9,zmm1,zmm0
+	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
+	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0c // vmovdqu64 ZMMWORD PTR [rcx+0x300],zmm8
+// 0x6f3d:
+	LONG $0x48fef162; WORD $0x417f; BYTE $0x08 // vmovdqu64 ZMMWORD PTR [rcx+0x200],zmm0
+	LONG $0x48fd7162; WORD $0xc06c // vpunpcklqdq zmm8,zmm0,zmm0
+	LONG $0x48fd7162; WORD $0xc86d // vpunpckhqdq zmm9,zmm0,zmm0
+	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
+	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8
+	LONG $0x48fef162; WORD $0x417f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [rcx+0x240],zmm0
+	LONG $0x48fef162; WORD $0x417f; BYTE $0x0e // vmovdqu64 ZMMWORD PTR [rcx+0x380],zmm0
+// 0x6f6b:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x6da9:
+// 0x6f6e:
 	RET
 
 DATA aesgcm_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -4716,8 +4831,8 @@ DATA aesgcm_avx512_constants<>+144(SB)/8, $0x0000000000000010
 DATA aesgcm_avx512_constants<>+152(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+160(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+168(SB)/8, $0x0100000000000000
-DATA aesgcm_avx512_constants<>+176(SB)/8, $0x0000000000000000
-DATA aesgcm_avx512_constants<>+184(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+176(SB)/8, $0x0706050403020100
+DATA aesgcm_avx512_constants<>+184(SB)/8, $0x0f0e0d0c0b0a0908
 DATA aesgcm_avx512_constants<>+192(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+200(SB)/8, $0x0200000000000000
 DATA aesgcm_avx512_constants<>+208(SB)/8, $0x0000000000000000

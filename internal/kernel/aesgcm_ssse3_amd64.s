@@ -13,33 +13,35 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	PCALIGN $64
 	LONG $0x50778b44 // mov r14d,DWORD PTR [rdi+0x50]
 	LONG $0x287f8b4c // mov r15,QWORD PTR [rdi+0x28]
+	LONG $0x20c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x20
+	LONG $0x00ad850f; WORD $0x0000 // jne 0xc2
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x01608689; WORD $0x0000 // mov DWORD PTR [rsi+0x160],eax
 	LONG $0x08c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x8
-	LONG $0x08e0850f; WORD $0x0000 // jne 0x904
+	LONG $0x0976850f; WORD $0x0000 // jne 0x9a7
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	LONG $0x01c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x1
-	WORD $0x4374 // je 0x7b
+	WORD $0x4374 // je 0x88
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x000000bb; BYTE $0x01 // mov ebx,0x1000000
 	LONG $0x007e0ff3 // movq xmm0,QWORD PTR [rax]
 	LONG $0x506e0f66; BYTE $0x08 // movd xmm2,DWORD PTR [rax+0x8]
 	LONG $0x10c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x10
-	WORD $0x0375 // jne 0x5a
+	WORD $0x0375 // jne 0x67
 	WORD $0x588b; BYTE $0x0c // mov ebx,DWORD PTR [rax+0xc]
-// 0x5a:
+// 0x67:
 	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x000001208e7f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm1
 	WORD $0xcb0f // bswap ebx
 	LONG $0x0000bd41; WORD $0x0000 // mov r13d,0x0
-	LONG $0x0000a4e9; BYTE $0x00 // jmp 0x11f
-// 0x7b:
+	LONG $0x000103e9; BYTE $0x00 // jmp 0x18b
+// 0x88:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	LONG $0x407e0ff3; BYTE $0x10 // movq xmm0,QWORD PTR [rax+0x10]
@@ -51,35 +53,59 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	QUAD $0x000001208e7f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm1
 	QUAD $0x000001109e7f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm3
 	WORD $0xcb0f // bswap ebx
-// 0xb3:
+	WORD $0x48eb // jmp 0x10a
+// 0xc2:
+	LONG $0x08c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x8
+	LONG $0x08ee850f; WORD $0x0000 // jne 0x9bd
+	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0xc9ef0f66 // pxor xmm1,xmm1
+	LONG $0x01c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x1
+	WORD $0x0d75 // jne 0xf5
+	LONG $0x086f0ff3 // movdqu xmm1,XMMWORD PTR [rax]
+	QUAD $0x0000908a00380f66; BYTE $0x00 // pshufb xmm1,XMMWORD PTR [rdx+0x90]
+// 0xf5:
+	QUAD $0x000001208e7f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm1
+	WORD $0x0b74 // je 0x10a
+	LONG $0x0000bd41; WORD $0x0000 // mov r13d,0x0
+	LONG $0x00038ae9; BYTE $0x00 // jmp 0x494
+// 0x10a:
 	LONG $0x0001bd41; WORD $0x0000 // mov r13d,0x1
-// 0xb9:
+// 0x110:
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	WORD $0x2274 // je 0xe0
+	WORD $0x2e74 // je 0x143
+	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
+	WORD $0x894d; BYTE $0xc3 // mov r11,r8
+	LONG $0x20c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x20
+	WORD $0x1775 // jne 0x13b
 	LONG $0x20c1c748; WORD $0x0000; BYTE $0x00 // mov rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
 	LONG $0xca470f49 // cmova rcx,r10
 	LONG $0x04c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x4
-	WORD $0x4a74 // je 0x11f
-	WORD $0x894d; BYTE $0xc3 // mov r11,r8
+	WORD $0x5074 // je 0x18b
+// 0x13b:
 	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0x0003c3e9; BYTE $0x00 // jmp 0x4a3
-// 0xe0:
+	LONG $0x0003cce9; BYTE $0x00 // jmp 0x50f
+// 0x143:
 	LONG $0x02c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x2
-	LONG $0x079f840f; WORD $0x0000 // je 0x88c
+	LONG $0x07ce840f; WORD $0x0000 // je 0x91e
 	LONG $0x0002bd41; WORD $0x0000 // mov r13d,0x2
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	LONG $0x485f8b4c // mov r11,QWORD PTR [rdi+0x48]
 	LONG $0x03e0c148 // shl rax,0x3
 	LONG $0x03e3c149 // shl r11,0x3
+	LONG $0x20c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x20
+	WORD $0x0675 // jne 0x175
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	WORD $0x0f49; BYTE $0xcb // bswap r11
+// 0x175:
 	LONG $0x6e0f4866; BYTE $0xc0 // movq xmm0,rax
 	LONG $0x6e0f4966; BYTE $0xcb // movq xmm1,r11
 	LONG $0xc16c0f66 // punpcklqdq xmm0,xmm1
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-	LONG $0x000397e9; BYTE $0x00 // jmp 0x4b6
-// 0x11f:
+	LONG $0x000397e9; BYTE $0x00 // jmp 0x522
+// 0x18b:
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xc80f // bswap eax
@@ -92,7 +118,7 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0xe86f0f66 // movdqa xmm5,xmm0
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
 	LONG $0xeaef0f66 // pxor xmm5,xmm2
-// 0x14e:
+// 0x1ba:
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
 	QUAD $0x0000b0926f0f4466; BYTE $0x00 // movdqa xmm10,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x0000c09a6f0f4466; BYTE $0x00 // movdqa xmm11,XMMWORD PTR [rdx+0xc0]
@@ -126,7 +152,7 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0xef0f4166; BYTE $0xe9 // pxor xmm5,xmm9
 	LONG $0x380f4166; WORD $0xc600 // pshufb xmm0,xmm14
 	LONG $0x380f4166; WORD $0xee00 // pshufb xmm5,xmm14
-// 0x216:
+// 0x282:
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
@@ -167,7 +193,7 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0xfdef0f66 // pxor xmm7,xmm5
 	LONG $0xef0f4466; BYTE $0xc6 // pxor xmm8,xmm6
 	LONG $0x0160863b; WORD $0x0000 // cmp eax,DWORD PTR [rsi+0x160]
-	LONG $0x00df840f; WORD $0x0000 // je 0x3bd
+	LONG $0x00df840f; WORD $0x0000 // je 0x429
 	QUAD $0x00000110826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x110]
 	LONG $0x00380f66; BYTE $0xc3 // pshufb xmm0,xmm3
 	QUAD $0x00000100a26f0f66 // movdqa xmm4,XMMWORD PTR [rdx+0x100]
@@ -206,8 +232,8 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xef00 // pshufb xmm5,xmm15
 	LONG $0x380f4166; WORD $0xf600 // pshufb xmm6,xmm14
 	LONG $0xeeef0f66 // pxor xmm5,xmm6
-	LONG $0xfffe59e9; BYTE $0xff // jmp 0x216
-// 0x3bd:
+	LONG $0xfffe59e9; BYTE $0xff // jmp 0x282
+// 0x429:
 	QUAD $0x00000150826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x150]
 	LONG $0x00380f66; BYTE $0xc3 // pshufb xmm0,xmm3
 	QUAD $0x00000140a26f0f66 // movdqa xmm4,XMMWORD PTR [rdx+0x140]
@@ -223,51 +249,56 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x070c // movdqu xmm9,XMMWORD PTR [r15+rax*1]
 	LONG $0xef0f4166; BYTE $0xe9 // pxor xmm5,xmm9
 	LONG $0x01fd8341 // cmp r13d,0x1
-	WORD $0x1a74 // je 0x432
-	LONG $0x06e1870f; WORD $0x0000 // ja 0xaff
+	WORD $0x1a74 // je 0x49e
+	LONG $0x0731870f; WORD $0x0000 // ja 0xbbb
 	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
 	WORD $0xc3ff // inc ebx
+// 0x494:
 	LONG $0x185f8b4c // mov r11,QWORD PTR [rdi+0x18]
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
-	WORD $0x71eb // jmp 0x4a3
-// 0x432:
+	WORD $0x71eb // jmp 0x50f
+// 0x49e:
 	WORD $0xc383; BYTE $0x02 // add ebx,0x2
 	LONG $0x20f98348 // cmp rcx,0x20
-	WORD $0x2075 // jne 0x45b
+	WORD $0x2075 // jne 0x4c7
 	LONG $0x6f0f41f3; BYTE $0x08 // movdqu xmm1,XMMWORD PTR [r8]
 	LONG $0x6f0f41f3; WORD $0x1050 // movdqu xmm2,XMMWORD PTR [r8+0x10]
 	LONG $0xc1ef0f66 // pxor xmm0,xmm1
 	LONG $0xeaef0f66 // pxor xmm5,xmm2
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x7f0f41f3; WORD $0x1069 // movdqu XMMWORD PTR [r9+0x10],xmm5
-	WORD $0x2beb // jmp 0x486
-// 0x45b:
+	WORD $0x2beb // jmp 0x4f2
+// 0x4c7:
 	QUAD $0x00000130867f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm0
 	QUAD $0x00000140ae7f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm5
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-// 0x46e:
+// 0x4da:
 	LONG $0x20048a43 // mov al,BYTE PTR [r8+r12*1]
 	QUAD $0x0000013026843242 // xor al,BYTE PTR [rsi+r12*1+0x130]
 	LONG $0x21048843 // mov BYTE PTR [r9+r12*1],al
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3949; BYTE $0xcc // cmp r12,rcx
-	WORD $0xe872 // jb 0x46e
-// 0x486:
+	WORD $0xe872 // jb 0x4da
+// 0x4f2:
 	WORD $0x894d; BYTE $0xcb // mov r11,r9
 	WORD $0x8949; BYTE $0xcc // mov r12,rcx
 	LONG $0x04c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x4
-	WORD $0x0e74 // je 0x4a3
-// 0x495:
+	WORD $0x0e74 // je 0x50f
+// 0x501:
 	WORD $0x0149; BYTE $0xc8 // add r8,rcx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x2949; BYTE $0xca // sub r10,rcx
-	LONG $0xfffc16e9; BYTE $0xff // jmp 0xb9
-// 0x4a3:
+	LONG $0xfffc01e9; BYTE $0xff // jmp 0x110
+// 0x50f:
 	LONG $0x10ec8349 // sub r12,0x10
-	LONG $0x0376820f; WORD $0x0000 // jb 0x823
+	LONG $0x0388820f; WORD $0x0000 // jb 0x8a1
 	LONG $0x6f0f41f3; BYTE $0x03 // movdqu xmm0,XMMWORD PTR [r11]
 	LONG $0x10c38349 // add r11,0x10
-// 0x4b6:
+// 0x522:
+	LONG $0x20c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x20
+	WORD $0x0974 // je 0x534
+	QUAD $0x0000908200380f66; BYTE $0x00 // pshufb xmm0,XMMWORD PTR [rdx+0x90]
+// 0x534:
 	QUAD $0x0000b0926f0f4466; BYTE $0x00 // movdqa xmm10,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x0000012086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x120]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
@@ -420,34 +451,43 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0xfc730f66; BYTE $0x01 // pslldq xmm4,0x1
 	LONG $0xd4ef0f66 // pxor xmm2,xmm4
 	QUAD $0x00000120967f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm2
-	LONG $0xfffc80e9; BYTE $0xff // jmp 0x4a3
-// 0x823:
+	LONG $0xfffc6ee9; BYTE $0xff // jmp 0x50f
+// 0x8a1:
 	LONG $0x10c48349 // add r12,0x10
-	WORD $0x2b74 // je 0x854
+	WORD $0x2b74 // je 0x8d2
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x00000150867f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm0
-// 0x835:
+// 0x8b3:
 	LONG $0x23448a43; BYTE $0xff // mov al,BYTE PTR [r11+r12*1-0x1]
 	QUAD $0x0000014f26848842 // mov BYTE PTR [rsi+r12*1+0x14f],al
 	WORD $0xff49; BYTE $0xcc // dec r12
-	WORD $0xee75 // jne 0x835
+	WORD $0xee75 // jne 0x8b3
 	QUAD $0x00000150866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x150]
-	LONG $0xfffc62e9; BYTE $0xff // jmp 0x4b6
-// 0x854:
+	LONG $0xfffc50e9; BYTE $0xff // jmp 0x522
+// 0x8d2:
 	LONG $0x01fd8341 // cmp r13d,0x1
-	LONG $0xf855820f; WORD $0xffff // jb 0xb3
-	WORD $0x1277 // ja 0x872
+	LONG $0xf82e820f; WORD $0xffff // jb 0x10a
+	WORD $0x1277 // ja 0x8f0
 	LONG $0x04c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x4
-	LONG $0xf8b2850f; WORD $0xffff // jne 0x11f
-	LONG $0xfffc23e9; BYTE $0xff // jmp 0x495
-// 0x872:
-	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
-	QUAD $0x0000011086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x110]
+	LONG $0xf8a0850f; WORD $0xffff // jne 0x18b
+	LONG $0xfffc11e9; BYTE $0xff // jmp 0x501
+// 0x8f0:
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
+	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
+	LONG $0x20c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x20
+	WORD $0x0a75 // jne 0x90f
+	QUAD $0x0000011086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x110]
+	WORD $0x09eb // jmp 0x918
+// 0x90f:
+	QUAD $0x0000908200380f66; BYTE $0x00 // pshufb xmm0,XMMWORD PTR [rdx+0x90]
+// 0x918:
 	LONG $0x007f0ff3 // movdqu XMMWORD PTR [rax],xmm0
-	WORD $0x2feb // jmp 0x8bb
-// 0x88c:
+	WORD $0x40eb // jmp 0x95e
+// 0x91e:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
+	LONG $0x20c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x20
+	WORD $0xdc75 // jne 0x90f
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
 	QUAD $0x000001208e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x120]
 	QUAD $0x00000110966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x110]
@@ -456,7 +496,7 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0x087f0ff3 // movdqu XMMWORD PTR [rax],xmm1
 	LONG $0x507f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm2
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-// 0x8bb:
+// 0x95e:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
@@ -466,14 +506,20 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	QUAD $0x00000150867f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm0
 	QUAD $0x00000160867f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm0
 	QUAD $0x00000170867f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm0
-	LONG $0x000342e9; BYTE $0x00 // jmp 0xc46
-// 0x904:
+	LONG $0x00035be9; BYTE $0x00 // jmp 0xd02
+// 0x9a7:
 	LONG $0x10c6f741; WORD $0x0000; BYTE $0x00 // test r14d,0x10
-	WORD $0x0d74 // je 0x91a
+	WORD $0x2674 // je 0x9d6
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	LONG $0x0001e5e9; BYTE $0x00 // jmp 0xaff
-// 0x91a:
+	LONG $0x0001fee9; BYTE $0x00 // jmp 0xbbb
+// 0x9bd:
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
+	LONG $0xf0968d4c; WORD $0x0000; BYTE $0x00 // lea r10,[rsi+0xf0]
+	LONG $0x000009b9; BYTE $0x00 // mov ecx,0x9
+	LONG $0x0001ffe9; BYTE $0x00 // jmp 0xbd5
+// 0x9d6:
 	WORD $0x8b4d; BYTE $0x37 // mov r14,QWORD PTR [r15]
 	QUAD $0x0000b0926f0f4466; BYTE $0x00 // movdqa xmm10,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x0000c09a6f0f4466; BYTE $0x00 // movdqa xmm11,XMMWORD PTR [rdx+0xc0]
@@ -491,14 +537,14 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	LONG $0xfc418b41 // mov eax,DWORD PTR [r9-0x4]
 	QUAD $0x00000000851c8d4a // lea rbx,[r8*4+0x0]
-// 0x97e:
+// 0xa3a:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x1474 // je 0x997
+	WORD $0x1474 // je 0xa53
 	LONG $0x04fc8341 // cmp r12d,0x4
-	LONG $0x00dc850f; WORD $0x0000 // jne 0xa69
+	LONG $0x00dc850f; WORD $0x0000 // jne 0xb25
 	LONG $0x08f88341 // cmp r8d,0x8
-	LONG $0x00d2850f; WORD $0x0000 // jne 0xa69
-// 0x997:
+	LONG $0x00d2850f; WORD $0x0000 // jne 0xb25
+// 0xa53:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
@@ -537,14 +583,14 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0xc07e0f66 // movd eax,xmm0
 	LONG $0x63636335; BYTE $0x63 // xor eax,0x63636363
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x1475 // jne 0xa69
+	WORD $0x1475 // jne 0xb25
 	WORD $0xc8c1; BYTE $0x08 // ror eax,0x8
 	WORD $0xc831 // xor eax,ecx
 	WORD $0xc901 // add ecx,ecx
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	WORD $0x0572 // jb 0xa69
+	WORD $0x0572 // jb 0xb25
 	LONG $0x00001bb9; BYTE $0x00 // mov ecx,0x1b
-// 0xa69:
+// 0xb25:
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0x2949; BYTE $0xdd // sub r13,rbx
 	LONG $0x00453341 // xor eax,DWORD PTR [r13+0x0]
@@ -552,14 +598,14 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0xa85
+	WORD $0x0372 // jb 0xb41
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0xa85:
+// 0xb41:
 	LONG $0x106b8d4d // lea r13,[r11+0x10]
 	WORD $0x394d; BYTE $0xe9 // cmp r9,r13
-	LONG $0xfeec820f; WORD $0xffff // jb 0x97e
+	LONG $0xfeec820f; WORD $0xffff // jb 0xa3a
 	LONG $0x6f0f41f3; BYTE $0x02 // movdqu xmm0,XMMWORD PTR [r10]
-// 0xa97:
+// 0xb53:
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1720f66; BYTE $0x04 // psrld xmm1,0x4
 	LONG $0xdb0f4166; BYTE $0xc2 // pand xmm0,xmm10
@@ -575,18 +621,19 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0x6f0f41f3; BYTE $0x02 // movdqu xmm0,XMMWORD PTR [r10]
 	QUAD $0x0000019082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0x190]
 	WORD $0x394d; BYTE $0xda // cmp r10,r11
-	WORD $0xb072 // jb 0xa97
+	WORD $0xb072 // jb 0xb53
 	LONG $0x7f0f41f3; BYTE $0x02 // movdqu XMMWORD PTR [r10],xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	LONG $0xedef0f66 // pxor xmm5,xmm5
 	LONG $0x0003bd41; WORD $0x0000 // mov r13d,0x3
-	LONG $0xfff64fe9; BYTE $0xff // jmp 0x14e
-// 0xaff:
+	LONG $0xfff5ffe9; BYTE $0xff // jmp 0x1ba
+// 0xbbb:
 	LONG $0x00968d4c; WORD $0x0001; BYTE $0x00 // lea r10,[rsi+0x100]
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
-// 0xb0b:
+// 0xbc7:
 	LONG $0x7f0f4166; BYTE $0x02 // movdqa XMMWORD PTR [r10],xmm0
 	QUAD $0x0000908200380f66; BYTE $0x00 // pshufb xmm0,XMMWORD PTR [rdx+0x90]
+// 0xbd5:
 	LONG $0xc8700f66; BYTE $0x00 // pshufd xmm1,xmm0,0x0
 	LONG $0xd06f0f66 // movdqa xmm2,xmm0
 	LONG $0xf1720f66; BYTE $0x1f // pslld xmm1,0x1f
@@ -600,11 +647,11 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	QUAD $0x0000908200380f66; BYTE $0x00 // pshufb xmm0,XMMWORD PTR [rdx+0x90]
 	LONG $0x10c28349 // add r10,0x10
 	WORD $0xc9ff // dec ecx
-	WORD $0xaf75 // jne 0xb0b
+	WORD $0xaf75 // jne 0xbc7
 	LONG $0x00878d49; WORD $0x0001; BYTE $0x00 // lea rax,[r15+0x100]
 	LONG $0xffef0f66 // pxor xmm7,xmm7
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0xb6c:
+// 0xc28:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x000001008e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x100]
 	LONG $0x00380f66; BYTE $0xcf // pshufb xmm1,xmm7
@@ -644,9 +691,9 @@ TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	LONG $0x20c08348 // add rax,0x20
 	QUAD $0x00000080bafe0f66 // paddd xmm7,XMMWORD PTR [rdx+0x80]
 	WORD $0xc9ff // dec ecx
-	LONG $0xff2b850f; WORD $0xffff // jne 0xb6c
-	LONG $0xfffc75e9; BYTE $0xff // jmp 0x8bb
-// 0xc46:
+	LONG $0xff2b850f; WORD $0xffff // jne 0xc28
+	LONG $0xfffc5ce9; BYTE $0xff // jmp 0x95e
+// 0xd02:
 	RET
 
 DATA aesgcm_ssse3_constants<>+0(SB)/8, $0x54486c7024381c00

@@ -30,6 +30,12 @@ const chaCha20Masks = 100
 var modeNames = map[uint64]string{AESECBEncrypt: "ECB encryption", AESECBDecrypt: "ECB decryption", AESCTR: "CTR", AESCBCDecrypt: "CBC decryption",
 	AESXTSEncrypt: "XTS encryption", AESXTSDecrypt: "XTS decryption", AESCBCEncrypt: "CBC encryption", AESMasks: "masks", chaCha20Masks: "masks by ChaCha20"}
 
+func init() {
+	if HasSIV {
+		modeNames[AESCTRLittle] = "CTR, little-endian"
+	}
+}
+
 func (c *modeCase) String() string {
 	return fmt.Sprintf("%s, %d bytes, %d lanes, keys %x, states %x, in place %v, offset %d, split at %d",
 		modeNames[c.operation], len(c.text), c.lanes, c.keys, c.states, c.inPlace, c.offset, c.split)
@@ -46,7 +52,10 @@ func newModeCase(r *rand.Rand, operation uint64, lanes, bytes int) *modeCase {
 	fill(r, c.text)
 	fill(r, c.states)
 	if r.IntN(3) == 0 { // a counter that wraps around within the text, or a tweak whose bits all go round
-		binary.BigEndian.PutUint32(c.states[12:], -uint32(r.IntN(2+bytes/16)))
+		counter := -uint32(r.IntN(2 + bytes/16))
+		if binary.BigEndian.PutUint32(c.states[12:], counter); operation == AESCTRLittle {
+			binary.LittleEndian.PutUint32(c.states, counter)
+		}
 	}
 	return c
 }
@@ -227,7 +236,8 @@ func forEachMode(t *testing.T, f func(t *testing.T, operation uint64, level Leve
 
 // inLanes says whether an operation takes lanes, and whether these have one block.
 func inLanes(operation uint64) (lanes, oneBlock bool) {
-	return operation >= AESCBCEncrypt, operation >= AESMasks
+	oneBlock = operation == AESMasks || operation == chaCha20Masks
+	return oneBlock || operation == AESCBCEncrypt, oneBlock
 }
 
 // TestModesAllLengths compares every level with the portable code: all lengths from 0 to 1100 bytes, lanes of all numbers to 36, at the

@@ -38,6 +38,9 @@ const (
 	// AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule; or with FlagNonce its table
 	// alone, of the hash key at Nonce.
 	FlagSetup = asmFlagSetup
+	// POLYVAL (RFC 8452) of AD, In and, with FlagLast, the lengths, to Tag or State.Y. With FlagSetup and FlagNonce:
+	// its hash key is at Nonce. Where HasSIV.
+	FlagPolyval = asmFlagPolyval
 )
 
 // BatchArgs is many packets.

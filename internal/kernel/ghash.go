@@ -102,7 +102,14 @@ func (k *ghashKey) init(h *[16]byte) {
 	high, low := beUint64(h[:8]), beUint64(h[8:])
 	// What leaves the low end is 1/x = x^127 + x^6 + x + 1.
 	carry := -(high >> 63)
-	high, low = (high<<1|low>>63)^carry&0xc200000000000000, low<<1^carry&1
+	k.set((high<<1|low>>63)^carry&0xc200000000000000, low<<1^carry&1)
+}
+
+// initPolyval is init for a hash key of POLYVAL (RFC 8452, section 3), which is GHASH of blocks whose bytes are reversed:
+// its H is that of GHASH times x (appendix A).
+func (k *ghashKey) initPolyval(h *[16]byte) { k.set(leUint64(h[8:]), leUint64(h[:8])) }
+
+func (k *ghashKey) set(high, low uint64) {
 	k[0].init(low)
 	k[1].init(high)
 	k[2].init(low ^ high)
@@ -138,6 +145,21 @@ func (g *ghash) padded(k *ghashKey, b []byte) {
 		g.blocks(k, last[:])
 		clear(last[:])
 	}
+}
+
+// reversed absorbs b and zeroes up to a multiple of 16 bytes, the bytes of each block reversed.
+func (g *ghash) reversed(k *ghashKey, b []byte) {
+	var block [16]byte
+	for len(b) > 0 {
+		n := min(len(b), 16)
+		block = [16]byte{}
+		for i, x := range b[:n] {
+			block[15-i] = x
+		}
+		g.blocks(k, block[:])
+		b = b[n:]
+	}
+	block = [16]byte{}
 }
 
 // lengths absorbs a block of two lengths in bytes.

@@ -41,8 +41,9 @@ const (
 	asmLaneTag     = 56 // 16 bytes, written: the tag that belongs to the packet
 	asmLaneStride  = 64
 
-	asmFlagNonce = 16
-	asmFlagSetup = 8 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
+	asmFlagNonce   = 16
+	asmFlagSetup   = 8 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
+	asmFlagPolyval = 32
 
 	asmGcmKeyRounds    = 0   // 64 bits: 10, 12 or 14, set before SETUP
 	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
@@ -53,7 +54,7 @@ const (
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
 
-	asmModeOperation    = 80 // one of SEALANE_AES_SETUP to SEALANE_AES_MASKS
+	asmModeOperation    = 80 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
 	asmModeKey          = 40 // a SEALANE_AES_KEY: of one text, and of SETUP
 	asmModeOut          = 0
 	asmModeIn           = 8
@@ -75,8 +76,9 @@ const (
 	asmAESCBCDecrypt  = 4 // STATE: what the first block is chained to; left: the last block of the input
 	asmAESXTSEncrypt  = 5 // STATE: the encrypted tweak of the first block; left: that behind the last block
 	asmAESXTSDecrypt  = 6
-	asmAESCBCEncrypt  = 7   // lanes, each by itself
-	asmAESMasks       = 8   // lanes of one block each that is chained to nothing
+	asmAESCBCEncrypt  = 7 // lanes, each by itself
+	asmAESMasks       = 8 // lanes of one block each that is chained to nothing
+	asmAESCTRLittle   = 9
 	asmAESKeyRounds   = 0   // 64 bits: 10, 12 or 14, set before SETUP
 	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
 	asmAESKeyInverse  = 256 // what the level likes for decryption, 240 bytes

@@ -15,11 +15,13 @@ import tempfile
 
 import abi
 import kernels
+import modes
 from kernels import FIRST, LAST, ROOT
 from terms import Unproved
 
 COMPILERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc", "arm": "arm-linux-gnueabihf-gcc"}
 TEXT, MACROS, ENTRY = "x86_64/chacha20poly1305_ssse3.S", "asm.S", r"^( *function (?:KERNEL\w*|sealane_\w+)(?:, later)?\n)"
+GCM_KERNEL = "x86_64/aesgcm_kernel.h"
 LEAVE = r"^( *endfunction\b)"
 
 
@@ -38,6 +40,10 @@ def entry(file, text):
 
 def of_bytes(*sizes, flags=(FIRST | LAST,)):
     return lambda s: getattr(s, "size", None) in sizes and getattr(s, "ad", 0) == 0 and getattr(s, "flags", None) in flags
+
+
+def of_polyval(s):
+    return isinstance(s, kernels.PolyvalShape) and s.size in (33, 560)
 
 
 ABI = "abi"
@@ -138,9 +144,21 @@ FAULTS = [
     Fault("AES by lookups: a byte of SubBytes", GCM_SSSE3, [("x86_64/aes_ssse3.h", "0xc9, 0x98", "0xc9, 0x99")], LOOKUPS),
     Fault("GHASH by lookups: a byte of the reduction", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "0x00, 0x1c, 0x38", "0x00, 0x1d, 0x38")], LOOKUPS),
     Fault("GHASH by lookups: a byte is lost", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "palignr xmm3, xmm2, 15", "palignr xmm3, xmm2, 14")], LOOKUPS),
-    Fault("a given hash key of AES-GCM: its upper half is left out", "x86_64/aesgcm_avx2",
-          [("x86_64/aesgcm_kernel.h", r"(H is given \*/\n    )vmovdqu xmm0, \[rax\]", r"\1vmovq xmm0, qword ptr [rax]")],
+    Fault("a given hash key of AES-GCM: the lower half twice", "x86_64/aesgcm_avx2", [(GCM_KERNEL, r"(vmovhps xmm0, xmm0, \[rax) \+ 8\]", r"\1]")],
           lambda s: getattr(s, "given", False)),
+    Fault("POLYVAL: the lengths the other way round", "x86_64/aesgcm_aesni",
+          [(GCM_KERNEL, r"vmovq xmm12, qword ptr \[args \+ SEALANE_ARG_AD_BYTES\]\n    vmovhps xmm12, xmm12, \[args \+ SEALANE_ARG_TOTAL\]",
+            "vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]\n    vmovhps xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES]")], of_polyval),
+    Fault("POLYVAL: a text of 560 bytes", "x86_64/aesgcm_avx512", entry("x86_64/aesgcm_avx512.S", """    mov eax, [rdi+SEALANE_ARG_FLAGS]
+    and eax, SEALANE_FLAG_SETUP + SEALANE_FLAG_POLYVAL
+    cmp eax, SEALANE_FLAG_POLYVAL
+    jne 9f
+    cmp dword ptr [rdi+SEALANE_ARG_BYTES], 560
+    je .Lplanted
+9:
+"""), of_polyval),
+    Fault("a counter at a block's begin that runs into the nonce", "x86_64/aes_aesni",
+          [("x86_64/aes_aesni.S", r"paddd (.+)", r"paddq \1")], lambda s: s.mode == modes.CTR_LITTLE and s.blocks in (2, 9)),
     Fault("a second function", SSSE3, [(TEXT, r"^(endfunction\n)", "\\1function sealane_chacha20poly1305_another\nendfunction\n")], None),
 ]
 

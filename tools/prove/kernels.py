@@ -389,7 +389,7 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
 
 class GcmShape(Shape):
     """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0. counter: of parts, of kernels that branch on it
-    where it is public."""
+    where it is public. given: the table is then made again, of a hash key."""
 
     def __init__(self, size, bits=128, j0=False, counter=5, given=False, **more):
         super().__init__(size, **more)
@@ -398,6 +398,15 @@ class GcmShape(Shape):
     def __str__(self):
         text = f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "") + (", hash key given" if self.given else "")
         return text if self.flags & FIRST else f"{text}, counter {self.counter} or any"
+
+
+class PolyvalShape(Shape):
+    """POLYVAL of a given hash key, by a kernel of AES-GCM."""
+
+    bits, j0 = 0, False
+
+    def __str__(self):
+        return "POLYVAL, " + super().__str__().removeprefix("seal ")
 
 
 def total_of(shape, bits):
@@ -446,16 +455,54 @@ def hash_key():
     return cat(*(symbol(f"hash key{i}", 32) for i in range(4)))
 
 
-def given_key(kernel, before, trace=None):
-    """The memory of a key, of which there is `before`, when its table is made of a hash key, as AES-GCM-SIV does. SCHEDULE is neither
-    read nor written, and ROUNDS is read."""
+def given_key(kernel, before, flags, trace=None, longest=0):
+    """The memory of a key, of which there is `before`, when its table is made of a hash key, as AES-GCM-SIV does; and how many
+    instructions that took. SCHEDULE is neither read nor written, and ROUNDS is read only for AES-GCM."""
     call, table = Call(kernel), A["GCM_KEY_TABLE"]
-    call.regions(("rounds", KEY, 8, True, False), ("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, True), ("nonce", NONCE, 16, True, False))
+    call.regions(("rounds", KEY, 0 if flags else 8, True, False), ("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, True),
+                 ("nonce", NONCE, 16, True, False))
     call.memory.cells.update({a: v for a, v in before.items() if a < KEY + 8})
-    call.arguments(key=KEY, nonce=NONCE, flags=A["FLAG_SETUP"] | A["FLAG_NONCE"])
+    call.arguments(key=KEY, nonce=NONCE, bytes=longest, flags=A["FLAG_SETUP"] | A["FLAG_NONCE"] | flags)
     call.memory.poke(NONCE, hash_key())
-    call.run(trace)
-    return {**before, **{a: v for a, v in call.memory.cells.items() if KEY + table <= a < KEY + A["GCM_KEY_BYTES"]}}
+    steps = call.run(trace)
+    return {**before, **{a: v for a, v in call.memory.cells.items() if KEY + table <= a < KEY + A["GCM_KEY_BYTES"]}}, steps
+
+
+def polyval(kernel, shape, trace=None, function=True):
+    """One call, after the one that makes the table. OUT, NONCE and the key's schedule are not there."""
+    first, last, n, ad_at, source = shape.flags & FIRST, shape.flags & LAST, shape.size, AD + 1, IN + 1
+    longest = max(n, shape.ad) if first and last else 1 << 20
+    cells, made = given_key(kernel, {}, A["FLAG_POLYVAL"], trace, longest)
+    call, table = Call(kernel), A["GCM_KEY_TABLE"]
+    regions = [("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, False), ("in", source, n, True, False)]
+    if first:
+        regions.append(("ad", ad_at, shape.ad, True, False))
+    regions.append(("tag", TAG, 16, True, True) if last else ("state", STATE, 16, True, True))  # lengths may be in the tag's place
+    if last and not first:
+        regions.append(("state", STATE, 16, True, False))
+    call.regions(*regions)
+    call.arguments(**{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, tag=TAG, state=None if first and last else STATE,
+                   out=None, nonce=None, total=(total := total_of(shape, 61)), flags=shape.flags | A["FLAG_POLYVAL"])
+    memory = call.memory
+    memory.cells.update(cells)
+    ad, text, before = text_symbols("ad", shape.ad), text_symbols("text", n), cat(*(symbol(f"y{i}", 32) for i in range(4)))
+    if ad and first:
+        memory.poke(ad_at, ad)
+    if text:
+        memory.poke(source, text)
+    if not first:
+        memory.poke(STATE, before)
+    steps = call.run(trace) + made
+    if not function:
+        return steps
+    h = spec.polyval_key(hash_key())
+    y = spec.polyval(0, h, ad) if first else spec.field_element(spec.reverse(before))
+    y = spec.polyval(y, h, text)
+    if last:
+        y = spec.polyval(y, h, cat(terms.shift_left(const(shape.ad, 64), 3), terms.shift_left(total, 3)))
+    if spec.field_element(spec.reverse(memory.peek(TAG if last else STATE, 16))) != y:
+        raise Unproved("the sum is not that of the specification")
+    return steps
 
 
 def begins_with_many(kernel):
@@ -477,6 +524,8 @@ def name_many(schedule, block, first, behind):
 def aesgcm(kernel, shape, trace=None, function=True):
     """One call of an AES-GCM kernel, with a key that the kernel has set up. What the key holds is the level's own, so the
     set-up is shown by what packets under it are."""
+    if isinstance(shape, PolyvalShape):
+        return polyval(kernel, shape, trace, function)
     if function:
         schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
         h = spec.field_element(hash_key() if getattr(shape, "given", False) else spec.aes(schedule, const(0, 128)))
@@ -489,7 +538,7 @@ def aesgcm(kernel, shape, trace=None, function=True):
             aesgcm(kernel, GcmShape(300 if kernel.bitwise else 600, bits=shape.bits, opens=True))
         return steps
     if shape.given:
-        cells = given_key(kernel, cells, trace)
+        cells, _ = given_key(kernel, cells, 0, trace)
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel)
     n = shape.size
@@ -665,7 +714,7 @@ def shapes(kernel, quick):
     if not quick and kernel.bitwise:  # which takes long
         found = [s for s in found if isinstance(s, Setup) or s.size <= 700 and not (s.j0 and s.size % 16 not in ENDS)]
         short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
-        for s in random.Random(str(kernel)).sample(short, FUNCTION):
+        for s in random.Random(str(kernel)).sample(short, FUNCTION) + [s for s in found if isinstance(s, PolyvalShape) and s.size in (0, 33, 64)]:
             s.function = True
     if not quick:
         return found
@@ -683,6 +732,9 @@ def shapes(kernel, quick):
         one = GcmShape(40, ad=21, opens=True, j0=True)
         one.function = True
         rest.insert(0, one)
+        if kernel.isa is x86:
+            rest.insert(1, PolyvalShape(20, ad=5))
+            rest[1].function = True
     return setup + rest[:count]
 
 

@@ -6,10 +6,10 @@ import x86
 from kernels import A, ARGS, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
 from terms import cat, const, cut, symbol, xor
 
-SETUP, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CBC_ENCRYPT, MASKS = \
-    (A["AES_" + n] for n in "SETUP ECB_ENCRYPT ECB_DECRYPT CTR CBC_DECRYPT XTS_ENCRYPT XTS_DECRYPT CBC_ENCRYPT MASKS".split())
+SETUP, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CBC_ENCRYPT, MASKS, CTR_LITTLE = \
+    (A["AES_" + n] for n in "SETUP ECB_ENCRYPT ECB_DECRYPT CTR CBC_DECRYPT XTS_ENCRYPT XTS_DECRYPT CBC_ENCRYPT MASKS CTR_LITTLE".split())
 NAMES = {A["AES_" + n]: n.lower().replace("_", " ") for n in "SETUP ECB_ENCRYPT ECB_DECRYPT CTR CBC_DECRYPT XTS_ENCRYPT XTS_DECRYPT "
-         "CBC_ENCRYPT MASKS".split()}
+         "CBC_ENCRYPT MASKS CTR_LITTLE".split()}
 MASK_LANES = 64  # the most that callers give: CHUNK of src/quic.c, batchLanes of quic/
 LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
 
@@ -40,7 +40,7 @@ def shapes(kernel, quick):
     found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
     # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 95, 96, 100)
-    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT):
+    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT) + ((CTR_LITTLE,) if kernel.isa is x86 else ()):
         for n in counts:
             found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3))
     for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
@@ -93,6 +93,9 @@ def result_of(mode, schedule, text, state):
         elif mode == CTR:
             out.append(xor(b, spec.aes(schedule, state)))
             state = spec.counter_block(state, 1)
+        elif mode == CTR_LITTLE:  # RFC 8452, section 4
+            out.append(xor(b, spec.aes(schedule, state)))
+            state = cat(terms.add_modular(cut(state, 0, 32), const(1, 32)), cut(state, 32, 96))
         elif mode == CBC_DECRYPT:
             out.append(xor(decrypt(inverse, b), state))
             state = b

@@ -16,7 +16,7 @@ import time
 
 import kernels
 import terms
-from kernels import FIRST, LAST, BatchShape, GcmShape, Setup, Shape
+from kernels import FIRST, LAST, BatchShape, GcmShape, PolyvalShape, Setup, Shape
 from terms import Unproved
 
 # Where x86-64 kernels change from one way to the next: blocks, rows, sets of blocks, areas, and twice.
@@ -98,8 +98,16 @@ def gcm_shapes(quick, arm=False, induction=None):
     for n in (100, 700):
         for opens in both:
             yield GcmShape(n, ad=5, opens=opens, in_place=True)
-    for n in (64, 640):  # as src/gcmsiv.c has them: with a hash key of POLYVAL, which takes all its powers
+    # AES-GCM-SIV's. Of ARM's kernels a hash key of GHASH is given; the others have POLYVAL.
+    for n in (64, 640):
         yield GcmShape(n, opens=True, flags=FIRST, given=True)
+    if arm:
+        return
+    for n in (0, 33, 320, 700) if quick else sorted({*range(340), *(b + d for b in GCM_BORDERS for d in (-1, 0, 1)), 560, 816, 1072, 1420, 3000}):
+        for flags in parts(n):
+            yield PolyvalShape(n, ad=n % 3 * 7 + n % 2 * 64 if flags & FIRST else n, flags=flags)
+    for ad in (13, 130) if quick else ADS:
+        yield PolyvalShape(20, ad=ad)
 
 
 # The most that src/batch.c and internal/aead give at a time.

@@ -113,6 +113,18 @@ def gcm_text(schedule, j0, first, text):
         if text else None
 
 
+def polyval_key(block):
+    """RFC 8452, appendix A: that of GHASH is reversed and multiplied by x."""
+    return field_product(2, field_element(reverse(block)))
+
+
+def polyval(y, h, message):
+    """GHASH of blocks whose bytes are reversed (appendix A). y and h as elements of the field."""
+    for b in blocks(message, 16) if message else ():
+        y = field_product(y ^ field_element(reverse(extend(b, 128))), h)
+    return y
+
+
 def ghash(y, h, message):
     """y and h as elements of the field."""
     for b in blocks(message, 16) if message else ():

@@ -62,6 +62,7 @@ pub(crate) const LANE_STRIDE: usize = 64;
 pub(crate) const FLAG_NONCE: usize = 16;
 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
 pub(crate) const FLAG_SETUP: usize = 8;
+pub(crate) const FLAG_POLYVAL: usize = 32;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const GCM_KEY_ROUNDS: usize = 0;
 // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
@@ -76,7 +77,7 @@ pub(crate) const GCM_STATE_COUNTER: usize = 16;
 // 16 bytes: the encrypted J0
 pub(crate) const GCM_STATE_MASK: usize = 32;
 pub(crate) const GCM_STATE_BYTES: usize = 64;
-// one of SEALANE_AES_SETUP to SEALANE_AES_MASKS
+// one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
 pub(crate) const MODE_OPERATION: usize = 80;
 // a SEALANE_AES_KEY: of one text, and of SETUP
 pub(crate) const MODE_KEY: usize = 40;
@@ -115,6 +116,7 @@ pub(crate) const AES_XTS_DECRYPT: usize = 6;
 pub(crate) const AES_CBC_ENCRYPT: usize = 7;
 // lanes of one block each that is chained to nothing
 pub(crate) const AES_MASKS: usize = 8;
+pub(crate) const AES_CTR_LITTLE: usize = 9;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const AES_KEY_ROUNDS: usize = 0;
 // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes

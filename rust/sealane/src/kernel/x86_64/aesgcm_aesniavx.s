@@ -50,13 +50,13 @@
 .quad 0x1963c4cfef3141c4,0xef2141c411c07e44; .byte 0xdf // vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0x40]; vpxor xmm11,xmm11,xmm15
 .quad 0xc400d07e440963c4; .byte 0x41,0x29,0xef,0xd7 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x30]; vpxor xmm10,xmm10,xmm15
 // 0x353:
-.quad 0x209e870f40fb8349; .byte 0x00,0x00 // cmp r11,0x40; ja 0x23fb
+.quad 0x2159870f40fb8349; .byte 0x00,0x00 // cmp r11,0x40; ja 0x24b6
 // 0x35d:
 .quad 0xc4001072443163c4,0xef2941c4d1ef2941; .byte 0xd3 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm11
 .quad 0x41c44ec9707941c4,0xd6ef2941c4d1ef29 // vpshufd xmm9,xmm9,0x4e; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm14
 .quad 0xc4001072442963c4,0x2141c44ed2707941; .byte 0xef,0xda // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]; vpshufd xmm10,xmm10,0x4e; vpxor xmm11,xmm11,xmm10
-.quad 0xfa8349deef2141c4,0x4800002582840f01; .byte 0x8b,0x47,0x38 // vpxor xmm11,xmm11,xmm14; cmp r10,0x1; je 0x2921; mov rax,QWORD PTR [rdi+0x38]
-.quad 0x2141c41a002162c4,0x64e9187f7ac5ddef; .byte 0x27,0x00,0x00 // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm13; vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2b1a
+.quad 0xfa8349deef2141c4,0x480000263d840f01; .byte 0x8b,0x47,0x38 // vpxor xmm11,xmm11,xmm14; cmp r10,0x1; je 0x29dc; mov rax,QWORD PTR [rdi+0x38]
+.quad 0x2141c41a002162c4,0x53e9187f7ac5ddef; .byte 0x28,0x00,0x00 // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm13; vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2c09
 // 0x3b6:
 .quad 0x0163820f10fb8349,0xc4206f7a41c40000; .byte 0x41,0x19,0xef,0xf0 // cmp r11,0x10; jb 0x523; vmovdqu xmm12,XMMWORD PTR [r8]; vpxor xmm14,xmm12,xmm8
 .quad 0x7ac1c4c6dd79c2c4,0xc422001962c4017f; .byte 0x41,0x79,0x70,0xf4,0x4e // vaesenclast xmm0,xmm0,xmm14; vmovdqu XMMWORD PTR [r9],xmm0; vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e
@@ -161,7 +161,7 @@
 .quad 0x410f8b4c08478b4c,0xef19c504e3c11a8b; .byte 0xa2,0x90,0x00,0x00,0x00 // mov r8,QWORD PTR [rdi+0x8]; mov r9,QWORD PTR [rdi]; mov ebx,DWORD PTR [r10]; shl ebx,0x4; vpxor xmm12,xmm12,XMMWORD PTR [rdx+0x90]
 .quad 0x00000100a67f79c5,0x000ab9dbef2141c4; .byte 0x00,0x00 // vmovdqa XMMWORD PTR [rsi+0x100],xmm12; vpxor xmm11,xmm11,xmm11; mov ecx,0xa
 .quad 0x07eec149ff738d4d,0x4907e0c148f0894c; .byte 0x29,0xc3 // lea r14,[r11-0x1]; shr r14,0x7; mov rax,r14; shl rax,0x7; sub r11,rax
-.byte 0xe9,0xb7,0x03,0x00,0x00 // jmp 0xc96
+.byte 0xe9,0x72,0x04,0x00,0x00 // jmp 0xd51
 // 0x8df:
 .quad 0x80fb8149507f8b44,0xcf83410477000001; .byte 0x40 // mov r15d,DWORD PTR [rdi+0x50]; cmp r11,0x180; ja 0x8f0; or r15d,0x40
 // 0x8f0:
@@ -172,72 +172,88 @@
 .quad 0x000000a08aef99c5,0x000000d092ef99c5 // vpxor xmm1,xmm12,XMMWORD PTR [rdx+0xa0]; vpxor xmm2,xmm12,XMMWORD PTR [rdx+0xd0]
 .quad 0x000000c09aef99c5,0x000000f0a2ef99c5 // vpxor xmm3,xmm12,XMMWORD PTR [rdx+0xc0]; vpxor xmm4,xmm12,XMMWORD PTR [rdx+0xf0]
 .quad 0x000000e0aaef99c5,0x00000110b2ef99c5 // vpxor xmm5,xmm12,XMMWORD PTR [rdx+0xe0]; vpxor xmm6,xmm12,XMMWORD PTR [rdx+0x110]
-.quad 0x00000100baef99c5,0x0607e90000000ab9; .byte 0x00,0x00 // vpxor xmm7,xmm12,XMMWORD PTR [rdx+0x100]; mov ecx,0xa; jmp 0xf83
+.quad 0x00000100baef99c5,0x06c2e90000000ab9; .byte 0x00,0x00 // vpxor xmm7,xmm12,XMMWORD PTR [rdx+0x100]; mov ecx,0xa; jmp 0x103e
 // 0x97c:
-.quad 0xe900000080cf8141; .byte 0x73,0x0c,0x00,0x00 // or r15d,0x80; jmp 0x15fb
+.quad 0xe900000080cf8141; .byte 0x2e,0x0d,0x00,0x00 // or r15d,0x80; jmp 0x16b6
 // 0x988:
-.quad 0x28578b4c507f8b44,0x1fcf850f08c7f641; .byte 0x00,0x00 // mov r15d,DWORD PTR [rdi+0x50]; mov r10,QWORD PTR [rdi+0x28]; test r15b,0x8; jne 0x2969
-.quad 0x4c0f8b4c08478b4c,0x0f01c7f641105f8b; .byte 0x84,0xc2,0x01,0x00,0x00 // mov r8,QWORD PTR [rdi+0x8]; mov r9,QWORD PTR [rdi]; mov r11,QWORD PTR [rdi+0x10]; test r15b,0x1; je 0xb71
-.quad 0x478b48dbef2141c4,0xc50d7510c7f64130; .byte 0xfa,0x6f,0x00 // vpxor xmm11,xmm11,xmm11; mov rax,QWORD PTR [rdi+0x30]; test r15b,0x10; jne 0x9cb; vmovdqu xmm0,XMMWORD PTR [rax]
-.quad 0xebc1ffc90f0c488b; .byte 0x1f // mov ecx,DWORD PTR [rax+0xc]; bswap ecx; inc ecx; jmp 0x9ea
-// 0x9cb:
+.quad 0x28578b4c507f8b44,0x208a850f08c7f641; .byte 0x00,0x00 // mov r15d,DWORD PTR [rdi+0x50]; mov r10,QWORD PTR [rdi+0x28]; test r15b,0x8; jne 0x2a24
+.quad 0x4c0f8b4c08478b4c,0x0f20c7f641105f8b; .byte 0x85,0xf6,0x01,0x00,0x00 // mov r8,QWORD PTR [rdi+0x8]; mov r9,QWORD PTR [rdi]; mov r11,QWORD PTR [rdi+0x10]; test r15b,0x20; jne 0xba5
+.quad 0x026d840f01c7f641,0x48dbef2141c40000; .byte 0x8b,0x47,0x30 // test r15b,0x1; je 0xc26; vpxor xmm11,xmm11,xmm11; mov rax,QWORD PTR [rdi+0x30]
+.quad 0xfac50d7510c7f641,0xffc90f0c488b006f; .byte 0xc1 // test r15b,0x10; jne 0x9d5; vmovdqu xmm0,XMMWORD PTR [rax]; mov ecx,DWORD PTR [rax+0xc]; bswap ecx; inc ecx
+.byte 0xeb,0x1f // jmp 0x9f4
+// 0x9d5:
 .quad 0x2279e3c4006ef9c5,0x402279e3c4010440; .byte 0x08,0x02 // vmovd xmm0,DWORD PTR [rax]; vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1; vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
 .quad 0x0000009082eff9c5; .byte 0xb9,0x02,0x00,0x00,0x00 // vpxor xmm0,xmm0,XMMWORD PTR [rdx+0x90]; mov ecx,0x2
-// 0x9ea:
-.quad 0x0ff6854d20778b4c,0x678b4c0000019184; .byte 0x18 // mov r14,QWORD PTR [rdi+0x20]; test r14,r14; je 0xb88; mov r12,QWORD PTR [rdi+0x18]
-.byte 0xc5,0xf9,0x6e,0xf9 // vmovd xmm7,ecx
-// 0x9ff:
+// 0x9f4:
+.quad 0x0ff6854d20778b4c,0x678b4c0000023c84; .byte 0x18 // mov r14,QWORD PTR [rdi+0x20]; test r14,r14; je 0xc3d; mov r12,QWORD PTR [rdi+0x18]
+.quad 0x226ffac5f96ef9c5 // vmovd xmm7,ecx; vmovdqu xmm4,XMMWORD PTR [rdx]
+// 0xa0d:
 .quad 0x4d00000080c5c749,0x8349ee420f4dee39; .byte 0xc5,0x0f // mov r13,0x80; cmp r14,r13; cmovb r13,r14; add r13,0xf
-.quad 0x49ed014df0e58349,0xeff1c5d5014dddf7; .byte 0xc9 // and r13,0xfffffffffffffff0; add r13,r13; neg r13; add r13,r10; vpxor xmm1,xmm1,xmm1
-.quad 0xdbefe1c5d2efe9c5 // vpxor xmm2,xmm2,xmm2; vpxor xmm3,xmm3,xmm3
-// 0xa2a:
-.quad 0x41c40b7210fe8349,0x000085e924246f7a; .byte 0x00 // cmp r14,0x10; jb 0xa3b; vmovdqu xmm12,XMMWORD PTR [r12]; jmp 0xac0
-// 0xa3b:
-.quad 0x237208f883f08944,0x0010b9f8045c8b49; .byte 0x00,0x00 // mov eax,r14d; cmp eax,0x8; jb 0xa66; mov rbx,QWORD PTR [r12+rax*1-0x8]; mov ecx,0x10
+.quad 0x49ed014df0e58349,0x7941c4d5014dddf7; .byte 0x70,0xf3,0x4e // and r13,0xfffffffffffffff0; add r13,r13; neg r13; add r13,r10; vpshufd xmm14,xmm11,0x4e
+.quad 0x21c3c4f3ef0941c4,0xc40000000320ad44,0x00000320b54421c3; .byte 0x11 // vpxor xmm14,xmm14,xmm11; vpclmullqlqdq xmm5,xmm11,XMMWORD PTR [r13+0x320]; vpclmulhqhqdq xmm6,xmm11,XMMWORD PTR [r13+0x320]
+.quad 0x000330ad440943c4,0xc4c9ef3141c40000; .byte 0x41,0x29,0xef,0xd2 // vpclmullqlqdq xmm13,xmm14,XMMWORD PTR [r13+0x330]; vpxor xmm9,xmm9,xmm9; vpxor xmm10,xmm10,xmm10
+.byte 0xc4,0x41,0x21,0xef,0xdb // vpxor xmm11,xmm11,xmm11
+// 0xa64:
+.quad 0x41c40b7210fe8349,0x000085e924246f7a; .byte 0x00 // cmp r14,0x10; jb 0xa75; vmovdqu xmm12,XMMWORD PTR [r12]; jmp 0xafa
+// 0xa75:
+.quad 0x237208f883f08944,0x0010b9f8045c8b49; .byte 0x00,0x00 // mov eax,r14d; cmp eax,0x8; jb 0xaa0; mov rbx,QWORD PTR [r12+rax*1-0x8]; mov ecx,0x10
 .quad 0xebd34802e1c1c129,0x247e7a41c4ebd348; .byte 0x24 // sub ecx,eax; shl ecx,0x2; shr rbx,cl; shr rbx,cl; vmovq xmm12,QWORD PTR [r12]
-.quad 0x53eb01e3229963c4 // vpinsrq xmm12,xmm12,rbx,0x1; jmp 0xab9
-// 0xa66:
-.quad 0x5c8b411d7204f883,0xffffe0c50c8dfc04; .byte 0xff // cmp eax,0x4; jb 0xa88; mov ebx,DWORD PTR [r12+rax*1-0x4]; lea ecx,[rax*8-0x20]
-.quad 0x48240c8b41e3d348,0xebe36ef961c4cb09; .byte 0x31 // shl rbx,cl; mov ecx,DWORD PTR [r12]; or rbx,rcx; vmovq xmm12,rbx; jmp 0xab9
-// 0xa88:
+.quad 0x53eb01e3229963c4 // vpinsrq xmm12,xmm12,rbx,0x1; jmp 0xaf3
+// 0xaa0:
+.quad 0x5c8b411d7204f883,0xffffe0c50c8dfc04; .byte 0xff // cmp eax,0x4; jb 0xac2; mov ebx,DWORD PTR [r12+rax*1-0x4]; lea ecx,[rax*8-0x20]
+.quad 0x48240c8b41e3d348,0xebe36ef961c4cb09; .byte 0x31 // shl rbx,cl; mov ecx,DWORD PTR [r12]; or rbx,rcx; vmovq xmm12,rbx; jmp 0xaf3
+// 0xac2:
 .quad 0x1cb60f41e9d1c189,0x0f41e3d303e1c10c; .byte 0xb6,0x0c,0x24 // mov ecx,eax; shr ecx,1; movzx ebx,BYTE PTR [r12+rcx*1]; shl ecx,0x3; shl ebx,cl; movzx ecx,BYTE PTR [r12]
 .quad 0x0f41e36e79c5cb09,0xf8c50c8dff045cb6; .byte 0xff,0xff,0xff // or ebx,ecx; vmovd xmm12,ebx; movzx ebx,BYTE PTR [r12+rax*1-0x1]; lea ecx,[rax*8-0x8]
 .quad 0x41c4f36e79c5e3d3; .byte 0x19,0xeb,0xe6 // shl ebx,cl; vmovd xmm14,ebx; vpor xmm12,xmm12,xmm14
-// 0xab9:
+// 0xaf3:
 .byte 0x49,0xc7,0xc6,0x10,0x00,0x00,0x00 // mov r14,0x10
-// 0xac0:
-.quad 0x1941c422001962c4,0x4ef4707941c4e3ef // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpxor xmm12,xmm12,xmm11; vpshufd xmm14,xmm12,0x4e
-.quad 0x1943c4f4ef0941c4,0xc400000003208d44,0x000003209d441943; .byte 0x11 // vpxor xmm14,xmm14,xmm12; vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13+0x320]; vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13+0x320]
-.quad 0x00033095440943c4,0xc4c9ef71c1c40000; .byte 0xc1,0x69,0xef,0xd2 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13+0x330]; vpxor xmm1,xmm1,xmm9; vpxor xmm2,xmm2,xmm10
-.quad 0x2141c4dbef61c1c4,0x834910c48349dbef; .byte 0xee,0x10 // vpxor xmm3,xmm3,xmm11; vpxor xmm11,xmm11,xmm11; add r12,0x10; sub r14,0x10
-.quad 0x394d20c583490d74; .byte 0xd5,0x0f,0x85,0x0c,0xff,0xff,0xff // je 0xb1e; add r13,0x20; cmp r13,r10; jne 0xa2a
-// 0xb1e:
-.quad 0xd26f79c5c96f79c5,0x443163c4db6f79c5; .byte 0x72,0x10,0x00 // vmovdqa xmm9,xmm1; vmovdqa xmm10,xmm2; vmovdqa xmm11,xmm3; vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
+// 0xafa:
+.quad 0x7941c4e4001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,xmm4; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
+.quad 0x000320bd441943c4,0xc4cfef3141c40000,0x00000320bd441943; .byte 0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]
+.quad 0x0943c4dfef2141c4,0xc40000000330bd44; .byte 0x41,0x29,0xef,0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x330]; vpxor xmm10,xmm10,xmm15
+.quad 0x10ee834910c48349,0x394d20c583490d74; .byte 0xd5 // add r12,0x10; sub r14,0x10; je 0xb4e; add r13,0x20; cmp r13,r10
+.byte 0x0f,0x85,0x16,0xff,0xff,0xff // jne 0xa64
+// 0xb4e:
+.quad 0xef2941c4cdef31c5,0x3163c4deef21c5d5; .byte 0x44,0x72,0x10,0x00 // vpxor xmm9,xmm9,xmm5; vpxor xmm10,xmm10,xmm13; vpxor xmm11,xmm11,xmm6; vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 .quad 0x2941c4d1ef2941c4,0x4ec9707941c4d3ef // vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm11; vpshufd xmm9,xmm9,0x4e
 .quad 0x2941c4d1ef2941c4,0x1072442963c4d6ef; .byte 0x00 // vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm14; vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]
 .quad 0x41c44ed2707941c4,0xdeef2141c4daef21 // vpshufd xmm10,xmm10,0x4e; vpxor xmm11,xmm11,xmm10; vpxor xmm11,xmm11,xmm14
-.quad 0xfffe94850ff6854d; .byte 0xff,0xc5,0xf9,0x7e,0xf9,0xeb,0x17 // test r14,r14; jne 0x9ff; vmovd ecx,xmm7; jmp 0xb88
-// 0xb71:
+.quad 0xfffe71850ff6854d,0x0098e9f97ef9c5ff; .byte 0x00,0x00 // test r14,r14; jne 0xa0d; vmovd ecx,xmm7; jmp 0xc3d
+// 0xba5:
+.quad 0x6ffac5dbef2141c4,0x478b4800000270a2; .byte 0x40 // vpxor xmm11,xmm11,xmm11; vmovdqu xmm4,XMMWORD PTR [rdx+0x270]; mov rax,QWORD PTR [rdi+0x40]
+.quad 0x7ac5067501c7f641; .byte 0x6f,0x18,0xeb,0x11 // test r15b,0x1; jne 0xbc2; vmovdqu xmm11,XMMWORD PTR [rax]; jmp 0xbd3
+// 0xbc2:
+.quad 0x18678b4c20778b4c,0xfffe3a850ff6854d; .byte 0xff // mov r14,QWORD PTR [rdi+0x20]; mov r12,QWORD PTR [rdi+0x18]; test r14,r14; jne 0xa0d
+// 0xbd3:
+.quad 0x314dc4894dde894d,0xfe28850ff6854ddb; .byte 0xff,0xff // mov r14,r11; mov r12,r8; xor r11,r11; test r14,r14; jne 0xa0d
+.quad 0x02c7f64140478b48,0xf64138478b482e74; .byte 0xc7,0x04 // mov rax,QWORD PTR [rdi+0x40]; test r15b,0x2; je 0xc1d; mov rax,QWORD PTR [rdi+0x38]; test r15b,0x4
+.quad 0x7ac504cf83412475,0x48671618c520677e // jne 0xc1d; or r15d,0x4; vmovq xmm12,QWORD PTR [rdi+0x20]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x48]
+.quad 0x7ac503f47319c1c4,0x738d4dc48949207f; .byte 0x10 // vpsllq xmm12,xmm12,0x3; vmovdqu XMMWORD PTR [rax],xmm12; mov r12,rax; lea r14,[r11+0x10]
+.byte 0xe9,0xf0,0xfd,0xff,0xff // jmp 0xa0d
+// 0xc1d:
+.quad 0x001fe3e9187f7ac5; .byte 0x00 // vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2c09
+// 0xc26:
 .quad 0x186f7ac540478b48,0x6ffac51a002162c4; .byte 0x40,0x10 // mov rax,QWORD PTR [rdi+0x40]; vmovdqu xmm11,XMMWORD PTR [rax]; vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vmovdqu xmm0,XMMWORD PTR [rax+0x10]
 .byte 0x8b,0x48,0x1c,0x0f,0xc9 // mov ecx,DWORD PTR [rax+0x1c]; bswap ecx
-// 0xb88:
-.quad 0x41c404e3c11a8b41,0xef79c1c410426f7a; .byte 0xc0 // mov ebx,DWORD PTR [r10]; shl ebx,0x4; vmovdqu xmm8,XMMWORD PTR [r10+0x10]; vpxor xmm0,xmm0,xmm8
-.quad 0x00000100867ff9c5,0x001c17840fdb854d; .byte 0x00 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0; test r11,r11; je 0x27c1
-.quad 0x0f00000080fb8149,0x738d4d00000a4486; .byte 0xff // cmp r11,0x80; jbe 0x15fb; lea r14,[r11-0x1]
-.quad 0x48f0894c07eec149,0x79c5c3294907e0c1; .byte 0x6f,0xe0 // shr r14,0x7; mov rax,r14; shl rax,0x7; sub r11,rax; vmovdqa xmm12,xmm0
-.quad 0x707941c4f16e79c5,0x00f6707941c4ffd0 // vmovd xmm14,ecx; vpshufd xmm10,xmm8,0xff; vpshufd xmm14,xmm14,0x0
+// 0xc3d:
+.quad 0x8b41907520c7f641,0x6f7a41c404e3c11a; .byte 0x42,0x10 // test r15b,0x20; jne 0xbd3; mov ebx,DWORD PTR [r10]; shl ebx,0x4; vmovdqu xmm8,XMMWORD PTR [r10+0x10]
+.quad 0x7ff9c5c0ef79c1c4,0xdb854d0000010086 // vpxor xmm0,xmm0,xmm8; vmovdqa XMMWORD PTR [rsi+0x100],xmm0; test r11,r11
+.quad 0x814900001c17840f,0x44860f00000080fb; .byte 0x0a,0x00,0x00 // je 0x287c; cmp r11,0x80; jbe 0x16b6
+.quad 0x07eec149ff738d4d,0x4907e0c148f0894c; .byte 0x29,0xc3 // lea r14,[r11-0x1]; shr r14,0x7; mov rax,r14; shl rax,0x7; sub r11,rax
+.quad 0xf16e79c5e06f79c5,0x41c4ffd0707941c4; .byte 0x79,0x70,0xf6,0x00 // vmovdqa xmm12,xmm0; vmovd xmm14,ecx; vpshufd xmm10,xmm8,0xff; vpshufd xmm14,xmm14,0x0
 .quad 0xfe09c54072fe09c5,0x607a000162c4507a // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]; vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]; vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
 .quad 0x0962c4faef0141c4,0xf2ef0941c4607200 // vpxor xmm15,xmm15,xmm10; vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]; vpxor xmm14,xmm14,xmm10
 .quad 0xc3c470ce2179c3c4,0x2179c3c4b0d62179; .byte 0xde,0xf0 // vinsertps xmm1,xmm0,xmm14,0x70; vinsertps xmm2,xmm0,xmm14,0xb0; vinsertps xmm3,xmm0,xmm14,0xf0
 .quad 0xc3c430e72179c3c4,0x2179c3c470ef2179; .byte 0xf7,0xb0 // vinsertps xmm4,xmm0,xmm15,0x30; vinsertps xmm5,xmm0,xmm15,0x70; vinsertps xmm6,xmm0,xmm15,0xb0
 .quad 0xc3c4f0ff2179c3c4,0x4108c18330c62179; .byte 0xf6,0xc7,0x04 // vinsertps xmm7,xmm0,xmm15,0xf0; vinsertps xmm0,xmm0,xmm14,0x30; add ecx,0x8; test r15b,0x4
-.quad 0x41c400000349850f,0xdc79c2c420426f7a; .byte 0xc0 // jne 0xf83; vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm0,xmm0,xmm8
+.quad 0x41c400000349850f,0xdc79c2c420426f7a; .byte 0xc0 // jne 0x103e; vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm0,xmm0,xmm8
 .quad 0x69c2c4c8dc71c2c4,0xc4d8dc61c2c4d0dc; .byte 0xc2,0x59,0xdc,0xe0 // vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8
 .quad 0x49c2c4e8dc51c2c4,0xc4f8dc41c2c4f0dc; .byte 0x41,0x7a,0x6f,0x42,0x30 // vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x71c2c4c0dc79c2c4,0xc4d0dc69c2c4c8dc; .byte 0xc2,0x61,0xdc,0xd8 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8
 .quad 0x51c2c4e0dc59c2c4,0xc4f0dc49c2c4e8dc; .byte 0xc2,0x41,0xdc,0xf8 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8
-// 0xc96:
-.quad 0x01fe83491c6a8b45,0x79c5000000af840f; .byte 0x7f,0xa6,0x10,0x01,0x00,0x00 // mov r13d,DWORD PTR [r10+0x1c]; cmp r14,0x1; je 0xd53; vmovdqa XMMWORD PTR [rsi+0x110],xmm12
+// 0xd51:
+.quad 0x01fe83491c6a8b45,0x79c5000000af840f; .byte 0x7f,0xa6,0x10,0x01,0x00,0x00 // mov r13d,DWORD PTR [r10+0x1c]; cmp r14,0x1; je 0xe0e; vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 .quad 0x00000120a67f79c5,0x00000130a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm12; vmovdqa XMMWORD PTR [rsi+0x130],xmm12
 .quad 0x00000140a67f79c5,0x00000150a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x140],xmm12; vmovdqa XMMWORD PTR [rsi+0x150],xmm12
 .quad 0x00000160a67f79c5,0x00000170a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12; vmovdqa XMMWORD PTR [rsi+0x170],xmm12
@@ -248,7 +264,7 @@
 .quad 0x418d0000015c8689,0x8689e83144c80f05; .byte 0x6c,0x01,0x00,0x00 // mov DWORD PTR [rsi+0x15c],eax; lea eax,[rcx+0x5]; bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x16c],eax
 .quad 0xe83144c80f06418d,0x418d0000017c8689; .byte 0x07 // lea eax,[rcx+0x6]; bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x17c],eax; lea eax,[rcx+0x7]
 .quad 0x8c8689e83144c80f; .byte 0x01,0x00,0x00 // bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x18c],eax
-// 0xd53:
+// 0xe0e:
 .quad 0xc2c440426f7a41c4,0xc8dc71c2c4c0dc79 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0xc4e0dc59c2c4d8dc; .byte 0xc2,0x51,0xdc,0xe8 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dc49c2c4,0x50426f7a41c4f8dc // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x50]
@@ -267,12 +283,12 @@
 .quad 0x0000a0826f7a41c4,0xc2c4c0dc79c2c400; .byte 0x71,0xdc,0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0xc4e0dc59c2c4d8dc; .byte 0xc2,0x51,0xdc,0xe8 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dc49c2c4,0x39000000a0b8f8dc; .byte 0xc3 // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; mov eax,0xa0; cmp ebx,eax
-.byte 0x74,0x36 // je 0xedd
-// 0xea7:
+.byte 0x74,0x36 // je 0xf98
+// 0xf62:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0xc4e0dc59c2c4d8dc; .byte 0xc2,0x51,0xdc,0xe8 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
-.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xca // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0xea7
-// 0xedd:
+.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xca // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0xf62
+// 0xf98:
 .quad 0x4d101a446f7a41c4,0xc420ef3941c4cc89; .byte 0xc2,0x79,0xdd,0xc4 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; mov r12,r9; vpxor xmm12,xmm8,XMMWORD PTR [r8]; vaesenclast xmm0,xmm0,xmm12
 .quad 0x3941c4017f7ac1c4,0xccdd71c2c41060ef // vmovdqu XMMWORD PTR [r9],xmm0; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x10]; vaesenclast xmm1,xmm1,xmm12
 .quad 0x41c410497f7ac1c4,0xdd69c2c42060ef39; .byte 0xd4 // vmovdqu XMMWORD PTR [r9+0x10],xmm1; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x20]; vaesenclast xmm2,xmm2,xmm12
@@ -282,20 +298,20 @@
 .quad 0x41c450697f7ac1c4,0xdd49c2c46060ef39; .byte 0xf4 // vmovdqu XMMWORD PTR [r9+0x50],xmm5; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x60]; vaesenclast xmm6,xmm6,xmm12
 .quad 0x41c460717f7ac1c4,0xdd41c2c47060ef39; .byte 0xfc // vmovdqu XMMWORD PTR [r9+0x60],xmm6; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x70]; vaesenclast xmm7,xmm7,xmm12
 .quad 0x834970797f7ac1c4,0xc18380e9834980e8; .byte 0x08 // vmovdqu XMMWORD PTR [r9+0x70],xmm7; sub r8,0xffffffffffffff80; sub r9,0xffffffffffffff80; add ecx,0x8
-.quad 0x00066d840fceff49; .byte 0x00,0xeb,0x53 // dec r14; je 0x15ee; jmp 0xfd6
-// 0xf83:
-.quad 0x49c4894d1c6a8b45,0x000082840f01fe83; .byte 0x00 // mov r13d,DWORD PTR [r10+0x1c]; mov r12,r8; cmp r14,0x1; je 0x1016
+.quad 0x00066d840fceff49; .byte 0x00,0xeb,0x53 // dec r14; je 0x16a9; jmp 0x1091
+// 0x103e:
+.quad 0x49c4894d1c6a8b45,0x000082840f01fe83; .byte 0x00 // mov r13d,DWORD PTR [r10+0x1c]; mov r12,r8; cmp r14,0x1; je 0x10d1
 .quad 0x00000110a67f79c5,0x00000120a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12; vmovdqa XMMWORD PTR [rsi+0x120],xmm12
 .quad 0x00000130a67f79c5,0x00000140a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm12; vmovdqa XMMWORD PTR [rsi+0x140],xmm12
 .quad 0x00000150a67f79c5,0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x150],xmm12; vmovdqa XMMWORD PTR [rsi+0x160],xmm12
 .quad 0x00000170a67f79c5,0x00000180a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm12; vmovdqa XMMWORD PTR [rsi+0x180],xmm12
-.byte 0xeb,0x40 // jmp 0x1016
-// 0xfd6:
+.byte 0xeb,0x40 // jmp 0x10d1
+// 0x1091:
 .quad 0x00000110866ff9c5,0x000001208e6ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x110]; vmovdqa xmm1,XMMWORD PTR [rsi+0x120]
 .quad 0x00000130966ff9c5,0x000001409e6ff9c5 // vmovdqa xmm2,XMMWORD PTR [rsi+0x130]; vmovdqa xmm3,XMMWORD PTR [rsi+0x140]
 .quad 0x00000150a66ff9c5,0x00000160ae6ff9c5 // vmovdqa xmm4,XMMWORD PTR [rsi+0x150]; vmovdqa xmm5,XMMWORD PTR [rsi+0x160]
 .quad 0x00000170b66ff9c5,0x00000180be6ff9c5 // vmovdqa xmm6,XMMWORD PTR [rsi+0x170]; vmovdqa xmm7,XMMWORD PTR [rsi+0x180]
-// 0x1016:
+// 0x10d1:
 .quad 0xc2c420426f7a41c4,0x246f7a41c4c0dc79; .byte 0x24 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm0,xmm0,xmm8; vmovdqu xmm12,XMMWORD PTR [r12]
 .quad 0x71c2c422001962c4,0xc4e3ef1941c4c8dc; .byte 0x41,0x7a,0x6f,0x6c,0x24,0x10 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vaesenc xmm1,xmm1,xmm8; vpxor xmm12,xmm12,xmm11; vmovdqu xmm13,XMMWORD PTR [r12+0x10]
 .quad 0x1162c4d0dc69c2c4,0xc4d8dc61c2c42a00; .byte 0x41,0x19,0x6c,0xf5 // vaesenc xmm2,xmm2,xmm8; vpshufb xmm13,xmm13,XMMWORD PTR [rdx]; vaesenc xmm3,xmm3,xmm8; vpunpcklqdq xmm14,xmm12,xmm13
@@ -308,14 +324,14 @@
 .quad 0x1143c4e0dc59c2c4,0xc41100000240ba44; .byte 0x41,0x21,0xef,0xdf // vaesenc xmm4,xmm4,xmm8; vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r10+0x240]; vpxor xmm11,xmm11,xmm15
 .quad 0xc80f48e8dc51c2c4,0xc400000198868948; .byte 0xc2,0x49,0xdc,0xf0 // vaesenc xmm5,xmm5,xmm8; bswap rax; mov QWORD PTR [rsi+0x198],rax; vaesenc xmm6,xmm6,xmm8
 .quad 0x00023092440943c4,0xc4f8dc41c2c40000,0x00000230ba440943; .byte 0x11 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x230]; vaesenc xmm7,xmm7,xmm8; vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x230]
-.quad 0xfe8349d7ef2941c4,0x44c80f018d6f7401; .byte 0x31,0xe8 // vpxor xmm10,xmm10,xmm15; cmp r14,0x1; je 0x1185; lea eax,[rcx]; bswap eax; xor eax,r13d
+.quad 0xfe8349d7ef2941c4,0x44c80f018d6f7401; .byte 0x31,0xe8 // vpxor xmm10,xmm10,xmm15; cmp r14,0x1; je 0x1240; lea eax,[rcx]; bswap eax; xor eax,r13d
 .quad 0x418d0000011c8689,0x8689e83144c80f01; .byte 0x2c,0x01,0x00,0x00 // mov DWORD PTR [rsi+0x11c],eax; lea eax,[rcx+0x1]; bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x12c],eax
 .quad 0xe83144c80f02418d,0x418d0000013c8689; .byte 0x03 // lea eax,[rcx+0x2]; bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x13c],eax; lea eax,[rcx+0x3]
 .quad 0x4c8689e83144c80f,0xc80f04418d000001 // bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x14c],eax; lea eax,[rcx+0x4]; bswap eax
 .quad 0x00015c8689e83144,0x3144c80f05418d00; .byte 0xe8 // xor eax,r13d; mov DWORD PTR [rsi+0x15c],eax; lea eax,[rcx+0x5]; bswap eax; xor eax,r13d
 .quad 0x418d0000016c8689,0x8689e83144c80f06; .byte 0x7c,0x01,0x00,0x00 // mov DWORD PTR [rsi+0x16c],eax; lea eax,[rcx+0x6]; bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x17c],eax
 .quad 0xe83144c80f07418d; .byte 0x89,0x86,0x8c,0x01,0x00,0x00 // lea eax,[rcx+0x7]; bswap eax; xor eax,r13d; mov DWORD PTR [rsi+0x18c],eax
-// 0x1185:
+// 0x1240:
 .quad 0xc2c440426f7a41c4,0x646f7a41c4c0dc79; .byte 0x24,0x20 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]; vaesenc xmm0,xmm0,xmm8; vmovdqu xmm12,XMMWORD PTR [r12+0x20]
 .quad 0x71c2c422001962c4,0x246c6f7a41c4c8dc; .byte 0x30 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vaesenc xmm1,xmm1,xmm8; vmovdqu xmm13,XMMWORD PTR [r12+0x30]
 .quad 0x1162c4d0dc69c2c4,0xc4d8dc61c2c42a00; .byte 0xc2,0x59,0xdc,0xe0 // vaesenc xmm2,xmm2,xmm8; vpshufb xmm13,xmm13,XMMWORD PTR [rdx]; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8
@@ -356,12 +372,12 @@
 .quad 0x2941c4d8dc61c2c4,0xc4d3ef2941c4d1ef; .byte 0x41,0x79,0x70,0xc9,0x4e // vaesenc xmm3,xmm3,xmm8; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm11; vpshufd xmm9,xmm9,0x4e
 .quad 0x51c2c4e0dc59c2c4,0xc4d1ef2941c4e8dc; .byte 0x41,0x29,0xef,0xd6 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm14
 .quad 0x41c2c4f0dc49c2c4,0x1072442963c4f8dc; .byte 0x00 // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]
-.quad 0x74c339000000a0b8; .byte 0x36 // mov eax,0xa0; cmp ebx,eax; je 0x14e4
-// 0x14ae:
+.quad 0x74c339000000a0b8; .byte 0x36 // mov eax,0xa0; cmp ebx,eax; je 0x159f
+// 0x1569:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0xc4e0dc59c2c4d8dc; .byte 0xc2,0x51,0xdc,0xe8 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
-.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xca // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x14ae
-// 0x14e4:
+.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xca // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1569
+// 0x159f:
 .quad 0xc4101a446f7a41c4,0xdd79c2c420ef3941; .byte 0xc4 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vpxor xmm12,xmm8,XMMWORD PTR [r8]; vaesenclast xmm0,xmm0,xmm12
 .quad 0x3941c4017f7ac1c4,0xccdd71c2c41060ef // vmovdqu XMMWORD PTR [r9],xmm0; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x10]; vaesenclast xmm1,xmm1,xmm12
 .quad 0x41c410497f7ac1c4,0xef2141c44ed27079; .byte 0xda // vmovdqu XMMWORD PTR [r9+0x10],xmm1; vpshufd xmm10,xmm10,0x4e; vpxor xmm11,xmm11,xmm10
@@ -372,26 +388,26 @@
 .quad 0x41c450697f7ac1c4,0xdd49c2c46060ef39; .byte 0xf4 // vmovdqu XMMWORD PTR [r9+0x50],xmm5; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x60]; vaesenclast xmm6,xmm6,xmm12
 .quad 0x41c460717f7ac1c4,0xdd41c2c47060ef39; .byte 0xfc // vmovdqu XMMWORD PTR [r9+0x60],xmm6; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x70]; vaesenclast xmm7,xmm7,xmm12
 .quad 0x834970797f7ac1c4,0xc18380e9834980e8; .byte 0x08 // vmovdqu XMMWORD PTR [r9+0x70],xmm7; sub r8,0xffffffffffffff80; sub r9,0xffffffffffffff80; add ecx,0x8
-.quad 0x0fceff4980ec8349,0x0941c4fffffa3d85; .byte 0xef,0xf6 // sub r12,0xffffffffffffff80; dec r14; jne 0xfd6; vpxor xmm14,xmm14,xmm14
+.quad 0x0fceff4980ec8349,0x0941c4fffffa3d85; .byte 0xef,0xf6 // sub r12,0xffffffffffffff80; dec r14; jne 0x1091; vpxor xmm14,xmm14,xmm14
 .quad 0x00000110b67f79c5,0x00000120b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm14; vmovdqa XMMWORD PTR [rsi+0x120],xmm14
 .quad 0x00000130b67f79c5,0x00000140b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm14; vmovdqa XMMWORD PTR [rsi+0x140],xmm14
 .quad 0x00000150b67f79c5,0x00000160b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x150],xmm14; vmovdqa XMMWORD PTR [rsi+0x160],xmm14
 .quad 0x00000170b67f79c5,0x00000180b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm14; vmovdqa XMMWORD PTR [rsi+0x180],xmm14
 .quad 0x00000190b67f79c5,0x000001a0b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x190],xmm14; vmovdqa XMMWORD PTR [rsi+0x1a0],xmm14
-// 0x15ee:
-.quad 0x7504c7f64108e983; .byte 0x04,0x41,0x83,0xcf,0x20 // sub ecx,0x8; test r15b,0x4; jne 0x15fb; or r15d,0x20
-// 0x15fb:
+// 0x16a9:
+.quad 0x7504c7f64108e983; .byte 0x04,0x41,0x83,0xcf,0x20 // sub ecx,0x8; test r15b,0x4; jne 0x16b6; or r15d,0x20
+// 0x16b6:
 .quad 0x01f0e0830f438d49,0x000003a0aa8d4dc0 // lea rax,[r11+0xf]; and eax,0xfffffff0; add eax,eax; lea r13,[r10+0x3a0]
-.quad 0x00866ff9c5c52949,0x0f40c7f641000001; .byte 0x84,0xe3,0x10,0x00,0x00 // sub r13,rax; vmovdqa xmm0,XMMWORD PTR [rsi+0x100]; test r15b,0x40; je 0x2703
+.quad 0x00866ff9c5c52949,0x0f40c7f641000001; .byte 0x84,0xe3,0x10,0x00,0x00 // sub r13,rax; vmovdqa xmm0,XMMWORD PTR [rsi+0x100]; test r15b,0x40; je 0x27be
 .quad 0xd0014804e0c1c889,0x0000008088eff9c5 // mov eax,ecx; shl eax,0x4; add rax,rdx; vpxor xmm1,xmm0,XMMWORD PTR [rax+0x80]
 .quad 0x000000b090eff9c5,0x000000a098eff9c5 // vpxor xmm2,xmm0,XMMWORD PTR [rax+0xb0]; vpxor xmm3,xmm0,XMMWORD PTR [rax+0xa0]
 .quad 0x000000d0a0eff9c5,0x000000c0a8eff9c5 // vpxor xmm4,xmm0,XMMWORD PTR [rax+0xd0]; vpxor xmm5,xmm0,XMMWORD PTR [rax+0xc0]
 .quad 0x000000f0b0eff9c5,0x000000e0b8eff9c5 // vpxor xmm6,xmm0,XMMWORD PTR [rax+0xf0]; vpxor xmm7,xmm0,XMMWORD PTR [rax+0xe0]
 .quad 0x0000009080eff9c5; .byte 0x83,0xc1,0x08 // vpxor xmm0,xmm0,XMMWORD PTR [rax+0x90]; add ecx,0x8
-// 0x166b:
-.quad 0x047e870f40fb8349,0x0100be6ff9c50000; .byte 0x00,0x00 // cmp r11,0x40; ja 0x1af3; vmovdqa xmm7,XMMWORD PTR [rsi+0x100]
-.quad 0x030b870f30fb8349,0x870f20fb83490000; .byte 0xd2,0x01,0x00,0x00 // cmp r11,0x30; ja 0x1992; cmp r11,0x20; ja 0x1863
-.quad 0x00cb870f10fb8349,0x20426f7a41c40000 // cmp r11,0x10; ja 0x1766; vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+// 0x1726:
+.quad 0x047e870f40fb8349,0x0100be6ff9c50000; .byte 0x00,0x00 // cmp r11,0x40; ja 0x1bae; vmovdqa xmm7,XMMWORD PTR [rsi+0x100]
+.quad 0x030b870f30fb8349,0x870f20fb83490000; .byte 0xd2,0x01,0x00,0x00 // cmp r11,0x30; ja 0x1a4d; cmp r11,0x20; ja 0x191e
+.quad 0x00cb870f10fb8349,0x20426f7a41c40000 // cmp r11,0x10; ja 0x1821; vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 .quad 0x41c2c4c0dc79c2c4,0x30426f7a41c4f8dc // vaesenc xmm0,xmm0,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x41c2c4c0dc79c2c4,0x40426f7a41c4f8dc // vaesenc xmm0,xmm0,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 .quad 0x41c2c4c0dc79c2c4,0x50426f7a41c4f8dc // vaesenc xmm0,xmm0,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x50]
@@ -401,13 +417,13 @@
 .quad 0x41c2c4c0dc79c2c4,0x90826f7a41c4f8dc; .byte 0x00,0x00,0x00 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 .quad 0x41c2c4c0dc79c2c4,0xa0826f7a41c4f8dc; .byte 0x00,0x00,0x00 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 .quad 0x41c2c4c0dc79c2c4,0x39000000a0b8f8dc; .byte 0xc3 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm7,xmm7,xmm8; mov eax,0xa0; cmp ebx,eax
-.byte 0x74,0x18 // je 0x1755
-// 0x173d:
+.byte 0x74,0x18 // je 0x1810
+// 0x17f8:
 .quad 0xc41002446f7a41c4,0xdc41c2c4c0dc79c2; .byte 0xf8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm7,xmm7,xmm8
-.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe8 // add eax,0x10; cmp eax,ebx; jb 0x173d
-// 0x1755:
-.quad 0xc4101a446f7a41c4,0x0004b2e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1c18
-// 0x1766:
+.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe8 // add eax,0x10; cmp eax,ebx; jb 0x17f8
+// 0x1810:
+.quad 0xc4101a446f7a41c4,0x0004b2e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1cd3
+// 0x1821:
 .quad 0xc2c420426f7a41c4,0xc8dc71c2c4c0dc79 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x7a41c4f8dc41c2c4,0xc0dc79c2c430426f // vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]; vaesenc xmm0,xmm0,xmm8
 .quad 0x41c2c4c8dc71c2c4,0x40426f7a41c4f8dc // vaesenc xmm1,xmm1,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x40]
@@ -418,13 +434,13 @@
 .quad 0x71c2c4c0dc79c2c4,0xc4f8dc41c2c4c8dc,0x00000090826f7a41 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 .quad 0x71c2c4c0dc79c2c4,0xc4f8dc41c2c4c8dc,0x000000a0826f7a41 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 .quad 0x71c2c4c0dc79c2c4,0xb8f8dc41c2c4c8dc; .byte 0xa0,0x00,0x00,0x00 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm7,xmm7,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x1d // cmp ebx,eax; je 0x1852
-// 0x1835:
+.byte 0x39,0xc3,0x74,0x1d // cmp ebx,eax; je 0x190d
+// 0x18f0:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
-.quad 0x10c083f8dc41c2c4; .byte 0x39,0xd8,0x72,0xe3 // vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1835
-// 0x1852:
-.quad 0xc4101a446f7a41c4,0x0003b5e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1c18
-// 0x1863:
+.quad 0x10c083f8dc41c2c4; .byte 0x39,0xd8,0x72,0xe3 // vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x18f0
+// 0x190d:
+.quad 0xc4101a446f7a41c4,0x0003b5e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1cd3
+// 0x191e:
 .quad 0xc2c420426f7a41c4,0xc8dc71c2c4c0dc79 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x41c2c4d0dc69c2c4,0x30426f7a41c4f8dc // vaesenc xmm2,xmm2,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x71c2c4c0dc79c2c4,0xc4d0dc69c2c4c8dc; .byte 0xc2,0x41,0xdc,0xf8 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm7,xmm7,xmm8
@@ -439,13 +455,13 @@
 .quad 0x71c2c4c0dc79c2c4,0xc4d0dc69c2c4c8dc; .byte 0xc2,0x41,0xdc,0xf8 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm7,xmm7,xmm8
 .quad 0x0000a0826f7a41c4,0xc2c4c0dc79c2c400; .byte 0x71,0xdc,0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x41c2c4d0dc69c2c4,0x39000000a0b8f8dc; .byte 0xc3 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm7,xmm7,xmm8; mov eax,0xa0; cmp ebx,eax
-.byte 0x74,0x22 // je 0x1981
-// 0x195f:
+.byte 0x74,0x22 // je 0x1a3c
+// 0x1a1a:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
-.quad 0x41c2c4d0dc69c2c4,0x72d83910c083f8dc; .byte 0xde // vaesenc xmm2,xmm2,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x195f
-// 0x1981:
-.quad 0xc4101a446f7a41c4,0x000286e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1c18
-// 0x1992:
+.quad 0x41c2c4d0dc69c2c4,0x72d83910c083f8dc; .byte 0xde // vaesenc xmm2,xmm2,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1a1a
+// 0x1a3c:
+.quad 0xc4101a446f7a41c4,0x000286e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1cd3
+// 0x1a4d:
 .quad 0xc2c420426f7a41c4,0xc8dc71c2c4c0dc79 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0xc4f8dc41c2c4d8dc; .byte 0x41,0x7a,0x6f,0x42,0x30 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x71c2c4c0dc79c2c4,0xc4d0dc69c2c4c8dc; .byte 0xc2,0x61,0xdc,0xd8 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8
@@ -461,14 +477,14 @@
 .quad 0x71c2c4c0dc79c2c4,0xc4d0dc69c2c4c8dc; .byte 0xc2,0x61,0xdc,0xd8 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8
 .quad 0x7a41c4f8dc41c2c4,0xc2c4000000a0826f; .byte 0x79,0xdc,0xc0 // vaesenc xmm7,xmm7,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm0,xmm0,xmm8
 .quad 0x69c2c4c8dc71c2c4,0xc4d8dc61c2c4d0dc; .byte 0xc2,0x41,0xdc,0xf8 // vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm7,xmm7,xmm8
-.quad 0x74c339000000a0b8; .byte 0x27 // mov eax,0xa0; cmp ebx,eax; je 0x1ae2
-// 0x1abb:
+.quad 0x74c339000000a0b8; .byte 0x27 // mov eax,0xa0; cmp ebx,eax; je 0x1b9d
+// 0x1b76:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0x83f8dc41c2c4d8dc; .byte 0xc0,0x10 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10
-.byte 0x39,0xd8,0x72,0xd9 // cmp eax,ebx; jb 0x1abb
-// 0x1ae2:
-.quad 0xc4101a446f7a41c4,0x000125e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1c18
-// 0x1af3:
+.byte 0x39,0xd8,0x72,0xd9 // cmp eax,ebx; jb 0x1b76
+// 0x1b9d:
+.quad 0xc4101a446f7a41c4,0x000125e9f8dd41c2; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm7,xmm7,xmm8; jmp 0x1cd3
+// 0x1bae:
 .quad 0xc2c420426f7a41c4,0xc8dc71c2c4c0dc79 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0x30426f7a41c4d8dc // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x71c2c4c0dc79c2c4,0xc4d0dc69c2c4c8dc; .byte 0xc2,0x61,0xdc,0xd8 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8
@@ -483,14 +499,14 @@
 .quad 0x71c2c4c0dc79c2c4,0xc4d0dc69c2c4c8dc; .byte 0xc2,0x61,0xdc,0xd8 // vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8
 .quad 0x0000a0826f7a41c4,0xc2c4c0dc79c2c400; .byte 0x71,0xdc,0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0x39000000a0b8d8dc; .byte 0xc3 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; mov eax,0xa0; cmp ebx,eax
-.byte 0x74,0x22 // je 0x1c11
-// 0x1bef:
+.byte 0x74,0x22 // je 0x1ccc
+// 0x1caa:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
-.quad 0x61c2c4d0dc69c2c4,0x72d83910c083d8dc; .byte 0xde // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1bef
-// 0x1c11:
+.quad 0x61c2c4d0dc69c2c4,0x72d83910c083d8dc; .byte 0xde // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1caa
+// 0x1ccc:
 .byte 0xc4,0x41,0x7a,0x6f,0x44,0x1a,0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-// 0x1c18:
-.quad 0x0250840f20c7f641,0x24246f7a41c40000 // test r15b,0x20; je 0x1e72; vmovdqu xmm12,XMMWORD PTR [r12]
+// 0x1cd3:
+.quad 0x0250840f20c7f641,0x24246f7a41c40000 // test r15b,0x20; je 0x1f2d; vmovdqu xmm12,XMMWORD PTR [r12]
 .quad 0x1941c422001962c4,0x246c6f7a41c4e3ef; .byte 0x10 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpxor xmm12,xmm12,xmm11; vmovdqu xmm13,XMMWORD PTR [r12+0x10]
 .quad 0x1941c42a001162c4,0xc4fd6d1941c4f56c; .byte 0x41,0x09,0xef,0xf7 // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]; vpunpcklqdq xmm14,xmm12,xmm13; vpunpckhqdq xmm15,xmm12,xmm13; vpxor xmm14,xmm14,xmm15
 .quad 0xfffe608d441943c4,0x609d441943c400ff; .byte 0xfe,0xff,0xff,0x11 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13-0x1a0]; vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13-0x1a0]
@@ -515,36 +531,36 @@
 .quad 0xffff40bd441143c4,0xc4cfef3141c400ff,0xffffff40bd441143; .byte 0x11 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xc0]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xc0]
 .quad 0x0943c4dfef2141c4,0xc400ffffff30bd44; .byte 0x41,0x29,0xef,0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xd0]; vpxor xmm10,xmm10,xmm15
 .quad 0xffff30bd440943c4,0x41d7ef2941c411ff; .byte 0xf6,0xc7,0x02 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xd0]; vpxor xmm10,xmm10,xmm15; test r15b,0x2
-.quad 0x7ac5000000e3840f,0x20671618c548677e // je 0x1f08; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
+.quad 0x7ac5000000e3840f,0x20671618c548677e // je 0x1fc3; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 .quad 0x41c403f47319c1c4,0xef0941c44ef47079; .byte 0xf4 // vpsllq xmm12,xmm12,0x3; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0x000300ba441943c4,0xc4cfef3141c40000,0x00000300ba441943; .byte 0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r10+0x300]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r10+0x300]
 .quad 0x0943c4dfef2141c4,0xc40000000310ba44; .byte 0x41,0x29,0xef,0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x310]; vpxor xmm10,xmm10,xmm15
-.byte 0xe9,0x96,0x00,0x00,0x00 // jmp 0x1f08
-// 0x1e72:
+.byte 0xe9,0x96,0x00,0x00,0x00 // jmp 0x1fc3
+// 0x1f2d:
 .quad 0x3141c4eb6f7941c4,0xc4d2ef2941c4c9ef; .byte 0x41,0x21,0xef,0xdb // vmovdqa xmm13,xmm11; vpxor xmm9,xmm9,xmm9; vpxor xmm10,xmm10,xmm10; vpxor xmm11,xmm11,xmm11
-.quad 0x7ac53f7402c7f641,0x20671618c548677e // test r15b,0x2; je 0x1ecb; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
+.quad 0x7ac53f7402c7f641,0x20671618c548677e // test r15b,0x2; je 0x1f86; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 .quad 0x41c403f47319c1c4,0xef0941c44ef47079; .byte 0xf4 // vpsllq xmm12,xmm12,0x3; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0x0003008a441943c4,0x009a441943c40000; .byte 0x03,0x00,0x00,0x11 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]; vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
-.quad 0x00031092440943c4,0x3d7580c7f6410000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]; test r15b,0x80; jne 0x1f08
-// 0x1ecb:
+.quad 0x00031092440943c4,0x3d7580c7f6410000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]; test r15b,0x80; jne 0x1fc3
+// 0x1f86:
 .quad 0x7941c4e56f7941c4,0xf4ef0941c44ef470 // vmovdqa xmm12,xmm13; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xffff60bd441943c4,0xc4cfef3141c400ff,0xffffff60bd441943; .byte 0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xa0]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xa0]
 .quad 0x0943c4dfef2141c4,0xc400ffffff70bd44; .byte 0x41,0x29,0xef,0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x90]; vpxor xmm10,xmm10,xmm15
-// 0x1f08:
-.quad 0x40fb8349ef6f79c5,0x0100ae6f79c50e76; .byte 0x00,0x00 // vmovdqa xmm13,xmm7; cmp r11,0x40; jbe 0x1f20; vmovdqa xmm13,XMMWORD PTR [rsi+0x100]
-.byte 0x41,0xf6,0xc7,0x04,0x74,0x4e // test r15b,0x4; je 0x1f6e
-// 0x1f20:
-.quad 0x8944307540c7f641,0x7403f88303e083f8; .byte 0x25 // test r15b,0x40; jne 0x1f56; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x1f56
+// 0x1fc3:
+.quad 0x40fb8349ef6f79c5,0x0100ae6f79c50e76; .byte 0x00,0x00 // vmovdqa xmm13,xmm7; cmp r11,0x40; jbe 0x1fdb; vmovdqa xmm13,XMMWORD PTR [rsi+0x100]
+.byte 0x41,0xf6,0xc7,0x04,0x74,0x4e // test r15b,0x4; je 0x2029
+// 0x1fdb:
+.quad 0x8944307540c7f641,0x7403f88303e083f8; .byte 0x25 // test r15b,0x40; jne 0x2011; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2011
 .quad 0x09c510726f7a41c4,0xba4100000100b6ef; .byte 0x01,0x00,0x00,0x00 // vmovdqu xmm14,XMMWORD PTR [r10+0x10]; vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]; mov r10d,0x1
-.quad 0x8b480e7502c7f641,0xeb10707f7ac54047; .byte 0x03 // test r15b,0x2; jne 0x1f59; mov rax,QWORD PTR [rdi+0x40]; vmovdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x1f59
-// 0x1f56:
+.quad 0x8b480e7502c7f641,0xeb10707f7ac54047; .byte 0x03 // test r15b,0x2; jne 0x2014; mov rax,QWORD PTR [rdi+0x40]; vmovdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x2014
+// 0x2011:
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0x1f59:
+// 0x2014:
 .quad 0x7f79c5f6ef0941c4,0xee894c00000100b6 // vpxor xmm14,xmm14,xmm14; vmovdqa XMMWORD PTR [rsi+0x100],xmm14; mov rsi,r13
-.byte 0xe9,0x95,0xe2,0xff,0xff // jmp 0x203
-// 0x1f6e:
-.quad 0x030b870f70fb8349,0x870f60fb83490000; .byte 0xd2,0x01,0x00,0x00 // cmp r11,0x70; ja 0x2283; cmp r11,0x60; ja 0x2154
-.quad 0x00cb870f50fb8349,0x20426f7a41c40000 // cmp r11,0x50; ja 0x2057; vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+.byte 0xe9,0xda,0xe1,0xff,0xff // jmp 0x203
+// 0x2029:
+.quad 0x030b870f70fb8349,0x870f60fb83490000; .byte 0xd2,0x01,0x00,0x00 // cmp r11,0x70; ja 0x233e; cmp r11,0x60; ja 0x220f
+.quad 0x00cb870f50fb8349,0x20426f7a41c40000 // cmp r11,0x50; ja 0x2112; vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 .quad 0x1142c4e0dc59c2c4,0x30426f7a41c4e8dc // vaesenc xmm4,xmm4,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x1142c4e0dc59c2c4,0x40426f7a41c4e8dc // vaesenc xmm4,xmm4,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 .quad 0x1142c4e0dc59c2c4,0x50426f7a41c4e8dc // vaesenc xmm4,xmm4,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x50]
@@ -554,13 +570,13 @@
 .quad 0x1142c4e0dc59c2c4,0x90826f7a41c4e8dc; .byte 0x00,0x00,0x00 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 .quad 0x1142c4e0dc59c2c4,0xa0826f7a41c4e8dc; .byte 0x00,0x00,0x00 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 .quad 0x1142c4e0dc59c2c4,0x39000000a0b8e8dc; .byte 0xc3 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm13,xmm13,xmm8; mov eax,0xa0; cmp ebx,eax
-.byte 0x74,0x18 // je 0x2046
-// 0x202e:
+.byte 0x74,0x18 // je 0x2101
+// 0x20e9:
 .quad 0xc41002446f7a41c4,0xdc1142c4e0dc59c2; .byte 0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm13,xmm13,xmm8
-.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe8 // add eax,0x10; cmp eax,ebx; jb 0x202e
-// 0x2046:
-.quad 0xc4101a446f7a41c4,0x000392e9e8dd1142; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; jmp 0x23e9
-// 0x2057:
+.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe8 // add eax,0x10; cmp eax,ebx; jb 0x20e9
+// 0x2101:
+.quad 0xc4101a446f7a41c4,0x000392e9e8dd1142; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; jmp 0x24a4
+// 0x2112:
 .quad 0xc2c420426f7a41c4,0xe8dc51c2c4e0dc59 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x7a41c4e8dc1142c4,0xe0dc59c2c430426f // vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]; vaesenc xmm4,xmm4,xmm8
 .quad 0x1142c4e8dc51c2c4,0x40426f7a41c4e8dc // vaesenc xmm5,xmm5,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x40]
@@ -571,13 +587,13 @@
 .quad 0x51c2c4e0dc59c2c4,0xc4e8dc1142c4e8dc,0x00000090826f7a41 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 .quad 0x51c2c4e0dc59c2c4,0xc4e8dc1142c4e8dc,0x000000a0826f7a41 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 .quad 0x51c2c4e0dc59c2c4,0xb8e8dc1142c4e8dc; .byte 0xa0,0x00,0x00,0x00 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm13,xmm13,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x1d // cmp ebx,eax; je 0x2143
-// 0x2126:
+.byte 0x39,0xc3,0x74,0x1d // cmp ebx,eax; je 0x21fe
+// 0x21e1:
 .quad 0xc41002446f7a41c4,0xdc51c2c4e0dc59c2; .byte 0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
-.quad 0x10c083e8dc1142c4; .byte 0x39,0xd8,0x72,0xe3 // vaesenc xmm13,xmm13,xmm8; add eax,0x10; cmp eax,ebx; jb 0x2126
-// 0x2143:
-.quad 0xc4101a446f7a41c4,0x000295e9e8dd1142; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; jmp 0x23e9
-// 0x2154:
+.quad 0x10c083e8dc1142c4; .byte 0x39,0xd8,0x72,0xe3 // vaesenc xmm13,xmm13,xmm8; add eax,0x10; cmp eax,ebx; jb 0x21e1
+// 0x21fe:
+.quad 0xc4101a446f7a41c4,0x000295e9e8dd1142; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; jmp 0x24a4
+// 0x220f:
 .quad 0xc2c420426f7a41c4,0xe8dc51c2c4e0dc59 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x1142c4f0dc49c2c4,0x30426f7a41c4e8dc // vaesenc xmm6,xmm6,xmm8; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x51c2c4e0dc59c2c4,0xc4f0dc49c2c4e8dc; .byte 0x42,0x11,0xdc,0xe8 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm13,xmm13,xmm8
@@ -592,14 +608,14 @@
 .quad 0x51c2c4e0dc59c2c4,0xc4f0dc49c2c4e8dc; .byte 0x42,0x11,0xdc,0xe8 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm13,xmm13,xmm8
 .quad 0x0000a0826f7a41c4,0xc2c4e0dc59c2c400; .byte 0x51,0xdc,0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x1142c4f0dc49c2c4,0x39000000a0b8e8dc; .byte 0xc3 // vaesenc xmm6,xmm6,xmm8; vaesenc xmm13,xmm13,xmm8; mov eax,0xa0; cmp ebx,eax
-.byte 0x74,0x22 // je 0x2272
-// 0x2250:
+.byte 0x74,0x22 // je 0x232d
+// 0x230b:
 .quad 0xc41002446f7a41c4,0xdc51c2c4e0dc59c2; .byte 0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
-.quad 0x1142c4f0dc49c2c4,0x72d83910c083e8dc; .byte 0xde // vaesenc xmm6,xmm6,xmm8; vaesenc xmm13,xmm13,xmm8; add eax,0x10; cmp eax,ebx; jb 0x2250
-// 0x2272:
-.quad 0xc4101a446f7a41c4,0x000166e9e8dd1142; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; jmp 0x23e9
-// 0x2283:
-.quad 0x0191840f04c7f641,0x20426f7a41c40000 // test r15b,0x4; je 0x241e; vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+.quad 0x1142c4f0dc49c2c4,0x72d83910c083e8dc; .byte 0xde // vaesenc xmm6,xmm6,xmm8; vaesenc xmm13,xmm13,xmm8; add eax,0x10; cmp eax,ebx; jb 0x230b
+// 0x232d:
+.quad 0xc4101a446f7a41c4,0x000166e9e8dd1142; .byte 0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; jmp 0x24a4
+// 0x233e:
+.quad 0x0191840f04c7f641,0x20426f7a41c40000 // test r15b,0x4; je 0x24d9; vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 .quad 0x51c2c4e0dc59c2c4,0xc4f0dc49c2c4e8dc; .byte 0xc2,0x41,0xdc,0xf8 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8
 .quad 0x7a41c4e8dc1142c4,0xe0dc59c2c430426f // vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]; vaesenc xmm4,xmm4,xmm8
 .quad 0x49c2c4e8dc51c2c4,0xc4f8dc41c2c4f0dc; .byte 0x42,0x11,0xdc,0xe8 // vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vaesenc xmm13,xmm13,xmm8
@@ -615,19 +631,19 @@
 .quad 0x49c2c4e8dc51c2c4,0xc4f8dc41c2c4f0dc; .byte 0x42,0x11,0xdc,0xe8 // vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vaesenc xmm13,xmm13,xmm8
 .quad 0x0000a0826f7a41c4,0xc2c4e0dc59c2c400; .byte 0x51,0xdc,0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dc49c2c4,0xb8e8dc1142c4f8dc; .byte 0xa0,0x00,0x00,0x00 // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vaesenc xmm13,xmm13,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x27 // cmp ebx,eax; je 0x23dd
-// 0x23b6:
+.byte 0x39,0xc3,0x74,0x27 // cmp ebx,eax; je 0x2498
+// 0x2471:
 .quad 0xc41002446f7a41c4,0xdc51c2c4e0dc59c2; .byte 0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dc49c2c4,0x83e8dc1142c4f8dc; .byte 0xc0,0x10 // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vaesenc xmm13,xmm13,xmm8; add eax,0x10
-.byte 0x39,0xd8,0x72,0xd9 // cmp eax,ebx; jb 0x23b6
-// 0x23dd:
+.byte 0x39,0xd8,0x72,0xd9 // cmp eax,ebx; jb 0x2471
+// 0x2498:
 .quad 0xc4101a446f7a41c4; .byte 0x42,0x11,0xdd,0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8
-// 0x23e9:
-.quad 0xfb2d840f04c7f641,0x02e3e9e2894dffff; .byte 0x00,0x00 // test r15b,0x4; je 0x1f20; mov r10,r12; jmp 0x26de
-// 0x23fb:
-.quad 0x0f000000045047f7,0xd4894d000002d684 // test DWORD PTR [rdi+0x50],0x4; je 0x26de; mov r12,r10
-.quad 0x507f8b4428578b4c,0x50e904e3c11a8b41; .byte 0xfb,0xff,0xff // mov r10,QWORD PTR [rdi+0x28]; mov r15d,DWORD PTR [rdi+0x50]; mov ebx,DWORD PTR [r10]; shl ebx,0x4; jmp 0x1f6e
-// 0x241e:
+// 0x24a4:
+.quad 0xfb2d840f04c7f641,0x02e3e9e2894dffff; .byte 0x00,0x00 // test r15b,0x4; je 0x1fdb; mov r10,r12; jmp 0x2799
+// 0x24b6:
+.quad 0x0f000000045047f7,0xd4894d000002d684 // test DWORD PTR [rdi+0x50],0x4; je 0x2799; mov r12,r10
+.quad 0x507f8b4428578b4c,0x50e904e3c11a8b41; .byte 0xfb,0xff,0xff // mov r10,QWORD PTR [rdi+0x28]; mov r15d,DWORD PTR [rdi+0x50]; mov ebx,DWORD PTR [r10]; shl ebx,0x4; jmp 0x2029
+// 0x24d9:
 .quad 0x79c2c420ef3941c4,0xc4017f7ac1c4c4dd; .byte 0x41,0x39,0xef,0x60,0x10 // vpxor xmm12,xmm8,XMMWORD PTR [r8]; vaesenclast xmm0,xmm0,xmm12; vmovdqu XMMWORD PTR [r9],xmm0; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x10]
 .quad 0x7ac1c4ccdd71c2c4,0x60ef3941c410497f; .byte 0x20 // vaesenclast xmm1,xmm1,xmm12; vmovdqu XMMWORD PTR [r9+0x10],xmm1; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x20]
 .quad 0x7ac1c4d4dd69c2c4,0x60ef3941c420517f; .byte 0x30 // vaesenclast xmm2,xmm2,xmm12; vmovdqu XMMWORD PTR [r9+0x20],xmm2; vpxor xmm12,xmm8,XMMWORD PTR [r8+0x30]
@@ -659,107 +675,111 @@
 .quad 0x1943c4e0dc59c2c4,0xef2141c411c07d44; .byte 0xdf // vaesenc xmm4,xmm4,xmm8; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x40]; vpxor xmm11,xmm11,xmm15
 .quad 0x49c2c4e8dc51c2c4,0xd07d440943c4f0dc; .byte 0x00 // vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x30]
 .quad 0x41c2c4d7ef2941c4,0xb8e8dc1142c4f8dc; .byte 0xa0,0x00,0x00,0x00 // vpxor xmm10,xmm10,xmm15; vaesenc xmm7,xmm7,xmm8; vaesenc xmm13,xmm13,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x27 // cmp ebx,eax; je 0x2689
-// 0x2662:
+.byte 0x39,0xc3,0x74,0x27 // cmp ebx,eax; je 0x2744
+// 0x271d:
 .quad 0xc41002446f7a41c4,0xdc51c2c4e0dc59c2; .byte 0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dc49c2c4,0x83e8dc1142c4f8dc; .byte 0xc0,0x10 // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; vaesenc xmm13,xmm13,xmm8; add eax,0x10
-.byte 0x39,0xd8,0x72,0xd9 // cmp eax,ebx; jb 0x2662
-// 0x2689:
+.byte 0x39,0xd8,0x72,0xd9 // cmp eax,ebx; jb 0x271d
+// 0x2744:
 .quad 0xc4101a446f7a41c4,0x40c7f641e8dd1142 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; test r15b,0x40
-.quad 0x03e083f889443075,0x7a41c4257403f883; .byte 0x6f,0x72,0x10 // jne 0x26cb; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x26cb; vmovdqu xmm14,XMMWORD PTR [r10+0x10]
+.quad 0x03e083f889443075,0x7a41c4257403f883; .byte 0x6f,0x72,0x10 // jne 0x2786; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2786; vmovdqu xmm14,XMMWORD PTR [r10+0x10]
 .quad 0x00000100b6ef09c5,0xf64100000001ba41; .byte 0xc7,0x02 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]; mov r10d,0x1; test r15b,0x2
-.quad 0x7ac540478b480e75; .byte 0x7f,0x70,0x10,0xeb,0x03 // jne 0x26ce; mov rax,QWORD PTR [rdi+0x40]; vmovdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x26ce
-// 0x26cb:
+.quad 0x7ac540478b480e75; .byte 0x7f,0x70,0x10,0xeb,0x03 // jne 0x2789; mov rax,QWORD PTR [rdi+0x40]; vmovdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x2789
+// 0x2786:
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0x26ce:
+// 0x2789:
 .quad 0x7f79c5f6ef0941c4,0xee894c00000100b6 // vpxor xmm14,xmm14,xmm14; vmovdqa XMMWORD PTR [rsi+0x100],xmm14; mov rsi,r13
-// 0x26de:
+// 0x2799:
 .quad 0x40c1834940c08349,0x80ee834840eb8349 // add r8,0x40; add r9,0x40; sub r11,0x40; sub rsi,0xffffffffffffff80
 .quad 0xcd6ff9c5c46ff9c5,0xdf6ff9c5d66ff9c5 // vmovdqa xmm0,xmm4; vmovdqa xmm1,xmm5; vmovdqa xmm2,xmm6; vmovdqa xmm3,xmm7
-.byte 0xe9,0x00,0xdb,0xff,0xff // jmp 0x203
-// 0x2703:
-.quad 0xf64110426f7a41c4,0x20c58349047502c7 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]; test r15b,0x2; jne 0x2713; add r13,0x20
-// 0x2713:
-.quad 0x79c5407740fb8349,0xfff8707941c4f16e // cmp r11,0x40; ja 0x2759; vmovd xmm14,ecx; vpshufd xmm15,xmm8,0xff
+.byte 0xe9,0x45,0xda,0xff,0xff // jmp 0x203
+// 0x27be:
+.quad 0xf64110426f7a41c4,0x20c58349047502c7 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]; test r15b,0x2; jne 0x27ce; add r13,0x20
+// 0x27ce:
+.quad 0x79c5407740fb8349,0xfff8707941c4f16e // cmp r11,0x40; ja 0x2814; vmovd xmm14,ecx; vpshufd xmm15,xmm8,0xff
 .quad 0x09c500f6707941c4,0x72000962c44072fe; .byte 0x60 // vpshufd xmm14,xmm14,0x0; vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]; vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
 .quad 0x79c3c4f7ef0941c4,0xd62179c3c470ce21; .byte 0xb0 // vpxor xmm14,xmm14,xmm15; vinsertps xmm1,xmm0,xmm14,0x70; vinsertps xmm2,xmm0,xmm14,0xb0
-.quad 0xc3c4f0de2179c3c4,0xe904c18330c62179; .byte 0x12,0xef,0xff,0xff // vinsertps xmm3,xmm0,xmm14,0xf0; vinsertps xmm0,xmm0,xmm14,0x30; add ecx,0x4; jmp 0x166b
-// 0x2759:
+.quad 0xc3c4f0de2179c3c4,0xe904c18330c62179; .byte 0x12,0xef,0xff,0xff // vinsertps xmm3,xmm0,xmm14,0xf0; vinsertps xmm0,xmm0,xmm14,0x30; add ecx,0x4; jmp 0x1726
+// 0x2814:
 .quad 0x707941c4f16e79c5,0x00f6707941c4ffd0 // vmovd xmm14,ecx; vpshufd xmm10,xmm8,0xff; vpshufd xmm14,xmm14,0x0
 .quad 0xfe09c54072fe09c5,0x607a000162c4507a // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]; vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]; vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
 .quad 0x0962c4faef0141c4,0xf2ef0941c4607200 // vpxor xmm15,xmm15,xmm10; vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]; vpxor xmm14,xmm14,xmm10
 .quad 0xc3c470ce2179c3c4,0x2179c3c4b0d62179; .byte 0xde,0xf0 // vinsertps xmm1,xmm0,xmm14,0x70; vinsertps xmm2,xmm0,xmm14,0xb0; vinsertps xmm3,xmm0,xmm14,0xf0
 .quad 0xc3c430e72179c3c4,0x2179c3c470ef2179; .byte 0xf7,0xb0 // vinsertps xmm4,xmm0,xmm15,0x30; vinsertps xmm5,xmm0,xmm15,0x70; vinsertps xmm6,xmm0,xmm15,0xb0
-.quad 0xc3c4f0ff2179c3c4,0xe908c18330c62179; .byte 0xaa,0xee,0xff,0xff // vinsertps xmm7,xmm0,xmm15,0xf0; vinsertps xmm0,xmm0,xmm14,0x30; add ecx,0x8; jmp 0x166b
-// 0x27c1:
+.quad 0xc3c4f0ff2179c3c4,0xe908c18330c62179; .byte 0xaa,0xee,0xff,0xff // vinsertps xmm7,xmm0,xmm15,0xf0; vinsertps xmm0,xmm0,xmm14,0x30; add ecx,0x8; jmp 0x1726
+// 0x287c:
 .quad 0x6f7a41c4e86f79c5,0xc4e8dc1142c42042; .byte 0x41,0x7a,0x6f,0x42,0x30 // vmovdqa xmm13,xmm0; vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x7a41c4e8dc1142c4,0xe8dc1142c440426f // vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x40]; vaesenc xmm13,xmm13,xmm8
 .quad 0x42c450426f7a41c4,0x426f7a41c4e8dc11; .byte 0x60 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 .quad 0x7a41c4e8dc1142c4,0xe8dc1142c470426f // vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x70]; vaesenc xmm13,xmm13,xmm8
 .quad 0x000080826f7a41c4,0x41c4e8dc1142c400; .byte 0x7a,0x6f,0x82,0x90,0x00,0x00,0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]; vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 .quad 0x7a41c4e8dc1142c4,0x42c4000000a0826f; .byte 0x11,0xdc,0xe8 // vaesenc xmm13,xmm13,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm13,xmm13,xmm8
-.quad 0x74c339000000a0b8; .byte 0x13 // mov eax,0xa0; cmp ebx,eax; je 0x284d
-// 0x283a:
+.quad 0x74c339000000a0b8; .byte 0x13 // mov eax,0xa0; cmp ebx,eax; je 0x2908
+// 0x28f5:
 .quad 0xc41002446f7a41c4,0x3910c083e8dc1142; .byte 0xd8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm13,xmm13,xmm8; add eax,0x10; cmp eax,ebx
-.byte 0x72,0xed // jb 0x283a
-// 0x284d:
+.byte 0x72,0xed // jb 0x28f5
+// 0x2908:
 .quad 0xc4101a446f7a41c4,0x41d4894de8dd1142; .byte 0xf6,0xc7,0x40 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm13,xmm13,xmm8; mov r12,r10; test r15b,0x40
-.quad 0x03e083f889443075,0x7a41c4257403f883; .byte 0x6f,0x72,0x10 // jne 0x2892; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2892; vmovdqu xmm14,XMMWORD PTR [r10+0x10]
+.quad 0x03e083f889443075,0x7a41c4257403f883; .byte 0x6f,0x72,0x10 // jne 0x294d; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x294d; vmovdqu xmm14,XMMWORD PTR [r10+0x10]
 .quad 0x00000100b6ef09c5,0xf64100000001ba41; .byte 0xc7,0x02 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]; mov r10d,0x1; test r15b,0x2
-.quad 0x7ac540478b480e75; .byte 0x7f,0x70,0x10,0xeb,0x03 // jne 0x2895; mov rax,QWORD PTR [rdi+0x40]; vmovdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x2895
-// 0x2892:
+.quad 0x7ac540478b480e75; .byte 0x7f,0x70,0x10,0xeb,0x03 // jne 0x2950; mov rax,QWORD PTR [rdi+0x40]; vmovdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x2950
+// 0x294d:
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0x2895:
+// 0x2950:
 .quad 0x7f79c5f6ef0941c4,0xc7f64100000100b6; .byte 0x02 // vpxor xmm14,xmm14,xmm14; vmovdqa XMMWORD PTR [rsi+0x100],xmm14; test r15b,0x2
-.quad 0xc548677e7ac57974,0x7319c1c420671618; .byte 0xf4,0x03 // je 0x2921; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]; vpsllq xmm12,xmm12,0x3
+.quad 0xc548677e7ac57974,0x7319c1c420671618; .byte 0xf4,0x03 // je 0x29dc; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]; vpsllq xmm12,xmm12,0x3
 .quad 0x7941c4e3ef1941c4,0xf4ef0941c44ef470 // vpxor xmm12,xmm12,xmm11; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0x0300248c441943c4,0x9c441943c4000000; .byte 0x24,0x00,0x03,0x00,0x00,0x11 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r12+0x300]; vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r12+0x300]
 .quad 0x03102494440943c4,0x72443163c4000000; .byte 0x10,0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r12+0x310]; vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 .quad 0x2941c4d1ef2941c4,0x4ec9707941c4d3ef // vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm11; vpshufd xmm9,xmm9,0x4e
 .quad 0x2941c4d1ef2941c4,0x1072442963c4d6ef; .byte 0x00 // vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm14; vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]
 .quad 0x41c44ed2707941c4,0xdeef2141c4daef21 // vpshufd xmm10,xmm10,0x4e; vpxor xmm11,xmm11,xmm10; vpxor xmm11,xmm11,xmm14
-// 0x2921:
+// 0x29dc:
 .quad 0x40478b48507f8b44,0x01c7f641e87f79c5 // mov r15d,DWORD PTR [rdi+0x50]; mov rax,QWORD PTR [rdi+0x40]; vmovdqa xmm0,xmm13; test r15b,0x1
-.byte 0x75,0x05,0xc5,0xfa,0x6f,0x40,0x20 // jne 0x2938; vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2938:
-.quad 0x8b48137402c7f641,0xc51a002162c43847; .byte 0x21,0xef,0xd8 // test r15b,0x2; je 0x2951; mov rax,QWORD PTR [rdi+0x38]; vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm0
-.byte 0xc5,0x7a,0x7f,0x18,0xeb,0x13 // vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2964
-// 0x2951:
+.byte 0x75,0x05,0xc5,0xfa,0x6f,0x40,0x20 // jne 0x29f3; vmovdqu xmm0,XMMWORD PTR [rax+0x20]
+// 0x29f3:
+.quad 0x8b48137402c7f641,0xc51a002162c43847; .byte 0x21,0xef,0xd8 // test r15b,0x2; je 0x2a0c; mov rax,QWORD PTR [rdi+0x38]; vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm0
+.byte 0xc5,0x7a,0x7f,0x18,0xeb,0x13 // vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2a1f
+// 0x2a0c:
 .quad 0x7f7ac51a002162c4,0xc90f20407ffac518 // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vmovdqu XMMWORD PTR [rax],xmm11; vmovdqu XMMWORD PTR [rax+0x20],xmm0; bswap ecx
 .byte 0x89,0x48,0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x2964:
-.byte 0xe9,0xb1,0x01,0x00,0x00 // jmp 0x2b1a
-// 0x2969:
-.quad 0x7400000010c7f741,0x6ffac530478b480d; .byte 0x00 // test r15d,0x10; je 0x297f; mov rax,QWORD PTR [rdi+0x30]; vmovdqu xmm0,XMMWORD PTR [rax]
-.byte 0xe9,0xb4,0x00,0x00,0x00 // jmp 0x2a33
-// 0x297f:
+// 0x2a1f:
+.byte 0xe9,0xe5,0x01,0x00,0x00 // jmp 0x2c09
+// 0x2a24:
+.quad 0x7400000010c7f741,0x7efac530478b482d; .byte 0x00 // test r15d,0x10; je 0x2a5a; mov rax,QWORD PTR [rdi+0x30]; vmovq xmm0,QWORD PTR [rax]
+.quad 0xc7f741084016f8c5,0x00c7840f00000020; .byte 0x00,0x00 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]; test r15d,0x20; je 0x2b0e
+.quad 0x473b4800000080b8,0xece91047470f4810; .byte 0x00,0x00,0x00 // mov eax,0x80; cmp rax,QWORD PTR [rdi+0x10]; cmova rax,QWORD PTR [rdi+0x10]; jmp 0x2b46
+// 0x2a5a:
 .quad 0x44c9eff1c51a8b41,0xff49db8949fa438d; .byte 0xc3 // mov ebx,DWORD PTR [r10]; vpxor xmm1,xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49e4314500000000; .byte 0x89,0xd5 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r12d,r12d; mov r13,rdx
 .quad 0x43f1894c10728d4d; .byte 0x8b,0x44,0x0e,0xfc // lea r14,[r10+0x10]; mov rcx,r14; mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x29ae:
-.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x29d3; cmp r12d,0x4; jne 0x29f0; cmp r8,0x8; jne 0x29f0
+// 0x2a89:
+.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x2aae; cmp r12d,0x4; jne 0x2acb; cmp r8,0x8; jne 0x2acb
 .quad 0xc070f9c5c06ef9c5,0xf9c5c1dd79e2c400; .byte 0x7e,0xc0 // vmovd xmm0,eax; vpshufd xmm0,xmm0,0x0; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
-.byte 0xeb,0x1d // jmp 0x29f0
-// 0x29d3:
+.byte 0xeb,0x1d // jmp 0x2acb
+// 0x2aae:
 .quad 0x0079e2c4c06ef9c5,0xc5c1dd79e2c42042; .byte 0xf9,0x7e,0xc0 // vmovd xmm0,eax; vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
 .quad 0xc5ff49305db60f41; .byte 0x31,0xd8 // movzx ebx,BYTE PTR [r13+0x30]; inc r13; xor eax,ebx
-// 0x29f0:
+// 0x2acb:
 .quad 0x894304c183480133,0xff4104c183490e04; .byte 0xc4 // xor eax,DWORD PTR [rcx]; add rcx,0x4; mov DWORD PTR [r14+r9*1],eax; add r9,0x4; inc r12d
-.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x2a09; xor r12d,r12d
-// 0x2a09:
-.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x29ae; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
-// 0x2a18:
-.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2a2e; vaesenc xmm0,xmm0,xmm8
-.byte 0xeb,0xea // jmp 0x2a18
-// 0x2a2e:
+.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x2ae4; xor r12d,r12d
+// 0x2ae4:
+.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x2a89; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
+// 0x2af3:
+.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2b09; vaesenc xmm0,xmm0,xmm8
+.byte 0xeb,0xea // jmp 0x2af3
+// 0x2b09:
 .byte 0xc4,0xc2,0x79,0xdd,0xc0 // vaesenclast xmm0,xmm0,xmm8
-// 0x2a33:
+// 0x2b0e:
 .quad 0x6ff9c5020079e2c4,0xf1c53fd173f1c5c8; .byte 0x73,0xf9,0x08 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]; vmovdqa xmm1,xmm0; vpsrlq xmm1,xmm1,0x3f; vpslldq xmm1,xmm1,0x8
 .quad 0x72e9c5ffd070f9c5,0x4e105a70f9c51fe2 // vpshufd xmm2,xmm0,0xff; vpsrad xmm2,xmm2,0x1f; vpshufd xmm3,XMMWORD PTR [rdx+0x10],0x4e
 .quad 0xc0d4f9c5d3dbe9c5,0xc2eff9c5c1ebf9c5 // vpand xmm2,xmm2,xmm3; vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2
+.byte 0xb8,0x10,0x01,0x00,0x00 // mov eax,0x110
+// 0x2b46:
+.quad 0xf0e083490f408d4c,0x8d4fd8f749c0014d; .byte 0x84,0x02,0x20,0x03,0x00,0x00 // lea r8,[rax+0xf]; and r8,0xfffffffffffffff0; add r8,r8; neg r8; lea r8,[r10+r8*1+0x320]
 .quad 0xe06f79c5d2efe9c5,0x00828d49d86ff9c5; .byte 0x03,0x00,0x00 // vpxor xmm2,xmm2,xmm2; vmovdqa xmm12,xmm0; vmovdqa xmm3,xmm0; lea rax,[r10+0x300]
 .byte 0x48,0x89,0xc1 // mov rcx,rax
-// 0x2a7c:
+// 0x2b72:
 .quad 0x707941c4207f7ac5,0xc5f4ef0941c44ef4; .byte 0x09,0x6c,0xea // vmovdqu XMMWORD PTR [rax],xmm12; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12; vpunpcklqdq xmm13,xmm14,xmm2
 .quad 0x7f79c510687f7ac5,0xf1c54ec870f9c5f2; .byte 0xef,0xc8 // vmovdqu XMMWORD PTR [rax+0x10],xmm13; vmovdqa xmm2,xmm14; vpshufd xmm1,xmm0,0x4e; vpxor xmm1,xmm1,xmm0
 .quad 0xef29c54ed37079c5,0xc400cb447963c4d3; .byte 0x63,0x79,0x44,0xdb,0x11 // vpshufd xmm10,xmm3,0x4e; vpxor xmm10,xmm10,xmm3; vpclmullqlqdq xmm9,xmm0,xmm3; vpclmulhqhqdq xmm11,xmm0,xmm3
@@ -767,7 +787,7 @@
 .quad 0x7941c4d3ef2941c4,0xd1ef2941c44ec970 // vpxor xmm10,xmm10,xmm11; vpshufd xmm9,xmm9,0x4e; vpxor xmm10,xmm10,xmm9
 .quad 0x2963c4d6ef2941c4,0x707941c400107244; .byte 0xd2,0x4e // vpxor xmm10,xmm10,xmm14; vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]; vpshufd xmm10,xmm10,0x4e
 .quad 0x2141c4daef2141c4,0x41c4e37f79c5deef; .byte 0x79,0x6f,0xe3 // vpxor xmm11,xmm11,xmm10; vpxor xmm11,xmm11,xmm14; vmovdqa xmm3,xmm12; vmovdqa xmm12,xmm11
-.quad 0x7f79c50475c83948; .byte 0xd8 // cmp rax,rcx; jne 0x2b06; vmovdqa xmm0,xmm11
-// 0x2b06:
-.quad 0x00828d4d20e88348,0x830fc0394c000001; .byte 0x62,0xff,0xff,0xff // sub rax,0x20; lea r8,[r10+0x100]; cmp rax,r8; jae 0x2a7c
-// 0x2b1a:
+.quad 0x7f79c50475c83948; .byte 0xd8 // cmp rax,rcx; jne 0x2bfc; vmovdqa xmm0,xmm11
+// 0x2bfc:
+.quad 0x0fc0394c20e88348; .byte 0x83,0x69,0xff,0xff,0xff // sub rax,0x20; cmp rax,r8; jae 0x2b72
+// 0x2c09:

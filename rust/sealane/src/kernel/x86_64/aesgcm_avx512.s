@@ -292,7 +292,7 @@
 .quad 0x47f7d9ef0065c162,0xe905740000000450; .byte 0xdf,0xf9,0xff,0xff // vpxord xmm19,xmm19,xmm9; test DWORD PTR [rdi+0x50],0x4; je 0x135c; jmp 0xd3b
 // 0x135c:
 .quad 0x0065c26238478b48,0xe3ef001d2162df00 // mov rax,QWORD PTR [rdi+0x38]; vpshufb xmm19,xmm19,xmm15; vpxord xmm28,xmm28,xmm19
-.quad 0xf8c5207f08fe6162; .byte 0x77,0xe9,0x2f,0x5a,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; vzeroupper; jmp 0x6da9
+.quad 0xf8c5207f08fe6162; .byte 0x77,0xe9,0xf4,0x5b,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; vzeroupper; jmp 0x6f6e
 // 0x137a:
 .quad 0x00000000c50c8d46,0x15e362e96e7941c4; .byte 0x08,0x44,0x51,0x23,0x10 // lea r9d,[r8*8+0x0]; vmovd xmm13,r9d; vpclmullqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 .quad 0x00037089441163c4,0xc9ef0075c1620000 // vpclmullqlqdq xmm9,xmm13,XMMWORD PTR [rcx+0x370]; vpxord xmm17,xmm17,xmm9
@@ -304,23 +304,82 @@
 .byte 0xe9,0xaf,0xec,0xff,0xff // jmp 0xae
 // 0x13ff:
 .quad 0x284f8b48507f8b44,0x62623a5a487d7262; .byte 0x7d,0x48,0x5a,0x4a,0x01 // mov r15d,DWORD PTR [rdi+0x50]; mov rcx,QWORD PTR [rdi+0x28]; vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]; vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
-.quad 0x0f00000008c7f741,0x478b4c000055ed85; .byte 0x08 // test r15d,0x8; jne 0x6a0e; mov r8,QWORD PTR [rdi+0x8]
-.quad 0x62105f8b4c0f8b4c,0x6262247258487d62; .byte 0x7d,0x48,0x5a,0x7a,0x08 // mov r9,QWORD PTR [rdi]; mov r11,QWORD PTR [rdi+0x10]; vpbroadcastd zmm30,DWORD PTR [rdx+0x90]; vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x80]
-.quad 0x92fbc500008888b8,0x00000001c7f741f8 // mov eax,0x8888; kmovd k7,eax; test r15d,0x1
-.quad 0xa1620000015a840f,0x30478b48dbef0065 // je 0x15aa; vpxord xmm19,xmm19,xmm19; mov rax,QWORD PTR [rdi+0x30]
-.quad 0x7500000010c7f741,0x8b185a487d62620f; .byte 0x58,0x0c // test r15d,0x10; jne 0x1472; vbroadcasti32x4 zmm27,XMMWORD PTR [rax]; mov ebx,DWORD PTR [rax+0xc]
-.byte 0x0f,0xcb,0xff,0xc3,0xeb,0x29 // bswap ebx; inc ebx; jmp 0x149b
-// 0x1472:
+.quad 0x0f00000008c7f741,0xc7f7410000561585; .byte 0x20,0x00,0x00,0x00 // test r15d,0x8; jne 0x6a36; test r15d,0x20
+.quad 0x7262000003f0840f,0xe4314d0b7a5a487d // je 0x181e; vbroadcasti32x4 zmm15,XMMWORD PTR [rdx+0xb0]; xor r12,r12
+.quad 0xa162e4ef401d0162,0x20478b48dbef0065 // vpxord zmm28,zmm28,zmm28; vpxord xmm19,xmm19,xmm19; mov rax,QWORD PTR [rdi+0x20]
+.quad 0x01c7f74118578b4c,0xc085480b74000000 // mov r10,QWORD PTR [rdi+0x18]; test r15d,0x1; je 0x1460; test rax,rax
+.quad 0x0aeb00000484850f // jne 0x18e2; jmp 0x146a
+// 0x1460:
+.quad 0x08fee16240478b48; .byte 0x6f,0x18 // mov rax,QWORD PTR [rdi+0x40]; vmovdqu64 xmm19,XMMWORD PTR [rax]
+// 0x146a:
+.quad 0x105f8b4c08578b4c,0x0f00000130fb8149; .byte 0x82,0x81,0x03,0x00,0x00 // mov r10,QWORD PTR [rdi+0x8]; mov r11,QWORD PTR [rdi+0x10]; cmp r11,0x130; jb 0x1800
+// 0x147f:
+.quad 0x0f00000230fb8149,0xfe51620000023882; .byte 0x48,0x6f,0x6a,0x02 // cmp r11,0x230; jb 0x16c4; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
+.quad 0x6203726f48fe5162,0x954162e66c4895c1; .byte 0x48,0x6d,0xc6 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]; vpunpcklqdq zmm20,zmm13,zmm14; vpunpckhqdq zmm24,zmm13,zmm14
+.quad 0x7262e0ef405d8162,0x1553623a595a487d; .byte 0x48,0x44,0xcb,0x00 // vpxord zmm20,zmm20,zmm24; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]; vpclmullqlqdq zmm9,zmm13,zmm11
+.quad 0x62046a6f48fec162,0x536210615a487d72; .byte 0x0d,0x48,0x44,0xd4,0x00 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x100]; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]; vpclmullqlqdq zmm10,zmm14,zmm12
+.quad 0x5362c2ef4835c162,0xfec16211cb444815; .byte 0x48,0x6f,0x72,0x05 // vpxord zmm16,zmm9,zmm10; vpclmulhqhqdq zmm9,zmm13,zmm11; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
+.quad 0x6211d444480d5362,0xfd7262d2ef4835c1; .byte 0x48,0x59,0x59,0x69 // vpclmulhqhqdq zmm10,zmm14,zmm12; vpxord zmm18,zmm9,zmm10; vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
+.quad 0x6200cb44405d5362,0xfd7262fe6c40d5a1; .byte 0x48,0x59,0x61,0x48 // vpclmullqlqdq zmm9,zmm20,zmm11; vpunpcklqdq zmm23,zmm21,zmm22; vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
+.quad 0x6201d444405d5362,0x35c162c66d40d521; .byte 0x48,0xef,0xca // vpclmulhqlqdq zmm10,zmm20,zmm12; vpunpckhqdq zmm24,zmm21,zmm22; vpxord zmm17,zmm9,zmm10
+.quad 0x7262f8ef40458162,0x55536214595a487d; .byte 0x40,0x44,0xcb,0x00 // vpxord zmm23,zmm23,zmm24; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm21,zmm11
+.quad 0x62066a6f48fe5162,0x536218615a487d72; .byte 0x4d,0x40,0x44,0xd4,0x00 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x180]; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm22,zmm12
+.quad 0x6296c2254835c362,0x516211cb44405553; .byte 0xfe,0x48,0x6f,0x72,0x07 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm21,zmm11; vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
+.quad 0x6211d444404d5362,0x726296d2254835c3; .byte 0xfd,0x48,0x59,0x59,0x50 // vpclmulhqhqdq zmm10,zmm22,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+.quad 0x6200cb4440455362,0xfd7262e66c4895c1; .byte 0x48,0x59,0x61,0x58 // vpclmullqlqdq zmm9,zmm23,zmm11; vpunpcklqdq zmm20,zmm13,zmm14; vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+.quad 0x6201d44440455362,0x35c362c66d489541; .byte 0x48,0x25,0xca,0x96 // vpclmulhqlqdq zmm10,zmm23,zmm12; vpunpckhqdq zmm24,zmm13,zmm14; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x7262e0ef405d8162,0x1553621c595a487d; .byte 0x48,0x44,0xcb,0x00 // vpxord zmm20,zmm20,zmm24; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm13,zmm11
+.quad 0x72622a6f48fec162,0x0d536220615a487d; .byte 0x48,0x44,0xd4,0x00 // vmovdqu64 zmm21,ZMMWORD PTR [r10]; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm14,zmm12
+.quad 0x6296c2254835c362,0xc16211cb44481553; .byte 0xfe,0x48,0x6f,0x72,0x01 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm13,zmm11; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
+.quad 0x6211d444480d5362,0xa16296d2254835c3; .byte 0x55,0x40,0xef,0xeb // vpclmulhqhqdq zmm10,zmm14,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm21,zmm21,zmm19
+.quad 0x6260595948fd7262,0xa16200cb44405d53; .byte 0xd5,0x40,0x6c,0xfe // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm20,zmm11; vpunpcklqdq zmm23,zmm21,zmm22
+.quad 0x6268615948fd7262,0x216201d444405d53; .byte 0xd5,0x40,0x6d,0xc6 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]; vpclmulhqlqdq zmm10,zmm20,zmm12; vpunpckhqdq zmm24,zmm21,zmm22
+.quad 0x6296ca254835c362,0x7d7262f8ef404581; .byte 0x48,0x5a,0x59,0x38 // vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm24; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
+.quad 0x6200cb4440555362,0x536239615a487d72; .byte 0x4d,0x40,0x44,0xd4,0x00 // vpclmullqlqdq zmm9,zmm21,zmm11; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]; vpclmullqlqdq zmm10,zmm22,zmm12
+.quad 0x6296c2254835c362,0x536211cb44405553; .byte 0x4d,0x40,0x44,0xd4,0x11 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm21,zmm11; vpclmulhqhqdq zmm10,zmm22,zmm12
+.quad 0x6296d2254835c362,0x53626d595948fd72; .byte 0x45,0x40,0x44,0xcb,0x00 // vpternlogd zmm18,zmm9,zmm10,0x96; vpbroadcastq zmm11,QWORD PTR [rcx+0x368]; vpclmullqlqdq zmm9,zmm23,zmm11
+.quad 0x626b615948fd7262,0xc36201d444404553; .byte 0x35,0x48,0x25,0xca,0x96 // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]; vpclmulhqlqdq zmm10,zmm23,zmm12; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x6200c944407d1362,0xa16296ca25407da3; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpclmullqlqdq zmm9,zmm16,zmm25; vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e
+.quad 0x6296c925407dc362,0xa16200c944407513; .byte 0x7d,0x48,0x70,0xc9,0x4e // vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
+.quad 0xc362da6f48fda162,0xc2814996d9254075; .byte 0x00,0x02,0x00,0x00 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; add r10,0x200
+.quad 0xe900000200eb8149; .byte 0xbb,0xfd,0xff,0xff // sub r11,0x200; jmp 0x147f
+// 0x16c4:
+.quad 0x0f00000130fb8149,0xfec1620000012f82; .byte 0x48,0x6f,0x22 // cmp r11,0x130; jb 0x1800; vmovdqu64 zmm20,ZMMWORD PTR [r10]
+.quad 0x62016a6f48fec162,0xc16202726f48fec1; .byte 0xfe,0x48,0x6f,0x7a,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+.quad 0x621c695a487df262,0x7df262df6c40cd31; .byte 0x48,0x5a,0x71,0x20 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+.quad 0xf262e76d40cd3162,0x25516230795a487d; .byte 0x48,0xef,0xdc // vpunpckhqdq zmm12,zmm22,zmm23; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]; vpxord zmm11,zmm11,zmm12
+.quad 0x6200c544404de362,0xe36200ce44404573; .byte 0x4d,0x40,0x44,0xd5,0x11 // vpclmullqlqdq zmm16,zmm22,zmm5; vpclmullqlqdq zmm9,zmm23,zmm6; vpclmulhqhqdq zmm18,zmm22,zmm5
+.quad 0x6211d64440457362,0x25e362e3ef405da1; .byte 0x48,0x44,0xcf,0x00 // vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19; vpclmullqlqdq zmm17,zmm11,zmm7
+.quad 0x7362c1ef407dc162,0x6dc16211e7444825; .byte 0x40,0xef,0xd2 // vpxord zmm16,zmm16,zmm9; vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10
+.quad 0x6214695a487df262,0x7df262dd6c40dd31; .byte 0x48,0x5a,0x71,0x18 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+.quad 0xf262c56d40dd2162,0x25116228795a487d; .byte 0x48,0xef,0xd8 // vpunpckhqdq zmm24,zmm20,zmm21; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24
+.quad 0x6200cd44405d7362,0x557362ccef4075c1; .byte 0x40,0x44,0xd6,0x00 // vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12; vpclmullqlqdq zmm10,zmm21,zmm6
+.quad 0x6211e544405de362,0xc36211ee444055e3; .byte 0x35,0x48,0x25,0xc2,0x96 // vpclmulhqhqdq zmm20,zmm20,zmm5; vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6200cf4448257362,0xa36211d744482573; .byte 0x5d,0x40,0x25,0xd5,0x96 // vpclmullqlqdq zmm9,zmm11,zmm7; vpclmulhqhqdq zmm10,zmm11,zmm7; vpternlogd zmm18,zmm20,zmm21,0x96
+.quad 0x6296ca254835c362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpternlogd zmm17,zmm9,zmm10,0x96; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
+.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0x624ec970487da162,0x75c362da6f48fda1; .byte 0x40,0x25,0xd9,0x96 // vpshufd zmm17,zmm17,0x4e; vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96
+.quad 0x4900000100c28149; .byte 0x81,0xeb,0x00,0x01,0x00,0x00 // add r10,0x100; sub r11,0x100
+// 0x1800:
+.quad 0x850fdb854dd0894d,0x02c7f741000037c9; .byte 0x00,0x00,0x00 // mov r8,r10; test r11,r11; jne 0x4fd5; test r15d,0x2
+.quad 0x21e90000517d850f; .byte 0x50,0x00,0x00 // jne 0x6996; jmp 0x683f
+// 0x181e:
+.quad 0x4c0f8b4c08478b4c,0x58487d6262105f8b; .byte 0x72,0x24 // mov r8,QWORD PTR [rdi+0x8]; mov r9,QWORD PTR [rdi]; mov r11,QWORD PTR [rdi+0x10]; vpbroadcastd zmm30,DWORD PTR [rdx+0x90]
+.quad 0xb8087a5a487d6262,0xf892fbc500008888 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x80]; mov eax,0x8888; kmovd k7,eax
+.quad 0x0f00000001c7f741,0x65a1620000015a84; .byte 0x00,0xef,0xdb // test r15d,0x1; je 0x19a7; vpxord xmm19,xmm19,xmm19
+.quad 0x10c7f74130478b48,0x7d62620f75000000; .byte 0x48,0x5a,0x18 // mov rax,QWORD PTR [rdi+0x30]; test r15d,0x10; jne 0x186f; vbroadcasti32x4 zmm27,XMMWORD PTR [rax]
+.quad 0xebc3ffcb0f0c588b; .byte 0x29 // mov ebx,DWORD PTR [rax+0xc]; bswap ebx; inc ebx; jmp 0x1898
+// 0x186f:
 .quad 0x2279e3c4006ef9c5,0x402279e3c4010440; .byte 0x08,0x02 // vmovd xmm0,DWORD PTR [rax]; vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1; vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
 .quad 0x79e3c401000000bb,0x43487d636203c322; .byte 0xd8,0x00 // mov ebx,0x1000000; vpinsrd xmm0,xmm0,ebx,0x3; vshufi32x4 zmm27,zmm0,zmm0,0x0
 .byte 0xbb,0x02,0x00,0x00,0x00 // mov ebx,0x2
-// 0x149b:
-.quad 0x4820478b48e4314d,0x0000011e840fc085 // xor r12,r12; mov rax,QWORD PTR [rdi+0x20]; test rax,rax; je 0x15c9
-.quad 0x10f8834818578b4c,0x8149ff6b8d4d3077; .byte 0xfd,0x00,0x01,0x00,0x00 // mov r10,QWORD PTR [rdi+0x18]; cmp rax,0x10; ja 0x14e5; lea r13,[r11-0x1]; cmp r13,0x100
-.quad 0xffbd41c4ff492373,0xedf57842c4ffffff // jae 0x14e5; inc r12; mov r13d,0xffffffff; bzhi r13d,r13d,eax
+// 0x1898:
+.quad 0x4820478b48e4314d,0x0000011e840fc085 // xor r12,r12; mov rax,QWORD PTR [rdi+0x20]; test rax,rax; je 0x19c6
+.quad 0x10f8834818578b4c,0x8149ff6b8d4d3077; .byte 0xfd,0x00,0x01,0x00,0x00 // mov r10,QWORD PTR [rdi+0x18]; cmp rax,0x10; ja 0x18e2; lea r13,[r11-0x1]; cmp r13,0x100
+.quad 0xffbd41c4ff492373,0xedf57842c4ffffff // jae 0x18e2; inc r12; mov r13d,0xffffffff; bzhi r13d,r13d,eax
 .quad 0x7f5162cd927bc1c4,0xf7000942c4326f89 // kmovd k1,r13d; vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]; vpshufb xmm14,xmm14,xmm15
-.byte 0xe9,0xe4,0x00,0x00,0x00 // jmp 0x15c9
-// 0x14e5:
+.byte 0xe9,0xe4,0x00,0x00,0x00 // jmp 0x19c6
+// 0x18e2:
 .quad 0x394c00000040bc41,0xc5c749e0420f4ce0; .byte 0xff,0xff,0xff,0xff // mov r12d,0x40; cmp rax,r12; cmovb r12,rax; mov r13,0xffffffffffffffff
 .quad 0xfbc1c4edf59842c4,0x226fc97fc162cd92 // bzhi r13,r13,r12; kmovq k1,r13; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r10]
 .quad 0xa162e700405dc262,0x24748d4de3ef405d; .byte 0x0f // vpshufb zmm20,zmm20,zmm15; vpxord zmm20,zmm20,zmm19; lea r14,[r12+0xf]
@@ -330,21 +389,21 @@
 .quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
 .quad 0x624ec970487da162,0x65a162d9ef406dc1; .byte 0x40,0xef,0xd9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm19,zmm18,zmm9; vpxord zmm19,zmm19,zmm17
 .quad 0x6201d93b48fdc362,0x7dc362d9ef2065c1; .byte 0x28,0x39,0xd9,0x01 // vextracti64x4 ymm9,zmm19,0x1; vpxord ymm19,ymm19,ymm9; vextracti32x4 xmm9,ymm19,0x1
-.quad 0x014dd9ef0065c162,0xff40850fe0294ce2; .byte 0xff,0xff // vpxord xmm19,xmm19,xmm9; add r10,r12; sub rax,r12; jne 0x14e5
-.byte 0x4d,0x31,0xe4,0xeb,0x1f // xor r12,r12; jmp 0x15c9
-// 0x15aa:
+.quad 0x014dd9ef0065c162,0xff40850fe0294ce2; .byte 0xff,0xff // vpxord xmm19,xmm19,xmm9; add r10,r12; sub rax,r12; jne 0x18e2
+.byte 0x4d,0x31,0xe4,0xeb,0x1f // xor r12,r12; jmp 0x19c6
+// 0x19a7:
 .quad 0x6240478b48e4314d,0x65c262186f08fee1; .byte 0x40,0x00,0xdf // xor r12,r12; mov rax,QWORD PTR [rdi+0x40]; vmovdqu64 xmm19,XMMWORD PTR [rax]; vpshufb zmm19,zmm19,zmm15
 .quad 0x8b01585a487d6262; .byte 0x58,0x1c,0x0f,0xcb // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]; mov ebx,DWORD PTR [rax+0x1c]; bswap ebx
-// 0x15c9:
-.quad 0x6162d37c487d6262,0x7d72620152fe402d; .byte 0x48,0x5a,0x41,0x01 // vpbroadcastd zmm26,ebx; vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
-.quad 0x894dd8ef40254162,0x00000004c7f741ca // vpxord zmm27,zmm27,zmm8; mov r10,r9; test r15d,0x4
-.quad 0x30fb8149d0450f4d,0x00381e820f000001; .byte 0x00 // cmovne r10,r8; cmp r11,0x130; jb 0x4e1c
-.quad 0x49fffffed0a38d4d,0x1e7300000730fb81 // lea r12,[r11-0x130]; cmp r11,0x730; jae 0x162c
-.quad 0x0f00000004c7f741,0x638d4d00000f8684; .byte 0xd0 // test r15d,0x4; je 0x25a1; lea r12,[r11-0x30]
-.quad 0x0f00000230fb8149; .byte 0x82,0xc4,0x11,0x00,0x00 // cmp r11,0x230; jb 0x27f0
-// 0x162c:
+// 0x19c6:
+.quad 0x0f00000020c7f741,0x7d6262fffffa9785; .byte 0x48,0x7c,0xd3 // test r15d,0x20; jne 0x146a; vpbroadcastd zmm26,ebx
+.quad 0x620152fe402d6162,0x416201415a487d72; .byte 0x25,0x40,0xef,0xd8 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]; vpxord zmm27,zmm27,zmm8
+.quad 0x0004c7f741ca894d,0x8149d0450f4d0000; .byte 0xfb,0x30,0x01,0x00,0x00 // mov r10,r9; test r15d,0x4; cmovne r10,r8; cmp r11,0x130
+.quad 0x8d4d000035b7820f,0xfb8149fffffed0a3; .byte 0x30,0x07,0x00,0x00 // jb 0x4fbf; lea r12,[r11-0x130]; cmp r11,0x730
+.quad 0x000004c7f7411e73,0x4d00000ef4840f00; .byte 0x8d,0x63,0xd0 // jae 0x1a36; test r15d,0x4; je 0x2919; lea r12,[r11-0x30]
+.quad 0x0f00000230fb8149; .byte 0x82,0x03,0x11,0x00,0x00 // cmp r11,0x230; jb 0x2b39
+// 0x1a36:
 .quad 0x48e0894c09ecc149,0xf741c3294909e0c1; .byte 0xc7,0x04,0x00,0x00,0x00 // shr r12,0x9; mov rax,r12; shl rax,0x9; sub r11,rax; test r15d,0x4
-.quad 0x126200000420850f,0x58257162df00402d; .byte 0xef,0x59,0x07 // jne 0x1a67; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+.quad 0x1262000003bd850f,0x58257162df00402d; .byte 0xef,0x59,0x07 // jne 0x1e0e; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x1262d6fe402d0162,0x581d7162e700402d; .byte 0xef,0x61,0x07 // vpaddd zmm26,zmm26,zmm30; vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
@@ -378,31 +437,28 @@
 .quad 0xd262f0dc484dd262,0x487d7262f8dc4845; .byte 0x5a,0x41,0x0a // vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
 .quad 0xd262d8dc4865d262,0x4855d262e0dc485d; .byte 0xdc,0xe8 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm5,zmm5,zmm8
-.quad 0xd262f0dc484dd262,0x0f0c3983f8dc4845; .byte 0x82,0xde,0x00,0x00,0x00 // vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x19ab
-.quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262f0dc484dd262,0x41298b44f8dc4845; .byte 0xc1,0xe5,0x04 // vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x78 // mov eax,0xa0; cmp eax,r13d; je 0x1d57
+// 0x1cdf:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x415a487d72626e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x19ab; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-// 0x19ab:
-.quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
-.quad 0xd162c0dd487d9262,0x483d4162017f48fe; .byte 0xef,0x40,0x01 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
-.quad 0xd162c8dd48759262,0x3d416201497f48fe; .byte 0x48,0xef,0x40,0x02 // vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
-.quad 0xd162d0dd486d9262,0x3d416202517f48fe; .byte 0x48,0xef,0x40,0x03 // vaesenclast zmm2,zmm2,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
-.quad 0xd162d8dd48659262,0x3d416203597f48fe; .byte 0x48,0xef,0x40,0x04 // vaesenclast zmm3,zmm3,zmm24; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x100]
-.quad 0xd162e0dd485d9262,0x3d416204617f48fe; .byte 0x48,0xef,0x40,0x05 // vaesenclast zmm4,zmm4,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x100],zmm4; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x140]
-.quad 0xd162e8dd48559262,0x3d416205697f48fe; .byte 0x48,0xef,0x40,0x06 // vaesenclast zmm5,zmm5,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x140],zmm5; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x180]
-.quad 0xd162f0dd484d9262,0x3d416206717f48fe; .byte 0x48,0xef,0x40,0x07 // vaesenclast zmm6,zmm6,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
-.quad 0xd162f8dd48459262,0xc0814907797f48fe; .byte 0x00,0x02,0x00,0x00 // vaesenclast zmm7,zmm7,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7; add r8,0x200
-.quad 0x4900000200c18149; .byte 0xff,0xcc // add r9,0x200; dec r12
-// 0x1a67:
+.quad 0x8872e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x1cdf
+// 0x1d57:
+.quad 0x0101445a487d7262,0x926200ef483d4162; .byte 0x7d,0x48,0xdd,0xc0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]; vaesenclast zmm0,zmm0,zmm24
+.quad 0x4162017f48fed162,0x7592620140ef483d; .byte 0x48,0xdd,0xc8 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]; vaesenclast zmm1,zmm1,zmm24
+.quad 0x6201497f48fed162,0x92620240ef483d41; .byte 0x6d,0x48,0xdd,0xd0 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]; vaesenclast zmm2,zmm2,zmm24
+.quad 0x6202517f48fed162,0x92620340ef483d41; .byte 0x65,0x48,0xdd,0xd8 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]; vaesenclast zmm3,zmm3,zmm24
+.quad 0x6203597f48fed162,0x92620440ef483d41; .byte 0x5d,0x48,0xdd,0xe0 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x100]; vaesenclast zmm4,zmm4,zmm24
+.quad 0x6204617f48fed162,0x92620540ef483d41; .byte 0x55,0x48,0xdd,0xe8 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm4; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x140]; vaesenclast zmm5,zmm5,zmm24
+.quad 0x6205697f48fed162,0x92620640ef483d41; .byte 0x4d,0x48,0xdd,0xf0 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm5; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x180]; vaesenclast zmm6,zmm6,zmm24
+.quad 0x6206717f48fed162,0x92620740ef483d41; .byte 0x45,0x48,0xdd,0xf8 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]; vaesenclast zmm7,zmm7,zmm24
+.quad 0x4907797f48fed162,0x814900000200c081; .byte 0xc1,0x00,0x02,0x00,0x00 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7; add r8,0x200; add r9,0x200
+.byte 0x49,0xff,0xcc // dec r12
+// 0x1e0e:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
@@ -464,20 +520,20 @@
 .quad 0x626d595948fd7262,0xd26200cb44404553; .byte 0x65,0x48,0xdc,0xd8 // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]; vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm3,zmm3,zmm8
 .quad 0xd262e0dc485dd262,0x48fd7262e8dc4855; .byte 0x59,0x61,0x6b // vaesenc zmm4,zmm4,zmm8; vaesenc zmm5,zmm5,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
 .quad 0x6201d44440455362,0x45d262f0dc484dd2; .byte 0x48,0xdc,0xf8 // vpclmulhqlqdq zmm10,zmm23,zmm12; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x8396ca254835c362,0x000000de820f0c39 // vpternlogd zmm17,zmm9,zmm10,0x96; cmp DWORD PTR [rcx],0xc; jb 0x1fe9
+.quad 0x8396ca254835c362,0x000000de820f0c39 // vpternlogd zmm17,zmm9,zmm10,0x96; cmp DWORD PTR [rcx],0xc; jb 0x2390
 .quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
 .quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x415a487d72626e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x1fe9; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x415a487d72626e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x2390; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
 .quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-// 0x1fe9:
+// 0x2390:
 .quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 .quad 0xd162c0dd487d9262,0x407d1362017f48fe; .byte 0x44,0xc9,0x00 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpclmullqlqdq zmm9,zmm16,zmm25
 .quad 0x620140ef483d4162,0xfed162c8dd487592; .byte 0x48,0x7f,0x49,0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]; vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
@@ -490,8 +546,8 @@
 .quad 0xd162f0dd484d9262,0x3d416206717f48fe; .byte 0x48,0xef,0x40,0x07 // vaesenclast zmm6,zmm6,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
 .quad 0xd162f8dd48459262,0xfda16207797f48fe; .byte 0x48,0x6f,0xda // vaesenclast zmm7,zmm7,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7; vmovdqa64 zmm19,zmm18
 .quad 0x4996d9254075c362,0x814900000200c081; .byte 0xc1,0x00,0x02,0x00,0x00 // vpternlogd zmm19,zmm17,zmm9,0x96; add r8,0x200; add r9,0x200
-.quad 0x4900000200c28149,0xfffff97e850fccff // add r10,0x200; dec r12; jne 0x1a67
-.quad 0x0f00000004c7f741,0x2d126200000a8b85; .byte 0x40,0x00,0xdf // test r15d,0x4; jne 0x2b81; vpshufb zmm11,zmm26,zmm31
+.quad 0x4900000200c28149,0xfffff97e850fccff // add r10,0x200; dec r12; jne 0x1e0e
+.quad 0x0f00000004c7f741,0x2d126200000a2d85; .byte 0x40,0x00,0xdf // test r15d,0x4; jne 0x2eca; vpshufb zmm11,zmm26,zmm31
 .quad 0x620759ef58257162,0xfd9162d6fe402d01; .byte 0x48,0x6f,0xc3 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27
 .quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
 .quad 0xd162d36f48fd9162,0xfd9162aad3704f7d; .byte 0x48,0x6f,0xdb // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27
@@ -537,25 +593,24 @@
 .quad 0x6211d444404d5362,0x35c362c8dc4875d2; .byte 0x48,0x25,0xd2,0x96 // vpclmulhqhqdq zmm10,zmm22,zmm12; vaesenc zmm1,zmm1,zmm8; vpternlogd zmm18,zmm9,zmm10,0x96
 .quad 0x7262d0dc486dd262,0x4553626d595948fd; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x368]; vpclmullqlqdq zmm9,zmm23,zmm11
 .quad 0x7262d8dc4865d262,0x4553626b615948fd; .byte 0x40,0x44,0xd4,0x01 // vaesenc zmm3,zmm3,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x358]; vpclmulhqlqdq zmm10,zmm23,zmm12
-.quad 0x8396ca254835c362,0x487d72627e720c39; .byte 0x5a,0x41,0x0b // vpternlogd zmm17,zmm9,zmm10,0x96; cmp DWORD PTR [rcx],0xc; jb 0x24f5; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+.quad 0x4496ca254835c362,0xa0b804e5c141298b; .byte 0x00,0x00,0x00 // vpternlogd zmm17,zmm9,zmm10,0x96; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x2872
+// 0x282a:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262d8dc4865d262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x415a487d72623e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x24f5; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.byte 0x62,0xd2,0x65,0x48,0xdc,0xd8 // vaesenc zmm3,zmm3,zmm8
-// 0x24f5:
-.quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
-.quad 0xd162c0dd487d9262,0x407d1362017f48fe; .byte 0x44,0xc9,0x00 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpclmullqlqdq zmm9,zmm16,zmm25
-.quad 0x620140ef483d4162,0xfed162c8dd487592; .byte 0x48,0x7f,0x49,0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]; vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-.quad 0x6296ca25407da362,0x41624ec070487da1; .byte 0x3d,0x48,0xef,0x40,0x02 // vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
-.quad 0xd162d0dd486d9262,0x3d416202517f48fe; .byte 0x48,0xef,0x40,0x03 // vaesenclast zmm2,zmm2,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
-.quad 0xd162d8dd48659262,0x7dc36203597f48fe; .byte 0x40,0x25,0xc9,0x96 // vaesenclast zmm3,zmm3,zmm24; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpternlogd zmm17,zmm16,zmm9,0x96
-.quad 0x6200c94440751362,0xa1624ec970487da1; .byte 0xfd,0x48,0x6f,0xda // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vmovdqa64 zmm19,zmm18
-.quad 0x4996d9254075c362,0x814900000100c081; .byte 0xc1,0x00,0x01,0x00,0x00 // vpternlogd zmm19,zmm17,zmm9,0x96; add r8,0x100; add r9,0x100
-.quad 0xe900000200c28149; .byte 0xd9,0x05,0x00,0x00 // add r10,0x200; jmp 0x2b7a
-// 0x25a1:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x282a
+// 0x2872:
+.quad 0x0101445a487d7262,0x926200ef483d4162; .byte 0x7d,0x48,0xdd,0xc0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]; vaesenclast zmm0,zmm0,zmm24
+.quad 0x1362017f48fed162,0x3d416200c944407d; .byte 0x48,0xef,0x40,0x01 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpclmullqlqdq zmm9,zmm16,zmm25; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
+.quad 0xd162c8dd48759262,0x7da36201497f48fe; .byte 0x40,0x25,0xca,0x96 // vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpternlogd zmm17,zmm16,zmm18,0x96
+.quad 0x624ec070487da162,0x92620240ef483d41; .byte 0x6d,0x48,0xdd,0xd0 // vpshufd zmm16,zmm16,0x4e; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]; vaesenclast zmm2,zmm2,zmm24
+.quad 0x6202517f48fed162,0x92620340ef483d41; .byte 0x65,0x48,0xdd,0xd8 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]; vaesenclast zmm3,zmm3,zmm24
+.quad 0x6203597f48fed162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0x624ec970487da162,0x75c362da6f48fda1; .byte 0x40,0x25,0xd9,0x96 // vpshufd zmm17,zmm17,0x4e; vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96
+.quad 0x4900000100c08149,0x814900000100c181; .byte 0xc2,0x00,0x02,0x00,0x00 // add r8,0x100; add r9,0x100; add r10,0x200
+.byte 0xe9,0xaa,0x05,0x00,0x00 // jmp 0x2ec3
+// 0x2919:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
@@ -574,22 +629,21 @@
 .quad 0x7262d8dc4865d262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x720c3983d8dc4865; .byte 0x7e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x2782
-.quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0c // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+.quad 0xd262d0dc486dd262,0x41298b44d8dc4865; .byte 0xc1,0xe5,0x04 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x48 // mov eax,0xa0; cmp eax,r13d; je 0x2ad0
+// 0x2a88:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x3e74d8dc4865d262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; je 0x2782; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262; .byte 0x65,0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-// 0x2782:
-.quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
-.quad 0xd162c0dd487d9262,0x483d4162017f48fe; .byte 0xef,0x40,0x01 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
-.quad 0xd162c8dd48759262,0x3d416201497f48fe; .byte 0x48,0xef,0x40,0x02 // vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
-.quad 0xd162d0dd486d9262,0x3d416202517f48fe; .byte 0x48,0xef,0x40,0x03 // vaesenclast zmm2,zmm2,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
-.quad 0xd162d8dd48659262,0xc0814903597f48fe; .byte 0x00,0x01,0x00,0x00 // vaesenclast zmm3,zmm3,zmm24; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; add r8,0x100
-.quad 0xe900000100c18149; .byte 0x8a,0x03,0x00,0x00 // add r9,0x100; jmp 0x2b7a
-// 0x27f0:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x2a88
+// 0x2ad0:
+.quad 0x0101445a487d7262,0x926200ef483d4162; .byte 0x7d,0x48,0xdd,0xc0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]; vaesenclast zmm0,zmm0,zmm24
+.quad 0x4162017f48fed162,0x7592620140ef483d; .byte 0x48,0xdd,0xc8 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]; vaesenclast zmm1,zmm1,zmm24
+.quad 0x6201497f48fed162,0x92620240ef483d41; .byte 0x6d,0x48,0xdd,0xd0 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]; vaesenclast zmm2,zmm2,zmm24
+.quad 0x6202517f48fed162,0x92620340ef483d41; .byte 0x65,0x48,0xdd,0xd8 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]; vaesenclast zmm3,zmm3,zmm24
+.quad 0x4903597f48fed162,0x814900000100c081; .byte 0xc1,0x00,0x01,0x00,0x00 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; add r8,0x100; add r9,0x100
+.byte 0xe9,0x8a,0x03,0x00,0x00 // jmp 0x2ec3
+// 0x2b39:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
@@ -624,31 +678,31 @@
 .quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x3983d8dc4865d262,0x5a487d72627e720c; .byte 0x41,0x0b // vaesenc zmm3,zmm3,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x2b0a; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+.quad 0x3983d8dc4865d262,0x5a487d72627e720c; .byte 0x41,0x0b // vaesenc zmm3,zmm3,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x2e53; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
 .quad 0x7262d8dc4865d262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x415a487d72623e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x2b0a; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x415a487d72623e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x2e53; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
 .byte 0x62,0xd2,0x65,0x48,0xdc,0xd8 // vaesenc zmm3,zmm3,zmm8
-// 0x2b0a:
+// 0x2e53:
 .quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 .quad 0xd162c0dd487d9262,0x483d4162017f48fe; .byte 0xef,0x40,0x01 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
 .quad 0xd162c8dd48759262,0x3d416201497f48fe; .byte 0x48,0xef,0x40,0x02 // vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
 .quad 0xd162d0dd486d9262,0x3d416202517f48fe; .byte 0x48,0xef,0x40,0x03 // vaesenclast zmm2,zmm2,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
 .quad 0xd162d8dd48659262,0xc0814903597f48fe; .byte 0x00,0x01,0x00,0x00 // vaesenclast zmm3,zmm3,zmm24; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; add r8,0x100
 .quad 0x4900000100c18149; .byte 0x81,0xc2,0x00,0x01,0x00,0x00 // add r9,0x100; add r10,0x100
-// 0x2b7a:
+// 0x2ec3:
 .byte 0x49,0x81,0xeb,0x00,0x01,0x00,0x00 // sub r11,0x100
-// 0x2b81:
-.quad 0x0f00000130fb8149,0xe4314dfffffc6283 // cmp r11,0x130; jae 0x27f0; xor r12,r12
-.quad 0x0f00000004c7f741,0xd8894c0000227e85 // test r15d,0x4; jne 0x4e1c; mov rax,r11
+// 0x2eca:
+.quad 0x0f00000130fb8149,0xe4314dfffffc6283 // cmp r11,0x130; jae 0x2b39; xor r12,r12
+.quad 0x0f00000004c7f741,0xd8894c000020d885 // test r15d,0x4; jne 0x4fbf; mov rax,r11
 .quad 0xffffc5c749d8f748,0xc4edf7fb42c4ffff; .byte 0xc1,0xfb,0x92,0xcd // neg rax; mov r13,0xffffffffffffffff; shrx r13,r13,rax; kmovq k1,r13
 .quad 0x92fbc500000888b8,0x0030a90f438d41f0; .byte 0x00,0x00 // mov eax,0x888; kmovd k6,eax; lea eax,[r11+0xf]; test eax,0x30
-.quad 0x834900001056840f,0x00000e0c860f40fb // je 0x3c23; cmp r11,0x40; jbe 0x39e3
-.quad 0x0f00000080fb8149,0xfb814900000b4486; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x3728; cmp r11,0xc0
-.quad 0x814900000801860f,0x43860f00000100fb; .byte 0x04,0x00,0x00 // jbe 0x33f2; cmp r11,0x100; jbe 0x3041
+.quad 0x834900000fa3840f,0x00000d64860f40fb // je 0x3eb9; cmp r11,0x40; jbe 0x3c84
+.quad 0x0f00000080fb8149,0xfb814900000ab386; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x39e0; cmp r11,0xc0
+.quad 0x814900000793860f,0x04860f00000100fb; .byte 0x04,0x00,0x00 // jbe 0x36cd; cmp r11,0x100; jbe 0x334b
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
@@ -688,27 +742,25 @@
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x000096820f0c3983,0x0b415a487d726200 // cmp DWORD PTR [rcx],0xc; jb 0x2f8a; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x487d7262e0dc485d; .byte 0x5a,0x41,0x0c // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x72624a74e0dc485d; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; je 0x2f8a; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x487d7262e0dc485d; .byte 0x5a,0x41,0x0e // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262; .byte 0x5d,0x48,0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-// 0x2f8a:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0xfe,0x48,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-.quad 0x6204406fc97f4162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
-.quad 0x6202517f48fed162,0x65d262cfef483d31; .byte 0x48,0xdd,0xd9 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9
-.quad 0x6203597f48fed162,0x5dd262c8ef483d11; .byte 0x48,0xdd,0xe1 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9
-.quad 0x6204617f497fd162,0xe16203e439487d93; .byte 0xfd,0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4; vextracti32x4 xmm28,zmm4,0x3; vmovdqa64 zmm20,zmm0
-.quad 0xe162e96f48fde162,0x48fde162f26f48fd; .byte 0x6f,0xfb // vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3
-.quad 0x6ee9c46fc97f6162; .byte 0x1e,0x00,0x00 // vmovdqu8 zmm24{k1}{z},zmm4; jmp 0x4eaf
-// 0x3041:
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x54 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x3299
+// 0x3245:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x3245
+// 0x3299:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+.quad 0xd262cfef483d3162,0x48fed162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+.quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
+.quad 0x6203e439487d9362,0xfde162e06f48fde1; .byte 0x48,0x6f,0xe9 // vextracti32x4 xmm28,zmm4,0x3; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
+.quad 0xe162f26f48fde162,0xc97f6162fb6f48fd; .byte 0x6f,0xc4 // vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4
+.byte 0xe9,0x07,0x1d,0x00,0x00 // jmp 0x5052
+// 0x334b:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
@@ -743,24 +795,23 @@
 .quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x3983d8dc4865d262,0x5a487d72627e720c; .byte 0x41,0x0b // vaesenc zmm3,zmm3,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x335b; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+.quad 0x8b44d8dc4865d262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x363b
+// 0x35f3:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262d8dc4865d262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x415a487d72623e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x335b; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.byte 0x62,0xd2,0x65,0x48,0xdc,0xd8 // vaesenc zmm3,zmm3,zmm8
-// 0x335b:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0x7f,0xc9,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
-.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
-.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-.quad 0xd262cfef483d3162,0x497fd162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
-.quad 0x6203dc39487d9362,0xfde162e06f48fde1; .byte 0x48,0x6f,0xe9 // vextracti32x4 xmm28,zmm3,0x3; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
-.quad 0xe162f26f48fde162,0x001abde9fb6fc97f; .byte 0x00 // vmovdqa64 zmm22,zmm2; vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x4eaf
-// 0x33f2:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x35f3
+// 0x363b:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
+.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
+.quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
+.quad 0xd162d9dd4865d262,0x7d936203597f497f; .byte 0x48,0x39,0xdc,0x03 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vextracti32x4 xmm28,zmm3,0x3
+.quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
+.quad 0x85e9fb6fc97fe162; .byte 0x19,0x00,0x00 // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x5052
+// 0x36cd:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4e,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k6},zmm11,0xaa
@@ -791,22 +842,21 @@
 .quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
 .quad 0x7262d0dc486dd262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x720c3983d0dc486d; .byte 0x66 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x36b1
-.quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262d0dc486dd262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x72623274d0dc486d; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; je 0x36b1; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.byte 0x62,0xd2,0x6d,0x48,0xdc,0xd0 // vaesenc zmm2,zmm2,zmm8
-// 0x36b1:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0x316202706fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20
-.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
-.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
-.quad 0xd162d1dd486dd262,0x7d936202517f497f; .byte 0x48,0x39,0xd4,0x03 // vaesenclast zmm2,zmm2,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vextracti32x4 xmm28,zmm2,0x3
-.quad 0xe162e06f48fde162,0xc97fe162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2
-.byte 0xe9,0x87,0x17,0x00,0x00 // jmp 0x4eaf
-// 0x3728:
+.quad 0xd262c8dc4875d262,0x41298b44d0dc486d; .byte 0xc1,0xe5,0x04 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x3c // mov eax,0xa0; cmp eax,r13d; je 0x396e
+// 0x3932:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262d0dc486dd262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4420c083d0dc486d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; add eax,0x20; cmp eax,r13d
+.byte 0x72,0xc4 // jb 0x3932
+// 0x396e:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
+.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
+.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
+.quad 0x6202517f497fd162,0xe16203d439487d93; .byte 0xfd,0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vextracti32x4 xmm28,zmm2,0x3; vmovdqa64 zmm20,zmm0
+.quad 0xe162e96f48fde162,0x001672e9f26fc97f; .byte 0x00 // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
+// 0x39e0:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm1{k6},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
@@ -834,18 +884,18 @@
 .quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7d72624e720c3983,0x487dd2620b415a48; .byte 0xdc,0xc0 // cmp DWORD PTR [rcx],0xc; jb 0x398c; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x2674c8dc4875d262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; je 0x398c; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd2620e415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8
-.byte 0x62,0xd2,0x75,0x48,0xdc,0xc8 // vaesenc zmm1,zmm1,zmm8
-// 0x398c:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f497fd162,0xe16203cc39487d93; .byte 0xfd,0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1; vextracti32x4 xmm28,zmm1,0x3; vmovdqa64 zmm20,zmm0
-.quad 0xcce9e96fc97fe162; .byte 0x14,0x00,0x00 // vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x4eaf
-// 0x39e3:
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x30 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x3c32
+// 0x3c02:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x3c02
+// 0x3c32:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+.quad 0x6203cc39487d9362,0x7fe162e06f48fde1; .byte 0xc9,0x6f,0xe9 // vextracti32x4 xmm28,zmm1,0x3; vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1
+.byte 0xe9,0xce,0x13,0x00,0x00 // jmp 0x5052
+// 0x3c84:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0x7d726200c3704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k6},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 .quad 0xc162c0dc487dd262,0x48fec162226f48fe; .byte 0x6f,0x6a,0x01 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
@@ -869,18 +919,19 @@
 .quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
 .quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0xc362da6f48fda162,0x7d726296d9254075; .byte 0x48,0x5a,0x41,0x0a // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0x3983c0dc487dd262,0x5a487d726236720c; .byte 0x41,0x0b // vaesenc zmm0,zmm0,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x3bec; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0x7262c0dc487dd262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x415a487d72621a74,0x62c0dc487dd2620d; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0e // je 0x3bec; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.byte 0x62,0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8
-// 0x3bec:
-.quad 0x7d726204e0c1018b,0x7fc1620101445a48; .byte 0xc9,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-.quad 0xd262ccef483d3162,0x497fd162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
-.quad 0x6203c439487d9362,0x128ce9e06fc97fe1; .byte 0x00,0x00 // vextracti32x4 xmm28,zmm0,0x3; vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x4eaf
-// 0x3c23:
-.quad 0x0f5c860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x4b89; cmp r11,0x80
-.quad 0x814900000c41860f,0xab860f000000c0fb; .byte 0x08,0x00,0x00 // jbe 0x487b; cmp r11,0xc0; jbe 0x44f2
-.quad 0x0f00000100fb8149,0xfd01620000049686; .byte 0x48,0x6f,0xe3 // cmp r11,0x100; jbe 0x40ea; vmovdqa64 zmm28,zmm27
+.quad 0x8b44c0dc487dd262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm0,zmm0,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x24 // cmp eax,r13d; je 0x3e87
+// 0x3e63:
+.quad 0x0101445a487d7262,0x7262c0dc487dd262; .byte 0x7d,0x48,0x5a,0x44,0x01,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
+.quad 0xc083c0dc487dd262; .byte 0x20,0x44,0x39,0xe8,0x72,0xdc // vaesenc zmm0,zmm0,zmm8; add eax,0x20; cmp eax,r13d; jb 0x3e63
+// 0x3e87:
+.quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x487d9362017f497f; .byte 0x39,0xc4,0x03 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vextracti32x4 xmm28,zmm0,0x3
+.quad 0x99e9e06fc97fe162; .byte 0x11,0x00,0x00 // vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x5052
+// 0x3eb9:
+.quad 0x0e80860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x4d43; cmp r11,0x80
+.quad 0x814900000b88860f,0x21860f000000c0fb; .byte 0x08,0x00,0x00 // jbe 0x4a58; cmp r11,0xc0; jbe 0x46fe
+.quad 0x0f00000100fb8149,0xfd01620000044b86; .byte 0x48,0x6f,0xe3 // cmp r11,0x100; jbe 0x4335; vmovdqa64 zmm28,zmm27
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
@@ -923,28 +974,26 @@
 .quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
 .quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x0000ae820f0c3983,0x0b415a487d726200 // cmp DWORD PTR [rcx],0xc; jb 0x4034; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x60 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x4284
+// 0x4224:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x5674e0dc401d4262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; je 0x4034; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
+.quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0e // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-// 0x4034:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0xfe,0x48,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-.quad 0x6204406fc97f4162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
-.quad 0x6202517f48fed162,0x65d262cfef483d31; .byte 0x48,0xdd,0xd9 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9
-.quad 0x6203597f48fed162,0x5dd262c8ef483d11; .byte 0x48,0xdd,0xe1 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9
-.quad 0x6204617f497fd162,0xfde162e0dd401d42; .byte 0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4; vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0
-.quad 0xe162e96f48fde162,0x48fde162f26f48fd; .byte 0x6f,0xfb // vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3
-.quad 0xc5e9c46fc97f6162; .byte 0x0d,0x00,0x00 // vmovdqu8 zmm24{k1}{z},zmm4; jmp 0x4eaf
-// 0x40ea:
+.quad 0x4262e0dc485dd262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
+.byte 0x72,0xa0 // jb 0x4224
+// 0x4284:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+.quad 0xd262cfef483d3162,0x48fed162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+.quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
+.quad 0xe162e0dd401d4262,0x48fde162e06f48fd; .byte 0x6f,0xe9 // vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
+.quad 0xe162f26f48fde162,0xc97f6162fb6f48fd; .byte 0x6f,0xc4 // vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4
+.byte 0xe9,0x1d,0x0d,0x00,0x00 // jmp 0x5052
+// 0x4335:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
@@ -982,25 +1031,24 @@
 .quad 0x6296d9254075c362,0x6dd262c8dc4875d2; .byte 0x48,0xdc,0xd0 // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
 .quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x4262d8dc4865d262,0x0f0c3983e0dc401d; .byte 0x82,0x96,0x00,0x00,0x00 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x445c
-.quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x4262d8dc4865d262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x54 // mov eax,0xa0; cmp eax,r13d; je 0x466d
+// 0x4619:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x415a487d72624a74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x445c; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-// 0x445c:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0x7f,0xc9,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
-.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
-.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-.quad 0xd262cfef483d3162,0x497fd162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
-.quad 0xe162e0dd401d4262,0x48fde162e06f48fd; .byte 0x6f,0xe9 // vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
-.quad 0xe162f26f48fde162,0x0009bde9fb6fc97f; .byte 0x00 // vmovdqa64 zmm22,zmm2; vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x4eaf
-// 0x44f2:
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x4619
+// 0x466d:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
+.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
+.quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
+.quad 0xd162d9dd4865d262,0x1d426203597f497f; .byte 0x40,0xdd,0xe0 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vaesenclast zmm28,zmm28,zmm8
+.quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
+.quad 0x54e9fb6fc97fe162; .byte 0x09,0x00,0x00 // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x5052
+// 0x46fe:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
@@ -1035,22 +1083,20 @@
 .quad 0x6296d9254075c362,0x6dd262c8dc4875d2; .byte 0x48,0xdc,0xd0 // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
 .quad 0x7262e0dc401d4262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x7d72627e720c3983,0x487dd2620b415a48; .byte 0xdc,0xc0 // cmp DWORD PTR [rcx],0xc; jb 0x4805; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x4262d0dc486dd262,0x72623e74e0dc401d; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; je 0x4805; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x48 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x49e7
+// 0x499f:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262e0dc401d4262,0x7dd2620e415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-// 0x4805:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0x316202706fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20
-.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
-.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
-.quad 0xd162d1dd486dd262,0x1d426202517f497f; .byte 0x40,0xdd,0xe0 // vaesenclast zmm2,zmm2,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vaesenclast zmm28,zmm28,zmm8
-.quad 0xe162e06f48fde162,0xc97fe162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2
-.byte 0xe9,0x34,0x06,0x00,0x00 // jmp 0x4eaf
-// 0x487b:
+.quad 0xc083e0dc401d4262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d; jb 0x499f
+// 0x49e7:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
+.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
+.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
+.quad 0x6202517f497fd162,0xfde162e0dd401d42; .byte 0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0
+.quad 0xe162e96f48fde162,0x0005fae9f26fc97f; .byte 0x00 // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
+// 0x4a58:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0x7d726255cb704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
@@ -1081,19 +1127,20 @@
 .quad 0x6209415a487d7262,0xfda162c0dc487dd2; .byte 0x48,0x6f,0xda // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vmovdqa64 zmm19,zmm18
 .quad 0x6296d9254075c362,0x1d4262c8dc4875d2; .byte 0x40,0xdc,0xe0 // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x3983e0dc401d4262,0x5a487d726266720c; .byte 0x41,0x0b // vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x4b33; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x401d4262c8dc4875; .byte 0xdc,0xe0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x3274e0dc401d4262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; je 0x4b33; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x4262c8dc4875d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0e // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x401d4262c8dc4875; .byte 0xdc,0xe0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
-// 0x4b33:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f497fd162,0xfde162e0dd401d42; .byte 0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1; vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0
-.quad 0x26e9e96fc97fe162; .byte 0x03,0x00,0x00 // vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x4eaf
-// 0x4b89:
+.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x3c // cmp eax,r13d; je 0x4cf2
+// 0x4cb6:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x4262c8dc4875d262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
+.byte 0x72,0xc4 // jb 0x4cb6
+// 0x4cf2:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+.quad 0xe162e0dd401d4262,0xc97fe162e06f48fd; .byte 0x6f,0xe9 // vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1
+.byte 0xe9,0x0f,0x03,0x00,0x00 // jmp 0x5052
+// 0x4d43:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x22 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]
@@ -1120,83 +1167,86 @@
 .quad 0x6200c94440751362,0x42624ec970487da1; .byte 0x1d,0x40,0xdc,0xe0 // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vaesenc zmm28,zmm28,zmm8
 .quad 0x6209415a487d7262,0xfda162c0dc487dd2; .byte 0x48,0x6f,0xda // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vmovdqa64 zmm19,zmm18
 .quad 0x6296d9254075c362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x0a // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0x4262c0dc487dd262,0x720c3983e0dc401d; .byte 0x4e // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x4de6
-.quad 0x620b415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620c415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x415a487d72622674,0x62c0dc487dd2620d; .byte 0x42,0x1d,0x40,0xdc,0xe0 // je 0x4de6; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620e415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-// 0x4de6:
-.quad 0x7d726204e0c1018b,0x7fc1620101445a48; .byte 0xc9,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-.quad 0xd262ccef483d3162,0x497fd162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
-.quad 0xe162e0dd401d4262,0x000093e9e06fc97f; .byte 0x00 // vaesenclast zmm28,zmm28,zmm8; vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x4eaf
-// 0x4e1c:
-.quad 0x001a82840fdb854d,0x00000004c7f74100 // test r11,r11; je 0x68a7; test r15d,0x4
-.quad 0x894c0000033f840f,0xffc5c749d8f748d8; .byte 0xff,0xff,0xff // je 0x5171; mov rax,r11; neg rax; mov r13,0xffffffffffffffff
-.quad 0xfbc1c4edf7fb42c4,0x5a7640fb8349cd92 // shrx r13,r13,rax; kmovq k1,r13; cmp r11,0x40; jbe 0x4ea9
-.quad 0x8149206f48fec162,0x62427600000080fb; .byte 0xc1,0xfe,0x48,0x6f,0x68,0x01 // vmovdqu64 zmm20,ZMMWORD PTR [r8]; cmp r11,0x80; jbe 0x4ea0; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
-.quad 0x76000000c0fb8149,0x02706f48fec16229 // cmp r11,0xc0; jbe 0x4e97; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
-.quad 0x7600000100fb8149,0x03786f48fec16210 // cmp r11,0x100; jbe 0x4e8e; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-.quad 0xeb04406fc97f4162; .byte 0x21 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; jmp 0x4eaf
-// 0x4e8e:
-.quad 0xeb03786fc97fc162; .byte 0x18 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; jmp 0x4eaf
-// 0x4e97:
-.quad 0xeb02706fc97fc162; .byte 0x0f // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; jmp 0x4eaf
-// 0x4ea0:
-.quad 0xeb01686fc97fc162; .byte 0x06 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; jmp 0x4eaf
-// 0x4ea9:
+.quad 0x4262c0dc487dd262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x30 // mov eax,0xa0; cmp eax,r13d; je 0x4f8e
+// 0x4f5e:
+.quad 0x0101445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0x0201445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x4f5e
+// 0x4f8e:
+.quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x401d4262017f497f; .byte 0xdd,0xe0 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vaesenclast zmm28,zmm28,zmm8
+.quad 0x93e9e06fc97fe162; .byte 0x00,0x00,0x00 // vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x5052
+// 0x4fbf:
+.quad 0x0018f8840fdb854d,0x00000004c7f74100 // test r11,r11; je 0x68c0; test r15d,0x4
+.byte 0x0f,0x84,0x4e,0x03,0x00,0x00 // je 0x5323
+// 0x4fd5:
+.quad 0xc749d8f748d8894c,0xfb42c4ffffffffc5; .byte 0xf7,0xed // mov rax,r11; neg rax; mov r13,0xffffffffffffffff; shrx r13,r13,rax
+.quad 0xfb8349cd92fbc1c4,0x6f48fec1625a7640; .byte 0x20 // kmovq k1,r13; cmp r11,0x40; jbe 0x504c; vmovdqu64 zmm20,ZMMWORD PTR [r8]
+.quad 0x7600000080fb8149,0x01686f48fec16242 // cmp r11,0x80; jbe 0x5043; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x76000000c0fb8149,0x02706f48fec16229 // cmp r11,0xc0; jbe 0x503a; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+.quad 0x7600000100fb8149,0x03786f48fec16210 // cmp r11,0x100; jbe 0x5031; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
+.quad 0xeb04406fc97f4162; .byte 0x21 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; jmp 0x5052
+// 0x5031:
+.quad 0xeb03786fc97fc162; .byte 0x18 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; jmp 0x5052
+// 0x503a:
+.quad 0xeb02706fc97fc162; .byte 0x0f // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; jmp 0x5052
+// 0x5043:
+.quad 0xeb01686fc97fc162; .byte 0x06 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; jmp 0x5052
+// 0x504c:
 .byte 0x62,0xc1,0x7f,0xc9,0x6f,0x20 // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-// 0x4eaf:
+// 0x5052:
 .quad 0x04eec1490f738d4d,0x01e083e8d1f88944 // lea r14,[r11+0xf]; shr r14,0x4; mov eax,r15d; shr eax,1; and eax,0x1
 .quad 0x4904e6c149c60149,0x155162ce0149def7; .byte 0x08,0xef,0xed // add r14,rax; shl r14,0x4; neg r14; add r14,rcx; vpxord xmm13,xmm13,xmm13
-.quad 0x6f7e7ac51274c085,0x01206f229163c448 // test eax,eax; je 0x4ee8; vmovq xmm13,QWORD PTR [rdi+0x48]; vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
-.byte 0xc4,0xc1,0x11,0x73,0xf5,0x03 // vpsllq xmm13,xmm13,0x3
-// 0x4ee8:
-.quad 0x000163850fe4854d,0x624edd707941c400; .byte 0x51,0x25,0x08,0xef,0xdd // test r12,r12; jne 0x5054; vpshufd xmm11,xmm13,0x4e; vpxord xmm11,xmm11,xmm13
+.quad 0x6f7e7ac52174c085,0x01206f229163c448 // test eax,eax; je 0x509a; vmovq xmm13,QWORD PTR [rdi+0x48]; vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
+.quad 0xf74103f57311c1c4,0xc4067400000020c7; .byte 0x41,0x79,0x70,0xed,0x4e // vpsllq xmm13,xmm13,0x3; test r15d,0x20; je 0x509a; vpshufd xmm13,xmm13,0x4e
+// 0x509a:
+.quad 0x000163850fe4854d,0x624edd707941c400; .byte 0x51,0x25,0x08,0xef,0xdd // test r12,r12; jne 0x5206; vpshufd xmm11,xmm13,0x4e; vpxord xmm11,xmm11,xmm13
 .quad 0x002341440815e362,0x112351440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]; vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 .quad 0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-// 0x4f15:
+// 0x50c7:
 .quad 0xa162e700405dc262,0x40fb8349e3ef405d // vpshufb zmm20,zmm20,zmm15; vpxord zmm20,zmm20,zmm19; cmp r11,0x40
-.quad 0xc262000001b2860f,0x40dd3162ef004055; .byte 0x6c,0xdd // jbe 0x50dd; vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm11,zmm20,zmm21
+.quad 0xc262000001b2860f,0x40dd3162ef004055; .byte 0x6c,0xdd // jbe 0x528f; vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm11,zmm20,zmm21
 .quad 0x5162e56d40dd3162,0x405d5362dcef4825; .byte 0x44,0x4e,0x09,0x00 // vpunpckhqdq zmm12,zmm20,zmm21; vpxord zmm11,zmm11,zmm12; vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
 .quad 0x000a564440555362,0x6296c2254835c362; .byte 0x53,0x5d,0x40,0x44,0x4e,0x09,0x11 // vpclmullqlqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
 .quad 0x110a564440555362,0x6296d2254835c362; .byte 0x53,0x25,0x48,0x44,0x4e,0x0e,0x00 // vpclmulhqhqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]; vpternlogd zmm18,zmm9,zmm10,0x96; vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x380]
 .quad 0x110e564448255362,0x4996ca254835c362; .byte 0x81,0xfb,0x80,0x00,0x00,0x00 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]; vpternlogd zmm17,zmm9,zmm10,0x96; cmp r11,0x80
-.quad 0xc2620000017f860f,0xc0fb8149f700404d; .byte 0x00,0x00,0x00 // jbe 0x5114; vpshufb zmm22,zmm22,zmm15; cmp r11,0xc0
-.quad 0xc262000000fc860f,0x40cd3162ff004045; .byte 0x6c,0xdf // jbe 0x50a4; vpshufb zmm23,zmm23,zmm15; vpunpcklqdq zmm11,zmm22,zmm23
+.quad 0xc2620000017f860f,0xc0fb8149f700404d; .byte 0x00,0x00,0x00 // jbe 0x52c6; vpshufb zmm22,zmm22,zmm15; cmp r11,0xc0
+.quad 0xc262000000fc860f,0x40cd3162ff004045; .byte 0x6c,0xdf // jbe 0x5256; vpshufb zmm23,zmm23,zmm15; vpunpcklqdq zmm11,zmm22,zmm23
 .quad 0x5162e76d40cd3162,0x404d5362dcef4825; .byte 0x44,0x4e,0x0b,0x00 // vpunpckhqdq zmm12,zmm22,zmm23; vpxord zmm11,zmm11,zmm12; vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
 .quad 0x000c564440455362,0x6296c2254835c362; .byte 0x53,0x4d,0x40,0x44,0x4e,0x0b,0x11 // vpclmullqlqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
 .quad 0x110c564440455362,0x6296d2254835c362; .byte 0x53,0x25,0x48,0x44,0x4e,0x10,0x00 // vpclmulhqhqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]; vpternlogd zmm18,zmm9,zmm10,0x96; vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x400]
 .quad 0x1110564448255362,0x4996ca254835c362; .byte 0x81,0xfb,0x00,0x01,0x00,0x00 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]; vpternlogd zmm17,zmm9,zmm10,0x96; cmp r11,0x100
-.quad 0x426200000102860f,0x487d1162c700403d; .byte 0x70,0xd8,0x4e // jbe 0x5114; vpshufb zmm24,zmm24,zmm15; vpshufd zmm11,zmm24,0x4e
+.quad 0x426200000102860f,0x487d1162c700403d; .byte 0x70,0xd8,0x4e // jbe 0x52c6; vpshufb zmm24,zmm24,zmm15; vpshufd zmm11,zmm24,0x4e
 .quad 0x5362d8ef48251162,0x5362000d4e44403d; .byte 0x3d,0x40,0x44,0x56,0x0d,0x11 // vpxord zmm11,zmm11,zmm24; vpclmullqlqdq zmm9,zmm24,ZMMWORD PTR [r14+0x340]; vpclmulhqhqdq zmm10,zmm24,ZMMWORD PTR [r14+0x340]
 .quad 0x00125e4448255362,0xc162c1ef407dc162; .byte 0x6d,0x40,0xef,0xd2 // vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x480]; vpxord zmm16,zmm16,zmm9; vpxord zmm18,zmm18,zmm10
-.quad 0xc0e9cbef4075c162; .byte 0x00,0x00,0x00 // vpxord zmm17,zmm17,zmm11; jmp 0x5114
-// 0x5054:
+.quad 0xc0e9cbef4075c162; .byte 0x00,0x00,0x00 // vpxord zmm17,zmm17,zmm11; jmp 0x52c6
+// 0x5206:
 .quad 0xfac501ee381543c4,0xfac500000230816f; .byte 0x6f,0x89,0x70,0x03,0x00,0x00 // vinserti128 ymm13,ymm13,xmm14,0x1; vmovdqu xmm0,XMMWORD PTR [rcx+0x230]; vmovdqu xmm1,XMMWORD PTR [rcx+0x370]
 .quad 0x00023086387dc3c4,0x708e3875c3c40100; .byte 0x03,0x00,0x00,0x01 // vinserti128 ymm0,ymm0,XMMWORD PTR [r14+0x230],0x1; vinserti128 ymm1,ymm1,XMMWORD PTR [r14+0x370],0x1
 .quad 0x51624edd707d41c4,0x2815e362ddef2825; .byte 0x44,0xc0,0x00 // vpshufd ymm11,ymm13,0x4e; vpxord ymm11,ymm11,ymm13; vpclmullqlqdq ymm16,ymm13,ymm0
-.quad 0x6211d0442815e362,0x71e900c9442825e3; .byte 0xfe,0xff,0xff // vpclmulhqhqdq ymm18,ymm13,ymm0; vpclmullqlqdq ymm17,ymm11,ymm1; jmp 0x4f15
-// 0x50a4:
+.quad 0x6211d0442815e362,0x71e900c9442825e3; .byte 0xfe,0xff,0xff // vpclmulhqhqdq ymm18,ymm13,ymm0; vpclmullqlqdq ymm17,ymm11,ymm1; jmp 0x50c7
+// 0x5256:
 .quad 0x624ede70487d3162,0x4d5362deef482531; .byte 0x40,0x44,0x4e,0x0b,0x00 // vpshufd zmm11,zmm22,0x4e; vpxord zmm11,zmm11,zmm22; vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
 .quad 0x110b5644404d5362,0x00105e4448255362 // vpclmulhqhqdq zmm10,zmm22,ZMMWORD PTR [r14+0x2c0]; vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x400]
 .quad 0xc162c1ef407dc162,0x4075c162d2ef406d; .byte 0xef,0xcb // vpxord zmm16,zmm16,zmm9; vpxord zmm18,zmm18,zmm10; vpxord zmm17,zmm17,zmm11
-.byte 0xeb,0x37 // jmp 0x5114
-// 0x50dd:
+.byte 0xeb,0x37 // jmp 0x52c6
+// 0x528f:
 .quad 0x624edc70487d3162,0x5d5362dcef482531; .byte 0x40,0x44,0x4e,0x09,0x00 // vpshufd zmm11,zmm20,0x4e; vpxord zmm11,zmm11,zmm20; vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
 .quad 0x11095644405d5362,0x000e5e4448255362 // vpclmulhqhqdq zmm10,zmm20,ZMMWORD PTR [r14+0x240]; vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x380]
 .quad 0xc162c1ef407dc162,0x4075c162d2ef406d; .byte 0xef,0xcb // vpxord zmm16,zmm16,zmm9; vpxord zmm18,zmm18,zmm10; vpxord zmm17,zmm17,zmm11
-// 0x5114:
+// 0x52c6:
 .quad 0x6296ca25407da362,0xa16200c944407d13; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e
 .quad 0x6296c925407dc362,0xa16200c944407513; .byte 0x7d,0x48,0x70,0xc9,0x4e // vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
 .quad 0xa162d9ef406dc162,0x48fdc362d9ef4065; .byte 0x3b,0xd9,0x01 // vpxord zmm19,zmm18,zmm9; vpxord zmm19,zmm19,zmm17; vextracti64x4 ymm9,zmm19,0x1
 .quad 0xc362d9ef2065c162,0x65c16201d939287d; .byte 0x00,0xef,0xd9 // vpxord ymm19,ymm19,ymm9; vextracti32x4 xmm9,ymm19,0x1; vpxord xmm19,xmm19,xmm9
-.quad 0x0f00000004c7f741; .byte 0x84,0xc2,0x16,0x00,0x00 // test r15d,0x4; je 0x6833
-// 0x5171:
+.quad 0x0f00000004c7f741; .byte 0x84,0x1c,0x15,0x00,0x00 // test r15d,0x4; je 0x683f
+// 0x5323:
 .quad 0xc749d8f748d8894c,0xfb42c4ffffffffc5; .byte 0xf7,0xed // mov rax,r11; neg rax; mov r13,0xffffffffffffffff; shrx r13,r13,rax
 .quad 0x0888b8cd92fbc1c4,0x8d41f092fbc50000; .byte 0x43,0x0f // kmovq k1,r13; mov eax,0x888; kmovd k6,eax; lea eax,[r11+0xf]
-.quad 0x7a840f00000030a9,0x0f40fb834900000a; .byte 0x86,0x5c,0x09,0x00,0x00 // test eax,0x30; je 0x5c1a; cmp r11,0x40; jbe 0x5b06
-.quad 0x0f00000080fb8149,0xfb8149000007c086; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x5977; cmp r11,0xc0
-.quad 0x8149000005a9860f,0x17860f00000100fb; .byte 0x03,0x00,0x00 // jbe 0x576d; cmp r11,0x100; jbe 0x54e8
+.quad 0xc7840f00000030a9,0x0f40fb8349000009; .byte 0x86,0xb4,0x08,0x00,0x00 // test eax,0x30; je 0x5d19; cmp r11,0x40; jbe 0x5c10
+.quad 0x0f00000080fb8149,0xfb81490000072f86; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x5a98; cmp r11,0xc0
+.quad 0x81490000053b860f,0xd8860f00000100fb; .byte 0x02,0x00,0x00 // jbe 0x58b1; cmp r11,0x100; jbe 0x565b
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
@@ -1220,28 +1270,26 @@
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
 .quad 0x7262e0dc485dd262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x3983e0dc485dd262,0x6200000096820f0c; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0b // vaesenc zmm4,zmm4,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x5424; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x487d7262e0dc485d; .byte 0x5a,0x41,0x0c // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x72624a74e0dc485d; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; je 0x5424; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x487d7262e0dc485d; .byte 0x5a,0x41,0x0e // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262; .byte 0x5d,0x48,0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-// 0x5424:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0xfe,0x48,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-.quad 0x6204406fc97f4162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
-.quad 0x6202517f48fed162,0x65d262cfef483d31; .byte 0x48,0xdd,0xd9 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9
-.quad 0x6203597f48fed162,0x5dd262c8ef483d11; .byte 0x48,0xdd,0xe1 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9
-.quad 0x6204617f497fd162,0xf74103e439487d93; .byte 0xc7,0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4; vextracti32x4 xmm28,zmm4,0x3; test r15d,0x4
-.quad 0xe1620000136e850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x6833; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
-.quad 0xe162f26f48fde162,0xc97f6162fb6f48fd; .byte 0x6f,0xc4 // vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4
-.byte 0xe9,0xc7,0xf9,0xff,0xff // jmp 0x4eaf
-// 0x54e8:
+.quad 0x8b44e0dc485dd262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm4,zmm4,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x54 // cmp eax,r13d; je 0x559c
+// 0x5548:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x5548
+// 0x559c:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+.quad 0xd262cfef483d3162,0x48fed162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+.quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
+.quad 0x4103e439487d9362,0x850f00000004c7f7; .byte 0x07,0x12,0x00,0x00 // vextracti32x4 xmm28,zmm4,0x3; test r15d,0x4; jne 0x683f
+.quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
+.quad 0x6162fb6f48fde162,0xfff9f7e9c46fc97f; .byte 0xff // vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4; jmp 0x5052
+// 0x565b:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
@@ -1260,25 +1308,24 @@
 .quad 0x7262d8dc4865d262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x720c3983d8dc4865; .byte 0x7e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x56c9
-.quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0c // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+.quad 0xd262d0dc486dd262,0x41298b44d8dc4865; .byte 0xc1,0xe5,0x04 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x48 // mov eax,0xa0; cmp eax,r13d; je 0x5812
+// 0x57ca:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x3e74d8dc4865d262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; je 0x56c9; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262; .byte 0x65,0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-// 0x56c9:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0x7f,0xc9,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
-.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
-.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-.quad 0xd262cfef483d3162,0x497fd162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
-.quad 0x4103dc39487d9362,0x850f00000004c7f7; .byte 0xe3,0x10,0x00,0x00 // vextracti32x4 xmm28,zmm3,0x3; test r15d,0x4; jne 0x6833
-.quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
-.quad 0x42e9fb6fc97fe162; .byte 0xf7,0xff,0xff // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x4eaf
-// 0x576d:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x57ca
+// 0x5812:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
+.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
+.quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
+.quad 0xd162d9dd4865d262,0x7d936203597f497f; .byte 0x48,0x39,0xdc,0x03 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vextracti32x4 xmm28,zmm3,0x3
+.quad 0x0f00000004c7f741,0xfde16200000fab85; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x683f; vmovdqa64 zmm20,zmm0
+.quad 0xe162e96f48fde162,0xc97fe162f26f48fd; .byte 0x6f,0xfb // vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2; vmovdqu8 zmm23{k1}{z},zmm3
+.byte 0xe9,0xa1,0xf7,0xff,0xff // jmp 0x5052
+// 0x58b1:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4e,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k6},zmm11,0xaa
@@ -1294,21 +1341,21 @@
 .quad 0x7262d0dc486dd262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x0a // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7d726266720c3983,0x487dd2620b415a48; .byte 0xdc,0xc0 // cmp DWORD PTR [rcx],0xc; jb 0x58f3; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x0c // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x415a487d72623274,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x58f3; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262d0dc486dd262,0x7dd2620e415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262; .byte 0x6d,0x48,0xdc,0xd0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-// 0x58f3:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0x316202706fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20
-.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
-.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
-.quad 0xd162d1dd486dd262,0x7d936202517f497f; .byte 0x48,0x39,0xd4,0x03 // vaesenclast zmm2,zmm2,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vextracti32x4 xmm28,zmm2,0x3
-.quad 0x0f00000004c7f741,0xfde16200000ed385; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x6833; vmovdqa64 zmm20,zmm0
-.quad 0xe162e96f48fde162,0xfff538e9f26fc97f; .byte 0xff // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x4eaf
-// 0x5977:
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x3c // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x5a19
+// 0x59dd:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262d0dc486dd262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4420c083d0dc486d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; add eax,0x20; cmp eax,r13d
+.byte 0x72,0xc4 // jb 0x59dd
+// 0x5a19:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
+.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
+.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
+.quad 0x6202517f497fd162,0xf74103d439487d93; .byte 0xc7,0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vextracti32x4 xmm28,zmm2,0x3; test r15d,0x4
+.quad 0xe16200000dbe850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x683f; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
+.quad 0xbae9f26fc97fe162; .byte 0xf5,0xff,0xff // vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
+// 0x5a98:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm1{k6},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
@@ -1320,19 +1367,19 @@
 .quad 0x7262c8dc4875d262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
 .quad 0x7262c8dc4875d262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0x7262c8dc4875d262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x3983c8dc4875d262,0x5a487d72624e720c; .byte 0x41,0x0b // vaesenc zmm1,zmm1,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x5aa2; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x487d7262c8dc4875; .byte 0x5a,0x41,0x0c // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-.quad 0xd262c0dc487dd262,0x72622674c8dc4875; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; je 0x5aa2; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-.quad 0xd262c0dc487dd262,0x487d7262c8dc4875; .byte 0x5a,0x41,0x0e // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-// 0x5aa2:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f497fd162,0xf74103cc39487d93; .byte 0xc7,0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1; vextracti32x4 xmm28,zmm1,0x3; test r15d,0x4
-.quad 0xe16200000d3e850f,0xc97fe162e06f48fd; .byte 0x6f,0xe9 // jne 0x6833; vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1
-.byte 0xe9,0xa9,0xf3,0xff,0xff // jmp 0x4eaf
-// 0x5b06:
+.quad 0x8b44c8dc4875d262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm1,zmm1,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x30 // cmp eax,r13d; je 0x5bb1
+// 0x5b81:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x5b81
+// 0x5bb1:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+.quad 0x4103cc39487d9362,0x850f00000004c7f7; .byte 0x40,0x0c,0x00,0x00 // vextracti32x4 xmm28,zmm1,0x3; test r15d,0x4; jne 0x683f
+.quad 0xe162e06f48fde162,0xfff442e9e96fc97f; .byte 0xff // vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x5052
+// 0x5c10:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0x7d726200c3704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k6},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 .quad 0x7262c0dc487dd262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
@@ -1340,19 +1387,20 @@
 .quad 0x7262c0dc487dd262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
 .quad 0x6207415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x41,0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 .quad 0x7262c0dc487dd262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0x620a415a487d7262,0x0c3983c0dc487dd2 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; cmp DWORD PTR [rcx],0xc
-.quad 0x415a487d72623672,0x62c0dc487dd2620b; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0c // jb 0x5bd6; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-.quad 0x1a74c0dc487dd262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; je 0x5bd6; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x620e415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8
-// 0x5bd6:
-.quad 0x7d726204e0c1018b,0x7fc1620101445a48; .byte 0xc9,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-.quad 0xd262ccef483d3162,0x497fd162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
-.quad 0x4103c439487d9362,0x850f00000004c7f7; .byte 0x24,0x0c,0x00,0x00 // vextracti32x4 xmm28,zmm0,0x3; test r15d,0x4; jne 0x6833
-.quad 0x95e9e06fc97fe162; .byte 0xf2,0xff,0xff // vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x4eaf
-// 0x5c1a:
-.quad 0x0aac860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x66d0; cmp r11,0x80
-.quad 0x8149000008bd860f,0x53860f000000c0fb; .byte 0x06,0x00,0x00 // jbe 0x64ee; cmp r11,0xc0; jbe 0x6291
-.quad 0x0f00000100fb8149,0xfd01620000036a86; .byte 0x48,0x6f,0xe3 // cmp r11,0x100; jbe 0x5fb5; vmovdqa64 zmm28,zmm27
+.quad 0x620a415a487d7262,0x298b44c0dc487dd2 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; mov r13d,DWORD PTR [rcx]
+.quad 0x0000a0b804e5c141; .byte 0x00,0x44,0x39,0xe8,0x74,0x24 // shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x5cda
+// 0x5cb6:
+.quad 0x0101445a487d7262,0x7262c0dc487dd262; .byte 0x7d,0x48,0x5a,0x44,0x01,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
+.quad 0xc083c0dc487dd262; .byte 0x20,0x44,0x39,0xe8,0x72,0xdc // vaesenc zmm0,zmm0,zmm8; add eax,0x20; cmp eax,r13d; jb 0x5cb6
+// 0x5cda:
+.quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x487d9362017f497f; .byte 0x39,0xc4,0x03 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vextracti32x4 xmm28,zmm0,0x3
+.quad 0x0f00000004c7f741,0x7fe16200000b3185; .byte 0xc9,0x6f,0xe0 // test r15d,0x4; jne 0x683f; vmovdqu8 zmm20{k1}{z},zmm0
+.byte 0xe9,0x39,0xf3,0xff,0xff // jmp 0x5052
+// 0x5d19:
+.quad 0x09d0860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x66f3; cmp r11,0x80
+.quad 0x814900000804860f,0xc9860f000000c0fb; .byte 0x05,0x00,0x00 // jbe 0x6534; cmp r11,0xc0; jbe 0x6306
+.quad 0x0f00000100fb8149,0xfd01620000031f86; .byte 0x48,0x6f,0xe3 // cmp r11,0x100; jbe 0x6069; vmovdqa64 zmm28,zmm27
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
@@ -1379,29 +1427,27 @@
 .quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x3983e0dc401d4262,0x62000000ae820f0c; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0b // vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x5ef2; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x60 // cmp eax,r13d; je 0x5fab
+// 0x5f4b:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x5674e0dc401d4262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; je 0x5ef2; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
+.quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0e // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-// 0x5ef2:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0xfe,0x48,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-.quad 0x6204406fc97f4162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
-.quad 0x6202517f48fed162,0x65d262cfef483d31; .byte 0x48,0xdd,0xd9 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9
-.quad 0x6203597f48fed162,0x5dd262c8ef483d11; .byte 0x48,0xdd,0xe1 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9
-.quad 0x6204617f497fd162,0xc7f741e0dd401d42; .byte 0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4; vaesenclast zmm28,zmm28,zmm8; test r15d,0x4
-.quad 0xe162000008a1850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x6833; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
-.quad 0xe162f26f48fde162,0xc97f6162fb6f48fd; .byte 0x6f,0xc4 // vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4
-.byte 0xe9,0xfa,0xee,0xff,0xff // jmp 0x4eaf
-// 0x5fb5:
+.quad 0x4262e0dc485dd262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
+.byte 0x72,0xa0 // jb 0x5f4b
+// 0x5fab:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+.quad 0xd262cfef483d3162,0x48fed162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+.quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
+.quad 0xf741e0dd401d4262,0xf9850f00000004c7; .byte 0x07,0x00,0x00 // vaesenclast zmm28,zmm28,zmm8; test r15d,0x4; jne 0x683f
+.quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
+.quad 0x6162fb6f48fde162,0xffefe9e9c46fc97f; .byte 0xff // vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4; jmp 0x5052
+// 0x6069:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
@@ -1424,26 +1470,24 @@
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x000096820f0c3983,0x0b415a487d726200 // cmp DWORD PTR [rcx],0xc; jb 0x61ee; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0c // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x4262d8dc4865d262,0x72624a74e0dc401d; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; je 0x61ee; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0e // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x4262d8dc4865d262; .byte 0x1d,0x40,0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-// 0x61ee:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0xc16202706f48fec1; .byte 0x7f,0xc9,0x6f,0x78,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
-.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
-.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-.quad 0xd262cfef483d3162,0x497fd162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
-.quad 0xf741e0dd401d4262,0xbf850f00000004c7; .byte 0x05,0x00,0x00 // vaesenclast zmm28,zmm28,zmm8; test r15d,0x4; jne 0x6833
-.quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
-.quad 0x1ee9fb6fc97fe162; .byte 0xec,0xff,0xff // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x4eaf
-// 0x6291:
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x54 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x6268
+// 0x6214:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x6214
+// 0x6268:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
+.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
+.quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
+.quad 0xd162d9dd4865d262,0x1d426203597f497f; .byte 0x40,0xdd,0xe0 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vaesenclast zmm28,zmm28,zmm8
+.quad 0x0f00000004c7f741,0xfde1620000055685; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x683f; vmovdqa64 zmm20,zmm0
+.quad 0xe162e96f48fde162,0xc97fe162f26f48fd; .byte 0x6f,0xfb // vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2; vmovdqu8 zmm23{k1}{z},zmm3
+.byte 0xe9,0x4c,0xed,0xff,0xff // jmp 0x5052
+// 0x6306:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
@@ -1462,23 +1506,22 @@
 .quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x3983e0dc401d4262,0x5a487d72627e720c; .byte 0x41,0x0b // vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x646b; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x64b6
+// 0x646e:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262e0dc401d4262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x415a487d72623e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x646b; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.byte 0x62,0x42,0x1d,0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8
-// 0x646b:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686f48fec162,0x316202706fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]; vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20
-.quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
-.quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
-.quad 0xd162d1dd486dd262,0x1d426202517f497f; .byte 0x40,0xdd,0xe0 // vaesenclast zmm2,zmm2,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vaesenclast zmm28,zmm28,zmm8
-.quad 0x0f00000004c7f741,0xfde1620000035c85; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x6833; vmovdqa64 zmm20,zmm0
-.quad 0xe162e96f48fde162,0xffe9c1e9f26fc97f; .byte 0xff // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x4eaf
-// 0x64ee:
+.quad 0xc083e0dc401d4262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d; jb 0x646e
+// 0x64b6:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
+.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
+.quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
+.quad 0x6202517f497fd162,0xc7f741e0dd401d42; .byte 0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vaesenclast zmm28,zmm28,zmm8; test r15d,0x4
+.quad 0xe16200000322850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x683f; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
+.quad 0x1ee9f26fc97fe162; .byte 0xeb,0xff,0xff // vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
+// 0x6534:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0x7d726255cb704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
@@ -1493,21 +1536,20 @@
 .quad 0xd262c0dc487dd262,0x401d4262c8dc4875; .byte 0xdc,0xe0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x7262e0dc401d4262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x4262c8dc4875d262,0x720c3983e0dc401d; .byte 0x66 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x666d
-.quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262e0dc401d4262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x4262c8dc4875d262,0x72623274e0dc401d; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; je 0x666d; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-.quad 0xd262c0dc487dd262,0x401d4262c8dc4875; .byte 0xdc,0xe0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.byte 0x62,0x42,0x1d,0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8
-// 0x666d:
-.quad 0x7d726204e0c1018b,0xfec1620101445a48; .byte 0x48,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x6201686fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
-.quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
-.quad 0x6201497f497fd162,0xc7f741e0dd401d42; .byte 0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1; vaesenclast zmm28,zmm28,zmm8; test r15d,0x4
-.quad 0xe16200000174850f,0xc97fe162e06f48fd; .byte 0x6f,0xe9 // jne 0x6833; vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1
-.byte 0xe9,0xdf,0xe7,0xff,0xff // jmp 0x4eaf
-// 0x66d0:
+.quad 0x4262c8dc4875d262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x3c // mov eax,0xa0; cmp eax,r13d; je 0x6695
+// 0x6659:
+.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x4262c8dc4875d262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
+.byte 0x72,0xc4 // jb 0x6659
+// 0x6695:
+.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
+.quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+.quad 0xf741e0dd401d4262,0x5d850f00000004c7; .byte 0x01,0x00,0x00 // vaesenclast zmm28,zmm28,zmm8; test r15d,0x4; jne 0x683f
+.quad 0xe162e06f48fde162,0xffe95fe9e96fc97f; .byte 0xff // vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x5052
+// 0x66f3:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0x6202415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
@@ -1519,111 +1561,136 @@
 .quad 0x6208415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x6209415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x620a415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x7d72624e720c3983,0x487dd2620b415a48; .byte 0xdc,0xc0 // cmp DWORD PTR [rcx],0xc; jb 0x67f4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262e0dc401d4262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x2674e0dc401d4262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; je 0x67f4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262e0dc401d4262,0x7dd2620e415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8
-.byte 0x62,0x42,0x1d,0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8
-// 0x67f4:
-.quad 0x7d726204e0c1018b,0x7fc1620101445a48; .byte 0xc9,0x6f,0x20 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-.quad 0xd262ccef483d3162,0x497fd162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
-.quad 0xf741e0dd401d4262,0x620b7500000004c7; .byte 0xe1,0x7f,0xc9,0x6f,0xe0 // vaesenclast zmm28,zmm28,zmm8; test r15d,0x4; jne 0x6833; vmovdqu8 zmm20{k1}{z},zmm0
-.byte 0xe9,0x7c,0xe6,0xff,0xff // jmp 0x4eaf
-// 0x6833:
-.quad 0x8b48c7002065d262,0x000001c7f7414047; .byte 0x00 // vpshufb ymm0,ymm19,ymm15; mov rax,QWORD PTR [rdi+0x40]; test r15d,0x1
-.quad 0x606f08fe61620775; .byte 0x02 // jne 0x684d; vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
-// 0x684d:
-.quad 0x7400000002c7f741,0x1d616238478b4815; .byte 0x00,0xef,0xe0 // test r15d,0x2; je 0x686b; mov rax,QWORD PTR [rdi+0x38]; vpxord xmm28,xmm28,xmm0
-.quad 0x3be9207f08fe6162; .byte 0x05,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; jmp 0x6da6
-// 0x686b:
-.quad 0x08fe6162007ffac5,0xef0025f16202607f; .byte 0x41,0x01 // vmovdqu XMMWORD PTR [rax],xmm0; vmovdqu64 XMMWORD PTR [rax+0x20],xmm28; vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]
-.quad 0x5f8b4810407ffac5,0x79c3c404ebc14810; .byte 0x16,0xc4,0x03 // vmovdqu XMMWORD PTR [rax+0x10],xmm0; mov rbx,QWORD PTR [rdi+0x10]; shr rbx,0x4; vpextrd r12d,xmm0,0x3
-.quad 0x8341e30144cc0f41,0x89cb0ffb014401e7; .byte 0x58,0x1c // bswap r12d; add ebx,r12d; and r15d,0x1; add ebx,r15d; bswap ebx; mov DWORD PTR [rax+0x1c],ebx
-.byte 0xe9,0xff,0x04,0x00,0x00 // jmp 0x6da6
-// 0x68a7:
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x30 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x6805
+// 0x67d5:
+.quad 0x0101445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0x0201445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x67d5
+// 0x6805:
+.quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
+.quad 0xd162c1dd487dd262,0x401d4262017f497f; .byte 0xdd,0xe0 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vaesenclast zmm28,zmm28,zmm8
+.quad 0x7500000004c7f741,0xe9e06fc97fe1620b; .byte 0x13,0xe8,0xff,0xff // test r15d,0x4; jne 0x683f; vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x5052
+// 0x683f:
+.quad 0x8b48c7002065d262,0x000021c7f7414047; .byte 0x00 // vpshufb ymm0,ymm19,ymm15; mov rax,QWORD PTR [rdi+0x40]; test r15d,0x21
+.quad 0x606f08fe61620775; .byte 0x02 // jne 0x6859; vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
+// 0x6859:
+.quad 0x7400000002c7f741,0x1d616238478b4815; .byte 0x00,0xef,0xe0 // test r15d,0x2; je 0x6877; mov rax,QWORD PTR [rdi+0x38]; vpxord xmm28,xmm28,xmm0
+.quad 0xf4e9207f08fe6162; .byte 0x06,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; jmp 0x6f6b
+// 0x6877:
+.quad 0x20c7f741007ffac5,0x0006e3850f000000; .byte 0x00 // vmovdqu XMMWORD PTR [rax],xmm0; test r15d,0x20; jne 0x6f6b
+.quad 0x6202607f08fe6162,0xfac50141ef0025f1; .byte 0x7f,0x40,0x10 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28; vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]; vmovdqu XMMWORD PTR [rax+0x10],xmm0
+.quad 0x04ebc148105f8b48,0x0f4103c41679c3c4; .byte 0xcc // mov rbx,QWORD PTR [rdi+0x10]; shr rbx,0x4; vpextrd r12d,xmm0,0x3; bswap r12d
+.quad 0x4401e78341e30144,0xe91c5889cb0ffb01; .byte 0xab,0x06,0x00,0x00 // add ebx,r12d; and r15d,0x1; add ebx,r15d; bswap ebx; mov DWORD PTR [rax+0x1c],ebx; jmp 0x6f6b
+// 0x68c0:
 .quad 0x7262e36f48fd0162,0x1d426202415a487d; .byte 0x40,0xdc,0xe0 // vmovdqa64 zmm28,zmm27; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm28,zmm28,zmm8
 .quad 0x6203415a487d7262,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 .quad 0x7262e0dc401d4262,0x1d426205415a487d; .byte 0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm28,zmm28,zmm8
 .quad 0x6206415a487d7262,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 .quad 0x7262e0dc401d4262,0x1d426208415a487d; .byte 0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm28,zmm28,zmm8
 .quad 0x6209415a487d7262,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0x3983e0dc401d4262,0x5a487d726236720c; .byte 0x41,0x0b // vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x695d; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+.quad 0x3983e0dc401d4262,0x5a487d726236720c; .byte 0x41,0x0b // vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x6976; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 .quad 0x7262e0dc401d4262,0x1d42620c415a487d; .byte 0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm28,zmm28,zmm8
-.quad 0x415a487d72621a74,0x62e0dc401d42620d; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0e // je 0x695d; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+.quad 0x415a487d72621a74,0x62e0dc401d42620d; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0e // je 0x6976; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 .byte 0x62,0x42,0x1d,0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8
-// 0x695d:
+// 0x6976:
 .quad 0x7d726204e0c1018b,0x1d42620101445a48; .byte 0x40,0xdd,0xe0 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenclast zmm28,zmm28,zmm8
-.quad 0x0f00000002c7f741,0x7e7ac5fffffeb684; .byte 0x6f,0x48 // test r15d,0x2; je 0x6833; vmovq xmm13,QWORD PTR [rdi+0x48]
-.quad 0xc401206f229163c4,0x15316203f57311c1; .byte 0x08,0xef,0xeb // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1; vpsllq xmm13,xmm13,0x3; vpxord xmm13,xmm13,xmm19
-.quad 0x51624edd707941c4,0x0815e362ddef0825; .byte 0x44,0x41,0x23,0x00 // vpshufd xmm11,xmm13,0x4e; vpxord xmm11,xmm11,xmm13; vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
-.quad 0x112351440815e362,0x003749440825e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]; vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-.quad 0x6296ca25407da362,0xa16200c944407d13; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e
-.quad 0x6296c925407dc362,0xa16200c944407513; .byte 0x7d,0x48,0x70,0xc9,0x4e // vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
-.quad 0xa162d9ef406dc162,0x48fdc362d9ef4065; .byte 0x3b,0xd9,0x01 // vpxord zmm19,zmm18,zmm9; vpxord zmm19,zmm19,zmm17; vextracti64x4 ymm9,zmm19,0x1
-.quad 0xc362d9ef2065c162,0x65c16201d939287d; .byte 0x00,0xef,0xd9 // vpxord ymm19,ymm19,ymm9; vextracti32x4 xmm9,ymm19,0x1; vpxord xmm19,xmm19,xmm9
-.byte 0xe9,0x25,0xfe,0xff,0xff // jmp 0x6833
-// 0x6a0e:
-.quad 0x7400000010c7f741,0x6ffac530478b480d; .byte 0x00 // test r15d,0x10; je 0x6a24; mov rax,QWORD PTR [rdi+0x30]; vmovdqu xmm0,XMMWORD PTR [rax]
-.byte 0xe9,0xb7,0x00,0x00,0x00 // jmp 0x6adb
-// 0x6a24:
+.quad 0x0f00000002c7f741; .byte 0x84,0xa9,0xfe,0xff,0xff // test r15d,0x2; je 0x683f
+// 0x6996:
+.quad 0x9163c4486f7e7ac5,0x7311c1c401206f22; .byte 0xf5,0x03 // vmovq xmm13,QWORD PTR [rdi+0x48]; vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1; vpsllq xmm13,xmm13,0x3
+.quad 0x7400000020c7f741; .byte 0x06,0xc4,0x41,0x79,0x70,0xed,0x4e // test r15d,0x20; je 0x69b7; vpshufd xmm13,xmm13,0x4e
+// 0x69b7:
+.quad 0x41c4ebef08153162,0x082551624edd7079; .byte 0xef,0xdd // vpxord xmm13,xmm13,xmm19; vpshufd xmm11,xmm13,0x4e; vpxord xmm11,xmm11,xmm13
+.quad 0x002341440815e362,0x112351440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]; vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
+.quad 0x003749440825e362,0x6296ca25407da362; .byte 0x13,0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
+.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0x624ec970487da162,0x65a162d9ef406dc1; .byte 0x40,0xef,0xd9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm19,zmm18,zmm9; vpxord zmm19,zmm19,zmm17
+.quad 0x6201d93b48fdc362,0x7dc362d9ef2065c1; .byte 0x28,0x39,0xd9,0x01 // vextracti64x4 ymm9,zmm19,0x1; vpxord ymm19,ymm19,ymm9; vextracti32x4 xmm9,ymm19,0x1
+.quad 0x09e9d9ef0065c162; .byte 0xfe,0xff,0xff // vpxord xmm19,xmm19,xmm9; jmp 0x683f
+// 0x6a36:
+.quad 0x7400000010c7f741,0x7efac530478b482d; .byte 0x00 // test r15d,0x10; je 0x6a6c; mov rax,QWORD PTR [rdi+0x30]; vmovq xmm0,QWORD PTR [rax]
+.quad 0xc7f741084016f8c5,0x00ca840f00000020; .byte 0x00,0x00 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]; test r15d,0x20; je 0x6b23
+.quad 0x473b4800000130b8,0xece91047470f4810; .byte 0x00,0x00,0x00 // mov eax,0x130; cmp rax,QWORD PTR [rdi+0x10]; cmova rax,QWORD PTR [rdi+0x10]; jmp 0x6b58
+// 0x6a6c:
 .quad 0x8d44c9eff1c5198b,0xc3ff49db8949fa43 // mov ebx,DWORD PTR [rcx]; vpxor xmm1,xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49d2314500000000; .byte 0x89,0xd4 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r10d,r10d; mov r12,rdx
 .quad 0x10718d4c10698d4c; .byte 0x43,0x8b,0x44,0x0d,0xfc // lea r13,[rcx+0x10]; lea r14,[rcx+0x10]; mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x6a53:
-.quad 0xfa83412074d28545,0x7508f88349397504; .byte 0x33 // test r10d,r10d; je 0x6a78; cmp r10d,0x4; jne 0x6a97; cmp r8,0x8; jne 0x6a97
+// 0x6a9b:
+.quad 0xfa83412074d28545,0x7508f88349397504; .byte 0x33 // test r10d,r10d; je 0x6ac0; cmp r10d,0x4; jne 0x6adf; cmp r8,0x8; jne 0x6adf
 .quad 0xc070f9c5c06ef9c5,0xf9c5c1dd79e2c400; .byte 0x7e,0xc0 // vmovd xmm0,eax; vpshufd xmm0,xmm0,0x0; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
-.byte 0xeb,0x1f // jmp 0x6a97
-// 0x6a78:
+.byte 0xeb,0x1f // jmp 0x6adf
+// 0x6ac0:
 .quad 0x0079e2c4c06ef9c5,0xc5c1dd79e2c42042; .byte 0xf9,0x7e,0xc0 // vmovd xmm0,eax; vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
 .quad 0xff4930247cb60f45; .byte 0xc4,0x44,0x31,0xf8 // movzx r15d,BYTE PTR [r12+0x30]; inc r12; xor eax,r15d
-// 0x6a97:
+// 0x6adf:
 .quad 0x4304c68349063341,0x04c18349000d4489 // xor eax,DWORD PTR [r14]; add r14,0x4; mov DWORD PTR [r13+r9*1+0x0],eax; add r9,0x4
-.quad 0x0372c23945c2ff41; .byte 0x45,0x31,0xd2 // inc r10d; cmp r10d,r8d; jb 0x6ab2; xor r10d,r10d
-// 0x6ab2:
-.quad 0x6ffac59c72d9394d; .byte 0x41,0x10,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x6a53; vmovdqu xmm0,XMMWORD PTR [rcx+0x10]; mov eax,0x10
-// 0x6ac1:
+.quad 0x0372c23945c2ff41; .byte 0x45,0x31,0xd2 // inc r10d; cmp r10d,r8d; jb 0x6afa; xor r10d,r10d
+// 0x6afa:
+.quad 0x6ffac59c72d9394d; .byte 0x41,0x10,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x6a9b; vmovdqu xmm0,XMMWORD PTR [rcx+0x10]; mov eax,0x10
+// 0x6b09:
 .quad 0x83000544dc79c2c4,0x394d10488d4410c0; .byte 0xd9 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]; add eax,0x10; lea r9d,[rax+0x10]; cmp r9,r11
-.quad 0x0544dd79c2c4ed72; .byte 0x00 // jb 0x6ac1; vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
-// 0x6adb:
+.quad 0x0544dd79c2c4ed72; .byte 0x00 // jb 0x6b09; vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
+// 0x6b23:
 .quad 0x73f1c5c70079c2c4,0xc508f973f1c53fd0; .byte 0xe9,0x72,0xe0,0x1f // vpshufb xmm0,xmm0,xmm15; vpsrlq xmm1,xmm0,0x3f; vpslldq xmm1,xmm1,0x8; vpsrad xmm2,xmm0,0x1f
 .quad 0x7d9162ffd270f9c5,0xd3dbe9c54ed97008 // vpshufd xmm2,xmm2,0xff; vpshufd xmm3,xmm25,0x4e; vpand xmm2,xmm2,xmm3
-.quad 0xc1ebf9c5c0d4f9c5,0xc86ff9c5c2eff9c5 // vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2; vmovdqa xmm1,xmm0
-.quad 0x624ef070087d6162,0x7079c5f0ef000d61; .byte 0xd9,0x4e // vpshufd xmm30,xmm0,0x4e; vpxord xmm30,xmm30,xmm0; vpshufd xmm11,xmm1,0x4e
-.quad 0xe362d9ef08257162,0x75e36200c0440875; .byte 0x08,0x44,0xd0,0x11 // vpxord xmm11,xmm11,xmm1; vpclmullqlqdq xmm16,xmm1,xmm0; vpclmulhqhqdq xmm18,xmm1,xmm0
+.quad 0xc1ebf9c5c0d4f9c5,0x000130b8c2eff9c5; .byte 0x00 // vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2; mov eax,0x130
+// 0x6b58:
+.quad 0x624ef070087d6162,0x7079c5f0ef000d61; .byte 0xd8,0x4e // vpshufd xmm30,xmm0,0x4e; vpxord xmm30,xmm30,xmm0; vpshufd xmm11,xmm0,0x4e
+.quad 0xe362d8ef08257162,0x7de36200c044087d; .byte 0x08,0x44,0xd0,0x11 // vpxord xmm11,xmm11,xmm0; vpclmullqlqdq xmm16,xmm0,xmm0; vpclmulhqhqdq xmm18,xmm0,xmm0
 .quad 0x6200ce4408258362,0x136296ca25007da3; .byte 0x7d,0x00,0x44,0xc9,0x00 // vpclmullqlqdq xmm17,xmm11,xmm30; vpternlogd xmm17,xmm16,xmm18,0x96; vpclmullqlqdq xmm9,xmm16,xmm25
 .quad 0x624ec070087da162,0x136296c925007dc3; .byte 0x75,0x00,0x44,0xc9,0x00 // vpshufd xmm16,xmm16,0x4e; vpternlogd xmm17,xmm16,xmm9,0x96; vpclmullqlqdq xmm9,xmm17,xmm25
 .quad 0x624ec970087da162,0x75b162c9ef006dd1; .byte 0x08,0xef,0xc9 // vpshufd xmm17,xmm17,0x4e; vpxord xmm1,xmm18,xmm9; vpxord xmm1,xmm1,xmm17
-.quad 0xe3c401c83875e3c4,0xd16ffdc544c100fd // vinserti128 ymm1,ymm1,xmm0,0x1; vpermq ymm0,ymm1,0x44; vmovdqa ymm2,ymm1
-.quad 0x624ef070287d6162,0x707dc5f0ef200d61; .byte 0xda,0x4e // vpshufd ymm30,ymm0,0x4e; vpxord ymm30,ymm30,ymm0; vpshufd ymm11,ymm2,0x4e
-.quad 0xe362daef28257162,0x6de36200c044286d; .byte 0x28,0x44,0xd0,0x11 // vpxord ymm11,ymm11,ymm2; vpclmullqlqdq ymm16,ymm2,ymm0; vpclmulhqhqdq ymm18,ymm2,ymm0
-.quad 0x6200ce4428258362,0x136296ca25207da3; .byte 0x7d,0x20,0x44,0xc9,0x00 // vpclmullqlqdq ymm17,ymm11,ymm30; vpternlogd ymm17,ymm16,ymm18,0x96; vpclmullqlqdq ymm9,ymm16,ymm25
-.quad 0x624ec070287da162,0x136296c925207dc3; .byte 0x75,0x20,0x44,0xc9,0x00 // vpshufd ymm16,ymm16,0x4e; vpternlogd ymm17,ymm16,ymm9,0x96; vpclmullqlqdq ymm9,ymm17,ymm25
-.quad 0x624ec970287da162,0x6db162d1ef206dd1; .byte 0x28,0xef,0xd1 // vpshufd ymm17,ymm17,0x4e; vpxord ymm2,ymm18,ymm9; vpxord ymm2,ymm2,ymm17
-.quad 0x6201c13a48edf362,0xf16200c843487df3; .byte 0x6d,0x08,0xef,0xd2 // vinserti64x4 zmm0,zmm2,ymm1,0x1; vshufi32x4 zmm1,zmm0,zmm0,0x0; vpxord xmm2,xmm2,xmm2
-.byte 0x48,0x8d,0x81,0x00,0x01,0x00,0x00 // lea rax,[rcx+0x100]
-// 0x6c00:
-.quad 0x6204407f48fef162,0xfdf162da6c48fdf1; .byte 0x48,0x6d,0xe2 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0; vpunpcklqdq zmm3,zmm0,zmm2; vpunpckhqdq zmm4,zmm0,zmm2
-.quad 0xf162dcef4865f162,0xfdf16209587f48fe; .byte 0x48,0x6f,0xd0 // vpxord zmm3,zmm3,zmm4; vmovdqu64 ZMMWORD PTR [rax+0x240],zmm3; vmovdqa64 zmm2,zmm0
-.quad 0x624ef170487d6162,0x7d7162f1ef400d61; .byte 0x48,0x70,0xd8,0x4e // vpshufd zmm30,zmm1,0x4e; vpxord zmm30,zmm30,zmm1; vpshufd zmm11,zmm0,0x4e
-.quad 0xe362d8ef48257162,0x7de36200c144487d; .byte 0x48,0x44,0xd1,0x11 // vpxord zmm11,zmm11,zmm0; vpclmullqlqdq zmm16,zmm0,zmm1; vpclmulhqhqdq zmm18,zmm0,zmm1
+.quad 0xe3c401c83875e3c4,0x287d616244c100fd; .byte 0x70,0xf0,0x4e // vinserti128 ymm1,ymm1,xmm0,0x1; vpermq ymm0,ymm1,0x44; vpshufd ymm30,ymm0,0x4e
+.quad 0x7dc5f0ef200d6162,0xef282571624ed970; .byte 0xd9 // vpxord ymm30,ymm30,ymm0; vpshufd ymm11,ymm1,0x4e; vpxord ymm11,ymm11,ymm1
+.quad 0x6200c0442875e362,0x836211d0442875e3; .byte 0x25,0x28,0x44,0xce,0x00 // vpclmullqlqdq ymm16,ymm1,ymm0; vpclmulhqhqdq ymm18,ymm1,ymm0; vpclmullqlqdq ymm17,ymm11,ymm30
+.quad 0x6296ca25207da362,0xa16200c944207d13; .byte 0x7d,0x28,0x70,0xc0,0x4e // vpternlogd ymm17,ymm16,ymm18,0x96; vpclmullqlqdq ymm9,ymm16,ymm25; vpshufd ymm16,ymm16,0x4e
+.quad 0x6296c925207dc362,0xa16200c944207513; .byte 0x7d,0x28,0x70,0xc9,0x4e // vpternlogd ymm17,ymm16,ymm9,0x96; vpclmullqlqdq ymm9,ymm17,ymm25; vpshufd ymm17,ymm17,0x4e
+.quad 0xb162d1ef206dd162,0x48edf362d1ef286d; .byte 0x3a,0xc1,0x01 // vpxord ymm2,ymm18,ymm9; vpxord ymm2,ymm2,ymm17; vinserti64x4 zmm0,zmm2,ymm1,0x1
+.quad 0x000303860f30f883,0x00f043487df36200 // cmp eax,0x30; jbe 0x6f3d; vshufi32x4 zmm6,zmm0,zmm0,0x0
+.quad 0x624ef670487d6162,0x7d7162f6ef400d61; .byte 0x48,0x70,0xd8,0x4e // vpshufd zmm30,zmm6,0x4e; vpxord zmm30,zmm30,zmm6; vpshufd zmm11,zmm0,0x4e
+.quad 0xe362d8ef48257162,0x7de36200c644487d; .byte 0x48,0x44,0xd6,0x11 // vpxord zmm11,zmm11,zmm0; vpclmullqlqdq zmm16,zmm0,zmm6; vpclmulhqhqdq zmm18,zmm0,zmm6
 .quad 0x6200ce4448258362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
 .quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
-.quad 0x624ec970487da162,0x7db162c1ef406dd1; .byte 0x48,0xef,0xc1 // vpshufd zmm17,zmm17,0x4e; vpxord zmm0,zmm18,zmm9; vpxord zmm0,zmm0,zmm17
-.quad 0x0fc8394840e88348,0x7ffac5ffffff6883; .byte 0x81,0xa0,0x03,0x00,0x00 // sub rax,0x40; cmp rax,rcx; jae 0x6c00; vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
-.quad 0xd8efe1c5d86df9c5,0x0000034899d6f9c5 // vpunpckhqdq xmm3,xmm0,xmm0; vpxor xmm3,xmm3,xmm0; vmovq QWORD PTR [rcx+0x348],xmm3
-.quad 0x624ef170087d6162,0x7079c5f1ef000d61; .byte 0xd8,0x4e // vpshufd xmm30,xmm1,0x4e; vpxord xmm30,xmm30,xmm1; vpshufd xmm11,xmm0,0x4e
-.quad 0xe362d8ef08257162,0x7de36200c144087d; .byte 0x08,0x44,0xd1,0x11 // vpxord xmm11,xmm11,xmm0; vpclmullqlqdq xmm16,xmm0,xmm1; vpclmulhqhqdq xmm18,xmm0,xmm1
-.quad 0x6200ce4408258362,0x136296ca25007da3; .byte 0x7d,0x00,0x44,0xc9,0x00 // vpclmullqlqdq xmm17,xmm11,xmm30; vpternlogd xmm17,xmm16,xmm18,0x96; vpclmullqlqdq xmm9,xmm16,xmm25
-.quad 0x624ec070087da162,0x136296c925007dc3; .byte 0x75,0x00,0x44,0xc9,0x00 // vpshufd xmm16,xmm16,0x4e; vpternlogd xmm17,xmm16,xmm9,0x96; vpclmullqlqdq xmm9,xmm17,xmm25
-.quad 0x624ec970087da162,0x7db162c1ef006dd1; .byte 0x08,0xef,0xc1 // vpshufd xmm17,xmm17,0x4e; vpxord xmm0,xmm18,xmm9; vpxord xmm0,xmm0,xmm17
-.quad 0x00000390817ffac5,0xd8efe1c5d86df9c5 // vmovdqu XMMWORD PTR [rcx+0x390],xmm0; vpunpckhqdq xmm3,xmm0,xmm0; vpxor xmm3,xmm3,xmm0
-.quad 0x0000035899d6f9c5,0x624ef170087d6162; .byte 0x61,0x0d,0x00,0xef,0xf1 // vmovq QWORD PTR [rcx+0x358],xmm3; vpshufd xmm30,xmm1,0x4e; vpxord xmm30,xmm30,xmm1
-.quad 0x2571624ed87079c5,0x44087de362d8ef08; .byte 0xc1,0x00 // vpshufd xmm11,xmm0,0x4e; vpxord xmm11,xmm11,xmm0; vpclmullqlqdq xmm16,xmm0,xmm1
-.quad 0x6211d144087de362,0xa36200ce44082583; .byte 0x7d,0x00,0x25,0xca,0x96 // vpclmulhqhqdq xmm18,xmm0,xmm1; vpclmullqlqdq xmm17,xmm11,xmm30; vpternlogd xmm17,xmm16,xmm18,0x96
-.quad 0x6200c944007d1362,0xc3624ec070087da1; .byte 0x7d,0x00,0x25,0xc9,0x96 // vpclmullqlqdq xmm9,xmm16,xmm25; vpshufd xmm16,xmm16,0x4e; vpternlogd xmm17,xmm16,xmm9,0x96
-.quad 0x6200c94400751362,0xd1624ec970087da1; .byte 0x6d,0x00,0xef,0xc1 // vpclmullqlqdq xmm9,xmm17,xmm25; vpshufd xmm17,xmm17,0x4e; vpxord xmm0,xmm18,xmm9
-.quad 0xfac5c1ef087db162,0xf9c500000380817f; .byte 0x6d,0xd8 // vpxord xmm0,xmm0,xmm17; vmovdqu XMMWORD PTR [rcx+0x380],xmm0; vpunpckhqdq xmm3,xmm0,xmm0
-.quad 0x99d6f9c5d8efe1c5; .byte 0x68,0x03,0x00,0x00 // vpxor xmm3,xmm3,xmm0; vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x6da6:
+.quad 0x624ec970487da162,0x75b162c9ef406dd1; .byte 0x48,0xef,0xc9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm1,zmm18,zmm9; vpxord zmm1,zmm1,zmm17
+.quad 0x00026e860f70f883,0x00f9434875f36200 // cmp eax,0x70; jbe 0x6f1d; vshufi32x4 zmm7,zmm1,zmm1,0x0
+.quad 0x624ef770487d6162,0x7d7162f7ef400d61; .byte 0x48,0x70,0xd8,0x4e // vpshufd zmm30,zmm7,0x4e; vpxord zmm30,zmm30,zmm7; vpshufd zmm11,zmm0,0x4e
+.quad 0xe362d8ef48257162,0x7de36200c744487d; .byte 0x48,0x44,0xd7,0x11 // vpxord zmm11,zmm11,zmm0; vpclmullqlqdq zmm16,zmm0,zmm7; vpclmulhqhqdq zmm18,zmm0,zmm7
+.quad 0x6200ce4448258362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
+.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0x624ec970487da162,0x6db162d1ef406dd1; .byte 0x48,0xef,0xd1 // vpshufd zmm17,zmm17,0x4e; vpxord zmm2,zmm18,zmm9; vpxord zmm2,zmm2,zmm17
+.quad 0x624ef770487d6162,0x7d7162f7ef400d61; .byte 0x48,0x70,0xd9,0x4e // vpshufd zmm30,zmm7,0x4e; vpxord zmm30,zmm30,zmm7; vpshufd zmm11,zmm1,0x4e
+.quad 0xe362d9ef48257162,0x75e36200c7444875; .byte 0x48,0x44,0xd7,0x11 // vpxord zmm11,zmm11,zmm1; vpclmullqlqdq zmm16,zmm1,zmm7; vpclmulhqhqdq zmm18,zmm1,zmm7
+.quad 0x6200ce4448258362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
+.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0x624ec970487da162,0x65b162d9ef406dd1; .byte 0x48,0xef,0xd9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm3,zmm18,zmm9; vpxord zmm3,zmm3,zmm17
+.quad 0x6200fb434865f362,0x61624ef770487d61; .byte 0x0d,0x40,0xef,0xf7 // vshufi32x4 zmm7,zmm3,zmm3,0x0; vpshufd zmm30,zmm7,0x4e; vpxord zmm30,zmm30,zmm7
+.quad 0x624ed870487d7162,0x7de362d8ef482571; .byte 0x48,0x44,0xc7,0x00 // vpshufd zmm11,zmm0,0x4e; vpxord zmm11,zmm11,zmm0; vpclmullqlqdq zmm16,zmm0,zmm7
+.quad 0x6211d744487de362,0xa36200ce44482583; .byte 0x7d,0x40,0x25,0xca,0x96 // vpclmulhqhqdq zmm18,zmm0,zmm7; vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96
+.quad 0x6200c944407d1362,0xc3624ec070487da1; .byte 0x7d,0x40,0x25,0xc9,0x96 // vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96
+.quad 0x6200c94440751362,0xd1624ec970487da1; .byte 0x6d,0x40,0xef,0xe1 // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vpxord zmm4,zmm18,zmm9
+.quad 0xf162e1ef485db162,0xdd716204617f48fe; .byte 0x48,0x6c,0xc3 // vpxord zmm4,zmm4,zmm17; vmovdqu64 ZMMWORD PTR [rcx+0x100],zmm4; vpunpcklqdq zmm8,zmm4,zmm3
+.quad 0x5162cb6d48dd7162,0x48fe7162c1ef483d; .byte 0x7f,0x41,0x09 // vpunpckhqdq zmm9,zmm4,zmm3; vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x240],zmm8
+.quad 0x6205597f48fef162,0xe57162c26c48e571; .byte 0x48,0x6d,0xca // vmovdqu64 ZMMWORD PTR [rcx+0x140],zmm3; vpunpcklqdq zmm8,zmm3,zmm2; vpunpckhqdq zmm9,zmm3,zmm2
+.quad 0x7162c1ef483d5162,0xfef1620a417f48fe; .byte 0x48,0x7f,0x51,0x06 // vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x280],zmm8; vmovdqu64 ZMMWORD PTR [rcx+0x180],zmm2
+.quad 0x7162c16c48ed7162,0x483d5162c96d48ed; .byte 0xef,0xc1 // vpunpcklqdq zmm8,zmm2,zmm1; vpunpckhqdq zmm9,zmm2,zmm1; vpxord zmm8,zmm8,zmm9
+.quad 0x620b417f48fe7162,0x716207497f48fef1; .byte 0xf5,0x48,0x6c,0xc0 // vmovdqu64 ZMMWORD PTR [rcx+0x2c0],zmm8; vmovdqu64 ZMMWORD PTR [rcx+0x1c0],zmm1; vpunpcklqdq zmm8,zmm1,zmm0
+.quad 0x5162c86d48f57162,0x48fe7162c1ef483d; .byte 0x7f,0x41,0x0c // vpunpckhqdq zmm9,zmm1,zmm0; vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x300],zmm8
+.quad 0xe3c401da3865e3c4,0x48e5f36201c83875; .byte 0x3a,0xd9,0x01 // vinserti128 ymm3,ymm3,xmm2,0x1; vinserti128 ymm1,ymm1,xmm0,0x1; vinserti64x4 zmm3,zmm3,ymm1,0x1
+.quad 0x624ef770487d6162,0x7d7162f7ef400d61; .byte 0x48,0x70,0xdb,0x4e // vpshufd zmm30,zmm7,0x4e; vpxord zmm30,zmm30,zmm7; vpshufd zmm11,zmm3,0x4e
+.quad 0xe362dbef48257162,0x65e36200c7444865; .byte 0x48,0x44,0xd7,0x11 // vpxord zmm11,zmm11,zmm3; vpclmullqlqdq zmm16,zmm3,zmm7; vpclmulhqhqdq zmm18,zmm3,zmm7
+.quad 0x6200ce4448258362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
+.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0x624ec970487da162,0x65b162d9ef406dd1; .byte 0x48,0xef,0xd9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm3,zmm18,zmm9; vpxord zmm3,zmm3,zmm17
+.quad 0x00000380997ffec5,0x023a5939487df362 // vmovdqu YMMWORD PTR [rcx+0x380],ymm3; vextracti32x4 XMMWORD PTR [rcx+0x3a0],zmm3,0x2
+.quad 0x62c6db434865f362,0x716208417f48fef1; .byte 0xfd,0x48,0x6c,0xc3 // vshufi32x4 zmm3,zmm3,zmm3,0xc6; vmovdqu64 ZMMWORD PTR [rcx+0x200],zmm0; vpunpcklqdq zmm8,zmm0,zmm3
+.quad 0x5162cb6d48fd7162,0x48fe7162c1ef483d; .byte 0x7f,0x41,0x0d // vpunpckhqdq zmm9,zmm0,zmm3; vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8
+.byte 0xeb,0x4e // jmp 0x6f6b
+// 0x6f1d:
+.quad 0x6207497f48fef162,0xf57162c06c48f571; .byte 0x48,0x6d,0xc8 // vmovdqu64 ZMMWORD PTR [rcx+0x1c0],zmm1; vpunpcklqdq zmm8,zmm1,zmm0; vpunpckhqdq zmm9,zmm1,zmm0
+.quad 0x7162c1ef483d5162; .byte 0xfe,0x48,0x7f,0x41,0x0c // vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x300],zmm8
+// 0x6f3d:
+.quad 0x6208417f48fef162,0xfd7162c06c48fd71; .byte 0x48,0x6d,0xc8 // vmovdqu64 ZMMWORD PTR [rcx+0x200],zmm0; vpunpcklqdq zmm8,zmm0,zmm0; vpunpckhqdq zmm9,zmm0,zmm0
+.quad 0x7162c1ef483d5162,0xfef1620d417f48fe; .byte 0x48,0x7f,0x41,0x09 // vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8; vmovdqu64 ZMMWORD PTR [rcx+0x240],zmm0
+.byte 0x62,0xf1,0xfe,0x48,0x7f,0x41,0x0e // vmovdqu64 ZMMWORD PTR [rcx+0x380],zmm0
+// 0x6f6b:
 .byte 0xc5,0xf8,0x77 // vzeroupper
-// 0x6da9:
+// 0x6f6e:

@@ -1,0 +1,55 @@
+//go:build !arm && !arm64
+
+package aes
+
+import (
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// sivWork is what else a packet needs.
+type sivWork struct {
+	last [BlockSize]byte
+}
+
+// derivationBlocks encrypts a number and the nonce in each block.
+func derivationBlocks(c *Cipher, blocks, nonce []byte) {
+	var first [BlockSize]byte
+	copy(first[4:], nonce)
+	c.run(kernel.AESCTRLittle, blocks, blocks, &first)
+}
+
+func (p *sivPacket) setHashKey(longest int) {
+	kernel.PolyvalKey(p.level, &p.hash, &p.hashKey, longest)
+}
+
+// polyval absorbs associated data, text and their lengths, in parts that do not hold the scheduler up.
+func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
+	var a kernel.PacketArgs
+	var state kernel.GCMState
+	a.Key, a.Tag, a.State = unsafe.Pointer(&p.hash), unsafe.Pointer(sum), state.State()
+	a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(ad)), uint64(len(ad))
+	a.Total = uint64(len(text))
+	a.Flags = kernel.FlagPolyval | kernel.FlagFirst
+	for part := partOf(p.message.level); len(text) > part; text = text[part:] {
+		a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(text)), uint64(part)
+		kernel.AESGCM(p.level, &a)
+		a.Flags = kernel.FlagPolyval
+	}
+	a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(text)), uint64(len(text))
+	a.Flags |= kernel.FlagLast
+	kernel.AESGCM(p.level, &a)
+	state.Y = [16]byte{}
+}
+
+// count adds the key stream of block and those after it.
+func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
+	whole := len(in) &^ (BlockSize - 1)
+	p.message.run(kernel.AESCTRLittle, out[:whole], in[:whole], block)
+	if whole < len(in) {
+		copy(p.last[:], in[whole:])
+		p.message.run(kernel.AESCTRLittle, p.last[:], p.last[:], block)
+		copy(out[whole:], p.last[:])
+	}
+}

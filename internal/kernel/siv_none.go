@@ -1,0 +1,6 @@
+//go:build arm || arm64
+
+package kernel
+
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = false
