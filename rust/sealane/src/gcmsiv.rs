@@ -1,10 +1,13 @@
-//! AES-GCM-SIV, put together of the kernels of AES and AES-GCM.
+//! AES-GCM-SIV, put together of the kernels of AES and AES-GCM. Those of x86-64 have POLYVAL and its counter mode; elsewhere
+//! GHASH and single blocks take their place.
 
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::{Aes, AnyParts, Gcm};
 use crate::dit::Dit;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::GcmKey;
 use crate::kernel::{AesBlocks, AesGcm, CallNonce, Memory, Text};
 use crate::level::{Usable, AESGCM, AES_BLOCKS};
 use crate::{Error, TAG_LEN};
@@ -121,7 +124,7 @@ impl GcmSivKey {
         match <[u8; 12]>::try_from(nonce) {
             Err(_) => Err(Error::InvalidNonce),
             Ok(_) if text.len() as u64 > LONGEST || ad.len() as u64 > LONGEST => Err(Error::TooLong),
-            Ok(nonce) => Packet::new(self, &nonce).map(|packet| (packet, nonce)),
+            Ok(nonce) => Packet::new(self, &nonce, ad.len().max(text.len())).map(|packet| (packet, nonce)),
         }
     }
 
@@ -154,13 +157,13 @@ impl GcmSivKey {
 
 /// A packet in progress: the keys of its nonce.
 ///
-/// POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is reversed and multiplied by x, its result
-/// reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks as ciphertext; what it opens them to, under
-/// a key of zeroes, is thrown away.
+/// Without a kernel for it, POLYVAL is GHASH of blocks whose bytes are reversed. Its hash key is reversed and multiplied by
+/// x, its result reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks as ciphertext. What it opens
+/// them to, under a key of zeroes, is thrown away.
 struct Packet {
     message: Aes,
     gcm: Gcm,
-    chunk: Memory<{ CHUNK / 8 }>,
+    chunk: Option<Memory<{ CHUNK / 8 }>>,
 }
 
 struct Sum<'a> {
@@ -213,8 +216,8 @@ fn blocks_of(data: &[u8]) -> usize {
 }
 
 impl Packet {
-    /// Makes the keys of a nonce, 8 bytes of each block (section 4).
-    fn new(key: &GcmSivKey, nonce: &[u8; 12]) -> Result<Packet, Error> {
+    /// Makes the keys of a nonce, 8 bytes of each block (section 4), for text and associated data of at most `longest`.
+    fn new(key: &GcmSivKey, nonce: &[u8; 12], longest: usize) -> Result<Packet, Error> {
         let (mut blocks, mut raw, mut hash_key) = ([0; 6 * 16], [0; 32], [0; 16]);
         let used = &mut blocks[..16 * (2 + key.key_len / 8)];
         for (i, block) in used.chunks_exact_mut(16).enumerate() {
@@ -227,25 +230,50 @@ impl Packet {
         for (to, block) in raw.chunks_exact_mut(8).zip(used[32..].chunks_exact(16)) {
             to.copy_from_slice(&block[..8]);
         }
-        // Times x in GCM's order of bits, where that of x^0 is a block's first one.
-        let value = u128::from_le_bytes(hash_key);
-        let mut h = ((value >> 1) ^ ((0xe1 << 120) & 0_u128.wrapping_sub(value & 1))).to_be_bytes();
-        let gcm = Gcm::of_hash_key(key.level, &h);
+        let gcm = Packet::hash(key.level, &hash_key, longest);
         let message = Aes::new(&raw[..key.key_len], Ok(key.generating.level()));
         blocks.zeroize();
         raw.zeroize();
         hash_key.zeroize();
+        Ok(Packet { message: message?, gcm: gcm.ok_or(Error::NoLevel)?, chunk: None })
+    }
+
+    fn hash(level: Usable<AesGcm>, hash_key: &[u8; 16], _longest: usize) -> Option<Gcm> {
+        #[cfg(target_arch = "x86_64")]
+        if let Usable::Kernel(kernel) = level {
+            let mut key = GcmKey::unset(kernel);
+            key.set_polyval_key(hash_key, _longest);
+            return Some(Gcm::Kernel(key));
+        }
+        // Times x in GCM's order of bits, where that of x^0 is a block's first one.
+        let value = u128::from_le_bytes(*hash_key);
+        let mut h = ((value >> 1) ^ ((0xe1 << 120) & 0_u128.wrapping_sub(value & 1))).to_be_bytes();
+        let gcm = Gcm::of_hash_key(level, &h);
         h.zeroize();
-        Ok(Packet { message: message?, gcm: gcm.ok_or(Error::NoLevel)?, chunk: Memory::new() })
+        gcm
     }
 
     /// The tag of plaintext and associated data (section 4).
     fn tag(&mut self, nonce: &[u8; 12], ad: &[u8], text: &[u8]) -> [u8; 16] {
+        let mut tag = self.polyval(ad, text);
+        for (byte, nonce) in tag.iter_mut().zip(nonce) {
+            *byte ^= nonce;
+        }
+        tag[15] &= 0x7f;
+        self.message.encrypt_all(&mut tag);
+        tag
+    }
+
+    fn polyval(&mut self, ad: &[u8], text: &[u8]) -> [u8; 16] {
+        #[cfg(target_arch = "x86_64")]
+        if let Gcm::Kernel(key) = &self.gcm {
+            return key.polyval(ad, text);
+        }
         let mut lengths = [0; 16];
         lengths[..8].copy_from_slice(&(8 * ad.len() as u64).to_le_bytes());
         lengths[8..].copy_from_slice(&(8 * text.len() as u64).to_le_bytes());
         let blocks = blocks_of(ad).wrapping_add(blocks_of(text)).wrapping_add(1);
-        let chunk = self.chunk.bytes();
+        let chunk = self.chunk.get_or_insert_with(Memory::new).bytes();
         // Zeroes before the others, which do not change the sum, make their number a multiple of 4.
         let held = 16 * (blocks.wrapping_neg() % 4);
         chunk[..held].fill(0);
@@ -255,23 +283,28 @@ impl Packet {
         sum.absorb(text);
         sum.absorb(&lengths);
         sum.flush();
-        let mut tag = reversed(&sum.parts.hash());
-        for (byte, nonce) in tag.iter_mut().zip(nonce) {
-            *byte ^= nonce;
-        }
-        tag[15] &= 0x7f;
-        self.message.encrypt_all(&mut tag);
-        tag
+        reversed(&sum.parts.hash())
     }
 
     /// Adds key stream to the text. The first four bytes of the counter block count, little-endian, and wrap around.
     fn crypt(&mut self, text: &mut Text<'_>, tag: &[u8; 16]) {
         let mut block = *tag;
         block[15] |= 0x80;
+        #[cfg(target_arch = "x86_64")]
+        if let Aes::Kernel(key) = &self.message {
+            let whole = text.len() & !15;
+            key.count_little(&mut block, &mut text.part(0, whole));
+            let mut end = text.part(whole, text.len() - whole);
+            let mut stream = key.encrypt(&block);
+            end.add(&stream);
+            stream.zeroize();
+            return;
+        }
+        let chunk = self.chunk.get_or_insert_with(Memory::new).bytes();
         let mut counter = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
         for start in (0..text.len()).step_by(CHUNK) {
             let mut text = text.part(start, CHUNK.min(text.len() - start));
-            let stream = &mut self.chunk.bytes()[..(text.len() + 15) & !15];
+            let stream = &mut chunk[..(text.len() + 15) & !15];
             for to in stream.chunks_exact_mut(16) {
                 block[..4].copy_from_slice(&counter.to_le_bytes());
                 to.copy_from_slice(&block);

@@ -3,6 +3,8 @@
 //! have computed, are those of the C library (src/selftest.c).
 
 use crate::cipher::{bytes_of_tag, Aes, AnyParts, ChaChaMaskKey, Gcm};
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::GcmKey;
 use crate::kernel::{
     AesBlocks, AesGcm, CallNonce, ChaCha20Masks, ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Tag, Text, Unused,
 };
@@ -115,13 +117,37 @@ pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
         if i == LENGTHS.len() {
             chain.fill(LONGEST);
             let parts = key.parts(nonce, &chain.ad[..16], LONGEST as u64, false);
-            return in_parts(&mut chain.plain, parts) == GCM_ANSWER;
+            return in_parts(&mut chain.plain, parts) == GCM_ANSWER && polyval(level);
         }
         if !chain.link(n, |ad, text, open, tag| key.packet(nonce, ad, text, open, tag)) {
             return false;
         }
     }
     false
+}
+
+/// POLYVAL, where kernels have it: each sum is the hash key of the next length. The answer is from another implementation.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn polyval(level: Usable<AesGcm>) -> bool {
+    const ANSWER: [u8; 16] =
+        [0xd2, 0x5b, 0xd4, 0xd6, 0xe5, 0xe6, 0x56, 0x99, 0x15, 0x34, 0xa8, 0xc7, 0xc9, 0xdb, 0xef, 0x66];
+    let (Usable::Kernel(kernel), mut text, mut sum) = (level, [0; 1100], [0; 16]) else { return true };
+    sum.copy_from_slice(&key()[..16]);
+    for n in [1, 16, 31, 48, 64, 112, 113, 200, 304, 560, 1100] {
+        for (j, byte) in text[..n].iter_mut().enumerate() {
+            *byte = (7 * j + n) as u8;
+        }
+        let mut hash = GcmKey::unset(kernel);
+        hash.set_polyval_key(&sum, n);
+        sum = hash.polyval(&text[..n % 33], &text[..n]);
+    }
+    sum == ANSWER
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn polyval(_: Usable<AesGcm>) -> bool {
+    true
 }
 
 /// The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
@@ -191,6 +217,28 @@ pub(crate) fn aes(level: Usable<AesBlocks>) -> bool {
         .enumerate()
         .all(|(i, answer)| aes_key(level, &key, i).is_some_and(|key| key.encrypt(&block) == *answer))
         && aes_chain(level, &key)
+        && little_chain(level, &key)
+}
+
+/// The counter mode of AES-GCM-SIV, where kernels have it: to the next counter block the last of key stream is added.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn little_chain(level: Usable<AesBlocks>, key: &[u8; 32]) -> bool {
+    const ANSWER: [u8; 16] =
+        [0x5b, 0x0a, 0xd7, 0xb0, 0xbb, 0x06, 0xca, 0xc9, 0xb3, 0x22, 0xf9, 0x40, 0xd2, 0x3d, 0xbc, 0x13];
+    let mut state = [0xff; 16];
+    for (i, blocks) in [1, 2, 3, 4, 5, 8, 9, 16, 17, 32].iter().enumerate() {
+        let (made, mut text) = (aes_key(level, key, i), [0; 16 * 32]);
+        let Some(Aes::Kernel(aes)) = &made else { return true };
+        aes.count_little(&mut state, &mut Text::in_place(&mut text[..16 * blocks]));
+        state.iter_mut().zip(&text[16 * (blocks - 1)..]).for_each(|(byte, stream)| *byte ^= stream);
+    }
+    state == ANSWER
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn little_chain(_: Usable<AesBlocks>, _: &[u8; 32]) -> bool {
+    true
 }
 
 /// A key of the i-th length.

@@ -354,14 +354,23 @@ pub(crate) struct AesKey {
 
 impl Drop for GcmKey {
     fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.bytes);
+        wipe(&mut self.bytes);
     }
 }
 
 impl Drop for AesKey {
     fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.bytes);
+        wipe(&mut self.bytes);
     }
+}
+
+/// Wipes word by word: AES-GCM-SIV makes both keys for each packet.
+fn wipe(bytes: &mut [u8]) {
+    // SAFETY: any bytes are words, and words of zeroes are bytes.
+    let (before, words, behind) = unsafe { bytes.align_to_mut::<u64>() };
+    zeroize::Zeroize::zeroize(before);
+    zeroize::Zeroize::zeroize(words);
+    zeroize::Zeroize::zeroize(behind);
 }
 
 /// What all keys have until they are set: kernels run as many rounds as it says.
@@ -593,16 +602,48 @@ impl GcmKey {
     }
 
     /// Makes the table, and nothing else of it, for a hash key.
-    #[inline(never)]
     pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
+        self.make_table(hash_key, 0, 0);
+    }
+
+    #[inline(never)]
+    fn make_table(&mut self, hash_key: &[u8; 16], flags: usize, longest: usize) {
         let args = PacketArgs {
+            bytes: longest as u64,
             key: slot(self.bytes.as_mut_ptr()),
             nonce: slot(hash_key.as_ptr()),
-            flags: (FLAG_SETUP | FLAG_NONCE) as u64,
+            flags: (FLAG_SETUP | FLAG_NONCE | flags) as u64,
             ..PacketArgs::default()
         };
         // SAFETY: this CPU can run it, and both keys are borrowed by this call.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
+    }
+
+    /// The same for POLYVAL's hash key, and text and associated data of at most `longest` bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn set_polyval_key(&mut self, hash_key: &[u8; 16], longest: usize) {
+        self.make_table(hash_key, FLAG_POLYVAL, longest);
+    }
+
+    /// POLYVAL of associated data, text and their lengths, under such a key.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(never)]
+    pub(crate) fn polyval(&self, ad: &[u8], text: &[u8]) -> [u8; 16] {
+        let mut sum = [0; 16];
+        let args = PacketArgs {
+            input: slot(text.as_ptr()),
+            bytes: text.len() as u64,
+            ad: slot(ad.as_ptr()),
+            ad_bytes: ad.len() as u64,
+            key: slot(self.bytes.as_ptr()),
+            tag: slot(sum.as_mut_ptr()),
+            total: text.len() as u64,
+            flags: (FLAG_FIRST | FLAG_LAST | FLAG_POLYVAL) as u64,
+            ..PacketArgs::default()
+        };
+        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
+        sum
     }
 
     /// Seals or opens a whole packet, and writes the tag that belongs to it.
@@ -646,9 +687,19 @@ impl AesKey {
         unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block) }
     }
 
-    /// Adds key stream to whole blocks of text, and leaves the next block's counter.
-    #[inline(never)]
+    /// Adds key stream to whole blocks of text, and leaves the next block's counter: its last four bytes.
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
+        self.count_as(AES_CTR, counter, text);
+    }
+
+    /// The same with a counter that is the first four bytes, little-endian.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn count_little(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
+        self.count_as(AES_CTR_LITTLE, counter, text);
+    }
+
+    #[inline(never)]
+    fn count_as(&self, mode: usize, counter: &mut [u8; 16], text: &mut Text<'_>) {
         assert!(text.bytes % 16 == 0);
         let args = ModeArgs {
             out: slot(text.output),
@@ -656,7 +707,7 @@ impl AesKey {
             bytes: text.bytes as u64,
             key: slot(self.bytes.as_ptr()),
             state: slot(counter.as_mut_ptr()),
-            operation: AES_CTR as u64,
+            operation: mode as u64,
             ..ModeArgs::default()
         };
         // SAFETY: this CPU can run it, and all of it is borrowed by this call.
