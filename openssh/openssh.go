@@ -13,6 +13,7 @@ import (
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/keystream"
 )
 
 const (
@@ -24,9 +25,6 @@ const (
 
 	// LengthSize is the size of the length that a packet begins with, in bytes.
 	LengthSize = 4
-
-	// partBytes is the most that is done in one call of a kernel, so that the scheduler need not wait for long.
-	partBytes = 64 << 10
 )
 
 var (
@@ -93,7 +91,7 @@ func (c *Cipher) Seal(dst []byte, sequence uint32, packet []byte) []byte {
 	checkOverlap(out, packet)
 	nonce := nonceOf(sequence)
 	c.both(&nonce, out[:n], packet)
-	c.authenticate(&nonce, (*[Overhead]byte)(out[n:]), out[:n])
+	keystream.Authenticate(c.level, &c.text, &nonce, (*[Overhead]byte)(out[n:]), out[:n])
 	return ret
 }
 
@@ -110,7 +108,7 @@ func (c *Cipher) Open(dst []byte, sequence uint32, sealed []byte) ([]byte, error
 	checkOverlap(out, sealed)
 	var tag [Overhead]byte
 	nonce := nonceOf(sequence)
-	c.authenticate(&nonce, &tag, sealed[:n])
+	keystream.Authenticate(c.level, &c.text, &nonce, &tag, sealed[:n])
 	came := sealed[n:]
 	differ := (binary.NativeEndian.Uint64(tag[:8]) ^ binary.NativeEndian.Uint64(came)) |
 		(binary.NativeEndian.Uint64(tag[8:]) ^ binary.NativeEndian.Uint64(came[8:]))
@@ -132,7 +130,7 @@ func nonceOf(sequence uint32) (nonce [12]byte) {
 
 func (c *Cipher) both(nonce *[12]byte, out, in []byte) {
 	c.cryptLength(nonce, out, in)
-	c.crypt(nonce, out[LengthSize:], in[LengthSize:])
+	keystream.Crypt(c.level, &c.text, nonce, 1, out[LengthSize:], in[LengthSize:])
 }
 
 // cryptLength is the length, both ways: the beginning of block 0, as QUIC's header masks are of another.
@@ -149,45 +147,8 @@ func (c *Cipher) cryptLength(nonce *[12]byte, out, in []byte) {
 	clear(mask[:])
 }
 
-// crypt adds the text's key stream, which begins with block 1. It is that of a part in the middle of a packet, whose
-// authentication has the key zero and comes to nothing.
-func (c *Cipher) crypt(nonce *[12]byte, out, in []byte) {
-	var nothing [Overhead]byte
-	var state kernel.State
-	var a kernel.PacketArgs
-	state.Counter = 1
-	a.Key, a.Nonce, a.State, a.Tag = unsafe.Pointer(&c.text), unsafe.Pointer(nonce), &state, unsafe.Pointer(&nothing)
-	for len(in) > 0 {
-		n := min(len(in), partBytes)
-		if n == len(in) {
-			a.Flags = kernel.FlagLast
-		}
-		a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in)), uint64(n)
-		kernel.ChaCha20Poly1305(c.level, &a)
-		out, in = out[n:], in[n:]
-	}
-}
-
-// authenticate is Poly1305 of a packet, which a kernel takes for associated data.
-func (c *Cipher) authenticate(nonce *[12]byte, tag *[Overhead]byte, in []byte) {
-	var state kernel.State
-	var a kernel.PacketArgs
-	first := min(len(in), partBytes) &^ 15
-	a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(in)), uint64(first)
-	a.Key, a.Nonce, a.State, a.Flags = unsafe.Pointer(&c.text), unsafe.Pointer(nonce), &state, kernel.FlagFirst
-	kernel.ChaCha20Poly1305(c.level, &a)
-	// No implementation of SSH has packets so long that there is more.
-	rest := in[first:]
-	whole := len(rest) &^ 15
-	if whole > 0 {
-		state.Absorb(rest[:whole])
-	}
-	state.Finish(rest[whole:], tag)
-	state = kernel.State{}
-}
-
-func checkOverlap(x, y []byte) {
-	if alias.Inexact(x, y) {
+func checkOverlap(out, in []byte) {
+	if alias.Inexact(out, in) {
 		panic("openssh: invalid buffer overlap")
 	}
 }

@@ -23,8 +23,9 @@ func buildCommand() *cobra.Command {
 		Long: `Build a Go program with sealane in place of golang.org/x/crypto/chacha20poly1305, which the program uses directly or
 through other packages. The package belongs to the module or workspace of the current folder, or is named with a version.
 
-The command copies the program's own version of x/crypto. In the copy, New and NewX of that one package call sealane, and the
-program is built with the copy. On amd64 and 32-bit ARM, the command also replaces the bare ChaCha20 of x/crypto, which SSH calls.
+The command copies the program's own version of x/crypto. In the copy, New and NewX of that package call sealane, and the
+program is built with the copy. The command also replaces the ChaCha20-Poly1305 of x/crypto/ssh, and on amd64 and 32-bit ARM the
+bare ChaCha20 of x/crypto.
 Where sealane has no kernel for the CPU, or with SEALANE_ASM=0, the program's own code runs.
 
 The command changes no file of the program, go.mod and go.sum included. It writes the program only if it finds sealane's
@@ -118,7 +119,10 @@ func printReplaced(w io.Writer, result *accelerate.Result, version string) {
 			fmt.Fprintf(w, "%s: %s %s sealane %s; the rest is unchanged\n", what, strings.Join(names, ", "), calls, version)
 		}
 	}
-	listed("golang.org/x/crypto "+result.Crypto, "call", map[string]bool{"New and NewX of chacha20poly1305": result.Cipher, "chacha20": result.Stream})
+	listed("golang.org/x/crypto "+result.Crypto, "call", map[string]bool{"New and NewX of chacha20poly1305": result.Cipher, "chacha20": result.Stream, "ssh": result.SSH})
+	if result.SSHKept != nil {
+		fmt.Fprintf(w, "%v\n", result.SSHKept)
+	}
 	listed("the standard library", "of crypto/tls, crypto/cipher and others call",
 		map[string]bool{"AES-GCM": result.StdGCM, "ChaCha20-Poly1305": result.StdCipher, "AES-CTR and AES-CBC": result.StdModes})
 }

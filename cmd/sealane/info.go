@@ -257,7 +257,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 		name += strings.TrimSuffix(", module "+p.Module+" "+p.Version, " ")
 	}
 	fmt.Fprintf(w, "%s\n%s, %s/%s\n", name, p.Go, p.GOOS, p.GOARCH)
-	if p.Uses || p.Stream == binary.OnSealane || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane || p.StdModes == binary.OnSealane {
+	if p.Uses || p.Stream == binary.OnSealane || p.SSH == binary.OnSealane || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane || p.StdModes == binary.OnSealane {
 		fmt.Fprintf(w, "contains sealane %s, levels %s\n", p.Sealane, strings.Join(p.Levels, " "))
 	} else {
 		fmt.Fprintln(w, "does not contain sealane")
@@ -272,6 +272,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 	for _, cipher := range []struct{ name, runs, with string }{
 		{strings.TrimSpace("golang.org/x/crypto "+p.Crypto) + ", ChaCha20-Poly1305", xcrypto, "sealane build"},
 		{"golang.org/x/crypto, bare ChaCha20", p.Stream, map[bool]string{true: "sealane build"}[p.GOARCH == "amd64" || p.GOARCH == "arm"]},
+		{"golang.org/x/crypto/ssh, ChaCha20-Poly1305", p.SSH, "sealane build"},
 		{"standard library, ChaCha20-Poly1305", p.StdCipher, "sealane build --std"},
 		{"standard library, AES-GCM", p.StdGCM, "sealane build --std"},
 		{"standard library, AES-CTR and AES-CBC", p.StdModes, map[bool]string{true: "sealane build --std"}[p.GOARCH == "amd64" || p.GOARCH == "arm64"]},

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -102,6 +103,8 @@ func TestPrintReplaced(t *testing.T) {
 	}{
 		{accelerate.Result{Crypto: "v1"}, ""},
 		{accelerate.Result{Crypto: "v1", StdGCM: true}, "the standard library: AES-GCM of crypto/tls, crypto/cipher and others call sealane v2; the rest is unchanged\n"},
+		{accelerate.Result{Crypto: "v1", SSH: true}, "golang.org/x/crypto v1: ssh call sealane v2; the rest is unchanged\n"},
+		{accelerate.Result{Crypto: "v1", SSHKept: errors.New("why not")}, "why not\n"},
 		{accelerate.Result{Crypto: "v1", Cipher: true, Stream: true}, "golang.org/x/crypto v1: New and NewX of chacha20poly1305, chacha20 call sealane v2; the rest is unchanged\n"},
 	} {
 		var out strings.Builder

@@ -37,14 +37,14 @@ func TestXOR(t *testing.T) {
 			for blocks := 1; blocks*blockBytes <= len(text); blocks += 1 + blocks/20 {
 				n := blocks * blockBytes
 				out := append(text[:n:n], "behind"...)
-				xor(level, keyWords, nonceWords, 1+skipped, out[:n], out[:n])
+				Crypt(level, &key, &nonce, 1+skipped, out[:n], out[:n])
 				if !bytes.Equal(out[:n], want[:n]) || string(out[n:]) != "behind" {
 					t.Fatalf("%d bytes in place are wrong", n)
 				}
 				out = make([]byte, n)
 				last, oracle := uint32(1<<32-uint64(blocks)), make([]byte, n)
-				xor(level, keyWords, nonceWords, last, out, text[:n])
-				xor(kernel.Portable, keyWords, nonceWords, last, oracle, text[:n])
+				Crypt(level, &key, &nonce, last, out, text[:n])
+				Crypt(kernel.Portable, &key, &nonce, last, oracle, text[:n])
 				if !bytes.Equal(out, oracle) {
 					t.Fatalf("%d bytes up to the last block are wrong", n)
 				}

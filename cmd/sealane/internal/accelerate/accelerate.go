@@ -1,5 +1,5 @@
 // Package accelerate builds and tests unmodified Go programs with golang.org/x/crypto/chacha20poly1305 replaced by
-// sealane, and x/crypto's bare ChaCha20 where that has no assembly.
+// sealane, SSH's ChaCha20-Poly1305 of x/crypto/ssh, and x/crypto's bare ChaCha20 where that has no assembly.
 //
 // The program's own x/crypto is copied, and New and NewX of that one package are made to call sealane where it has a kernel
 // for the CPU.
@@ -45,6 +45,8 @@ type Result struct {
 	Crypto       string // the version of x/crypto, and its replacement; empty: the program does not use its cipher
 	Cipher       bool   // x/crypto's ChaCha20-Poly1305 is linked and calls sealane
 	Stream       bool   // x/crypto's bare ChaCha20, likewise
+	SSH          bool   // its package ssh's ChaCha20-Poly1305, likewise
+	SSHKept      error  // why the program's is not; nil: it is, or there is none
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
 	StdGCM       bool   // its AES-GCM, likewise
 	StdModes     bool   // its AES-CTR or AES-CBC, likewise
@@ -84,7 +86,8 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH,
-		Levels: linked.Levels, Others: linked.Others, Cipher: linked.Called, Stream: linked.Stream == binary.OnSealane, StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane,
+		Levels: linked.Levels, Others: linked.Others, Cipher: linked.Called, Stream: linked.Stream == binary.OnSealane,
+		SSH: linked.SSH == binary.OnSealane, SSHKept: b.kept(), StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane,
 		StdModes: linked.StdModes == binary.OnSealane}, nil
 }
 
@@ -98,14 +101,22 @@ func Test(ctx context.Context, job Job) (*Result, error) {
 	if err := b.stream("test", append([]string{b.target}, b.job.Flags...)); err != nil {
 		return nil, err
 	}
-	return &Result{StdCipher: job.Std, StdGCM: job.Std, StdModes: job.Std, Crypto: b.crypto, Cipher: b.crypto != "", Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+	return &Result{StdCipher: job.Std, StdGCM: job.Std, StdModes: job.Std, Crypto: b.crypto, Cipher: b.crypto != "", SSH: b.usesSSH && b.sshKept == nil, SSHKept: b.kept(), Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+}
+
+// kept says why the program's SSH keeps its cipher.
+func (b *build) kept() error {
+	if !b.usesSSH || b.sshKept == nil {
+		return nil
+	}
+	return fmt.Errorf("%s keeps its own ChaCha20-Poly1305: %w", sshPath, b.sshKept)
 }
 
 // verify refuses a program that does not have the kernels, or does not reach them through x/crypto: it may well use
 // sealane by itself, or a ChaCha20-Poly1305 of some other package.
 func verify(linked *binary.Program, goarch string, job Job) error {
 	want := append(Kernels(goarch), "portable")
-	called := linked.Called || linked.Stream == binary.OnSealane
+	called := linked.Called || linked.Stream == binary.OnSealane || linked.SSH == binary.OnSealane
 	switch {
 	case job.Std && (linked.StdCipher == binary.Stock || linked.StdGCM == binary.Stock):
 		return fmt.Errorf("%s still has the standard library's own ciphers, although they were replaced: nothing was written", linked.Package)

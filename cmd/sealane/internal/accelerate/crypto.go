@@ -17,14 +17,18 @@ import (
 	"strings"
 )
 
-// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane. Its bare ChaCha20 does
-// so too with ours: if the program does not require a sealane by itself, whose packages are what they are.
-func cryptoSource(dir string, tests, ours bool) (tree, error) {
-	t, err := moduleSource(dir, tests)
-	if err != nil {
-		return nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
+// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane. Its bare ChaCha20 and SSH's cipher do
+// so too with ours: if the program does not require a sealane by itself, whose packages are what they are. kept says why SSH's
+// does not.
+func cryptoSource(dir string, tests, ours bool) (t tree, kept, err error) {
+	if t, err = moduleSource(dir, tests); err != nil {
+		return nil, nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
 	}
-	return t, t.patch(ours)
+	kept = errors.New("the program requires sealane itself")
+	if ours {
+		kept = t.patchSSH()
+	}
+	return t, kept, t.patch(ours)
 }
 
 // moduleSource returns a module as it is in dir.

@@ -174,7 +174,7 @@ func (b *build) replace(crypto *module) error {
 	var edit []string
 	if crypto.Path != "" {
 		var err error
-		if copied, err = cryptoSource(crypto.Dir, crypto.Main, !uses); err != nil {
+		if copied, b.sshKept, err = cryptoSource(crypto.Dir, crypto.Main, !uses); err != nil {
 			return err
 		}
 		if edit, err = b.drop(cryptoModule); err != nil {

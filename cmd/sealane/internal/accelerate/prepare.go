@@ -26,6 +26,8 @@ type build struct {
 	scratch     string
 	target      string               // what the go command is to build
 	program     string               // its import path
+	usesSSH     bool                 // it has x/crypto/ssh
+	sshKept     error                // why the cipher of that stays as it is
 	crypto      string               // the version of x/crypto, in words
 	workers     string               // the module whose workers take batches, in words
 	fork        string               // the module that was made to use x/crypto, in words
@@ -128,6 +130,9 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if kept := b.kept(); kept != nil && !replaced.sealane {
+		return nil, fmt.Errorf("%w: there is nothing to accelerate", kept)
 	}
 	if !replaced.sealane {
 		return nil, errors.New("the go command did not use the replaced ciphers: nothing was built")
@@ -358,6 +363,10 @@ func (b *build) list(test bool) (*listing, error) {
 		case streamPath:
 			if streamReplaced(b.env.GOARCH) {
 				l.crypto = p.Module
+			}
+		case sshPath:
+			if len(Kernels(b.env.GOARCH)) > 0 {
+				l.crypto, b.usesSSH = p.Module, true
 			}
 		case wireguardDevice:
 			l.device = p.Module

@@ -73,6 +73,14 @@ func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool
 	return keystream.XOR(key, nonce, counter, dst, src)
 }
 `,
+	"openssh/openssh.go": `// Package openssh is called by golang.org/x/crypto/ssh in programs of sealane build.
+package openssh
+
+import "github.com/sealane/sealane/internal/keystream"
+
+// A Stream is the key stream of a packet, with the one-time key of its tag.
+type Stream = keystream.Stream
+`,
 	"batch/batch.go": `// Package batch is called by the workers of wireguard-go in programs of sealane build --batch.
 package batch
 

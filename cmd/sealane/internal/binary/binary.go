@@ -98,6 +98,7 @@ type Program struct {
 	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, by itself or through x/crypto
 	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, and that calls sealane
 	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's bare ChaCha20
+	SSH       string   `json:"x_crypto_ssh,omitempty"`         // OnSealane or Stock, likewise the cipher of x/crypto/ssh
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
 	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
 	StdModes  string   `json:"std_aes_modes,omitempty"`        // likewise AES-CTR or AES-CBC
@@ -148,6 +149,10 @@ func Read(file string) (*Program, error) {
 		}
 		p.std(f)
 		switch {
+		case f == cryptoModule+"/ssh.(*sealaneStream).init":
+			p.SSH = OnSealane
+		case f == cryptoModule+"/ssh.(*chacha20Poly1305Cipher).readCipherPacket" && p.SSH == "":
+			p.SSH = Stock
 		case f == cryptoModule+"/chacha20.sealaneXOR":
 			p.Stream = OnSealane
 		case f == cryptoModule+"/chacha20.(*Cipher).XORKeyStream" && p.Stream == "":
