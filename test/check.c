@@ -274,7 +274,9 @@ int main(int argc, char **argv)
     catch_faults();
     arenas_new();
     mode_arenas_new();
-    for (size_t i = 0; i < sizeof process_groups / sizeof *process_groups; i++)
+    /* What concerns the process cannot find a kernel that was corrupted. */
+    const int of_kernels = corrupting && (corrupting->kernel || corrupting->batch);
+    for (size_t i = 0; !of_kernels && i < sizeof process_groups / sizeof *process_groups; i++)
         report("dispatch", process_groups[i].name, process_groups[i].run());
     for (int t = 0; t < SEALANE_ALL_TABLES; t++)
         for (unsigned i = 0; i < sealane_tables[t].count; i++) {
