@@ -538,10 +538,11 @@ class Vectors:
             r, vex, zeroes = self.number(i), self.vex, (const(0, 32),) * 16
 
             def put(m, words):
-                old = m.vector[r]
+                # Read only if a part of it stays.
+                old = m.vector[r] if not vex or mask is not None and not zeroing else ()
                 if mask is not None:
                     k = m.mask[mask]
-                    new, was = cat(*words), cat(*old[:len(words)])
+                    new, was = cat(*words), None if zeroing else cat(*old[:len(words)])
                     out = []
                     for e in range(4 * len(words) // element):
                         x = cut(new, 8 * element * e, 8 * element)
