@@ -37,7 +37,8 @@ static void fill(chain *c, size_t n)
     memcpy(c->ad + 16, c->plain, 32);
 }
 
-static void run(const chain *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes, uint8_t *tag, int flags)
+static NOINLINE void run(const chain *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes, uint8_t *tag,
+                         int flags)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_packet_args a = {
@@ -161,11 +162,27 @@ static NOINLINE void give_keys(const sealane_level *level, sealane_gcm_key keys[
     }
 }
 
+/* GHASH of whole blocks, in state->y; decrypts them. */
+static NOINLINE void sum_blocks(const sealane_level *level, const sealane_gcm_key *key, uint8_t *blocks, size_t bytes,
+                                sealane_gcm_state *state)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_packet_args a = {
+        .out = slot(blocks),
+        .in = slot(blocks),
+        .bytes = bytes,
+        .key = slot(key),
+        .nonce = slot(nonce),
+        .state = slot(state),
+        .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_OPEN | SEALANE_FLAG_NONCE,
+    };
+    level->kernel(&a, scratch, level->consts);
+}
+
 /* POLYVAL beside GHASH of the same level, which has given its answers: under a hash key that is reversed and multiplied
  * by x, of blocks that are reversed (RFC 8452, appendix A), with zeroes before them to a multiple of 64 bytes. */
 static NOINLINE int same_as_ghash(chain *c, sealane_gcm_key keys[2], size_t n)
 {
-    SEALANE_SCRATCH(scratch);
     const size_t ad_bytes = 16 + n % 33, ad_end = (ad_bytes + 15) & ~(size_t)15;
     const size_t end = ad_end + ((n + 15) & ~(size_t)15) + 16, zeroes = -end % 64;
     sealane_gcm_state state;
@@ -180,16 +197,7 @@ static NOINLINE int same_as_ghash(chain *c, sealane_gcm_key keys[2], size_t n)
         for (size_t j = 0; j < 16; j++)
             b[i + j] = first[15 - j];
     }
-    const sealane_packet_args ghash = {
-        .out = slot(b),
-        .in = slot(b),
-        .bytes = zeroes + end,
-        .key = slot(&keys[0]),
-        .nonce = slot(nonce),
-        .state = slot(&state),
-        .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_OPEN | SEALANE_FLAG_NONCE,
-    };
-    c->level->kernel(&ghash, scratch, c->level->consts);
+    sum_blocks(c->level, &keys[0], b, zeroes + end, &state);
     c->key = &keys[1];
     run(c, NULL, c->plain, n, ad_bytes, c->tag, SEALANE_FLAG_POLYVAL);
     for (size_t j = 0; j < 16; j++)
@@ -353,7 +361,7 @@ typedef struct {
     uint8_t text[16 * MOST_BLOCKS], state[16], initial[MOST_LANES][16];
 } modes;
 
-static void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
+static NOINLINE void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_mode_args a = {.out = slot(m->text),
@@ -366,7 +374,8 @@ static void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
 }
 
 /* count lanes of `blocks` blocks each, one behind the other. */
-static void run_mode_lanes(modes *m, uint64_t operation, sealane_aes_schedules key[2], size_t count, size_t blocks)
+static NOINLINE void run_mode_lanes(modes *m, uint64_t operation, sealane_aes_schedules key[2], size_t count,
+                                    size_t blocks)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_mode_args a = {
