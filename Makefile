@@ -365,7 +365,7 @@ GO_MODULES := $(patsubst go.mod,.,$(GO_MODULES))
 GO_ENV := env CGO_ENABLED=0
 module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
 
-# The prose, by Vale: Markdown, and the comments of code. No file is excepted.
+# The prose, by Vale: Markdown, and the comments of code.
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 PROSE := $(filter-out bench/results/% .vale/planted/%,$(shell git ls-files "*.md" "*.go" "*.[ch]" "*.rs" "*.py" 2>/dev/null))
 $(eval $(call check_suite,prose,$(B)/vale,$(B)/vale --output=line $(PROSE)))

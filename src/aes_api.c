@@ -59,8 +59,8 @@ static inline void set_up(aes_key *k, const uint8_t *raw, size_t key_bytes, int 
     SEALANE_SCRATCH(scratch);
     const uint64_t dit = dit_on();
     const sealane_level *level = &sealane_tables[SEALANE_AES].levels[index];
-    sealane_mode_args
-        a; /* unread fields stay unset: compilers zero them by rep stos, which takes as long as the rest */
+    /* Unread fields stay unset: compilers zero them by rep stos, which takes as long as the rest. */
+    sealane_mode_args a;
     a.encrypts_only = (uint64_t)encrypts_only, a.key = slot(&k->schedules), a.operation = SEALANE_AES_SETUP;
     k->schedules.rounds = 6 + key_bytes / 4;
     put_raw_key(k->schedules.schedule, key_bytes, raw, key_bytes); /* what is behind it is not looked at */

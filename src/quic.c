@@ -83,7 +83,7 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
 static void make_masks(const mask_kind *kind, const sealane_mode_lane *lanes, size_t n)
 {
     SEALANE_SCRATCH(scratch);
-    sealane_mode_args a; /* see sealane_aes_key_init: what masks do not read is not set */
+    sealane_mode_args a; /* unread fields stay unset: see set_up of aes_api.c */
     a.lanes = slot(lanes), a.count = n, a.operation = SEALANE_AES_MASKS;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }

@@ -180,37 +180,63 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// A download is a stream of the server, in packets of any size, behind a handshake with connection IDs of one length.
+type download struct {
+	*maker
+	l    *listener
+	r    *rand.Rand
+	ids  int
+	now  int64
+	text []byte
+}
+
+func newDownload(t *testing.T, ids int) *download {
+	r := rand.New(rand.NewPCG(1, 2))
+	m := newMaker(t, r, protect.AES128GCM, ids, 8)
+	d := &download{maker: m, l: newListener(m.log()), r: r, ids: ids, now: 1e18}
+	d.l.give(m, &d.now, m.handshake()...)
+	return d
+}
+
+// packet has n bytes in all.
+func (d *download) packet(n int) []byte {
+	text := bytesOf(d.r, n-1-d.ids-4-16-17)
+	d.text = append(d.text, text...)
+	return d.short(server, streamOf(0, uint64(len(d.text)-len(text)), text, false))
+}
+
+func (d *download) give(datagrams ...[]byte) {
+	for _, b := range datagrams {
+		d.l.give(d.maker, &d.now, sent{server, b})
+	}
+}
+
+func (d *download) check(t *testing.T) {
+	t.Helper()
+	if got := d.l.conns[0].streams[0][server]; !bytes.Equal(got, d.text) || d.l.d.Stats.Refused > 0 {
+		t.Errorf("IDs of %d bytes: %d bytes of %d; %+v", d.ids, len(got), len(d.text), d.l.d.Stats)
+	}
+}
+
 // Datagrams that a network card will cut, or has merged, are taken apart, whatever connection IDs there are.
 func TestMerged(t *testing.T) {
 	for _, ids := range []int{0, 3, 8} {
-		r := rand.New(rand.NewPCG(1, 2))
-		m := newMaker(t, r, protect.AES128GCM, ids, 8)
-		l := newListener(m.log())
-		now := int64(1e18)
-		l.give(m, &now, m.handshake()...)
-		var want []byte
-		packetOf := func(n int) []byte {
-			text := bytesOf(r, n-1-ids-4-16-17)
-			want = append(want, text...)
-			return m.short(server, streamOf(0, uint64(len(want)-len(text)), text, false))
-		}
-		l.give(m, &now, sent{server, packetOf(1252)}, sent{server, packetOf(1400)}, sent{server, packetOf(300)})
+		d := newDownload(t, ids)
+		d.give(d.packet(1252), d.packet(1400), d.packet(300))
 		for i := range 20 {
 			size := []int{1252, 1400}[i/10]
 			var b []byte
 			for range 1 + i {
-				b = append(b, packetOf(size)...)
+				b = append(b, d.packet(size)...)
 			}
-			l.give(m, &now, sent{server, append(b, packetOf(100+i)...)})
+			d.give(append(b, d.packet(100+i)...))
 		}
-		l.give(m, &now, sent{server, packetOf(9000)})  // not merged
+		d.give(d.packet(9000))                         // not merged
 		for _, size := range []int{1333, 1345, 1390} { // unknown sizes, all within a microsecond
-			l.d.Datagram(m.segment(sent{server, append(packetOf(size), packetOf(size)...)}), now, now)
+			d.l.d.Datagram(d.segment(sent{server, append(d.packet(size), d.packet(size)...)}), d.now, d.now)
 		}
-		l.d.Close()
-		if !bytes.Equal(l.conns[0].streams[0][server], want) || l.d.Stats.Refused > 0 {
-			t.Errorf("IDs of %d bytes: %d bytes of %d; %+v", ids, len(l.conns[0].streams[0][server]), len(want), l.d.Stats)
-		}
+		d.l.d.Close()
+		d.check(t)
 	}
 }
 
@@ -218,38 +244,25 @@ func TestMerged(t *testing.T) {
 // looked for as often as is allowed.
 func TestMergedSmall(t *testing.T) {
 	for _, ids := range []int{0, 3, 8} {
-		r := rand.New(rand.NewPCG(1, 2))
-		m := newMaker(t, r, protect.AES128GCM, ids, 8)
-		l := newListener(m.log())
-		now := int64(1e18)
-		l.give(m, &now, m.handshake()...)
-		var want []byte
-		packetOf := func(n int) []byte {
-			text := bytesOf(r, n-1-ids-4-16-17)
-			want = append(want, text...)
-			return m.short(server, streamOf(0, uint64(len(want)-len(text)), text, false))
-		}
+		d := newDownload(t, ids)
 		for i := range 40 {
 			var b []byte
-			for range 2 + r.IntN(20) { // often more than one large datagram
-				b = append(b, packetOf(60+i/4)...)
+			for range 2 + d.r.IntN(20) { // often more than one large datagram
+				b = append(b, d.packet(60+i/4)...)
 			}
-			b = append(b, packetOf(50)...)
-			l.give(m, &now, sent{server, b}, sent{server, packetOf(1252)}, sent{server, append(packetOf(700+i), packetOf(60)...)})
+			d.give(append(b, d.packet(50)...), d.packet(1252), append(d.packet(700+i), d.packet(60)...))
 		}
-		if got := l.conns[0].streams[0][server]; !bytes.Equal(got, want) || l.d.Stats.Refused > 0 {
-			t.Errorf("IDs of %d bytes: %d bytes of %d; %+v", ids, len(got), len(want), l.d.Stats)
-		}
-		before := l.d.trials
+		d.check(t)
+		before := d.l.d.trials
 		const forged = 2000
 		for range forged {
-			b := packetOf(1000)
+			b := d.packet(1000)
 			b[500]++
-			l.d.Datagram(m.segment(sent{server, b}), now, now)
+			d.l.d.Datagram(d.segment(sent{server, b}), d.now, d.now)
 		}
-		l.d.Flush()
-		if n := l.d.trials - before; l.d.Stats.Refused != forged || n > forged*4+searchBurst {
-			t.Errorf("IDs of %d bytes: %d openings for %d forged packets, %d refused", ids, n, forged, l.d.Stats.Refused)
+		d.l.d.Flush()
+		if n := d.l.d.trials - before; d.l.d.Stats.Refused != forged || n > forged*4+searchBurst {
+			t.Errorf("IDs of %d bytes: %d openings for %d forged packets, %d refused", ids, n, forged, d.l.d.Stats.Refused)
 		}
 	}
 }
