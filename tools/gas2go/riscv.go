@@ -37,7 +37,7 @@ var riscv64 = &target{
 	rules: rules{
 		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
 		nop:        pattern(`addi zero, ?zero, ?0`),
-		ret:        pattern(`jalr zero, ?0\(ra\)`),
+		ret:        pattern(`jalr zero, ?(?:0|0x0)\(ra\)`),
 		jump:       pattern(`jalr?|beq|bne|bltu?|bgeu?`),
 		always:     pattern(`jalr?`),
 		jumpTarget: pattern(`(?:[a-z][a-z0-9]*, ?){1,2}(?:0x)?([0-9a-f]+)`),
