@@ -417,7 +417,7 @@ $(foreach t,windows-amd64 darwin-arm64,\
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include test/placements.mk tools/prove/prove.mk test/arm.mk test/routers.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk packaging/packaging.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
+-include test/placements.mk tools/prove/prove.mk test/arm.mk test/routers.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk packaging/packaging.mk gateway/xdp/xdp.mk dpdk/dpdk.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
 
 # ---- One kernel ----
 
