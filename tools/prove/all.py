@@ -1,6 +1,6 @@
 """All that is shown of kernels: their calls, their inductions, and the code that C links; and a record of it.
 
-    all.py [--record FILE [--again]] [--jobs N] [--queries FOLDER] OBJECT...
+    all [--record FILE [--again]] [--jobs N] [--queries FOLDER] OBJECT...
 
 --record: a line of FILE says of each kernel what was shown of which code, by which prover: one that stands there is not proved
 again, unless with --again. tools/prove/changed says which kernels are others now. Exit status 1 if something is not shown.
@@ -14,18 +14,19 @@ import subprocess
 import sys
 import time
 
-from kernels import HERE, ROOT
+from spec.args import HERE, ROOT
 
-# By which file texts and associated data of every length are shown, and of which kernels.
+
+# Which induction shows texts and associated data of every length, of which kernels.
 INDUCTIONS = {
-    "loops.py": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "loops512.py": r"x86_64/chacha20poly1305_avx512",
-    "gcmloops.py": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "celoops.py": r"aarch64/aesgcm_ce",
-    "armloops.py": r"aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon", "armopen.py": r"arm/chacha20poly1305_neon",
-    "arm6loops.py": r"arm/chacha20poly1305_armv6", "modeloops.py": r".*/aes_(?!ssse3).*",
-    "adloops.py": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
-                  r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
+    "chacha_x86": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "chacha_avx512": r"x86_64/chacha20poly1305_avx512",
+    "gcm": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "gcm_ce": r"aarch64/aesgcm_ce",
+    "chacha_arm": r"aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon", "chacha_arm_open": r"arm/chacha20poly1305_neon",
+    "chacha_armv6": r"arm/chacha20poly1305_armv6", "aes_modes": r".*/aes_(?!ssse3).*",
+    "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
+          r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
 }
-ASKED = {"loops.py", "loops512.py", "armloops.py", "armopen.py", "arm6loops.py", "adloops.py", "prove.py"}  # a solver
+ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 GOARCH = {"x86_64": "amd64", "aarch64": "arm64", "arm": "arm"}
 
 
@@ -39,8 +40,9 @@ def digest(*paths):
 
 
 def prover():
-    """Of all that proves, in the order of the files' names."""
-    return digest(*sorted(os.path.join(HERE, f) for f in os.listdir(HERE) if f.endswith(".py")))
+    """Of all that proves, in the order of the files' paths."""
+    return digest(*sorted(os.path.join(folder, f) for folder, _, files in os.walk(HERE) for f in files
+                          if f.endswith(".py") and os.path.basename(folder) not in ("mutation", "tests")))
 
 
 def generated(kernel):
@@ -62,14 +64,19 @@ def run(*command):
     return said, (int(counts[1]), int(counts[2]))
 
 
+def parts_of(kernel):
+    return ["run.prove", *(f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)), "run.abi"]
+
+
 def prove(path, kernel, args):
     """All of one kernel. Returns {part: cases}, whether something failed, and the random points."""
     shown, failed, points = {}, False, []
-    for part in ["prove.py", *(f for f, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)), "abi.py"]:
-        options = [] if part == "abi.py" else ["--jobs", str(args.jobs)] + (["--queries", args.queries] if args.queries and part in ASKED else [])
-        what = os.path.join(ROOT, "asm", kernel + ".S") if part == "abi.py" else path
-        said, (n, wrong) = run(os.path.join(HERE, part), *options, what)
-        shown[part.removesuffix(".py")] = n
+    for part in parts_of(kernel):
+        options = [] if part == "run.abi" else ["--jobs", str(args.jobs)]
+        options += ["--queries", args.queries] if args.queries and ASK_SOLVER.fullmatch(part) else []
+        what = os.path.join(ROOT, "asm", kernel + ".S") if part == "run.abi" else path
+        said, (n, wrong) = run(HERE, part, *options, what)
+        shown[part.partition(".")[2]] = n
         failed = failed or wrong > 0 or n == 0
         points += re.findall(r"SEALANE_POINT=(\d+)", "".join(said))
     return shown, failed, points
@@ -110,7 +117,3 @@ def main():
         print(f"FAIL {kernel}")
     print(f"all: {passed} passed, {len(wrong)} failed, 0 not run")
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

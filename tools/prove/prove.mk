@@ -47,14 +47,14 @@ $(PROVE_VENV)/bin/python:
 .PHONY: prove
 ifeq ($(ISA),x86_64)
 prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
-	$(PROVE_PYTHON) tools/prove/all.py --queries $(B)/prove/queries $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove all --queries $(B)/prove/queries $(PROVE_CHOSEN)
 
 .PHONY: prove-all
 # One that was proved as it is by the prover as it is, is not proved again: PROVE_ALL=--again.
 PROVE_ALL ?=
 prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## every kernel, and a record of it, tools/prove/proved.jsonl
 	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
-	$(PROVE_PYTHON) tools/prove/all.py --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM)
+	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM)
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
@@ -63,116 +63,118 @@ PROVE_RECORD = $(B)/prove/mutants.jsonl
 PROVE_MANY = $(filter-out $(PROVE_BITWISE),$(PROVE_CHOSEN))
 PROVE_FEW = $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN))
 prove-mutants: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
-	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove/native.py --first $(MUTANTS) --calls 120 $(PROVE_RECORD) $(PROVE_FEW))
-	$(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
-	$(if $(PROVE_MANY),$(PROVE_PYTHON) tools/prove/native.py --calls 600 $(PROVE_RECORD) $(PROVE_MANY))
-	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove/native.py --calls 100 $(PROVE_RECORD) $(PROVE_FEW))
+	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove mutation.native --first $(MUTANTS) --calls 120 $(PROVE_RECORD) $(PROVE_FEW))
+	$(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
+	$(if $(PROVE_MANY),$(PROVE_PYTHON) tools/prove mutation.native --calls 600 $(PROVE_RECORD) $(PROVE_MANY))
+	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove mutation.native --calls 100 $(PROVE_RECORD) $(PROVE_FEW))
 
 # In make test-long, which looks further each time, and for how long.
 PROVE_ANY_SEED = --seed $$$$(date +%s)
 PROVE_FOR_LONG = --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
 # $(call prove_mutants,record,objects)
-prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 60 --count 100 --least 90 --record $(1) \
-    $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove/native.py --calls 50 $(1) $(2)'
+prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 60 --count 100 --least 90 --record $(1) \
+    $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove mutation.native --calls 50 $(1) $(2)'
 
 $(eval $(call check_suite,prove-changed,,tools/prove/changed))
-$(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
-$(eval $(call suite,prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/test_terms.py --count 40))
-$(eval $(call long_suite,long-prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/test_terms.py --count 2000 $(PROVE_ANY_SEED)))
-$(eval $(call suite,prove-terms-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove/test_terms.py --plant=%" value bound))
+$(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove run.prove --quick $(PROVE_OBJECTS)))
+$(eval $(call suite,prove-imports,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.imports))
+$(eval $(call suite,prove-imports-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.imports --plant %" up circle))
+$(eval $(call suite,prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.terms_z3 --count 40))
+$(eval $(call long_suite,long-prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.terms_z3 --count 2000 $(PROVE_ANY_SEED)))
+$(eval $(call suite,prove-terms-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.terms_z3 --plant=%" value bound))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 20 $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove tests.semantics --inputs 20 $(PROVE_OBJECTS)))
 ifneq ($(and $(PROVE_ARM),$(shell command -v qemu-arm)),)
-$(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_ARM)))
+$(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove run.prove --quick $(PROVE_ARM)))
 $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 20 $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove tests.semantics_arm --inputs 20 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(B)/prove/body/aarch64/chacha20poly1305_neon.o" plant))
+    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_arm --inputs 2 --% $(B)/prove/body/aarch64/chacha20poly1305_neon.o" plant))
 $(eval $(call suite,prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbors --inputs 10 --part 1/10 $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove tests.semantics_arm --neighbors --inputs 10 --part 1/10 $(PROVE_ARM)))
 $(eval $(call suite,prove-neighbors-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbors --inputs 2 --part 1/4 --% \
+    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_arm --neighbors --inputs 2 --part 1/4 --% \
     $(B)/prove/body/arm/aes_ce32.o" plant))
-$(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
+$(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove mutation.classic \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/aarch64/chacha20poly1305_neon.o \
     $(B)/prove/body/arm/chacha20poly1305_armv6.o \
     $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS))))
-$(eval $(call long_suite,long-prove-branches,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/test_branches.py))
-$(eval $(call long_suite,long-prove-branches-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove/test_branches.py --%" plant))
-$(eval $(call long_suite,long-prove-abi,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/abi.py))
-$(eval $(call suite,prove-faults,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/faults.py))
-$(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --quick --planted $(PROVE_CE_LOOPS)))
-$(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
+$(eval $(call long_suite,long-prove-branches,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.branches))
+$(eval $(call long_suite,long-prove-branches-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.branches --%" plant))
+$(eval $(call long_suite,long-prove-abi,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove run.abi))
+$(eval $(call suite,prove-faults,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove mutation.faults))
+$(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove induction.gcm_ce --quick --planted $(PROVE_CE_LOOPS)))
+$(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_armv6 --quick --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call suite,prove-modeloops-bits,$(PROVE_PYTHON) $(filter %/aes_armv6.o,$(PROVE_MODE_LOOPS)),\
-    $(PROVE_PYTHON) tools/prove/modeloops.py --quick $(filter %/aes_armv6.o,$(PROVE_MODE_LOOPS))))
-$(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --planted $(PROVE_CE_LOOPS)))
-$(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --planted $(PROVE_ARM6_LOOPS)))
-$(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_ARM_LOOPS))))
-$(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armloops.py --planted $(PROVE_ARM_LOOPS)))
+    $(PROVE_PYTHON) tools/prove induction.aes_modes --quick $(filter %/aes_armv6.o,$(PROVE_MODE_LOOPS))))
+$(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove induction.gcm_ce --planted $(PROVE_CE_LOOPS)))
+$(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_armv6 --planted $(PROVE_ARM6_LOOPS)))
+$(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_arm_open --planted $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_ARM_LOOPS))))
+$(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_arm --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call suite,prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
-    $(PROVE_PYTHON) tools/prove/adloops.py --quick $(PROVE_CE_LOOPS)))
+    $(PROVE_PYTHON) tools/prove induction.ad --quick $(PROVE_CE_LOOPS)))
 $(eval $(call long_suite,long-prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
-    $(PROVE_PYTHON) tools/prove/adloops.py --planted $(PROVE_ARM_AD_LOOPS)))
-$(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove induction.ad --planted $(PROVE_ARM_AD_LOOPS)))
+$(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove mutation.classic $(PROVE_OBJECTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove tests.semantics_arm --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbors --inputs 1000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove tests.semantics_arm --neighbors --inputs 1000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
 $(eval $(call suite,prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/loops.py --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
-$(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove/loops.py --planted $(PROVE_LOOPS)))
+    $(PROVE_PYTHON) tools/prove induction.chacha_x86 --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
+$(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove induction.chacha_x86 --planted $(PROVE_LOOPS)))
 $(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/prove/body/x86_64/aesgcm_aesni.o))
-$(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
+    $(PROVE_PYTHON) tools/prove induction.gcm --quick --planted $(B)/prove/body/x86_64/aesgcm_aesni.o))
+$(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove induction.gcm --planted $(PROVE_GCM_LOOPS)))
 $(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/adloops.py --quick --planted \
+    $(PROVE_PYTHON) tools/prove induction.ad --quick --planted \
     $(addprefix $(B)/prove/body/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
 $(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_AD_LOOPS),\
-    $(PROVE_PYTHON) tools/prove/adloops.py $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
+    $(PROVE_PYTHON) tools/prove induction.ad $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
 # Its planted faults take 42 processor seconds for one kernel: long-prove-modeloops has them.
 $(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/modeloops.py --quick $(filter %/aes_aesni.o,$(PROVE_MODE_LOOPS))))
+    $(PROVE_PYTHON) tools/prove induction.aes_modes --quick $(filter %/aes_aesni.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_MODE_LOOPS),\
-    $(PROVE_PYTHON) tools/prove/modeloops.py --planted $(filter-out $(PROVE_BITWISE),$(PROVE_MODE_LOOPS))))
+    $(PROVE_PYTHON) tools/prove induction.aes_modes --planted $(filter-out $(PROVE_BITWISE),$(PROVE_MODE_LOOPS))))
 $(foreach o,$(filter $(PROVE_BITWISE),$(PROVE_MODE_LOOPS)),$(eval $(call long_suite,long-prove-modeloops-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove/modeloops.py --planted --jobs 1 $(o))))
+    $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove induction.aes_modes --planted --jobs 1 $(o))))
 $(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/loops512.py --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
+    $(PROVE_PYTHON) tools/prove induction.chacha_avx512 --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
 # Of chacha20poly1305_avx512 exits and the calls below them are many: a suite for each part.
 $(foreach i,1 2 3 4,$(eval $(call long_suite,long-prove-loops512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/loops512.py --all $(if $(filter 1,$(i)),--planted) --part $(i)/4 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
+    $(PROVE_PYTHON) tools/prove induction.chacha_avx512 --all $(if $(filter 1,$(i)),--planted) --part $(i)/4 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
 $(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/prove.py --sizes 641-2048 --part $(i)/2 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
+    $(PROVE_PYTHON) tools/prove run.prove --sizes 641-2048 --part $(i)/2 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
 # Opening behind associated data, its induction begins with longer texts.
 $(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/prove.py --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
+    $(PROVE_PYTHON) tools/prove run.prove --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
 # Every length that front ends give to a lane: four suites for each kernel of many packets.
 $(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(i)-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove/prove.py --lanes --part $(i)/4 --jobs 1 $(o)))))
+    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --lanes --part $(i)/4 --jobs 1 $(o)))))
 $(eval $(call suite,prove-neighbors,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbors --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove tests.semantics --neighbors --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-neighbors-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --neighbors --inputs 4 --part 1/4 --% \
+    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics --neighbors --inputs 4 --part 1/4 --% \
     $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
+    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics --inputs 4 --% $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/x86_64/aes_avx2.o))
+    $(PROVE_PYTHON) tools/prove mutation.mutate --count 20 --least 80 $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/x86_64/aes_avx2.o))
 $(eval $(call suite,prove-native,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/native.py --first 20 --calls 6 /dev/null $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
+    $(PROVE_PYTHON) tools/prove mutation.native --first 20 --calls 6 /dev/null $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
 $(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/native.py --first 5 --calls 6 --% /dev/null \
+    --must-fail "$(PROVE_PYTHON) tools/prove mutation.native --first 5 --calls 6 --% /dev/null \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
 # All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
 $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
+    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove tests.semantics --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
 $(eval $(call long_suite,long-prove-neighbors,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbors --inputs 100 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove tests.semantics --neighbors --inputs 100 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
 $(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(call prove_mutants,$(B)/prove/mutants-long.jsonl,$(PROVE_OBJECTS))))
 endif

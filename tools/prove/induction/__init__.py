@@ -1,0 +1,1 @@
+"""Texts and associated data of every length, by induction over the passes of loops."""

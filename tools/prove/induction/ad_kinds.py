@@ -1,0 +1,297 @@
+"""What ad.py knows of each kernel: where associated data are authenticated, in what passes, and where the
+accumulator is. Only what is looked for is taken from here: that it is so is what ad.py shows."""
+import spec
+from induction import chacha_arm, chacha_avx512, chacha_x86, gcm_ce
+from isa import arm32, arm64, x86
+from run.kernels import SCRATCH
+from spec.args import A, FIRST
+from values import terms
+from values.terms import P, Unproved, cat, const, cut, extend, field_product, symbol
+
+FRAME = SCRATCH + chacha_x86.FRAME
+
+
+class Kind:
+    """Of a section. step: bytes of a pass. places: where it begins and ends, and its loop. leasts: the fewest bytes of
+    associated data that it is shown for; or `block` where texts of at most `short` bytes go another way with fewer.
+    text: the cell that says how long the text is, where that is asked for. moved: cells that the section only moves,
+    such as the call's flags."""
+
+    modulus = 1  # entry and exits depend on the length modulo it
+    counts_blocks = False  # the remaining length is counted in blocks
+    given = {}
+
+    def __init__(self, step, places, least=1, short=-1, block=17, text=None, moved=()):
+        self.step, self.places, self.short, self.block, self.text, self.moved = step, places, short, block, text, moved
+        self.leasts = (least, block) if short >= 0 else (least,)
+
+    def least(self, text):
+        """Bytes of associated data with which a text goes through the section."""
+        return self.leasts[text <= self.short]
+
+    def few(self, residue, least):
+        """With how many bytes the loop may not be reached: (of these, the fewest with which it is)."""
+        return (range(least, self.block), self.block) if self.text else ((), least)
+
+    def taken(self, residue):
+        """Bytes before the induction begins; the loop is then reached for the second time."""
+        return 0
+
+    def rests(self, residue):
+        """With how many bytes there is no step."""
+        return range(1, self.step + 1)
+
+
+class Poly1305(Kind):
+    """inside, behind: cells of the accumulator's limbs, in the loop and behind the section. exact: whether the length
+    modulo 16 is taken first, and the loop stops when whole blocks are done; else it counts bytes."""
+
+    def __init__(self, places, inside, behind, exact=True, **more):
+        super().__init__(16, places, **more)
+        self.inside, self.behind, self.modulus = inside, behind, 16 if exact else 1
+        self.width = 64 if len(inside) == 3 else 32
+
+    def few(self, residue, least):
+        if self.modulus == 1:
+            return range(least, 16), 16
+        return [residue] if residue >= least else [], 16 + residue
+
+    def rests(self, residue):
+        return [16 + residue] if self.modulus > 1 else range(16, 32)
+
+    def parts(self, call, cells):
+        found = call.cells()
+        return [cat(*(found.get(c, terms.undefined(32)) for c in limb)) for limb in cells]
+
+    def value(self, call, cells, r):
+        limbs = self.parts(call, cells)
+        if not all(v.defined for v in limbs):
+            raise Unproved("the accumulator is not there")
+        return sum(v.residue << self.width * i for i, v in enumerate(limbs)) % P
+
+    def set(self, call, cells, most):
+        """Any number, the highest limb of at most most[0]."""
+        most, = most
+        for i, limb in enumerate(cells):
+            v = symbol(f"ad h{i}", self.width)
+            if i == len(cells) - 1:
+                v = extend(symbol(f"ad h{i} at most {most}", max(1, most.bit_length()), most), self.width)
+            bits = self.width // len(limb)
+            call.change({c: cut(v, bits * j, bits) for j, c in enumerate(limb)})
+
+    def most(self, call, cells):
+        return self.parts(call, cells)[-1].most,
+
+    def key(self, bits):
+        return chacha_x86.one_time(FIRST)[0]
+
+    def absorb(self, h, r, text):
+        return spec.poly1305(h, r, spec.pad16(text)) if text else h
+
+
+class Lanes(Kind):
+    """Of chacha20poly1305_avx512: eight blocks at a time, those that are over first, in the highest lanes."""
+
+    modulus = 128
+
+    def __init__(self):
+        super().__init__(128, x86_places, short=256, block=65)
+        self.inside = self.behind = [[("memory", chacha_avx512.ACC + 64 * i + 4 * j) for j in range(16)] for i in range(3)]
+
+    def taken(self, residue):
+        return (residue - 1) // 16 * 16 + 16 if residue else 128
+
+    def few(self, residue, least):
+        return [n for n in (residue or 128,) if n >= least], (residue or 128) + 128
+
+    def rests(self, residue):
+        return [(residue - 1) % 16 + 113]
+
+    def value(self, call, cells, r):
+        if not all(v.defined for row in chacha_avx512.limbs(call) for v in row):
+            raise Unproved("the accumulator is not there")
+        return chacha_avx512.accumulated(call, self.key(128))
+
+    def set(self, call, cells, most):
+        for i in range(3):
+            for j in range(8):
+                v = symbol(f"ad acc {i} {j} at most {most[i]}", most[i].bit_length(), most[i])
+                call.memory.poke(chacha_avx512.ACC + 64 * i + 8 * j, extend(v, 64))
+
+    def most(self, call, cells):
+        return tuple(max(v.most for v in row) for row in chacha_avx512.limbs(call))
+
+    def key(self, bits):
+        return chacha_x86.one_time(FIRST)[0]
+
+    def absorb(self, h, r, text):
+        return spec.poly1305(h, r, spec.pad16(text)) if text else h
+
+
+class Ghash(Kind):
+    def __init__(self, step, register, **more):
+        super().__init__(step, x86_places, **more)
+        self.inside = self.behind = [("vector", register, i) for i in range(4)]
+
+    def value(self, call, cells, h):
+        found = call.cells()
+        v = cat(*(found[c] for c in cells))
+        if not v.defined:
+            raise Unproved("GHASH is not there")
+        return field_product(terms.X127, v.image)
+
+    def set(self, call, cells, most):
+        call.change({c: symbol(f"ad y{i}", 32) for i, c in enumerate(cells)})
+
+    def most(self, call, cells):
+        return ()
+
+    def key(self, bits):
+        key = cat(*(symbol(f"key{i}", 32) for i in range(bits // 32)))
+        return spec.field_element(spec.aes(spec.key_schedule(key), const(0, 128)))
+
+    def absorb(self, y, h, text):
+        return spec.ghash(y, h, text) if text else y
+
+
+class Sums(Ghash):
+    """Of arm64's aesgcm_ce: three sums of products that have not been reduced. given: where the pointer and the length
+    are where the section begins."""
+
+    given = {("general", 16): "ad", ("general", 17): "bytes"}
+
+    def __init__(self):
+        Kind.__init__(self, 128, zero_jump("cbz x17"))
+        self.inside = self.behind = gcm_ce.HASH
+
+    def value(self, call, cells, h):
+        return gcm_ce.Part.accumulated(call)
+
+    def set(self, call, cells, most):
+        call.change({c: symbol(f"ad sum {i}", 32) for i, c in enumerate(cells)})
+
+
+class Blocks(Ghash):
+    """Of 32-bit ARM's aesgcm_ce32: whole blocks are counted, and the remainder stays in memory. Halves have their bytes
+    reversed."""
+
+    modulus, counts_blocks = 16, True
+
+    def __init__(self):
+        find = places("ldr r3, [r0, #0x18]", "ldr r6, [r1, #0x144]", "subs r5, r4, #8")
+        Kind.__init__(self, 128, find, least=0, moved=(chacha_arm.scratch(324), chacha_arm.scratch(332)))
+        self.inside = [("vector", n) for n in (62, 63, 60, 61)]
+        self.behind = [chacha_arm.scratch(272 + o) for o in (8, 12, 0, 4)]
+
+    def few(self, residue, least):
+        return [residue] if residue >= least else [], 16 + residue
+
+    def rests(self, residue):
+        return range(16 + residue, 129 + residue, 16)
+
+
+def zero_jump(text):
+    """Of a section that begins with a jump around it, which begins so, and whose loop follows."""
+    def find(kernel):
+        insns = kernel.isa.decoder().disasm(kernel.code, 0)
+        insn = next(i for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text))
+        return insn.address, int(insn.op_str.split("#")[1], 16), insn.address + 4
+    return find
+
+
+def x86_places(kernel):
+    """The length is asked for, and where it is 0 the section is left out. The loop's jump back is the last."""
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+    found = []
+    for i, insn in enumerate(insns):
+        if insn.mnemonic == "mov" and insn.op_str.endswith(f"+ {A['ARG_AD_BYTES']:#x}]"):
+            register = insn.op_str.split(",")[0]
+            for j in (i + 1, i + 2):
+                test = f"{insns[j].mnemonic} {insns[j].op_str}" == f"test {register}, {register}"
+                if test and insns[j + 1].mnemonic == "je":
+                    found.append((insn.address, insns[j + 1].operands[0].imm))
+    # A way of their own of short packets has it twice.
+    begin, end = found[-1]
+    inside = [insn for insn in insns if begin < insn.address < end and insn.mnemonic.startswith("j")]
+    return begin, end, [i.operands[0].imm for i in inside if begin < i.operands[0].imm < i.address][-1]
+
+
+def places(begin, end, loop):
+    """How the instructions begin that these are, and the next: the first one; the first two behind it."""
+    def find(kernel):
+        found = [(i.address, f"{i.mnemonic} {i.op_str}") for i in kernel.isa.decoder().disasm(kernel.code, 0)]
+        found = [(a, f"{text}; {after}") for (a, text), (_, after) in zip(found, found[1:])]
+        at = next(a for a, text in found if text.startswith(begin))
+        return at, *(next(a for a, text in found if a > at and text.startswith(t)) for t in (end, loop))
+    return find
+
+
+_X86 = [[("general", n)] for n in (8, 9, 10)], [[("memory", FRAME + 8 * i + o) for o in (0, 4)] for i in range(3)]
+_ARM64 = [[("general", n)] for n in (19, 20, 21)]
+_NEON32, _ARMV6 = ([[("general", n)] for n in numbers] for numbers in ((2, 3, 4, 6, 5), (2, 3, 4, 5, 6)))
+_PLACES64 = places("ldp x22, x7, [x5, #0x18]", "tbnz w6, #2", "ldp x12, x13, [x22], #0x10")
+_PLACES32 = places("ldr r8, [r0, #0x18]", "ldr r7, [r1, #-0x38]", "ldr r7, [r8]")
+_PLACES6 = places("ldr r8, [r0, #0x18]", "ldr fp, [r1, #-0x14]; mov ip, #2", "ldr r7, [r8]")
+KINDS = {
+    (x86, "chacha20poly1305_ssse3"): Poly1305(x86_places, *_X86),
+    (x86, "chacha20poly1305_avx2"): Poly1305(x86_places, *_X86),
+    (x86, "chacha20poly1305_avx512vl"): Poly1305(x86_places, *_X86),
+    (x86, "chacha20poly1305_avx512"): Lanes(),
+    (x86, "aesgcm_aesni"): Ghash(128, 11, short=64),
+    (x86, "aesgcm_aesniavx"): Ghash(128, 11, short=64),
+    (x86, "aesgcm_avx2"): Ghash(256, 11),
+    (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, text=("general", 11)),
+    (arm64, "chacha20poly1305_neon"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
+    (arm64, "chacha20poly1305_neon6"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
+    (arm64, "aesgcm_ce"): Sums(),
+    (arm32, "aesgcm_ce32"): Blocks(),
+    (arm32, "chacha20poly1305_neon"):
+        Poly1305(_PLACES32, _NEON32, _NEON32, least=0, moved=(chacha_arm.scratch(320 - 60),)),
+    (arm32, "chacha20poly1305_armv6"):
+        Poly1305(_PLACES6, _ARMV6, _ARMV6, least=0, moved=(chacha_arm.scratch(288 - 20),)),
+}
+
+# Instructions of a section that a planted fault leaves out: (what that is, how they begin, which of them).
+_POINTER, _LEFT, _PRODUCT = "the pointer does not move", "the remaining length does not change", "a product is left out"
+_CARRY, _HIGH, _TAIL = "a carry is dropped", "2^128 is left out", "the tail is not cut off"
+_POWER, _LANES, _TWICE = "the power is another", "lanes are not added up", "GHASH is counted twice"
+_POLY1305 = [(_POINTER, "add r11, 0x10", 0), (_CARRY, "adc r9, rcx", 0), ("the last carry is dropped", "adc r10, 0", 0),
+             (_PRODUCT, "imul", 0), (_HIGH, "adc r10, 1", 0), (_TAIL, "shr rdx", 1)]
+_GHASH = [(_LEFT, "sub r14,", 0), (_PRODUCT, ("pclmul", "vpclmul"), 0), (_POWER, "neg r13", 0),
+          (_TAIL, "shr rbx, cl", 1)]
+_NEON64 = [(_LEFT, "subs x7, x7, #0x10", 1), (_PRODUCT, "umulh", 0), (_CARRY, "adcs x20, x26", 0),
+           ("the last carry is dropped", "adc x21, x21, xzr", 1), (_HIGH, "adc x21, x21, x0", 0),
+           ("the tail is another", "lsl x10", 0)]
+LEFT_OUT = {
+    (x86, "chacha20poly1305_ssse3"): _POLY1305,
+    (x86, "chacha20poly1305_avx2"): _POLY1305,
+    (x86, "chacha20poly1305_avx512vl"): _POLY1305,
+    (x86, "chacha20poly1305_avx512"): [
+        (_POINTER, "add rbx, 0x80", 0), (_LEFT, "sub r13, 0x80", 0), (_PRODUCT, "vpmadd52luq", 3),
+        (_CARRY, "vpaddq zmm26, zmm26", 0), ("lanes are in another order", "pdep eax", 0), (_TAIL, "bzhi r14,", 0),
+        ("empty lanes are read", "bzhi rax, rax, r11", 0), (_HIGH, "vporq", 0)],
+    (x86, "aesgcm_aesni"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
+    (x86, "aesgcm_aesniavx"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
+    (x86, "aesgcm_avx2"): _GHASH + [(_POINTER, "add r10, 0x20", 0), (_LANES, "vextracti128", -1)],
+    (x86, "aesgcm_avx512"): [
+        (_LEFT, "sub rax, r12", 0), (_PRODUCT, "vpclmul", 0), (_POWER, "neg r14", 0), (_TAIL, "bzhi r13,", 0),
+        (_POINTER, "add r10, r12", 0), (_LANES, "vextracti64x4", 0)],
+    (arm64, "chacha20poly1305_neon"): _NEON64,
+    (arm64, "chacha20poly1305_neon6"): _NEON64,
+    (arm64, "aesgcm_ce"): [
+        (_LEFT, "subs x17", 0), (_PRODUCT, "pmull", 4), ("a sum is not kept", "mov v10.16b", 0), (_POWER, "sub x14", 0),
+        (_TWICE, "movi v10", 0)],
+    (arm32, "aesgcm_ce32"): [
+        (_LEFT, "mov r4, r5", 0), (_PRODUCT, "vmull.p64", 1), ("a sum is not reduced", "veor q2, q2, q1", 0),
+        ("the tail is another", "strb r7", 0), (_TWICE, "vmov.i8 q15", 0)],
+    (arm32, "chacha20poly1305_neon"): [
+        (_POINTER, "str r8, [r1, #-0x18]", 0), (_PRODUCT, "umlal", 2), (_CARRY, "adcs r4, r0", 0),
+        (_HIGH, "adc r5, r5, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
+    (arm32, "chacha20poly1305_armv6"): [
+        (_POINTER, "str r8, [r1, #-0x20]", 0), (_PRODUCT, "umaal", 2), (_CARRY, "adcs r4", 1),
+        (_HIGH, "adc r6, r6, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
+}
+
+
+def kind_of(kernel):
+    return KINDS.get((kernel.isa, kernel.name.removeprefix("sealane_")))

@@ -1,0 +1,664 @@
+"""Every length at once, of AES in ECB, CTR, CBC (decryption) and XTS: the loop of a kernel over long texts, by induction.
+
+    induction.aes_modes [--quick] [--planted] [--jobs N] OBJECT...
+
+What the loop keeps is not written down. Let f(S) be what the run from the first instruction leaves in a cell (a register, a
+word of a vector, four bytes of scratch or stack) where the loop begins, if the state of the mode (counter block, block before,
+tweak; of ECB nothing) is S. The invariant is: there is an S such that each cell holds f(S), pointers and length aside; and the
+output so far is the specification's, whose state is S. With S any 128 bits,
+
+    base   is the definition of f
+    step   after a pass from f(S) each cell holds f(S'), S' being the state that the specification has after the blocks of a pass:
+           f(S') is found by another run from the first instruction, with S' as the state. What does not is taken as never written,
+           and the step is tried again, until nothing changes
+    exit   a pass, and the rest of less than one, to the return: output, state, wiping
+
+As in gcm.py pointers to text and lengths are symbols with bounds.
+"""
+import multiprocessing
+import re
+import sys
+import time
+
+import spec
+from induction import gcm
+from isa import arm32, arm64, x86
+from run import kernels, modes, proof, prove
+from run.kernels import KEY, SCRATCH, STATE, Call
+from run.modes import blocks_of
+from spec import modes as aes
+from spec.args import A, CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
+from values import bits, linear, terms
+from values.terms import Unproved, add_modular, cat, const, cut, same, symbol
+
+LONGEST = 1 << 60  # bytes of text; of 32-bit ARM 2^30
+END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches
+
+
+class Loop:
+    """The bytes of a pass. ahead: they are taken from the length before the loop begins again, so that there a pass is always
+    to come; else where it begins, and it may be none. ends: the last pass, with the remaining bytes, is one of the loop's too, which does
+    not begin again where nothing is left. least: shorter texts are calls only."""
+
+    def __init__(self, step, ahead=False, ends=False, least=16):
+        self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else least
+        self.again = 16 if ends else 0  # what must be left behind a pass for another one
+        self.rests = range(self.again, step + self.again, 16)
+
+
+LOOPS = {
+    (x86, "aesni"): Loop(128, ahead=True),
+    (x86, "avx2"): Loop(256, ahead=True),
+    (x86, "avx512"): Loop(512, ahead=True),
+    (arm64, "ce"): Loop(128),
+    (arm64, "neon"): Loop(128, ends=True, least=80),
+    (arm32, "ce32"): Loop(128),
+    (arm32, "neon"): Loop(128, ends=True),
+    (arm32, "armv6"): Loop(32, ends=True),
+}
+
+
+def loop_of(kernel):
+    return LOOPS.get((kernel.isa, kernel.name.removeprefix("sealane_aes_")))
+
+
+class Shape:
+    def __init__(self, mode, bits, in_place):
+        self.mode, self.bits, self.in_place = mode, bits, in_place
+        self.chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
+
+    def __str__(self):
+        return f"AES-{self.bits}, {modes.NAMES[self.mode]}" + (", in place" if self.in_place else "")
+
+
+ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT)
+              for bits in (128, 192, 256) for in_place in (False, True)]
+
+
+def shapes(kernel):
+    """32-bit ARM's aes_neon keeps what counters have in common, and branches on it: only calls of that mode."""
+    return [s for s in ALL_SHAPES if s.mode != CTR or not (kernel.bitwise and kernels.begins_with_many(kernel))]
+
+
+def head(kernel, shape):
+    """Where the loop begins. Only which it is, is taken from the code; that a run comes there is what the rest shows."""
+    if kernel.head is None and kernel.bitwise:
+        kernel.head = dict.fromkeys((s.mode for s in ALL_SHAPES), group(kernel))
+    if kernel.head is None:
+        insns, back = {i.address: i for i in kernel.isa.decoder().disasm(kernel.code, 0)}, []
+        for i in insns.values():
+            if i.mnemonic == ("jae" if kernel.isa is x86 else "b") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
+                if kernel.isa is x86 or insns[to].mnemonic == "subs":
+                    back.append((i.address - to, to))
+        # Of jumps back on "not below", the target of the longest; or of those that are always taken, to where a pass is counted.
+        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT)
+        kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
+    return kernel.head[shape.mode]
+
+
+def group(kernel):
+    """Of jumps back on "not equal", the one to the comparison of a pass's bytes with the remaining length."""
+    insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), set()
+    at = {i.address: n for n, i in enumerate(insns)}
+    for i in insns:
+        if i.mnemonic in ("bne", "b.ne") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
+            if any(j.op_str.endswith(f"#{loop_of(kernel).step:#x}") for j in insns[at[to]:at[to] + 4]):
+                found.add(to)
+    place, = found
+    return place
+
+
+class Part(gcm.Part):
+    """A run of a part of a call. at_end: the last block of a text, that is read before the loop."""
+
+    def __init__(self, kernel, shape, ahead, memory_state, at_end=None):
+        Call.__init__(self, kernel)
+        self.width = kernel.isa.POINTER
+        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
+        self.source = pointer("in", kernels.IN + 1)
+        self.target = self.source if shape.in_place else pointer("out", kernels.OUT + 3)
+        self.length = None
+        regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", self.source.address, ahead, True, shape.in_place)]
+        if not shape.in_place:
+            regions.append(("out", self.target.address, ahead, False, True))
+        if shape.chained:
+            regions.append(("state", STATE, 16, True, True))
+        if at_end:
+            regions.append(("end of in", self.source.address + END - 16, 16, True, False))
+        self.regions(*regions)
+        self.arguments("MODE", key=KEY, state=STATE if shape.chained else None, operation=shape.mode)
+        self.set(**{"in": self.source + 0}, out=self.target + 0)
+        modes.schedule_of(shape.bits, "key")  # first: it says which S-boxes there are
+        self.memory.cells.update(modes.key_cells(kernel, shape.bits, "key")[0])
+        if shape.chained:
+            self.memory.poke(STATE, memory_state)
+        if at_end:
+            self.memory.poke(self.source.address + END - 16, at_end)
+
+    def known(self, v, what):
+        found = linear.place(v)
+        if what == "an address" and found and found[0] is self.length:
+            return END + found[1]
+        if what == "an address" and found and found[0].sum and self.length in found[0].sum:
+            return self.source.address + END + found[1]
+        return super().known(v, what)
+
+    def cells(self):
+        m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
+        if self.kernel.isa is arm32:
+            found.update((("vector", i), v) for i, v in enumerate(m.vector))
+        else:
+            found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
+        found.update((("mask", i), v) for i, v in enumerate(getattr(m, "mask", ())))
+        found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes)
+        return found
+
+    def put(self, cells):
+        m = self.machine
+        m.general = [terms.undefined(v.width) for v in m.general]
+        m.vector = [terms.undefined(32)] * 64 if self.kernel.isa is arm32 else [[terms.undefined(32)] * len(words) for words in m.vector]
+        for cell, v in cells.items():
+            if cell[0] == "memory":
+                self.memory.cells[cell[1]] = v
+            elif cell[0] == "vector" and len(cell) == 2:
+                m.vector[cell[1]] = v
+            elif cell[0] == "vector":
+                m.vector[cell[1]][cell[2]] = v
+            else:
+                (m.general if cell[0] == "general" else m.mask)[cell[1]] = v
+        if self.kernel.isa is x86:
+            m.vector = [tuple(words) for words in m.vector]
+
+
+def alike(a, b):
+    """Bit by bit."""
+    return a is b or a.defined and b.defined and all(same(cut(a, i, 8), cut(b, i, 8)) for i in range(0, a.width, 8))
+
+
+def begin(kernel, shape, state):
+    """From the first instruction to the loop. Some modes leave their state already there."""
+    last = blocks_of("last", 1)
+    call = Part(kernel, shape, 0, state, last)
+    call.length = length(kernel, "bytes", loop_of(kernel).least)
+    call.set(bytes=call.length + 0)
+    kernel.program().run(call.machine, None, 0, head(kernel, shape))
+    if shape.mode == CTR:
+        first = spec.reverse(cut(state, 96, 32))
+        if kernel.isa is not arm64:
+            count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
+        else:  # a sum of 64 bits, of which 32 are kept: the same number
+            count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
+        call.expect("the state", STATE, cat(cut(state, 0, 96), spec.reverse(count)))
+    elif shape.mode == CBC_DECRYPT:
+        call.expect("the state", STATE, last)
+    return call
+
+
+def length(kernel, name, least):
+    return linear.Base(name, least, LONGEST if kernel.isa.POINTER == 64 else (1 << 30) - 64, width=kernel.isa.POINTER)
+
+
+class State(dict):
+    """Cell -> value, or its target; written: addresses in scratch."""
+
+
+def start(kernel, shape, state, ahead, left):
+    """A run from the loop's begin. Also its text, the specification's result and state."""
+    call = Part(kernel, shape, ahead, state_in_memory(shape))
+    places = {"in": call.source + 0, "out": call.target + 0, "left": left}
+    if kernel.bitwise:
+        call.fill()
+    call.put({cell: places[v] if isinstance(v, str) else v for cell, v in state.items()})
+    if kernel.bitwise:  # lanes without a block
+        call.machine.fill_vectors(symbol)
+    text, schedule = blocks_of("now", ahead // 16), modes.schedule_of(shape.bits, "key")
+    if text:
+        call.memory.poke(call.source.address, text)
+    call.set(bytes=length(kernel, "total", ahead) + 0)
+    if kernel.bitwise and shape.mode == CTR:  # and their counters
+        for i in range(ahead // 16, 8):
+            spec.aes(schedule, spec.counter_block(any_state(shape), i))
+    return call, *aes.result_of(shape.mode, schedule, text, any_state(shape))
+
+
+def state_in_memory(shape):
+    """Which the loop does not keep, except the part of a counter block beside the counter."""
+    state = blocks_of("state in memory", 1)
+    return cat(cut(any_state(shape), 0, 96), cut(state, 96, 32)) if shape.mode == CTR else state
+
+
+def any_state(shape):
+    return blocks_of("any state", 1) if shape.chained else None
+
+
+def induction(kernel, shape, blocks=None, step=None):
+    """What is kept, by as many steps as it takes; and the number of instructions. blocks, step: other than it is, as planted faults."""
+    n = loop_of(kernel).step
+    now = blocks_of("now", blocks or n // 16)
+    following = aes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), now, any_state(shape))[1]
+    called, then = begin(kernel, shape, any_state(shape)), begin(kernel, shape, following)
+    cells, after_pass = called.cells(), then.cells()
+    state, instructions = State(), called.machine.steps
+    for cell, v in cells.items():
+        found = linear.place(v)
+        if found:
+            kinds = {(called.source, 0): "in", (called.target, 0): "out", (called.length, -loop_of(kernel).ahead): "left"}
+            if found in kinds:
+                state[cell] = kinds[found]
+        elif v.defined and after_pass[cell].defined:
+            state[cell] = v
+    state.written = {cell[1] for cell in cells if cell[0] == "memory"}
+    left = length(kernel, "left", n + loop_of(kernel).again)
+    while True:
+        call, result, _ = start(kernel, shape, state, step or n, left + 0)
+        kernel.program().run(call.machine, None, head(kernel, shape), head(kernel, shape))
+        instructions += call.machine.steps
+        after, changed = call.cells(), False
+        moved = {"in": (call.source, step or n), "out": (call.target, step or n), "left": (left, -(step or n))}
+        for cell, v in list(state.items()):
+            if not (linear.place(after[cell]) == moved[v] if isinstance(v, str) else alike(after[cell], after_pass[cell])):
+                del state[cell]
+                changed = True
+        state.written |= {cell[1] for cell in after if cell[0] == "memory"}
+        if not changed:
+            break
+    call.expect("the text", call.target.address, result)
+    if shape.chained:
+        call.expect("the state, in the loop,", STATE, state_in_memory(shape))
+    if "left" not in state.values():
+        raise Unproved("no cell counts the remaining length")
+    return state, instructions
+
+
+def leave(kernel, shape, state, rest):
+    """Where a pass is to come, that, and `rest` bytes, to the end."""
+    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, kernel.isa.POINTER))
+    kernel.program().run(call.machine, None, head(kernel, shape), None)
+    call.left_behind()
+    call.wiped(state.written)
+    call.expect("the text", call.target.address, result)
+    if shape.chained:  # the state when the loop began, or the present one
+        call.expect("the state", STATE, after if shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) else state_in_memory(shape))
+    return call.machine.steps
+
+
+# ---- CBC encryption -----------------------------------------------------------------------------------------------------
+#
+# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to. On 32-bit
+# ARM more than six are done in two groups, one behind the other: what the first leaves is where the second begins.
+
+CBC_LANES = 8  # TOGETHER of src/aes_api.c; aes/modes.go has the same
+FEW = {arm64: (4, 2), arm32: (3, 1)}  # lanes that aes_neon does by lookups, and how many at a time
+AT = 0x1000  # where it points to in a run
+LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
+
+
+def cbc_groups(kernel, count):
+    """[(lanes, where their loop begins, which cell says where in the texts it is)]: behind the last store of a pass 16
+    is added to that, and if it is less than the texts' length it goes back. On x86-64 the first such loop is of many and
+    the second of one, on ARM there is one for each number, from 8 or 6 down, or where AES is made of bit operations one or two."""
+    insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
+    if kernel.bitwise:
+        most, loops, groups = 2 if kernel.name.endswith("armv6") else CBC_LANES, bitwise_loops(insns), []
+        while (i := groups[-1][0].stop if groups else 0) < count:
+            few = len(loops) == 2 and count - i <= FEW[kernel.isa][0]
+            groups.append((range(i, min(i + (FEW[kernel.isa][1] if few else most), count)), *loops[0 if few else -1]))
+        return groups
+    for i, insn in enumerate(insns[:-2]):
+        if m := re.fullmatch(r"add (rdx, 0x10|[rx](\d+), [rx]\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
+            compare, jump = insns[i + 1:i + 3]
+            compares = compare.mnemonic == "cmp" and compare.op_str.startswith(insn.op_str.split(",")[0])
+            if compares and jump.mnemonic in ("jb", "b.lo", "blo"):
+                found.append((int(insns[i + 2].op_str.lstrip("#"), 0), ("general", int(m[2] or 2))))
+    if kernel.isa is x86:
+        return [(range(count), *found[count == 1])]
+    most = CBC_LANES if kernel.isa is arm64 else 6
+    return [(range(i, min(i + most, count)), *found[most - min(most, count - i)]) for i in range(0, count, most)]
+
+
+def bitwise_loops(insns):
+    """Where they begin, and the cell: on 32-bit ARM where a register with the number is stored to in scratch. Of two the first is
+    of few lanes, by lookups."""
+    found = []
+    for i, insn in enumerate(insns[:-3]):
+        m, stored = re.fullmatch(r"([rx](\d+)|ip), \1, #0x10", insn.op_str), insns[i + 1].mnemonic == "str"
+        compare, jump = insns[i + 1 + stored:i + 3 + stored]
+        if m and insn.mnemonic == "add" and compare.mnemonic == "cmp" and compare.op_str.startswith(m[1]) and jump.mnemonic in ("blo", "b.lo"):
+            at = SCRATCH + int(re.fullmatch(rf"{m[1]}, \[r1, #(0x[0-9a-f]+)\]", insns[i + 1].op_str)[1], 0) if stored else 0
+            found.append((int(jump.op_str.lstrip("#"), 0), ("memory", at) if stored else ("general", int(m[2]))))
+    return found
+
+
+def cbc_head(kernel, count):
+    return cbc_groups(kernel, count)[0][1:]
+
+
+class CbcPart(Call):
+    def __init__(self, kernel, bits, count, in_place, before, at):
+        """before: what each lane is chained to when the call begins. at: where the block is that a pass takes."""
+        super().__init__(kernel)
+        if kernel.bitwise:  # lanes without a block
+            self.fill()
+        self.lanes, regions = [], [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)]
+        self.schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
+        for i in range(count):
+            base = LANE + i * LANE_STEP
+            lane = {"key": base, "chain": base + 0x10001, "in": base + 0x20003}
+            lane["out"] = lane["in"] if in_place else base + 0x80005
+            self.lanes.append(lane)
+            regions += [(f"key {i}", base, A["AES_KEY_BYTES"], True, False), (f"state {i}", lane["chain"], 16, True, True)]
+            if at is not None:
+                regions.append((f"in {i}", lane["in"] + at, 16, True, in_place))
+                if not in_place:
+                    regions.append((f"out {i}", lane["out"] + at, 16, False, True))
+        self.regions(*regions)
+        for i, lane in enumerate(self.lanes):
+            for slot, v in lane.items():
+                self.memory.poke(LANES + i * A["LANE_STRIDE"] + A["MODE_LANE_" + slot.upper()], const(v, 64))
+            self.memory.cells.update({a - KEY + lane["key"]: v for a, v in modes.key_cells(kernel, bits, f"key{i}_")[0].items()})
+            self.memory.poke(lane["chain"], before[i])
+            if at is not None:
+                self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
+        total = self.base("total", 32, modulus=16)
+        self.total = total, 0  # where a group of lanes begins, a place
+        self.arguments("MODE", count=count, operation=modes.CBC_ENCRYPT)
+        self.memory.poke(kernels.ARGS + A["MODE_LANES"], terms.extend(self.callers("lanes", LANES), 64))
+        self.memory.poke(kernels.ARGS + A["MODE_BYTES_EACH"], terms.extend(total + 0, 64))
+
+    put = Part.put
+
+    def get(self, cell):
+        return self.machine.general[cell[1]] if cell[0] == "general" else self.memory.cells[cell[1]]
+
+    def base(self, name, least, times=1, **more):
+        width = self.kernel.isa.POINTER
+        return linear.Base(name, least, times * min(LONGEST, 1 << width - 4), width=width, **more)
+
+    def texts(self):
+        return [lane[slot] for lane in self.lanes for slot in ("in", "out")]
+
+    def known(self, v, what):
+        found = linear.any_place(v)
+        if what == "an address" and found and found[0].address is not None and \
+                any(abs(found[1] - near) < kernels.FAR for near in (0, *self.texts())):
+            return found[0].address + found[1]
+        return type(self.machine).known(self.machine, v, what)
+
+    def bytes_at(self):
+        """Where the length of the texts is: cells, and functions that set and get it."""
+        scratch = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes]
+        if self.kernel.bitwise and self.kernel.isa is arm32:
+            a, = (a for a in scratch if linear.place(self.memory.cells[a]) == self.total)
+            return {("memory", a)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.cells[a]
+        found = [a for a in scratch if linear.place(self.memory.peek(a, 8)) == self.total]
+        registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == self.total]
+        if len(found) == 1:
+            a, = found
+            return {("memory", a), ("memory", a + 4)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.peek(a, 8)
+        if len(registers) != 1:
+            raise Unproved("the length is not known")
+        i, = registers
+        return {("general", i)}, lambda call, v: call.machine.general.__setitem__(i, v), lambda call: call.machine.general[i]
+
+
+class Cbc:
+    """by: other than it is, as a planted fault."""
+
+    def __init__(self, kernel, bits, count, in_place=False, by=16):
+        self.kernel, self.in_place, self.by, self.steps, self.written = kernel, in_place, by, 0, set()
+        self.make = lambda before, at: CbcPart(kernel, bits, count, in_place, before, at)
+        self.groups = cbc_groups(kernel, count)
+        self.before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
+        schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
+        now = [blocks_of(f"now{i}_", 1) for i in range(count)]
+        self.after = [aes.result_of(modes.CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(schedules, now, self.before)]
+
+    def run(self, call, start, stop):
+        self.kernel.program().run(call.machine, None, start, stop)
+        self.steps += call.machine.steps
+        self.written |= {c[1] for c in call.cells() if c[0] == "memory"}
+        return call
+
+    def prove(self):
+        """Base, step and exit of each group of lanes. Returns the number of instructions."""
+        begin = lambda chained: self.run(self.make(chained, None), 0, self.groups[0][1])
+        for number, (lanes, place, cell) in enumerate(self.groups):
+            last = number == len(self.groups) - 1
+            enter = self.group(begin, lanes, place, cell)
+
+            def begin(chained, enter=enter, place=place, stop=None if last else self.groups[number + 1][1]):
+                call, text = enter(chained, True)
+                self.run(call, place, stop)
+                call.total = text, 16
+                return call
+            call = begin(self.before)
+            self.expect(call, lanes)
+            for i in lanes:
+                call.expect(f"the state of lane {i}", call.lanes[i]["chain"], self.after[i])
+        call.left_behind()
+        call.wiped(self.written)
+        return self.steps
+
+    def expect(self, call, lanes):
+        for i in lanes:
+            call.expect(f"the output of lane {i}", call.lanes[i]["out"] + AT, self.after[i])
+
+    def group(self, begin, lanes, place, cell):
+        """What is kept in the loop of these lanes, by as many steps as it takes. Returns what begins a run there."""
+        called, then = begin(self.before), begin(self.after)
+        for call in (called, then):
+            if call.get(cell).constant != 0:
+                raise Unproved("the first pass is not at the texts' begin")
+        cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
+        special.add(cell)
+        state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
+
+        def enter(chained, ends):
+            states = [blocks_of(f"state in memory {i} ", 1) if i in lanes else v for i, v in enumerate(chained)]
+            call = self.make(states, AT)
+            text = call.base("text", 0, address=AT, modulus=16)
+            end, left = call.base("end", 16, 2), call.base("left", 32, modulus=16)
+            linear.relate(end, text, left)
+            call.put({**state, cell: text + 0})
+            if self.kernel.bitwise:
+                call.machine.fill_vectors(symbol)
+            set_length(call, text + 16 if ends else end + 0)
+            call.end = end
+            return call, text
+        gone = True
+        while gone:
+            call, text = enter(self.before, False)
+            found = self.run(call, place, place).cells()
+            gone = [c for c in state if not alike(found[c], following[c])]
+            for c in gone:
+                del state[c]
+        places = linear.place(call.get(cell)), linear.place(get_length(call))
+        if places != ((text, self.by), (call.end, 0)):
+            raise Unproved("the texts do not move by a block")
+        self.expect(call, lanes)
+        return enter
+
+
+def cbc(kernel, bits, count, in_place=False, by=16):
+    return Cbc(kernel, bits, count, in_place, by).prove()
+
+
+CBC_CALLS = [(bits, count, in_place) for count in range(1, CBC_LANES + 1) for bits in (128, 192, 256) for in_place in (False, True)]
+
+
+def anew(kernel):
+    proof.mode(False, kernel.bitwise, kernel.bitwise and kernel.ascending, not kernel.bitwise)
+    bits.strict = False
+    terms.forget()
+
+
+_kernel = None
+
+
+def begin_worker(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def of_lanes(quick):
+    wrong, cases, steps = [], 0, 0
+    for call in CBC_CALLS[7::31] if quick else CBC_CALLS:
+        anew(_kernel)
+        try:
+            steps, cases = steps + cbc(_kernel, *call), cases + 3
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"AES-{call[0]}, {call[1]} lanes{', in place' if call[2] else ''}: {str(e) or 'terms too deep'}")
+    return "cbc encrypt", cases, steps, wrong
+
+
+def one(task):
+    """A call's base, step and exits: (what, cases, instructions, errors)."""
+    number, quick = task
+    if number is None:
+        return of_lanes(quick)
+    shape, wrong, cases = shapes(_kernel)[number], [], 0
+    anew(_kernel)
+    try:
+        state, steps = induction(_kernel, shape)
+        cases += 2
+    except (Unproved, RecursionError) as e:
+        return str(shape), 0, 0, [str(e) or "terms too deep"]
+    rests = loop_of(_kernel).rests
+    for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if quick else rests:
+        if len(terms.ATOMS) > (prove.ATOMS_BITWISE if _kernel.bitwise else 600_000):
+            anew(_kernel)
+            state, _ = induction(_kernel, shape)
+        try:
+            steps += leave(_kernel, shape, state, rest)
+            cases += 1
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
+    return str(shape), cases, steps, wrong
+
+
+# Of AES made of bit operations, instructions behind where the loop begins that a planted fault leaves out: mode, mnemonic, operands.
+LEFT_OUT = {
+    (arm64, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "x3, x3, x27"), ("the output does not move", ECB_DECRYPT, "add", "x4, x4, x27"),
+                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR, "add", ", #1"),
+                      ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""), ("a product of an S-box is left out", ECB_DECRYPT, "and", ".16b"),
+                      ("what is chained is left out", CBC_DECRYPT, "str", "q24, [x1")],
+    (arm32, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, r8"), ("a store, and the output does not move", ECB_DECRYPT, "st1.8", "[r4]!"),
+                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "r7, r7, r8"), ("a tweak is not reduced", XTS_ENCRYPT, "bic", "sb, fp, sb"),
+                      ("a product of an S-box is left out", ECB_DECRYPT, "and", "q"), ("what is chained is left out", CBC_DECRYPT, "st1.8", "{d8, d9}, [r7]")],
+    (arm32, "armv6"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, #0x10"), ("the output does not move", ECB_DECRYPT, "add", "r4, r4, #0x10"),
+                       ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, r2"), ("a counter does not move", CTR, "add", "fp, fp, #2"),
+                       ("a tweak is not reduced", XTS_ENCRYPT, "and", "r8, r8, #0x87"), ("what is chained is left out", CBC_DECRYPT, "str", "r0, [ip")],
+}
+LANES_LEFT_OUT = {
+    (arm64, "neon"): [("the texts do not move", "add", "x7, x7, #0x10"), ("a lane is not chained", "stp", "q0, q1, [x1")],
+    (arm32, "neon"): [("the texts do not move", "add", "r5, r5, #0x10"), ("a lane is not chained", "vst1.8", "{d16, d17, d18, d19}, [r7]!")],
+    (arm32, "armv6"): [("the texts do not move", "add", "ip, ip, #0x10"), ("a lane is not chained", "stm", "r0, "), ("the next lanes are not found", "str", "r3, [r1")],
+}
+
+
+def planted(path):
+    """Wrong states, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel, results = kernels.Kernel(path), []
+    program, n = kernel.program(), loop_of(kernel).step
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+
+    def attempt(what, mode, insn=None, **change):
+        before, why = dict(program.steps), None
+        shape = Shape(mode, 256, False) if mode != modes.CBC_ENCRYPT else None
+        if insn is not None:
+            program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
+        try:
+            anew(kernel)
+            if shape is None:
+                cbc(kernel, 128, **{"count": 5 if kernel.bitwise else 3, **change})  # 5: more than lookups do
+            else:
+                state, _ = induction(kernel, shape, **change)
+                for rest in loop_of(kernel).rests[::n // 16 - 1]:
+                    leave(kernel, shape, state, rest)
+        except (Unproved, AssertionError) as e:
+            why = str(e) or "a number out of its bounds"
+        program.steps.clear()
+        program.steps.update(before)
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {modes.NAMES[mode]}: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    def find(mode, mnemonic, text=""):
+        place = head(kernel, Shape(mode, 128, False))
+        return next(i for i in insns if i.address >= place and i.mnemonic.removeprefix("v") == mnemonic and text in i.op_str)
+
+    if any(s.mode == CTR for s in shapes(kernel)):
+        attempt("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
+    attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
+    attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
+    if kernel.bitwise:
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        name = kernel.isa, kernel.name.removeprefix("sealane_aes_")
+        for what, mnemonic, text in LANES_LEFT_OUT[name]:
+            attempt(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 5)[0]
+                                                  and f"{i.mnemonic} {i.op_str}".startswith(f"{mnemonic} {text}")))
+        left_out = LEFT_OUT[name]
+    elif kernel.isa is x86:
+        behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
+        attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
+        attempt("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
+        product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
+        left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
+                    ("the remaining length does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
+                    ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
+                    ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
+    elif kernel.isa is arm32:
+        begins = lambda i, text: f"{i.mnemonic} {i.op_str}".startswith(text)
+        behind = lambda text, count=3: next(i for i in insns if i.address >= cbc_head(kernel, count)[0] and begins(i, text))
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add r2, r2, #0x10"))
+        attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("veor q1, q1"))
+        attempt("a round is left out", modes.CBC_ENCRYPT, behind("aese.8 q1"))
+        attempt("the next lanes are not found", modes.CBC_ENCRYPT, behind("add r3, r3", 7), count=7)
+        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ld1.8", "[r3]!"), ("a store, and the output does not move", ECB_ENCRYPT, "st1.8", "[r4]!"),
+                    ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
+                    ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
+                    ("a tweak is not reduced", XTS_ENCRYPT, "eor", "r2, r2"))
+    else:
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
+                                                                 and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1][1]}, ")))
+        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
+                    ("the remaining length does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
+                    ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
+                    ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""))
+    for what, mode, mnemonic, text in left_out:
+        attempt(what, mode, find(mode, mnemonic, text))
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = prove.induction_options()
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        if loop_of(kernel) is None:
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
+            continue
+        begun, cases, steps, wrong = time.time(), 0, 0, 0
+        tasks = [(i, args.quick) for i in range(0, len(shapes(kernel)), 7 if args.quick else 1)]
+        tasks.append((None, args.quick))
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
+            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
+                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
+                for error in errors:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop_of(kernel).least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
+              f"{time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"modeloops: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

@@ -1,0 +1,611 @@
+"""Every length at once, of ChaCha20-Poly1305 on ARM: the loop of a kernel over long texts, by induction.
+
+    induction.chacha_arm [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
+
+As in gcm.py what the loop keeps is found, and then shown. A cell is a register, a word of a vector register, or four bytes of
+scratch or stack. Where the loop begins again a cell is one of
+
+    kept    as the run from the first instruction left it, for ever
+    moving  what a run from the first instruction that goes on with a packet at block X leaves there, X being the block that this pass
+            begins with: any number of 32 bits. Runs that begin a packet have to leave there what such a run does
+    place   a pointer to text, which moves by a pass, or to where the text of the call begins; the bytes that are left
+    limb    of the accumulator: any number within a bound, which is found too
+    dead    taken as if nothing had ever written it
+
+    base    from the first instruction until the loop begins its second or third pass, by classes of the length where it matters
+    step    from any such state with enough bytes left: a cell that is not what it should be is dead, and the step is tried again
+    exit    from any such state, for each number of bytes left with which there is no such step, to the return
+
+On 32-bit ARM lengths and pointers are numbers of 32 bits.
+"""
+import copy
+import multiprocessing
+import sys
+import time
+
+import spec
+from isa import arm32, arm64
+from run import kernels, lists, proof, prove
+from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
+from run.memory import WINDOW
+from spec import reduction
+from spec.args import A, FIRST, LAST, OPEN
+from values import linear, terms
+from values.terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
+
+WHOLE = FIRST | LAST
+LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of the 32-bit address space
+ADS = (1, 13, 16, 40)
+
+
+def general(n):
+    return "general", n
+
+
+def scratch(offset):
+    return "memory", SCRATCH + offset
+
+
+class Loop:
+    """step: bytes of a pass. enough: the fewest bytes left for a pass. arrivals: how often the loop's begin is reached before the induction
+    begins. least: bytes of the texts that it is for. limbs: (cell, where its lowest bit stands). left, message: cells of these.
+    pending: whether the accumulator has a block added that it is not multiplied for. classes: of the lengths of a packet whose begin
+    this call is, residues modulo 256 for which it begins in the same way."""
+
+    def __init__(self, head, step, enough, arrivals, least, limbs, left, message, pending=False, classes=(None,), opens=(False, True)):
+        self.head, self.step, self.enough, self.arrivals, self.least, self.limbs = head, step, enough, arrivals, least, limbs
+        self.left, self.message, self.pending, self.classes, self.opens = left, message, pending, classes, opens
+        self.blocks = step // 64
+
+
+def find(kernel, text, number=0, before=0):
+    """Where the instruction is that begins so, or `before` instructions before."""
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+    found = [i for i, insn in enumerate(insns) if f"{insn.mnemonic} {insn.op_str}".startswith(text)]
+    return insns[found[number] - before].address
+
+
+X19 = [(general(19), 0), (general(20), 64), (general(21), 128)]
+LOOPS = {
+    # .Lrounds, and .Lnext_counts
+    (arm64, "neon"): Loop(lambda k: find(k, "cmp x8, #0xa0", before=2), 256, 512, 3, 960, X19, general(4), general(22)),
+    (arm64, "neon6"): Loop(lambda k: find(k, "add v31.4s, v31.4s, v30.4s", 1), 384, 641, 3, 1409, X19, general(4), general(22)),
+    # .Lmore. Opening, Poly1305 goes faster than ChaCha20: what is between them grows.
+    (arm32, "neon"): Loop(lambda k: find(k, "ldr r8, [r1, #-0x18]", before=1), 256, 257, 3, 960,
+                          [(general(2), 0), (general(3), 32), (general(4), 64), (general(6), 96), (general(5), 128)],
+                          scratch(320 - 56), scratch(320 - 24), True,
+                          tuple(tuple(n % 256 for n in range(i + 1, i + 65)) for i in range(0, 256, 64)), (False,)),
+}
+
+
+# Instructions behind where the loop begins that a planted fault leaves out: (what that is, how they begin).
+LEFT_OUT = {
+    (arm64, "neon"): [("the text does not move", "add x2, x2, #0x100"), ("the output does not move", "add x3, x3, #0x100"),
+                      ("the remaining length does not change", "sub x4, x4, #0x100"), ("the counter does not go on", "add v31.4s, v31.4s"),
+                      ("a product is left out", "umulh"), ("a carry is dropped", "adc x"), ("a rotation is left out", "sri v"),
+                      ("a wipe is left out", "stp q0, q0, [x1, #0x170]")],
+    (arm64, "neon6"): [("the remaining length does not change", "subs x4, x4, #0x40", 1), ("the counter does not go on", "add v31.4s, v31.4s"),
+                       ("a product is left out", "umulh"), ("a carry is dropped", "adc x"), ("a rotation is left out", "sri v"),
+                       ("a wipe is left out", "stp q0, q0, [x1, #0x170]")],
+    (arm32, "neon"): [("the text does not move", "str r7, [r1, #-0x34]"), ("the output does not move", "str sb, [r1, #-0x30]"),
+                      ("the remaining length does not change", "str r8, [r1, #-0x38]"), ("a product is left out", "umlal"),
+                      ("a carry is dropped", "adc r"), ("a rotation is left out", "vsri.32"), ("the counter does not go on", "str r0, [r1, #0x90]")],
+}
+
+
+def loop_of(kernel):
+    return LOOPS.get((kernel.isa, kernel.name.removeprefix("sealane_chacha20poly1305_")))
+
+
+def head(kernel, loop):
+    if kernel.head is None:
+        kernel.head = loop.head(kernel)
+    return kernel.head
+
+
+def key_symbols():
+    return [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
+
+
+def one_time(flags):
+    if flags & FIRST:
+        key, nonce = key_symbols()
+        return spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+    r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
+    return cat(*(cut(r, 32 * i, 32) for i in range(4))), cat(*(symbol(f"s{i}", 32) for i in range(4)))
+
+
+def h_before():
+    return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)]
+
+
+def residue(limbs, weights=(0, 64, 128)):
+    return sum(v.residue << w for v, w in zip(limbs, weights)) % P
+
+
+class Shape:
+    def __init__(self, flags=WHOLE, opens=False, in_place=False):
+        self.flags, self.opens, self.in_place = flags, opens, in_place
+
+    def __str__(self):
+        part = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[self.flags]
+        return f"{'open' if self.opens else 'seal'}{part}{', in place' if self.in_place else ''}"
+
+
+class Part(Call):
+    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
+
+    def __init__(self, kernel, shape, texts, done=None, ad_bytes=0, counter=None):
+        """texts: (first byte, bytes, read, written) of in, and of out, from where the run begins, which is `done` bytes behind
+        what the arguments say. counter: of the part's first block, 32 bits."""
+        super().__init__(kernel)
+        self.shape, self.width, flags = shape, kernel.isa.POINTER, shape.flags
+        self.source, self.begin_in = self.pointer("in", kernels.IN + 1, done)
+        self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", kernels.OUT + 3, done)
+        regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
+        for base, pieces in zip((self.source, self.target), texts):
+            regions += [(f"{base.name} + {first}", base.address + first, n, r, w) for first, n, r, w in pieces]
+        if flags & LAST:
+            regions.append(("tag", TAG, 16, False, True))
+        if flags != WHOLE:
+            regions.append(("state", STATE, A["STATE_BYTES"], True, not flags & LAST))
+        if ad_bytes:
+            regions.append(("ad", AD, ad_bytes, True, False))
+        self.regions(*regions)
+        if self.source is not self.target:
+            self.memory.apart(self.source.address, self.target.address, WINDOW)
+        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if flags == WHOLE else STATE,
+                       flags=flags | (OPEN if shape.opens else 0))
+        self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0, total=symbol("total", 64))
+        key, nonce = key_symbols()
+        self.memory.poke(KEY, cat(*key))
+        self.memory.poke(NONCE, cat(*nonce))
+        self.r, self.s = one_time(flags)
+        self.counter = const(1, 32) if flags & FIRST else counter
+        if not flags & FIRST:
+            h0, h1, h2 = h_before()
+            self.memory.poke(STATE + A["STATE_H"], cat(h0, h1, extend(h2, 64)))
+            self.memory.poke(STATE + A["STATE_R"], self.r)
+            self.memory.poke(STATE + A["STATE_S"], self.s)
+            self.memory.poke(STATE + A["STATE_COUNTER"], extend(counter, 64))
+
+    def length(self, name, least, **more):
+        return linear.Base(name, least, LONGEST[self.kernel.isa], width=self.width, **more)
+
+    def pointer(self, name, address, done):
+        """Where a text is in a run, and where it begins in the call."""
+        most = 1 << self.width - 2
+        if done is None:
+            base = linear.Base(name, 1 << 20, most, address=address, width=self.width)
+            return base, base
+        base = linear.Base(f"{name} of the call", 1 << 20, most, address=kernels.OUT << 2 if name == "out" else kernels.OUT << 1, width=self.width)
+        here = linear.place(terms.add(self.width, base + 0, done + 0)[0])[0]
+        here.address = address
+        return here, base
+
+    def set(self, **values):
+        for name, v in values.items():
+            self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], extend(v, 64))
+
+    def cells(self):
+        m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
+        if self.kernel.isa is arm64:
+            found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
+        else:
+            found.update((("vector", i), v) for i, v in enumerate(m.vector))
+        found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes)
+        return found
+
+    def get(self, cell):
+        if cell[0] == "general":
+            return self.machine.general[cell[1]]
+        return self.memory.cells.get(cell[1], self.memory.unset)
+
+    def put(self, cells):
+        m, none = self.machine, terms.undefined
+        m.general = [none(self.width)] * len(m.general)
+        m.vector = [[none(32)] * 4 for _ in range(32)] if self.kernel.isa is arm64 else [none(32)] * 64
+        for cell, v in cells.items():
+            if cell[0] == "general":
+                m.general[cell[1]] = v
+            elif cell[0] == "memory":
+                self.memory.cells[cell[1]] = v
+            elif len(cell) == 3:
+                m.vector[cell[1]][cell[2]] = v
+            else:
+                m.vector[cell[1]] = v
+
+    def limbs(self, loop):
+        found = []
+        for cell, _ in loop.limbs:
+            v = self.get(cell)
+            if cell[0] == "memory" and self.width == 64:
+                v = cat(v, self.get((cell[0], cell[1] + 4)))
+            found.append(v)
+        if not all(v.defined for v in found):
+            raise Unproved("the accumulator is not there")
+        return found
+
+    def accumulated(self, loop):
+        h = residue(self.limbs(loop), [w for _, w in loop.limbs])
+        return h * self.r.residue % P if loop.pending else h
+
+    def go(self, start, stop):
+        self.kernel.program().run(self.machine, None, start, stop)
+
+    def cipher(self, blocks, text):
+        """The specification's, of text that begins `blocks` blocks behind the counter."""
+        key, nonce = key_symbols()
+        return spec.cipher_text(key, add_modular(self.counter, const(blocks, 32)), nonce, text) if text else None
+
+
+def text_named(name, n):
+    return text_symbols(f"text {name} ", n)
+
+
+def place_of(call, v):
+    """What a pointer or length is: (kind, offset), or None."""
+    found = linear.place(v)
+    if found is None:
+        return None
+    base, offset = found
+    for kind, other in (("in", call.source), ("out", call.target), ("begin in", call.begin_in), ("begin out", call.begin_out), ("left", call.left)):
+        if base is other:
+            return kind, offset
+    return "unknown", 0
+
+
+def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
+    """From the first instruction to the loop. section: associated data of any length (ad.py). Returns the call, with
+    the number of bytes done."""
+    opens, size = shape.opens, loop.arrivals * loop.step + loop.step
+    texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, not opens, True)]
+    call = Part(kernel, shape, texts, None, ad_bytes, counter)
+    call.left = call.length("bytes", loop.least, **({"modulus": 256, "of": of} if of else {}))
+    call.set(bytes=call.left + 0, ad_bytes=const(ad_bytes, 64))
+    text, ad = text_named("a", size), text_symbols("ad ", ad_bytes)
+    if ad:
+        call.memory.poke(AD, ad)
+    call.memory.poke(call.source.address, text)
+    place = head(kernel, loop)
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, place)
+    else:
+        call.go(0, place)
+    for _ in range(loop.arrivals - 1):
+        call.go(place, place)
+    kind, offset = place_of(call, call.get(loop.left)) or (None, 0)
+    call.done = -offset
+    if kind != "left" or not 0 <= call.done <= size or call.done % 64:
+        raise Unproved(f"the remaining length before the loop is not known: {kind} {offset}")
+    if loop.least - call.done < loop.enough - loop.step:
+        raise Unproved("the loop begins with less than the exits are for")
+    result = call.cipher(0, cut(text, 0, 8 * call.done))
+    call.expect("the text", call.target.address, result)
+    kind, offset = place_of(call, call.get(loop.message)) or (None, 0)
+    if kind != ("in" if opens or shape.in_place else "out") or not 0 <= offset <= size or offset % 16:
+        raise Unproved(f"what is authenticated next is not known: {kind} {offset}")
+    if offset > call.done and not opens:
+        raise Unproved("what has not been sealed is authenticated")
+    h = 0 if shape.flags & FIRST else residue(h_before())
+    h = behind_ad if section else spec.poly1305(h, call.r, spec.pad16(ad) if ad else None)
+    if offset:
+        h = spec.poly1305(h, call.r, cut(text if opens else result, 0, 8 * offset))
+    if call.accumulated(loop) != h:
+        raise Unproved("the accumulator is not that of the specification where the loop begins")
+    return call
+
+
+class State(dict):
+    """Cell -> value, or (kind, offset) of a place, offsets in the text and of the remaining length from where the loop begins. kinds: of each cell;
+    template: of any counter; limbs: bounds; mac: what is authenticated next; written: addresses in scratch."""
+
+
+def relative(place, done):
+    """As seen from where the loop begins."""
+    kind, offset = place
+    return kind, offset - done if kind in ("in", "out") else offset + done if kind == "left" else offset
+
+
+def here(call, v, done):
+    found = place_of(call, v)
+    return relative(found, done) if found else None
+
+
+def start(kernel, loop, shape, state, ahead, more, left, counter):
+    """A run from where the loop begins. Returns the call, the text, what is still to be authenticated before it, the accumulator."""
+    lag = max(0, -state.mac)
+    before, done = [(-lag, lag, True, False)] if lag else [], None
+    if shape.in_place:
+        texts = before + [(0, ahead + more, True, True)], []
+    else:
+        texts = (before if shape.opens else []) + [(0, ahead + more, True, False)], \
+            ([] if shape.opens else before) + ([(0, ahead, not shape.opens, True)] if ahead else [])
+    done = linear.Base("done", 64, LONGEST[kernel.isa] - 64, modulus=64, width=kernel.isa.POINTER)
+    call = Part(kernel, shape, texts, done, 0, symbol("state counter", 32))
+    call.left, call.all_done = None, done
+    if left is None:
+        call.left = left = call.length("left", loop.enough)
+    call.set(bytes=call.length("bytes", 1) + 0, ad_bytes=symbol("ad bytes", 64))
+    cells, bases = {}, {"in": call.source, "out": call.target, "begin in": call.begin_in, "begin out": call.begin_out}
+    for cell, v in state.items():
+        if isinstance(v, tuple):
+            kind, offset = v
+            v = bases[kind] + offset if kind != "left" else left + offset if isinstance(left, linear.Base) else const(left + offset, call.width)
+        cells[cell] = v
+    call.put(cells)
+    for (cell, _), most in zip(loop.limbs, state.limbs):
+        v = extend(symbol(f"{cell} at most {most}", most.bit_length(), most), call.width)
+        if cell[0] == "general":
+            call.machine.general[cell[1]] = v
+        else:
+            call.memory.poke(cell[1], v)
+    call.counter = counter
+    text, waiting = text_named("now", ahead + more), text_named("before", lag)
+    if text:
+        call.memory.poke(call.source.address, text)
+    if waiting:
+        call.memory.poke((call.source if shape.opens or shape.in_place else call.target).address - lag, waiting)
+    return call, text, waiting, call.accumulated(loop)
+
+
+def authenticated(h, r, waiting, mac, text, n):
+    """The accumulator after n bytes from what is authenticated next on, which is `mac` bytes from where the run began."""
+    values = [v for v in (waiting, cut(text, 8 * max(mac, 0), text.width - 8 * max(mac, 0)) if text else None) if v and v.width]
+    return spec.poly1305(h, r, cut(cat(*values), 0, 8 * n)) if n else h
+
+
+def induction(kernel, loop, shape, of=None, section=None):
+    """What is kept, by as many steps as it takes. section: associated data of any length, too. Returns the state, and the
+    numbers of cases and instructions."""
+    step, x = loop.step, symbol("any counter", 32)
+    going_on = Shape(shape.flags & LAST, shape.opens, shape.in_place)
+    template = begin(kernel, loop, going_on, x)
+    blocks = template.done // 64
+    following = begin(kernel, loop, going_on, add_modular(x, const(loop.blocks, 32)))
+    steps, cases = template.machine.steps + following.machine.steps, 1
+    if shape.flags & FIRST:
+        called = begin(kernel, loop, shape, of=of)
+        instance = begin(kernel, loop, going_on, const(1 + called.done // 64 - blocks, 32))
+        steps += called.machine.steps + instance.machine.steps
+    else:
+        called = instance = template
+    moved, after_pass, exact = template.cells(), following.cells(), instance.cells()
+    first = called.cells()
+    state, kinds = State(), {}
+    state.written = {c[1] for c in first if c[0] == "memory"} | {c[1] for c in moved if c[0] == "memory"}
+    state.limbs = [v.most for v in called.limbs(loop)]
+    limbs = {(kind, a + o) for (kind, a), _ in loop.limbs for o in ((0, 4) if kind == "memory" and called.width == 64 else (0,))}
+    for cell, v in first.items():
+        if cell in limbs or not v.defined:
+            continue
+        at = here(called, v, called.done)
+        other = moved.get(cell)
+        if at is not None:
+            if at[0] != "unknown":
+                state[cell], kinds[cell] = at, "place"
+        elif other is not None and other.defined and v is not other and linear.place(other) is None and same(v, exact[cell]):
+            state[cell], kinds[cell] = other, "moving"
+        elif shape.flags & FIRST or other is not v or after_pass[cell] is v:
+            state[cell], kinds[cell] = v, "kept"
+        else:
+            state[cell], kinds[cell] = v, "moving"
+    state.mac = here(called, called.get(loop.message), called.done)[1]
+    ads = [(n, None) for n in ADS] + ([(0, section)] if section else [])
+    for ad_bytes, any_ in ads if shape.flags & FIRST else ():
+        other = begin(kernel, loop, shape, ad_bytes=ad_bytes, of=of, section=any_)
+        found = other.cells()
+        if other.done != called.done or here(other, other.get(loop.message), other.done)[1] != state.mac:
+            raise Unproved("how far the first passes go depends on associated data")
+        for cell, v in list(state.items()):
+            if not (here(other, found[cell], other.done) == v if kinds[cell] == "place" else same(found[cell], first[cell])):
+                del state[cell]
+        state.limbs = [max(a, b.most) for a, b in zip(state.limbs, other.limbs(loop))]
+        state.written |= {c[1] for c in found if c[0] == "memory"}
+        steps, cases = steps + other.machine.steps, cases + 1
+    while True:
+        ahead = max(0, state.mac)
+        call, text, waiting, h = start(kernel, loop, shape, state, step, ahead, None, add_modular(x, const(blocks, 32)))
+        place = head(kernel, loop)
+        call.go(place, place)
+        steps += call.machine.steps
+        found, changed = call.cells(), False
+        for cell, v in list(state.items()):
+            new = found[cell]
+            if kinds[cell] == "place":
+                kind, offset = v
+                good = place_of(call, new) == (kind, offset + {"in": step, "out": step, "left": -step}.get(kind, 0))
+            elif kinds[cell] == "moving":
+                good = new.defined and (new is after_pass[cell] or same(new, after_pass[cell]))
+                if not good and new is v:
+                    state[cell], kinds[cell], changed = first[cell], "kept", True
+                    continue
+            else:
+                good = new is v or same(new, v)
+            if not good:
+                del state[cell]
+                changed = True
+        wider = [max(a, b.most) for a, b in zip(state.limbs, call.limbs(loop))]
+        changed = changed or wider != state.limbs
+        state.limbs = wider
+        state.written |= {c[1] for c in found if c[0] == "memory"}
+        if not changed:
+            break
+    if state.get(loop.left, ("",))[0] != "left":
+        raise Unproved("no cell counts the remaining length")
+    if state.get(loop.message, ("",))[0] not in ("in", "out"):
+        raise Unproved("what is authenticated does not move with the text")
+    result = call.cipher(0, cut(text, 0, 8 * step))
+    call.expect("the text", call.target.address, result)
+    if authenticated(h, call.r, waiting, state.mac, text if shape.opens else result, step) != call.accumulated(loop):
+        raise Unproved("the accumulator is not that of the specification after a pass")
+    state.counter = add_modular(x, const(blocks, 32))
+    return state, cases + 1, steps
+
+
+def leave(kernel, loop, shape, state, rest, folder=None):
+    """With `rest` bytes left, to the end."""
+    call, text, waiting, h = start(kernel, loop, shape, state, rest, 0, rest, state.counter)
+    bytes_ = call.all_done + rest
+    call.set(bytes=bytes_)
+    call.go(head(kernel, loop), None)
+    call.left_behind()
+    call.wiped(state.written)
+    result = call.cipher(0, text)
+    call.expect("the text", call.target.address, result)
+    padded = spec.pad16(text if shape.opens else result)
+    h = authenticated(h, call.r, waiting, state.mac, padded, padded.width // 8 - state.mac)
+    if shape.flags & LAST:
+        h = spec.poly1305(h, call.r, cat(symbol("ad bytes", 64), symbol("total", 64)))
+        reduction.prove(call.memory.peek(TAG, 16), h % P, call.s, folder, kernel.isa is arm32)
+        return call.machine.steps
+    limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
+    if residue(limbs) != h % P or sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
+        raise Unproved("the accumulator in the state is not the polynomial of the specification, below 2^131")
+    call.expect("r in the state", STATE + A["STATE_R"], call.r)
+    call.expect("s in the state", STATE + A["STATE_S"], call.s)
+    # That of the call's begin and the blocks of the whole call; or that of the loop, gone on: which is the same number.
+    before = const(1, 32) if shape.flags & FIRST else symbol("state counter", 32)
+    got = call.memory.peek(STATE + A["STATE_COUNTER"], 8)
+    blocks = terms.shift_right(bytes_, 6) if kernel.isa is arm64 else linear.shift(bytes_, 6, True)
+    whole = terms.add(64, extend(before, 64), blocks)[0] if kernel.isa is arm64 else extend(add_modular(before, blocks), 64)
+    if not same(got, whole):
+        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], extend(add_modular(state.counter, const(rest // 64, 32)), 64))
+    return call.machine.steps
+
+
+# ---- All of it -----------------------------------------------------------------------------------------------------------
+
+BOTH = (False, True)
+SHAPES = [Shape(flags, opens, in_place) for flags in (WHOLE, FIRST, 0, LAST) for in_place in BOTH for opens in BOTH
+          if flags == WHOLE or not in_place]
+
+
+def rests(loop, shape, quick):
+    """Bytes left: every number with which there is no step; of parts behind which others come, multiples of 64 bytes."""
+    found = range(loop.enough - loop.step, loop.enough)
+    if not shape.flags & LAST:
+        return [n for n in found if n % 64 == 0]
+    return found[5::101] if quick else found
+
+
+def anew():
+    proof.mode(False, False)
+    terms.forget()
+
+
+_kernel = None
+
+
+def begin_worker(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def calls(loop, quick):
+    """Which calls there are: (number of the shape, residues of the length or None)."""
+    return [(i, of) for i in ((0, 3) if quick else range(len(SHAPES))) if SHAPES[i].opens in loop.opens
+            for of in (loop.classes[-1:] if quick else loop.classes if SHAPES[i].flags & FIRST else (None,))]
+
+
+def one(task):
+    """A call's base, step and exits: (what, cases, instructions, errors)."""
+    (number, of), quick, folder = task
+    loop, shape, wrong = loop_of(_kernel), SHAPES[number], []
+    anew()
+    try:
+        state, cases, steps = induction(_kernel, loop, shape, of)
+    except (Unproved, RecursionError) as e:
+        return str(shape), 0, 0, [str(e) or "terms too deep"]
+    # Of a class of lengths all, of the others some: the state is the same.
+    for rest in rests(loop, shape, quick)[::1 if of == (loop.classes if shape.flags & FIRST else (None,))[0] else 17]:
+        if len(terms.ATOMS) > 600_000:
+            anew()
+            state, _, _ = induction(_kernel, loop, shape, of)
+        try:
+            steps, cases = steps + leave(_kernel, loop, shape, state, rest, folder), cases + 1
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
+    return str(shape), cases, steps, wrong
+
+
+def leave_out(kernel, insn):
+    """Changes the kernel's program; returns a function that puts it right again."""
+    program = kernel.program()
+    before = dict(program.steps)
+    program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
+
+    def back():
+        program.steps.clear()
+        program.steps.update(before)
+    return back
+
+
+def behind(kernel, place, text, number=0):
+    """An instruction behind a place that begins so."""
+    return [i for i in kernel.isa.decoder().disasm(kernel.code, 0) if i.address >= place and f"{i.mnemonic} {i.op_str}".startswith(text)][number]
+
+
+def planted(path):
+    """Wrong loops, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel, results = kernels.Kernel(path), []
+    right = loop_of(kernel)
+    place, of = head(kernel, right), right.classes[0]
+
+    def attempt(what, insn=None, **change):
+        loop, why = copy.copy(right), None
+        for name, v in change.items():
+            setattr(loop, name, v)
+        back = leave_out(kernel, insn) if insn else lambda: None
+        try:
+            anew()
+            state, _, _ = induction(kernel, loop, Shape(), of)
+            leave(kernel, loop, Shape(), state, loop.enough - 59)
+        except (Unproved, AssertionError) as e:
+            why = str(e) or "a number out of its bounds"
+        back()
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    attempt("the counter goes on by one more", blocks=right.blocks + 1)
+    attempt("a pass has 64 bytes more", step=right.step + 64)
+    attempt("limbs are in another order", limbs=[(right.limbs[1][0], right.limbs[0][1]), (right.limbs[0][0], right.limbs[1][1]), *right.limbs[2:]])
+    attempt("there is a pass with a pass less", enough=right.enough - right.step)
+    for what, text, *number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_chacha20poly1305_")]:
+        attempt(what, behind(kernel, place, text, *number))
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = prove.induction_options()
+    parser.add_argument("--queries")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        loop = loop_of(kernel)
+        if loop is None:
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
+            continue
+        if loop.least > lists.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
+            raise SystemExit("run/prove.py has calls up to another length")
+        begun, cases, steps, wrong = time.time(), 0, 0, 0
+        tasks = [(call, args.quick, args.queries) for call in calls(loop, args.quick)]
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
+            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
+                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
+                for error in errors:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop.least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
+              f"{time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"armloops: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

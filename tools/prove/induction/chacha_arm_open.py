@@ -1,0 +1,272 @@
+"""Every length at once, of opening ChaCha20-Poly1305 with NEON on 32-bit ARM, by induction.
+
+    induction.chacha_arm_open [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
+
+Here Poly1305 is faster than ChaCha20: of a pass that decrypts 256 bytes, it authenticates up to 288. So it gets further and further
+ahead, by any number of bytes, until it is at the end of the text. Where the loop begins let it be ahead by d, a multiple of 16, and let
+e bytes be ahead of it; d + e bytes are left to decrypt. Shown are
+
+    base    from the first instruction to the second pass
+    steps   for any d and any e of 336 and more: then d grows by 32
+            for each e below that and any d with which a pass needs to look no further: it takes 32 bytes at a time, until less are there
+    exits   for each d and e with which there is no such step, to the return
+
+in which the state is as in chacha_armv6.py. What is authenticated is read before anything is written, wherever both are: this is checked.
+"""
+import copy
+import multiprocessing
+import sys
+import time
+
+from induction import chacha_arm
+from induction.chacha_arm import ADS, Shape, anew, authenticated, begin, general, head, leave_out, scratch, text_named
+from induction.chacha_armv6 import Invariant, accumulated, finish
+from isa import arm32
+from run import kernels, prove
+from spec.args import FIRST, LAST
+from values import linear, terms
+from values.terms import P, Unproved, add_modular, const, cut, symbol
+
+AHEAD, FAST, PASS = kernels.IN + 0x1000001, 288, 256
+E_ANY = 336
+IN, OUT, REMAINING, MESSAGE, COUNTER = (scratch(o) for o in (268, 272, 264, 296, 464))
+X = "any counter"
+
+
+class State:
+    """What Invariant wants of a loop."""
+
+    limbs = [general(r) for r in (2, 3, 4, 6, 5)]
+    places = {IN: "in", OUT: "out", REMAINING: "left", MESSAGE: "message", COUNTER: "counter"}
+
+
+def loop_of(kernel):
+    if kernel.isa is not arm32 or kernel.name != "sealane_chacha20poly1305_neon":
+        return None
+    loop = copy.copy(chacha_arm.loop_of(kernel))
+    loop.arrivals = 2
+    return loop
+
+
+def taken(e):
+    """Bytes that a pass authenticates where e are there."""
+    return min(FAST, e // 32 * 32)
+
+
+def expect_places(call, **values):
+    for cell, name in State.places.items():
+        got, want = call.get(cell), values[name]
+        if not (linear.place(got) == want if isinstance(want, tuple) else got.defined and terms.same(got, want)):
+            raise Unproved(f"{name} is not what it should be")
+
+
+def run(kernel, loop, shape, inv, e=None, least=None, d=None):
+    """From where the loop begins: e None: any numbers of bytes ahead; d None: e ahead, and any d from the least on; or both. Returns
+    the call and its text, what of it is authenticated next, and the accumulator."""
+    done = linear.Base("done", 64, (1 << 29) - 64, modulus=64, width=32)
+    n = PASS if d is None else d + e
+    texts = [(0, n, True, shape.in_place)], [] if shape.in_place else [(0, n, False, True)]
+    call = chacha_arm.Part(kernel, shape, texts, done, 0, symbol("state counter", 32))
+    call.counter, call.message = symbol(X, 32), None
+    text, ahead = text_named("now", n), None
+    call.memory.poke(call.source.address, text)
+    any_d = linear.Base("d", least or 0, 1 << 28, modulus=16, width=32)
+    if d is not None:
+        left, message, ahead = const(n, 32), call.source + d, cut(text, 8 * d, 8 * e) if e else None
+    else:
+        if e is None:
+            length, any_e = linear.Base("left", PASS + 1, 1 << 29, width=32), linear.Base("e", E_ANY, 1 << 29, width=32)
+            message, left = linear.Base("message", 1 << 20, 1 << 31, width=32), length + 0
+            end = linear.place(terms.add(32, call.source + 0, left)[0])[0]
+            linear.relate(end, message, any_e)
+            linear.relate(message, call.source, any_d)
+            call.left = length
+        else:
+            message, left = linear.place(terms.add(32, call.source + 0, any_d + 0)[0])[0], any_d + e
+            call.left = any_d
+        message.address, size = AHEAD, FAST if e is None else taken(e)
+        if size:
+            call.memory.region("text ahead", AHEAD, size, True, False)
+            ahead = text_named("ahead", size)
+            call.memory.poke(AHEAD, ahead)
+            in_order(call, AHEAD, size)
+        call.message, message = message, message + 0
+    call.total = done + n if d is not None else call.length("bytes", 1) + 0
+    call.set(bytes=call.total, ad_bytes=symbol("ad bytes", 64))
+    inv.put(call, **{"in": call.source + 0}, out=call.target + 0, left=left, message=message, counter=call.counter)
+    return call, text, ahead, accumulated(call, State) * call.r.residue % P
+
+
+def in_order(call, start, size):
+    """Refuses that text ahead is read when text has been put out."""
+    allowed, written = call.memory.allowed, []
+
+    def check(address, n, write):
+        allowed(address, n, write)
+        if write and call.target.address <= address < call.target.address + PASS:
+            written.append(address)
+        if not write and written and start <= address < start + size:
+            raise Unproved("text ahead is read when other text has been put out")
+    call.memory.allowed = check
+
+
+def step(kernel, loop, shape, inv, e=None, least=None):
+    call, text, ahead, h = run(kernel, loop, shape, inv, e, least)
+    place = head(kernel, loop)
+    call.go(place, place)
+    call.expect("the text", call.target.address, call.cipher(0, text))
+    by = FAST if e is None else taken(e)
+    expect_places(call, **{"in": (call.source, PASS)}, out=(call.target, PASS), left=(call.left, (e or 0) - PASS), message=(call.message, by),
+                  counter=add_modular(call.counter, const(PASS // 64, 32)))
+    if accumulated(call, State) * call.r.residue % P != authenticated(h, call.r, None, 0, ahead, by):
+        raise Unproved("the accumulator is not that of the specification after a pass")
+    return call
+
+
+def least_d(e):
+    """From here on a pass looks no further: a whole set is left, and its bytes are authenticated, and more."""
+    least = max(16, PASS + 1 - e, PASS + 1 - taken(e))
+    return (least + 15) // 16 * 16
+
+
+def induction(kernel, loop, shape, of=None, quick=False, section=None):
+    """The invariant, with section for associated data of any length, too (ad.py), and the numbers of cases and
+    instructions."""
+    inv, runs, flags = Invariant(State), [], shape.flags
+    ads = [(n, None) for n in (0, *ADS)] + ([(0, section)] if section else [])
+    for ad_bytes, any_ in ads if flags & FIRST else ((0, None),):
+        call = begin(kernel, loop, shape, None if flags & FIRST else symbol("state counter", 32), ad_bytes, of, any_)
+        ahead = linear.place(call.get(MESSAGE))[1] - call.done
+        if ahead % 16 or ahead < 16 or loop.least - call.done - ahead < E_ANY:
+            raise Unproved("the loop begins otherwise")
+        expect_places(call, **{"in": (call.source, call.done)}, out=(call.target, call.done), left=(call.left, -call.done),
+                      message=(call.source, call.done + ahead), counter=add_modular(call.counter, const(call.done // 64, 32)))
+        inv.enter(call)
+        runs.append(call)
+    whole = shape.flags & LAST
+    some = [e for e in range(E_ANY) if whole or e % 16 == 0]
+    # Found by some, then shown of all.
+    few = [None, *some[::67], *some[1:40:13]]
+    for e in few:
+        while True:
+            call = step(kernel, loop, shape, inv, e, e is not None and least_d(e))
+            if not inv.enter(call):
+                break
+    kept, most = len(inv.kept), inv.most
+    for e in few if quick else [None, *some]:
+        runs.append(step(kernel, loop, shape, inv, e, e is not None and least_d(e)))
+        inv.enter(runs[-1])
+    if (len(inv.kept), inv.most) != (kept, most):
+        raise Unproved("the invariant does not stay")
+    return inv, len(runs), sum(c.machine.steps for c in runs)
+
+
+def leave(kernel, loop, shape, inv, d, e, folder=None):
+    call, text, ahead, h = run(kernel, loop, shape, inv, e, None, d)
+    call.go(head(kernel, loop), None)
+    call.expect("the text", call.target.address, call.cipher(0, text))
+    h = authenticated(h, call.r, None, 0, terms.extend(ahead, (e + 15) // 16 * 128), (e + 15) // 16 * 16) if e else h
+    before = const(1, 32) if shape.flags & FIRST else symbol("state counter", 32)
+    finish(kernel, shape, call, h, add_modular(before, linear.shift(call.total, 6, True)), inv.written, folder)
+    return call.machine.steps
+
+
+def ends(shape, quick):
+    """(d, e) with which there is no step: of whole packets apart all, of others some, of parts behind which others come all."""
+    found = [(d, e) for d in range(16, PASS + 32, 16) for e in range(E_ANY) if d + e <= PASS or d < least_d(e)]
+    if not shape.flags & LAST:
+        return [(d, e) for d, e in found if (d + e) % 64 == 0 and e % 16 == 0]
+    if quick:
+        return found[3::400]
+    return found if shape.flags & FIRST and not shape.in_place else found[::23]
+
+
+SHAPES = [s for s in chacha_arm.SHAPES if s.opens]
+_kernel = None
+
+
+def begin_worker(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def one(task):
+    (number, of, part, parts), quick, folder = task
+    loop, shape, wrong = loop_of(_kernel), SHAPES[number], []
+    anew()
+    try:
+        inv, cases, steps = induction(_kernel, loop, shape, of, quick or part or of not in (None, loop.classes[0]))
+    except (Unproved, RecursionError) as e:
+        return str(shape), 0, 0, [str(e) or "terms too deep"]
+    cases = 0 if part else cases
+    # Of a class of lengths all, of the others some: the state is the same.
+    for d, e in ends(shape, quick)[part::parts] if of in (None, loop.classes[0]) else ends(shape, quick)[5::29]:
+        if len(terms.ATOMS) > 600_000:
+            anew()
+            inv, _, _ = induction(_kernel, loop, shape, of, True)
+        try:
+            steps, cases = steps + leave(_kernel, loop, shape, inv, d, e, folder), cases + 1
+        except (Unproved, RecursionError) as why:
+            wrong.append(f"ahead by {d}, {e} bytes there: {str(why) or 'terms too deep'}")
+    return str(shape), cases, steps, wrong
+
+
+def planted(path):
+    """Kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel, results = kernels.Kernel(path), []
+    loop, shape = loop_of(kernel), Shape(opens=True)
+
+    def attempt(what, text, number=0):
+        why, back = None, leave_out(kernel, chacha_arm.behind(kernel, head(kernel, loop), text, number))
+        try:
+            anew()
+            inv, _, _ = induction(kernel, loop, shape, loop.classes[0], True)
+            leave(kernel, loop, shape, inv, 32, 77)
+        except (Unproved, AssertionError) as e:
+            why = str(e) or "a number out of its bounds"
+        back()
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: opening: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    attempt("the text does not move", "str r7, [r1, #-0x34]")
+    attempt("the remaining length does not change", "str r8, [r1, #-0x38]")
+    attempt("a product is left out", "umlal")
+    attempt("a carry is dropped", "adc r")
+    attempt("not asked whether a set is authenticated", "bgt")
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = prove.induction_options()
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts")
+    parser.add_argument("--queries")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        loop = loop_of(kernel)
+        if loop is None:
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
+            continue
+        begun, cases, steps, wrong = time.time(), 0, 0, 0
+        calls = [(i, of, p, 8 if i == 0 and of == loop.classes[0] and not args.quick else 1) for i in ((0,) if args.quick else range(len(SHAPES)))
+                 for of in (loop.classes[:1] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,))
+                 for p in range(1 if args.quick or i or of != loop.classes[0] else 8)]
+        tasks = prove.chosen_part([(c, args.quick, args.queries) for c in calls], args.part)
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
+            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
+                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
+                for error in errors:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: opening texts from {loop.least} bytes: {cases} beginnings, steps and ends, "
+              f"{steps:,} instructions, {time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"armopen: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

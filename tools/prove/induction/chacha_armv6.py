@@ -1,0 +1,377 @@
+"""Every length at once, of ChaCha20-Poly1305 in integer registers on 32-bit ARM, by induction.
+
+    induction.chacha_armv6 [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
+
+The kernel has two loops, one behind the other: E encrypts 64 bytes in a pass, A authenticates 16. Sealing, E comes first and A
+goes through what E has put out; opening, A first. Each loop has an invariant: the address of its text, the remaining length, counter
+and accumulator (any numbers) are in the places written down here; everything else is what it was when the loop began, or as if
+nothing had written it, which is found by trying. Shown are
+
+    base    from the first instruction to the first loop, for all lengths, opening for each number of bytes behind whole blocks
+    steps   of E and of A
+    between from E's last pass, of 1 to 64 bytes, to A; or from A's last block and the bytes behind it to E
+    exit    from A's last block and the bytes behind it, or E's last pass, to the return
+
+What E leaves alone, A finds as it was, and the other way round: the first loop's state is in the second's.
+"""
+import multiprocessing
+import sys
+import time
+
+import spec
+from induction import chacha_arm
+from induction.chacha_arm import ADS, WHOLE, Shape, anew, general, h_before, leave_out, residue, scratch, text_named
+from run import kernels, prove
+from run.kernels import AD, STATE, TAG, text_symbols
+from spec import reduction
+from spec.args import A, FIRST, LAST
+from values import linear, terms
+from values.terms import P, Unproved, add_modular, cat, const, extend, same, symbol
+
+NAME = "sealane_chacha20poly1305_armv6"
+LEAST = 128
+WEIGHTS = (0, 32, 64, 96, 128)
+MESSAGE, LIMIT, PHASE, REMAINING, IN, OUT, REST, COUNTER = (scratch(o) for o in (256, 260, 264, 276, 280, 284, 340, 432))
+IN_MEMORY = [scratch(320 + 4 * i) for i in range(5)]
+IN_REGISTERS = [general(r) for r in range(2, 7)]
+PHASE_TEXT = 2
+
+
+class Loop:
+    """limbs: where the accumulator is. places: cell -> what is there: "in", "out", "message", .. of a run."""
+
+    def __init__(self, begin, step, limbs, places):
+        self.begin, self.step, self.limbs, self.places = begin, step, limbs, places
+
+
+def loops(opens):
+    e = Loop("add ip, r1, #0x80", 64, IN_MEMORY, {IN: "in", OUT: "out", REMAINING: "left", COUNTER: "counter"})
+    a = Loop("ldr r7, [r8]", 16, IN_REGISTERS, {general(8): "message", MESSAGE: "message", LIMIT: "limit", REST: "rest", COUNTER: "counter"})
+    if opens:
+        a.places.update({IN: "begin in", OUT: "begin out", REMAINING: "bytes"})
+    return e, a
+
+
+def head(kernel, loop):
+    if kernel.head is None:
+        kernel.head = {}
+    if loop.begin not in kernel.head:
+        kernel.head[loop.begin] = chacha_arm.find(kernel, loop.begin)
+    return kernel.head[loop.begin]
+
+
+class Part(chacha_arm.Part):
+    def known(self, v, what):
+        found = linear.place(v)
+        if what == "an address" and found and found[0] is self.message and abs(found[1]) < kernels.FAR:
+            return found[0].address + found[1]
+        return super().known(v, what)
+
+    message = None
+
+
+class Invariant:
+    """kept: cells that are what they were; limbs: bounds; written: addresses in scratch."""
+
+    def __init__(self, loop):
+        self.loop, self.kept, self.most, self.written = loop, None, [0] * 5, set()
+
+    def enter(self, call):
+        """A run has come here: what it has otherwise is not kept."""
+        found = call.cells()
+        if self.kept is None:
+            special = {*self.loop.places, *self.loop.limbs}
+            self.kept = {c: v for c, v in found.items() if v.defined and c not in special and linear.place(v) is None}
+        before = len(self.kept)
+        self.kept = {c: v for c, v in self.kept.items() if c in found and found[c].defined and (found[c] is v or same(found[c], v))}
+        wider = [max(m, call.get(c).most) for m, c in zip(self.most, self.loop.limbs)]
+        self.written |= {c[1] for c in found if c[0] == "memory"}
+        changed = before != len(self.kept) or wider != self.most
+        self.most = wider
+        return changed
+
+    def put(self, call, **values):
+        call.put(self.kept)
+        cells = {c: values[name] for c, name in self.loop.places.items()}
+        for i, (c, most) in enumerate(zip(self.loop.limbs, self.most)):
+            cells[c] = extend(symbol(f"h{i} at most {most}", max(1, most.bit_length()), most), 32)
+        for c, v in cells.items():
+            if c[0] == "general":
+                call.machine.general[c[1]] = v
+            else:
+                call.memory.cells[c[1]] = v
+        return accumulated(call, self.loop)
+
+
+def accumulated(call, loop):
+    limbs = [call.get(c) for c in loop.limbs]
+    if not all(v.defined for v in limbs):
+        raise Unproved("the accumulator is not there")
+    return residue(limbs, WEIGHTS)
+
+
+def expect_places(call, loop, **values):
+    """What the invariant says of these cells: a (base, offset), or a value."""
+    for cell, name in loop.places.items():
+        got, want = call.get(cell), values[name]
+        good = linear.place(got) == want if isinstance(want, tuple) else got.defined and same(got, want)
+        if not good:
+            raise Unproved(f"{name} at {cell} is not what it should be")
+
+
+def begin(kernel, shape, e, a, of=None, ad_bytes=0, section=None):
+    """From the first instruction to the first loop. section: associated data of any length (ad.py)."""
+    opens, counter = shape.opens, symbol("state counter", 32)
+    call = Part(kernel, shape, ([], []), None, ad_bytes, counter)
+    call.left = call.length("bytes", LEAST, **({"modulus": 16, "of": (of,)} if opens else {}))
+    call.set(bytes=call.left + 0, ad_bytes=const(ad_bytes, 64))
+    ad = text_symbols("ad ", ad_bytes)
+    if ad:
+        call.memory.poke(AD, ad)
+    h = 0 if shape.flags & FIRST else residue(h_before())
+    if section:
+        section.arguments(call)
+        h = section.through(call, head(kernel, a if opens else e))
+    else:
+        h = spec.poly1305(h, call.r, spec.pad16(ad) if ad else None)
+    places = {"in": (call.source, 0), "out": (call.target, 0), "left": (call.left, 0), "counter": call.counter}
+    if not opens:
+        if not section:
+            call.go(0, head(kernel, e))
+            if shape.flags & FIRST:
+                call.go(head(kernel, e), head(kernel, e))
+        expect_places(call, e, **places)
+    else:
+        if not section:
+            call.go(0, head(kernel, a))
+        while call.get(PHASE).constant != PHASE_TEXT:  # blocks of associated data
+            call.go(head(kernel, a), head(kernel, a))
+        end = linear.place(terms.add(32, call.source + 0, call.left + 0)[0])[0]
+        expect_places(call, a, message=(call.source, 0), limit=(end, -of), rest=const(of, 32), counter=call.counter,
+                      **{"begin in": (call.source, 0), "begin out": (call.target, 0), "bytes": (call.left, 0)})
+    if accumulated(call, a if opens else e) != h:
+        raise Unproved("the accumulator is not that of the specification where the loop begins")
+    return call
+
+
+X = "any counter"
+
+
+def encrypting(kernel, shape, inv, n):
+    """A run from E's begin, where n bytes are left, or (None) any number with which there is a pass and more."""
+    done = linear.Base("done", 64, 1 << 29, modulus=64, width=32)
+    size = n or 64
+    texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, False, True)]
+    call = Part(kernel, shape, texts, done, 0, symbol("state counter", 32))
+    call.left = call.length("left", 65)
+    call.all_done, call.counter = done, symbol(X, 32)
+    call.set(bytes=call.length("bytes", 1) + 0 if n is None else done + n, ad_bytes=symbol("ad bytes", 64))
+    h = inv.put(call, **{"in": call.source + 0}, out=call.target + 0, counter=call.counter, left=call.left + 0 if n is None else const(n, 32))
+    text = text_named("now", size)
+    call.memory.poke(call.source.address, text)
+    return call, h, call.cipher(0, text)
+
+
+def step_e(kernel, shape, e, inv, blocks=1):
+    call, h, result = encrypting(kernel, shape, inv, None)
+    call.go(head(kernel, e), head(kernel, e))
+    call.expect("the text", call.target.address, result)
+    expect_places(call, e, **{"in": (call.source, 64)}, out=(call.target, 64), left=(call.left, -64), counter=add_modular(call.counter, const(blocks, 32)))
+    if accumulated(call, e) != h:
+        raise Unproved("encrypting changes the accumulator")
+    return call
+
+
+def authenticating(kernel, shape, inv, rest, step=16):
+    """A run from A's begin, with the last whole block and `rest` bytes behind it, or (None) with any number of blocks, two or more."""
+    call = Part(kernel, shape, ([], []), linear.Base("done", 64, 1 << 29, modulus=64, width=32), 0, symbol("state counter", 32))
+    call.message = message = linear.Base("message", 1 << 20, 1 << 30, address=kernels.IN + 1, width=32)
+    size = step + (rest or 0)
+    call.memory.region("message", message.address, size, True, False)
+    text = text_named("now", size)
+    call.memory.poke(message.address, text)
+    left = linear.Base("blocks left", 32, 1 << 30, modulus=16, width=32)
+    limit = linear.Base("limit", 1 << 20, (1 << 31) - 1, width=32)
+    linear.relate(limit, message, left)
+    call.left = call.length("bytes", LEAST)
+    call.counter = symbol(X, 32)
+    call.values = {"message": message + 0, "limit": limit + 0 if rest is None else message + step, "counter": call.counter,
+                   "rest": extend(symbol("rest", 4), 32) if rest is None else const(rest, 32),
+                   "begin in": call.begin_in + 0, "begin out": call.begin_out + 0, "bytes": call.left + 0}
+    call.set(bytes=call.left + 0, ad_bytes=symbol("ad bytes", 64))
+    return call, inv.put(call, **call.values), text
+
+
+def step_a(kernel, shape, a, inv, step=16):
+    call, h, text = authenticating(kernel, shape, inv, None, step)
+    call.go(head(kernel, a), head(kernel, a))
+    values = dict(call.values, message=(call.message, step))
+    expect_places(call, a, **values)
+    if accumulated(call, a) != spec.poly1305(h, call.r, text):
+        raise Unproved("the accumulator is not that of the specification after a block")
+    return call
+
+
+def finish(kernel, shape, call, h, counter, written, folder):
+    """What the call leaves. h: the accumulator after all text; counter: behind it."""
+    call.left_behind()
+    call.wiped(written)
+    if shape.flags & LAST:
+        h = spec.poly1305(h, call.r, cat(symbol("ad bytes", 64), symbol("total", 64)))
+        reduction.prove(call.memory.peek(TAG, 16), h % P, call.s, folder, True)
+        return
+    limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
+    if residue(limbs) != h % P or sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
+        raise Unproved("the accumulator in the state is not the polynomial of the specification, below 2^131")
+    call.expect("r in the state", STATE + A["STATE_R"], call.r)
+    call.expect("s in the state", STATE + A["STATE_S"], call.s)
+    call.expect("the counter in the state", STATE + A["STATE_COUNTER"], extend(counter, 64))
+
+
+def induction(kernel, shape, blocks=1, step=16, section=None):
+    """Both invariants, with section for associated data of any length, too. Returns the loops and these, and the numbers
+    of cases and instructions."""
+    e, a = loops(shape.opens)
+    first, second = Invariant(a if shape.opens else e), Invariant(e if shape.opens else a)
+    last, runs = shape.flags & LAST, []
+    for i, of in enumerate((range(16) if last else (0,)) if shape.opens else (None,)):
+        some = ((0, *ADS) if i == 0 else (ADS[i % len(ADS)],)) if shape.flags & FIRST else (0,)
+        for ad_bytes, any_ in [*((n, None) for n in some), *([(0, section)] if section else [])]:
+            runs.append(begin(kernel, shape, e, a, of, ad_bytes, any_))
+            first.enter(runs[-1])
+
+    def steps(inv):
+        while True:
+            call = step_e(kernel, shape, e, inv, blocks) if inv.loop is e else step_a(kernel, shape, a, inv, step)
+            runs.append(call)
+            if not inv.enter(call):
+                return
+    steps(first)
+    if shape.opens:
+        for rest in range(16) if last else (0,):
+            call, h, text = authenticating(kernel, shape, first, rest, step)
+            call.go(head(kernel, a), head(kernel, e))
+            if accumulated(call, e) != spec.poly1305(h, call.r, spec.pad16(text)):
+                raise Unproved("the accumulator is not that of the specification behind the text")
+            v = call.values
+            expect_places(call, e, counter=v["counter"], left=v["bytes"], **{"in": v["begin in"], "out": v["begin out"]})
+            second.enter(call)
+            runs.append(call)
+    else:
+        for n in range(1, 65) if last else (64,):
+            call, h, result = encrypting(kernel, shape, first, n)
+            call.go(head(kernel, e), head(kernel, a))
+            call.expect("the text", call.target.address, result)
+            expect_places(call, a, message=(call.begin_out, 0), limit=(call.target, n & -16), rest=const(n & 15, 32),
+                          counter=add_modular(call.counter, const(1, 32)))
+            if accumulated(call, a) != h:
+                raise Unproved("encrypting changes the accumulator")
+            second.enter(call)
+            runs.append(call)
+    second.written |= first.written
+    steps(second)
+    return (e, a, first, second), len(runs), sum(c.machine.steps for c in runs)
+
+
+def leave(kernel, shape, state, number, folder=None):
+    """To the end: opening, from E with `number` bytes left; sealing, from A with `number` behind the last whole block."""
+    e, a, _, second = state
+    if shape.opens:
+        call, h, result = encrypting(kernel, shape, second, number)
+        call.go(head(kernel, e), None)
+        call.expect("the text", call.target.address, result)
+        finish(kernel, shape, call, h, add_modular(call.counter, const(1, 32)), second.written, folder)
+    else:
+        call, h, text = authenticating(kernel, shape, second, number)
+        call.go(head(kernel, a), None)
+        finish(kernel, shape, call, spec.poly1305(h, call.r, spec.pad16(text)), call.counter, second.written, folder)
+    return call.machine.steps
+
+
+_kernel = None
+
+
+def begin_worker(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def one(task):
+    number, quick, folder = task
+    shape, wrong = chacha_arm.SHAPES[number], []
+    anew()
+    try:
+        state, cases, steps = induction(_kernel, shape)
+    except (Unproved, RecursionError) as e:
+        return str(shape), 0, 0, [str(e) or "terms too deep"]
+    ends = (range(1, 65) if shape.opens else range(16)) if shape.flags & LAST else (64 if shape.opens else 0,)
+    for n in ends[5::9] if quick else ends:
+        try:
+            steps, cases = steps + leave(_kernel, shape, state, n, folder), cases + 1
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"end, {n} bytes: {str(e) or 'terms too deep'}")
+    return str(shape), cases, steps, wrong
+
+
+def planted(path, quick):
+    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel, results = kernels.Kernel(path), []
+
+    def attempt(what, text=None, number=0, opens=False, **change):
+        shape, why, back = Shape(WHOLE, opens), None, lambda: None
+        if text:
+            back = leave_out(kernel, chacha_arm.behind(kernel, head(kernel, loops(opens)[0]), text, number))
+        try:
+            anew()
+            state, _, _ = induction(kernel, shape, **change)
+            leave(kernel, shape, state, 5)
+        except (Unproved, AssertionError) as e:
+            why = str(e) or "a number out of its bounds"
+        back()
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    attempt("the counter goes on by two", blocks=2)
+    attempt("blocks of 32 bytes are authenticated", step=32)
+    attempt("the text does not move", "str r2, [r1, #-8]")
+    if quick:
+        return sum(results), len(results) - sum(results)
+    attempt("the output does not move", "str r3, [r1, #-4]")
+    attempt("the remaining length does not change", "str fp, [r1, #-0xc]")
+    attempt("the counter does not go on", "str r2, [r1, #0x90]")
+    attempt("what is authenticated does not move", "str r8, [r1, #-0x20]")
+    attempt("a product is left out", "umaal")
+    attempt("a carry is dropped", "adcs r3, ip", opens=True)
+    attempt("a wipe is left out", "stm r1!", 3)
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = prove.induction_options()
+    parser.add_argument("--queries")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        if kernel.name != NAME:
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
+            continue
+        begun, cases, steps, wrong = time.time(), 0, 0, 0
+        tasks = [(i, args.quick, args.queries) for i in ((3,) if args.quick else range(len(chacha_arm.SHAPES)))]
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
+            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
+                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
+                for error in errors:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {LEAST} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
+              f"{time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path, args.quick)
+            shown, failed = shown + yes, failed + no
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"arm6loops: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

@@ -1,0 +1,525 @@
+"""Every length at once: the loop of a kernel over long texts, by induction.
+
+    induction.chacha_x86 [--quick] [--jobs N] [--queries FOLDER] OBJECT...
+
+What the loop keeps is written down for each kernel (LOOPS), at the place where a pass of the loop is over and the next one
+is chosen. There everything else, registers too, is taken as if nothing had written it. Pointers, lengths and the counter
+are symbols with bounds (values/linear.py). Shown are
+
+    base    from the kernel's first instruction until the loop has run once: that what is kept is there, for all texts
+            that are long enough, by classes of their length if the first pass depends on it
+    step    from there to there, if enough is left for a whole pass: that it is there again; that the pass reads and writes
+            its own bytes and branches on nothing but lengths; that it puts out the specification's bytes, and that the
+            accumulator is the specification's after one pass more
+    exit    from there to the end, for each number of bytes that can be left, but of any number before: the rest of the
+            text and the tag, and that everything that the loop has ever written in scratch is wiped
+
+Exit status 1 if one of them is not, or, with --planted, if a wrong invariant or a broken kernel is not refused.
+"""
+import multiprocessing
+import sys
+import time
+
+import spec
+from run import kernels, lists, proof, prove
+from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
+from run.memory import WINDOW
+from spec import reduction
+from spec.args import A, FIRST, LAST, OPEN
+from values import linear, terms
+from values.terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
+
+LONGEST = (1 << 38) - 64  # bytes of text, RFC 8439, 2.8
+FRAME = A["SCRATCH_SAVE_BYTES"] + 128
+SLOT = {"in": -112, "out": -104, "left": -96, "chunk": -88, "h": 0, "counter": 48}
+
+
+class Loop:
+    """step: bytes of a pass. first: bytes of the first pass, where one seals; where one opens, what bits `mask` of the bytes + 63
+    say. kept: (offset, bytes) of the unchanging parts of scratch. most: the greatest h2, where the text
+    begins in this call and where it goes on. least: bytes of text in a call from which it is shown so, where it begins there.
+    blocks: what the counter goes on by. behind: how many passes the state is another one in before, where a text that begins in this
+    call is opened."""
+
+    def __init__(self, step, first, mask, most, kept, least, behind=0):
+        self.step, self.first, self.mask, self.most, self.kept, self.least = step, first, mask, most, kept, least
+        self.blocks, self.behind = step // 64, behind
+
+    def most_of(self, flags):
+        return self.most[0 if flags & FIRST else 1]
+
+    def classes(self, flags, opens):
+        """(bytes of the first pass, residues of the bytes modulo step that it is for)."""
+        if not flags & FIRST:
+            return [(0, range(self.step))]
+        if not opens:
+            return [(self.first, range(self.step))]
+        return [(f, [r for r in range(self.step) if (r + 63) & self.mask == f]) for f in range(0, self.step, 64)]
+
+
+# Arguments, table, key pointer; r, s1; the nonce; s; the key, or how many powers of r there are, and those.
+_POINTERS = [(-128, 16), (-24, 8), (24, 24), (52, 12), (128, 16)]
+_WIDE = _POINTERS + [(-8, 8), (160, 96)]
+LOOPS = {
+    "sealane_chacha20poly1305_ssse3": Loop(256, 192, 192, (4, 7), _POINTERS + [(-16, 8), (160, 32)], 448),
+    "sealane_chacha20poly1305_avx2": Loop(512, 448, 448, (8, 8), _WIDE + [(-16, 8)], 1472, 1),
+    "sealane_chacha20poly1305_avx512vl": Loop(512, 448, 448, (8, 8), _WIDE + [(-16, 8)], 1472, 1),
+}
+
+
+def head(kernel):
+    """Where the loop's state is: the place that a pass jumps back to, which reads CHUNK and OUT. Only which it is, is
+    taken from there; that it is passed once in each pass is what the rest shows."""
+    found = set()
+    program, pc, texts, jumps = kernel.program(), 0, {}, set()
+    while pc < len(kernel.code):
+        insn = kernel.isa.decode(kernel.code, pc)
+        texts[pc] = insn.op_str, pc + insn.size
+        if insn.mnemonic == "jmp":
+            jumps.add(insn.operands[0].imm)
+        pc += insn.size
+    for pc in jumps:
+        if texts[pc][0].endswith("[rsi - 0x58]") and texts[texts[pc][1]][0].endswith("[rsi - 0x68]"):
+            found.add(pc)
+    if len(found) != 1:
+        raise Unproved(f"the head of the loop is at {found}")
+    return found.pop()
+
+
+def at(name):
+    return SCRATCH + FRAME + SLOT[name]
+
+
+def key_symbols():
+    return [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
+
+
+class Part(Call):
+    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
+
+    def __init__(self, kernel, call, texts, ad_bytes=None):
+        """call: (flags, whether it opens, whether it does so in place)."""
+        super().__init__(kernel)
+        self.flags, self.opens, self.in_place = call
+        in_place, last = self.in_place, self.flags & LAST
+        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << 62, address=address)
+        self.source = pointer("in", kernels.IN + 1)
+        self.target = self.source if in_place else pointer("out", kernels.OUT + 3)
+        # texts: (first byte, bytes, read, written) of in, of out; the same bytes only once
+        regions = []
+        for base, pieces in zip((self.source, self.target), texts):
+            for first, size, read, write in pieces:
+                regions.append((f"{base.name} + {first}", base.address + first, size, read, write))
+        if last:
+            regions.append(("tag", TAG, 16, False, True))
+        if self.flags != FIRST | LAST:
+            regions.append(("state", STATE, A["STATE_BYTES"], True, not last))
+        if ad_bytes:
+            regions.append(("ad", AD, ad_bytes, True, False))
+        self.regions(("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False), *regions)
+        if not in_place:
+            self.memory.apart(self.source.address, self.target.address, WINDOW)
+
+    def set_arguments(self, ad_bytes, total):
+        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if self.flags == FIRST | LAST else STATE,
+                       flags=self.flags | (OPEN if self.opens else 0))
+        for name, v in (("in", self.source + 0), ("out", self.target + 0), ("bytes", total), ("total", total), ("ad_bytes", ad_bytes)):
+            self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], v)
+        key, nonce = key_symbols()
+        self.memory.poke(KEY, cat(*key))
+        self.memory.poke(NONCE, cat(*nonce))
+        if not self.flags & FIRST:
+            limbs, counter = state_before()
+            r, s = one_time(self.flags)
+            self.memory.poke(STATE + A["STATE_H"], cat(*(extend(v, 64) for v in limbs)))
+            self.memory.poke(STATE + A["STATE_R"], r)
+            self.memory.poke(STATE + A["STATE_S"], s)
+            self.memory.poke(STATE + A["STATE_COUNTER"], counter)
+
+    def go(self, start, stop):
+        self.kernel.program().run(self.machine, None, start, stop)
+
+    def slot(self, name, size=8):
+        return self.memory.peek(at(name), size)
+
+    def frame(self):
+        """The register that must be as it is at the loop's head."""
+        return self.machine.general[6]  # rsi
+
+
+class Kept:
+    """What does not change, as the base leaves it."""
+
+    def __init__(self, call, loop):
+        self.values = {o: call.memory.peek(SCRATCH + FRAME + o, n) for o, n in loop.kept}
+        self.frame = call.frame()
+        self.written = {a for a in call.memory.cells if SCRATCH <= a < SCRATCH + call.scratch_bytes}
+
+    def check(self, call, loop):
+        for o, n in loop.kept:
+            v = call.memory.peek(SCRATCH + FRAME + o, n)
+            if not v.defined:
+                raise Unproved(f"what is kept at {o} of the frame was not written")
+            if v is not self.values[o] and not same(v, self.values[o]):
+                raise Unproved(f"what is kept at {o} of the frame has changed")
+        if self.frame is not call.frame():
+            raise Unproved("the frame is elsewhere")
+        self.written |= {a for a in call.memory.cells if SCRATCH <= a < SCRATCH + call.scratch_bytes}
+
+
+def check_moving(call, loop, moved, left, counter, h):
+    """What changes: in and out by `moved` from their bases, `left`, one whole pass, the counter, and the accumulator."""
+    for name, base in (("in", call.source), ("out", call.target)):
+        if linear.place(call.slot(name)) != (base, moved):
+            raise Unproved(f"{name} is not {moved} bytes further")
+    if linear.place(call.slot("left")) != left:
+        raise Unproved("the bytes left are not what they should be")
+    if call.slot("chunk").constant != loop.step:
+        raise Unproved("the pass is not a whole one")
+    if not same(call.slot("counter", 4), counter):
+        raise Unproved("the counter is not what it should be")
+    limbs = [call.memory.peek(at("h") + 8 * i, 8) for i in range(3)]
+    most = loop.most_of(call.flags)
+    if limbs[2].most > most:
+        raise Unproved(f"h2 may be {limbs[2].most}, more than the {most} of the invariant")
+    if residue(limbs) != h % P:
+        raise Unproved("the accumulator is not the polynomial of the specification")
+
+
+def one_time(flags):
+    if flags & FIRST:
+        key, nonce = key_symbols()
+        return spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+    r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
+    return cat(*(cut(r, 32 * i, 32) for i in range(4))), cat(*(symbol(f"s{i}", 32) for i in range(4)))
+
+
+def state_before():
+    """What a part before has left: accumulator, below 2^131, and counter, in 64 bits. It is below 2^32 where text follows: a packet's
+    last block has at most 2^32 - 1."""
+    return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)], extend(symbol("state counter", 32), 64)
+
+
+def residue(limbs):
+    return sum(v.residue << 64 * i for i, v in enumerate(limbs)) % P
+
+
+def base(kernel, loop, shape, ad_bytes, first, of, section=None):
+    """From the beginning to the loop's second state, or later by the passes that it takes. section: associated data of any
+    length (ad.py). Returns the call."""
+    flags, opens, in_place = shape
+    before = first + (loop.behind * loop.step if opens and flags & FIRST else 0)
+    size = before + loop.step
+    least = max(size, loop.least if flags & FIRST else 0)
+    bytes_ = linear.Base("bytes", least, LONGEST, modulus=loop.step, of=of)
+    call = Part(kernel, shape, ([(0, size, True, in_place)], [] if in_place else [(0, size, not opens, True)]), ad_bytes)
+    call.set_arguments(const(ad_bytes, 64), bytes_ + 0)
+    ad, text = text_symbols("ad", ad_bytes), text_symbols("text", size)
+    if ad:
+        call.memory.poke(AD, ad)
+    call.memory.poke(call.source.address, text)
+    stop = head(kernel)
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, stop)
+    else:
+        call.go(0, stop)
+    for _ in range((size - first) // loop.step):
+        call.go(stop, stop)
+    key, nonce = key_symbols()
+    r, s = one_time(flags)
+    counter, h = const(1, 32), 0
+    if not flags & FIRST:
+        limbs, counter = state_before()
+        counter, h = cut(counter, 0, 32), residue(limbs)
+    result = spec.cipher_text(key, counter, nonce, text)
+    call.expect("the text", call.target.address, result)
+    h = behind_ad if section else spec.poly1305(h, r, spec.pad16(ad) if ad else None)
+    h = spec.poly1305(h, r, text if opens else cut(result, 0, 8 * first) if first else None)
+    check_moving(call, loop, before, (bytes_, -before), add_modular(counter, const(before // 64, 32)), h)
+    return call
+
+
+def middle(kernel, loop, kept, shape, rest, left, total, ad_bytes):
+    """The loop's state, `rest` bytes of text after this pass in reach. Returns the call, the accumulator, the counter, the
+    bytes of this pass if they are sealed (text that the pass before has put out: any), and the text behind them."""
+    step, (_, opens, in_place) = loop.step, shape
+    if in_place:
+        texts = [(0, step, True, False)] if not opens else [], []
+        texts[0].extend([(step, rest, True, True)] if rest else [])
+    else:
+        texts = [(step, rest, True, False)], [(step, rest, not opens, True)]
+        if not opens:
+            texts[1].insert(0, (0, step, True, False))
+    call = Part(kernel, shape, texts)
+    call.set_arguments(ad_bytes, total)
+    memory, m = call.memory, call.machine
+    for o, v in kept.values.items():
+        memory.poke(SCRATCH + FRAME + o, v)
+    counter, most = symbol("counter", 32), loop.most_of(shape[0])
+    limbs = [symbol("h0", 64), symbol("h1", 64), symbol(f"h2 at most {most}", most.bit_length(), most)]
+    h = residue(limbs)
+    memory.poke(at("h"), cat(limbs[0], limbs[1], extend(limbs[2], 64)))
+    memory.poke(at("counter"), counter)
+    for name, v in (("in", call.source + 0), ("out", call.target + 0), ("left", left), ("chunk", const(step, 64))):
+        memory.poke(at(name), v)
+    m.general = [terms.undefined(64)] * 16
+    m.general[6] = kept.frame
+    sealed = None if opens else text_symbols("text_before", step)
+    if sealed:
+        memory.poke(call.target.address, sealed)
+    text = text_symbols("text", rest)
+    if text:
+        memory.poke(call.source.address + step, text)
+    return call, h, counter, sealed, text
+
+
+def put_out(loop, call, counter, text):
+    key, nonce = key_symbols()
+    result = spec.cipher_text(key, add_modular(counter, const(loop.step // 64, 32)), nonce, text)
+    call.expect("the text", call.target.address + loop.step, result)
+    return result
+
+
+def step(kernel, loop, kept, shape):
+    left = linear.Base("left", 2 * loop.step, LONGEST)
+    total = linear.Base("total", loop.step, LONGEST)
+    ad_bytes = symbol("ad bytes", 64)
+    call, h, counter, sealed, text = middle(kernel, loop, kept, shape, loop.step, left + 0, total + 0, ad_bytes)
+    place = head(kernel)
+    call.go(place, place)
+    kept.check(call, loop)
+    put_out(loop, call, counter, text)
+    r, s = one_time(shape[0])
+    h = spec.poly1305(h, r, text if shape[1] else sealed)
+    check_moving(call, loop, loop.step, (left, -loop.step), add_modular(counter, const(loop.blocks, 32)), h)
+    return call.machine.steps
+
+
+def leave(kernel, loop, kept, shape, rest, folder):
+    """With rest bytes after this pass, less than a whole one, to the end."""
+    flags, opens, in_place = shape
+    total = linear.Base("total", loop.step, LONGEST)
+    n, ad_bytes = total + 0, symbol("ad bytes", 64)
+    call, h, counter, sealed, text = middle(kernel, loop, kept, shape, rest, const(loop.step + rest, 64), n, ad_bytes)
+    call.go(head(kernel), None)
+    call.left_behind()
+    call.wiped(kept.written)
+    result = put_out(loop, call, counter, text) if text else None
+    r, s = one_time(flags)
+    if sealed:
+        h = spec.poly1305(h, r, sealed)
+    if text:
+        h = spec.poly1305(h, r, spec.pad16(text if opens else result))
+    if flags & LAST:
+        h = spec.poly1305(h, r, cat(ad_bytes, n))
+        reduction.prove(call.memory.peek(TAG, 16), h % P, s, folder)
+    else:
+        limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
+        if residue(limbs) != h % P or sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
+            raise Unproved("the accumulator in the state is not the polynomial of the specification, below 2^131")
+        call.expect("r in the state", STATE + A["STATE_R"], r)
+        call.expect("s in the state", STATE + A["STATE_S"], s)
+        before = const(1, 64) if flags & FIRST else state_before()[1]
+        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], terms.add(64, before, linear.shift(n, 6, True))[0])
+    return call.machine.steps
+
+
+# ---- All of it -----------------------------------------------------------------------------------------------------------
+
+BOTH = (False, True)
+ADS = (0, 1, 13, 16, 40)
+WHOLE = FIRST | LAST
+# Flags, whether it opens, whether in place.
+SHAPES = [(flags, opens, in_place) for flags in (WHOLE, FIRST, 0, LAST) for in_place in BOTH for opens in BOTH
+          if flags == WHOLE or not in_place]
+QUICK_SHAPES = [(WHOLE, False, False), (WHOLE, True, True), (0, True, False), (0, False, False)]
+
+
+def anew():
+    proof.mode(False, False)
+    terms.forget()
+
+
+def begin_loop(kernel, loop, quick=False):
+    """Every base, and every step. Returns what is kept in whole packets and first parts and in later parts, and how many cases and
+    instructions that were."""
+    anew()
+    kept, cases, steps = {}, 0, 0
+    shapes = QUICK_SHAPES if quick else SHAPES
+    for shape in shapes:
+        flags, opens, in_place = shape
+        classes = loop.classes(flags, opens)
+        for i, (first, of) in enumerate(classes[-1:] if quick else classes):
+            for ad_bytes in ((0,) if not flags & FIRST else (ADS[(cases + 1) % len(ADS)],) if quick or i else ADS):
+                call = base(kernel, loop, shape, ad_bytes, first, of)
+                kept.setdefault(flags & FIRST, Kept(call, loop)).check(call, loop)
+                cases, steps = cases + 1, steps + call.machine.steps
+    for shape in shapes:
+        steps += step(kernel, loop, kept[shape[0] & FIRST], shape)
+        cases += 1
+    return kept, cases, steps
+
+
+def exits(loop, quick):
+    few = (0, 1, 17, 63, 64, 65, loop.step // 2 + 1, loop.step - 1)
+    if quick:
+        return [((WHOLE, False, False), 77), ((WHOLE, True, True), loop.step - 1), ((0, False, False), 128), ((LAST, True, False), 0)]
+    found = []
+    for shape in SHAPES:
+        flags, _, in_place = shape
+        rests = range(0, loop.step, 64) if not flags & LAST else few if in_place else range(loop.step)
+        found += [(shape, rest) for rest in rests]
+    return found
+
+
+_state = None
+_written = None  # addresses in scratch
+
+
+def begin_exits(path, written):
+    """In a process of its own: terms are its own, too."""
+    global _state, _written
+    sys.setrecursionlimit(20000)
+    _written = written
+    kernel = kernels.Kernel(path)
+    loop = LOOPS[kernel.name]
+    anew()
+    _state = kernel, loop, {}
+
+
+def fresh_kept(kernel, loop, flags):
+    """From one base, which begin_loop() compares with all others."""
+    shape = (flags & FIRST or LAST, False, False)
+    call = base(kernel, loop, shape, 0, *loop.classes(*shape[:2])[0])
+    kept = Kept(call, loop)
+    kept.written |= _written or set()
+    return kept
+
+
+def one_exit(task):
+    global _state
+    (shape, rest), folder = task
+    kernel, loop, kept = _state
+    if len(terms.ATOMS) > 600_000:
+        anew()
+        kept.clear()
+    flags, opens, in_place = shape
+    part = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[flags]
+    name = f"{'open' if opens else 'seal'}{part}, {rest} bytes left{', in place' if in_place else ''}"
+    try:
+        if flags & FIRST not in kept:
+            kept[flags & FIRST] = fresh_kept(kernel, loop, flags)
+        return name, leave(kernel, loop, kept[flags & FIRST], shape, rest, folder), None
+    except Unproved as e:
+        return name, 0, str(e)
+    except RecursionError:
+        return name, 0, "terms too deep"
+
+
+def planted(path):
+    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel = kernels.Kernel(path)
+    right = LOOPS[kernel.name]
+
+    def attempt(what, change=None, pc=None):
+        loop = Loop(right.step, right.first, right.mask, right.most, right.kept, right.least, right.behind)
+        if change:
+            change(loop)
+        program = kernel.program()
+        before = dict(program.steps)
+        if pc is not None:
+            _, after, branch, text = kernel.isa.meaning(kernel.code, pc)
+            program.steps[pc] = (lambda m: None), after, None, text
+        try:
+            anew()
+            kept = fresh_kept(kernel, loop, WHOLE)
+            step(kernel, loop, kept, (WHOLE, False, False))
+            leave(kernel, loop, kept, (WHOLE, False, False), 5, None)
+            why = None
+        except Unproved as e:
+            why = str(e)
+        program.steps.clear()
+        program.steps.update(before)
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        return why is not None
+
+    def find(text, after=0):
+        """The address of the first instruction behind `after` that begins so."""
+        pc = after
+        while pc < len(kernel.code):
+            insn = kernel.isa.decode(kernel.code, pc)
+            if f"{insn.mnemonic} {insn.op_str}".startswith(text):
+                return pc
+            pc += insn.size
+        raise Unproved(f"no {text}")
+
+    def last_wipe():
+        pc, found = 0, None
+        while pc < len(kernel.code):
+            insn = kernel.isa.decode(kernel.code, pc)
+            if f"{insn.mnemonic} {insn.op_str}".startswith(("movdqa xmmword ptr [rax", "vmovdqa ymmword ptr [rax")):
+                found = pc
+            pc += insn.size
+        return found
+
+    place = head(kernel)
+    results = [
+        attempt("h2 at most one less", lambda l: setattr(l, "most", (right.most[0] - 1, right.most[1]))),
+        attempt("h2 at most twice as much", lambda l: setattr(l, "most", (2 * right.most[0] + 3, right.most[1]))),
+        attempt("the counter goes on by one more", lambda l: setattr(l, "blocks", right.blocks + 1)),
+        attempt("r is not kept", lambda l: setattr(l, "kept", [k for k in right.kept if k[0] != 24])),
+        attempt("more is kept than there is", lambda l: setattr(l, "kept", right.kept + [(-64, 8)])),
+        attempt("a pass has 64 bytes more", lambda l: setattr(l, "step", right.step + 64)),
+        attempt("in does not move", pc=find("add qword ptr [rsi - 0x70]", place)),
+        attempt("the counter does not move", pc=find("add dword ptr [rsi + 0x30]", place)),
+        attempt("the bytes left do not change", pc=find("mov qword ptr [rsi - 0x60]", place)),
+        attempt("a carry is dropped", pc=find("adc", find("imul", place))),
+        attempt("a wipe is left out", pc=last_wipe()),
+    ]
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = prove.induction_options()
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts of the ends")
+    parser.add_argument("--queries")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        loop = LOOPS.get(kernel.name)
+        if loop is None:
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
+            continue
+        if loop.least != lists.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
+            raise SystemExit("run/prove.py has calls up to another length")
+        begun = time.time()
+        try:
+            kept, cases, steps = begin_loop(kernel, loop, args.quick)
+        except Unproved as e:
+            print(f"FAIL {kernel}: {e}", flush=True)
+            failed += 1
+            continue
+        wrong = 0
+        written = set().union(*(k.written for k in kept.values()))
+        tasks = prove.chosen_part([(e, args.queries) for e in exits(loop, args.quick)], args.part)
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_exits, (path, written)) as pool:
+            for done, (name, n, error) in enumerate(pool.imap_unordered(one_exit, tasks, 1 if args.quick else 8), 1):
+                steps += n
+                if error:
+                    wrong += 1
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+                elif done % 200 == 0:
+                    print(f"     {kernel}: {done} of {len(tasks)} ends, {time.time() - begun:.0f} s", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop.least} bytes: {cases} beginnings and steps, "
+              f"{len(tasks) - wrong} of {len(tasks)} ends, {steps:,} instructions, {time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases + len(tasks) - wrong, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"loops: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

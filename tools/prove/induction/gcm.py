@@ -1,0 +1,568 @@
+"""Every length at once, of AES-GCM: the loop of a kernel over long texts, by induction.
+
+    induction.gcm [--quick] [--planted] [--jobs N] OBJECT...
+
+As in chacha_x86.py there are base, step and exit, but what the loop keeps is not written down: it is found, and then shown. A
+cell is a register, a word of a vector register, a mask register or four bytes of scratch or stack. Where the loop begins
+again (at the target of its last jump) a cell is one of
+
+    kept    as the run from the first instruction left it, for ever
+    moving  what that run leaves there if the counter is any X; after a pass, what it leaves there if the counter is X + n,
+            n being the blocks of a pass
+    place   a pointer to text, which moves by a pass; how many passes are to come, one less; the length left after the last
+    hash    GHASH so far: any 128 bits for each lane, the specification's Y being the sum of lane i / H^i
+    dead    taken as if nothing had ever written it
+
+A step from any such state, kept and moving cells with counters that have nothing to do with each other, must lead to such a
+state. What does not is dead, and the step is tried again, until nothing changes: so the remaining cells have been shown,
+however they were found. Then each exit starts from that state.
+"""
+import copy
+import multiprocessing
+import sys
+import time
+
+import spec
+from induction import chacha_arm
+from isa import x86
+from run import kernels, lists, proof, prove
+from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
+from run.memory import WINDOW
+from run.packets import gcm_key
+from spec.args import A, FIRST, LAST, OPEN
+from values import linear, terms
+from values.terms import Unproved, add_modular, cat, const, cut, field_power, field_product, same, symbol
+
+LONGEST = (1 << 36) - 32  # bytes of text, SP 800-38D, 5.2.1.1
+WHOLE = FIRST | LAST
+ADS = (1, 13, 16, 40)
+
+
+class Loop:
+    """step: bytes of a pass. over: the fewest that are over after the passes. register, lanes: which vector register has GHASH so far,
+    in how many lanes. behind: the general register that says what is authenticated next, for planted faults. passes: with fewer a text
+    may go another way."""
+
+    counts_bytes = False  # the remaining length is counted in bytes, with the pass that begins; else in passes
+    begin = None  # the instruction that the loop begins with
+    arrivals = 1, 1  # how often it is reached, in the first part and in later ones, before the induction begins
+    before_ad = 0  # how often it is reached before the associated data
+
+    def __init__(self, step, over, register, lanes, behind, passes=2):
+        self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
+        self.least = passes * step + over  # bytes of the texts that it is for
+        self.blocks, self.lag = step // 16, step  # what the counter goes on by; how far authentication is behind, sealing
+
+    def hash_cells(self):
+        """Of each lane a block with its bytes in the opposite order."""
+        return [("vector", self.register, i) for i in range(4 * self.lanes)]
+
+
+class Crypto32(Loop):
+    """32-bit ARM: GHASH so far is in memory, each half with its bytes reversed. Authentication is never behind."""
+
+    counts_bytes, begin, arrivals, before_ad = True, "str r4, [r1, #0x154]", (2, 1), 1
+
+    def __init__(self):
+        self.step, self.lanes, self.blocks, self.lag, self.y = 128, 1, 8, 0, SCRATCH + 272
+        self.least = 256
+
+    def hash_cells(self):
+        return [("memory", self.y + o) for o in (8, 12, 0, 4)]
+
+
+LOOPS = {
+    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12", 3),
+    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12", 3),
+    "sealane_aesgcm_avx2": Loop(256, 1, 11, 2, "r10"),
+    "sealane_aesgcm_avx512": Loop(512, 304, 19, 4, "r10", 3),
+    "sealane_aesgcm_ce32": Crypto32(),
+}
+
+
+# On ARM, instructions behind where the loop begins that a planted fault leaves out: (what that is, mnemonic, operands, which of them).
+LEFT_OUT = {
+    "sealane_aesgcm_ce32": [("the counter does not go on", "str", "[r1, #0x148]", 0), ("the text does not move", "str", "r3, [r1, #0x13c]", 0),
+                            ("the output does not move", "str", "r4, [r1, #0x140]", 0), ("the remaining length does not change", "str", "ip, [r1, #0x144]", 0),
+                            ("a product is left out", "mull.p64", "", 3), ("a round is left out", "aese.8", "", 9),
+                            ("GHASH is not kept", "st1.8", "[r7]", 0)],
+}
+
+
+def head(kernel):
+    """Where the loop begins: of the jumps back over AES rounds and products, the target of the longest. Only which it is, is taken
+    from there; that it is passed once in each pass is what the rest shows."""
+    if kernel.head is None and LOOPS[kernel.name].begin:
+        kernel.head = chacha_arm.find(kernel, LOOPS[kernel.name].begin)
+    if kernel.head is None:
+        pc, found = 0, []
+        while pc < len(kernel.code):
+            insn = kernel.isa.decode(kernel.code, pc)
+            if insn.mnemonic == "jne" and insn.operands[0].imm < pc:
+                found.append((pc - insn.operands[0].imm, insn.operands[0].imm))
+            pc += insn.size
+        kernel.head = max(found)[1]
+    return kernel.head
+
+
+class Shape:
+    def __init__(self, flags=WHOLE, opens=False, in_place=False, bits=128, j0=False):
+        self.flags, self.opens, self.in_place, self.bits, self.j0 = flags, opens, in_place, bits, j0
+
+    def __str__(self):
+        part = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[self.flags]
+        return f"AES-{self.bits}, {'open' if self.opens else 'seal'}{part}{', any J0' if self.j0 else ''}{', in place' if self.in_place else ''}"
+
+
+def nonce_symbols():
+    return [symbol(f"nonce{i}", 32) for i in range(3)]
+
+
+class Part(Call):
+    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
+
+    def __init__(self, kernel, shape, texts, word, nonce_given, ad_bytes=0):
+        """texts: (first byte, bytes, read, written) of in, and of out. word: the last one of J0, or of the state's counter block, as the
+        integer that it is."""
+        super().__init__(kernel)
+        self.shape, flags = shape, shape.flags
+        self.width, self.bytes = kernel.isa.POINTER, None
+        self.source, self.begin_in = self.pointer("in", kernels.IN + 1)
+        self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", kernels.OUT + 3)
+        regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 12 if nonce_given else 16, True, False)]
+        for base, pieces in zip((self.source, self.target), texts):
+            regions += [(f"{base.name} + {first}", base.address + first, n, r, w) for first, n, r, w in pieces]
+        if flags & LAST:
+            regions.append(("tag", TAG, 16, False, True))
+        if flags != WHOLE:
+            regions.append(("state", STATE, A["GCM_STATE_BYTES"], True, not flags & LAST))
+        if ad_bytes:
+            regions.append(("ad", AD, ad_bytes, True, False))
+        self.regions(*regions)
+        memory = self.memory
+        if not shape.in_place:
+            memory.apart(self.source.address, self.target.address, WINDOW)
+        cells, _ = gcm_key(kernel, shape.bits)
+        memory.cells.update(cells)
+        self.schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
+        self.h = spec.field_element(spec.aes(self.schedule, const(0, 128)))
+        self.j0 = cat(*nonce_symbols(), spec.reverse(word))
+        memory.poke(NONCE, cut(self.j0, 0, 96 if nonce_given else 128))
+        self.mask = spec.aes(self.schedule, self.j0) if flags & FIRST else cat(*(symbol(f"mask{i}", 32) for i in range(4)))
+        if not flags & FIRST:
+            memory.poke(STATE + A["GCM_STATE_Y"], cat(*(symbol(f"y before {i}", 32) for i in range(4))))
+            memory.poke(STATE + A["GCM_STATE_COUNTER"], self.j0)
+            memory.poke(STATE + A["GCM_STATE_MASK"], self.mask)
+        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if flags == WHOLE else STATE,
+                       flags=flags | (OPEN if shape.opens else 0) | (A["FLAG_NONCE"] if nonce_given else 0))
+        self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0)
+
+    def pointer(self, name, address):
+        """Where a text is in a run, and its value in the arguments."""
+        base = linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
+        return base, base
+
+    def set(self, **values):
+        for name, v in values.items():
+            self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], terms.extend(v, 64))
+
+    def length(self, name, least, most=LONGEST):
+        return linear.Base(name, least, min(most, (1 << self.width - 2) - 32), width=self.width)
+
+    def hash_of(self, loop):
+        """GHASH so far, as an element of the field."""
+        cells = self.cells()
+        words = [cells[c] for c in loop.hash_cells()]
+        inverse, factor, y = field_power(self.h, (1 << 128) - 2), 1, 0
+        for i in range(loop.lanes):
+            lane = cat(*words[4 * i:4 * i + 4])
+            if not lane.defined:
+                raise Unproved("GHASH so far is not there")
+            y ^= field_product(field_product(terms.X127, lane.image), factor)
+            factor = field_product(factor, inverse)
+        return y
+
+
+def text_named(name, n):
+    return text_symbols(f"text {name} ", n)
+
+
+def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None):
+    """From the first instruction to the loop. section: associated data of any length (ad.py). Returns the call, and
+    how many bytes have been put out."""
+    opens, size = shape.opens, 3 * loop.step
+    texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, True, True)]
+    call = Part(kernel, shape, texts, word, nonce_given, ad_bytes)
+    bytes_ = call.bytes = call.length("bytes", loop.least)
+    call.set(bytes=bytes_ + 0, total=bytes_ + 0, ad_bytes=const(ad_bytes, 64))
+    text, ad = text_named(name, size), text_symbols(f"ad {name} ", ad_bytes)
+    if ad:
+        call.memory.poke(AD, ad)
+    call.memory.poke(call.source.address, text)
+    place = head(kernel)
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, place)
+    else:
+        call.kernel.program().run(call.machine, None, 0, place)
+    for _ in range(loop.arrivals[0 if shape.flags & FIRST else 1] - 1 - (loop.before_ad if section else 0)):
+        call.kernel.program().run(call.machine, None, place, place)
+    if loop.counts_bytes:
+        done = [-p[1] for v in call.cells().values() if (p := linear.place(v)) and p[0] is bytes_]
+        done = max(done, default=None)
+    else:
+        done = max((p[1] for v in call.machine.general if (p := linear.place(v)) and p[0] is call.source), default=None)
+    if done is None or not 0 <= done <= size or done % (16 if loop.counts_bytes else loop.step):
+        raise Unproved(f"{done} bytes were read before the loop")
+    result = spec.gcm_text(call.schedule, call.j0, 1 if shape.flags & FIRST else 0, cut(text, 0, 8 * done) if done else None)
+    call.expect("the text", call.target.address, result)
+    y = behind_ad if section else spec.ghash(0, call.h, ad) if shape.flags & FIRST else \
+        spec.field_element(cat(*(symbol(f"y before {i}", 32) for i in range(4))))
+    hashed = done - (0 if opens else loop.lag)
+    y = spec.ghash(y, call.h, cut(text if opens else result, 0, 8 * hashed) if hashed else None)
+    if call.hash_of(loop) != y:
+        raise Unproved("GHASH is not that of the specification where the loop begins")
+    return call, done
+
+
+def start(kernel, loop, shape, state, ahead, name, steps, left, nonce_given, kept_word, moving_word):
+    """A run from the loop's begin, `ahead` bytes of text from there on in reach. Returns the call, all before it that has been put
+    out but not been authenticated, the text, its specification and GHASH so far."""
+    opens = shape.opens
+    before = 0 if opens else loop.lag
+    if shape.in_place:
+        texts = ([(-before, before, True, False)] if before else []) + [(0, ahead, True, True)], []
+    else:
+        texts = [(0, ahead, True, False)], ([(-before, before, True, False)] if before else []) + [(0, ahead, not opens, True)]
+    call = Part(kernel, shape, texts, kept_word, nonce_given)
+    cells = {}
+    for cell, v in state.items():
+        if isinstance(v, tuple):
+            kind, offset = v
+            v = {"in": call.source, "out": call.target}[kind] + offset if kind in ("in", "out") else steps if kind == "steps" else \
+                const(left + offset, call.width) if isinstance(left, int) else left + offset if kind == "bytes" else left
+        cells[cell] = v
+    call.put(cells)
+    call.change({cell: symbol(f"hash {i}", 32) for i, cell in enumerate(loop.hash_cells())})
+    y = call.hash_of(loop)
+    waiting = text_named("before", before) if before else None
+    if waiting:
+        call.memory.poke(call.target.address - before, waiting)
+    text = text_named(name, ahead)
+    call.memory.poke(call.source.address, text)
+    blocks = state.done // 16
+    moving = cat(*nonce_symbols(), spec.reverse(moving_word))
+    result = spec.gcm_text(call.schedule, moving, blocks + (1 if shape.flags & FIRST else 0), text)
+    return call, waiting, text, result, y
+
+
+class State(dict):
+    """Cell -> value, or (kind, offset) of a place; done: bytes before it in the first run; written: addresses in scratch."""
+
+
+def place_of(call, v, done):
+    found = linear.place(v)
+    if found is None:
+        return None
+    base, offset = found
+    if base is call.source:
+        return "in", offset - done
+    if base is call.target:
+        return "out", offset - done
+    if base is call.bytes:
+        return "bytes", offset + done
+    if base.quotient:
+        return "steps", None
+    if base.rest and offset == 0:
+        return "left", None
+    return "unknown", None
+
+
+def instances(kernel, loop, shape, blocks):
+    """The first runs: as called; with any counter X; with X + blocks; and, if the call says that its nonce is 12 bytes, with
+    J0 of these."""
+    given = bool(shape.flags & FIRST) and not shape.j0
+    x, one = symbol("any counter", 32), const(1, 32)
+    called = begin(kernel, loop, shape, one if given else symbol("counter", 32), given, "a")
+    any_ = begin(kernel, loop, shape, x, False, "b")
+    more = begin(kernel, loop, shape, add_modular(x, const(blocks, 32)), False, "c")
+    instance = begin(kernel, loop, shape, one, False, "d")[0] if given else None
+    return called, any_, more, instance
+
+
+def induction(kernel, loop, shape, blocks=None):
+    """What is kept, by as many steps as it takes. Returns the state, of cells that are not dead, and the number of instructions."""
+    step_ = loop.step
+    (called, done), (any_, done2), (more, done3), instance = instances(kernel, loop, shape, blocks or loop.blocks)
+    if not done == done2 == done3:
+        raise Unproved("how far the first pass goes depends on the counter")
+    first, moved, moved_more = called.cells(), any_.cells(), more.cells()
+    actual = instance.cells() if instance else None
+    state = State()
+    kind = state.kind = {}
+    state.done, state.first = done, first
+    state.written = {cell[1] for cell in first if cell[0] == "memory"}
+    hash_cells = set(loop.hash_cells())
+    for cell, v in first.items():
+        if cell in hash_cells or not v.defined:
+            continue
+        place = place_of(called, v, done)
+        other = moved.get(cell)
+        if place is not None:
+            if place[0] != "unknown" and other is not None and place_of(any_, other, done) == place:
+                state[cell], kind[cell] = place, "place"
+        elif other is None or not other.defined or v is other:
+            state[cell], kind[cell] = v, "kept"
+        elif linear.place(other) is None and (actual is None or same(v, actual.get(cell, terms.undefined(1)))):
+            state[cell], kind[cell] = other, "moving"
+        else:
+            state[cell], kind[cell] = v, "kept"
+    steps, left = called.length("steps", 2), called.length("left", 2 * step_) if loop.counts_bytes else linear.Base("left", *rest_bounds(called))
+    instructions = called.machine.steps
+    for ad_bytes in ADS if shape.flags & FIRST else ():
+        instructions += with_ad(kernel, loop, shape, state, kind, ad_bytes)
+    given = bool(shape.flags & FIRST) and not shape.j0
+    word = const(1, 32) if given else symbol("counter", 32)
+    while True:
+        call, waiting, text, result, y = start(kernel, loop, shape, state, step_, "now", steps + 0, left if loop.counts_bytes else left + 0, given,
+                                               word, symbol("any counter", 32))
+        total = call.length("total", step_)
+        call.set(bytes=total + 0, total=total + 0, ad_bytes=symbol("ad bytes", 64))
+        place = head(kernel)
+        kernel.program().run(call.machine, None, place, place)
+        instructions += call.machine.steps
+        after, changed = call.cells(), False
+        for cell, v in list(state.items()):
+            new = after[cell]
+            if kind[cell] == "place":
+                what, offset = v
+                found = linear.place(new)
+                base, at = {"in": (call.source, offset), "out": (call.target, offset), "steps": (steps, -1), "left": (left, 0),
+                            "bytes": (left, offset)}[what]
+                good = found == (base, at + {"in": step_, "out": step_, "bytes": -step_}.get(what, 0))
+            elif kind[cell] == "moving":
+                good = new.defined and (new is moved_more[cell] or same(new, moved_more[cell]))
+                if not good and new is v:
+                    state[cell], kind[cell], changed = first[cell], "kept", True
+                    continue
+            else:
+                good = new is v
+            if not good:
+                del state[cell]
+                changed = True
+        state.written |= {cell[1] for cell in after if cell[0] == "memory"}
+        if not changed:
+            break
+    call.expect("the text", call.target.address, result)
+    y = spec.ghash(y, call.h, text if shape.opens else waiting if loop.lag else result)
+    if call.hash_of(loop) != y:
+        raise Unproved("GHASH is not that of the specification after a pass")
+    if not any(k == "place" and state[c][0] == ("bytes" if loop.counts_bytes else "steps") for c, k in kind.items() if c in state):
+        raise Unproved("nothing counts the passes")
+    state.rests = (0, step_ - 1) if loop.counts_bytes else rest_bounds(called)
+    return state, instructions
+
+
+def with_ad(kernel, loop, shape, state, kind, ad_bytes, section=None):
+    """A call with associated data: what it leaves otherwise than one without is dead."""
+    given = not shape.j0
+    word = const(1, 32) if given else symbol("counter", 32)
+    call, done = begin(kernel, loop, shape, word, given, "a", ad_bytes, section)
+    if done != state.done:
+        raise Unproved("how far the first pass goes depends on the associated data")
+    found = call.cells()
+    for cell, v in list(state.items()):
+        if not (place_of(call, found[cell], done) == v if kind[cell] == "place" else same(found[cell], state.first[cell])):
+            del state[cell]
+    state.written |= {cell[1] for cell in found if cell[0] == "memory"}
+    return call.machine.steps
+
+
+def rest_bounds(call):
+    for v in call.machine.general:
+        found = linear.place(v)
+        if found and found[0].rest and found[1] == 0:
+            return found[0].least, found[0].most
+    raise Unproved("no cell tells the length left after the loop")
+
+
+def leave(kernel, loop, shape, state, rest):
+    """One pass more, and `rest` bytes, to the end."""
+    opens, n = shape.opens, loop.step + rest
+    given = bool(shape.flags & FIRST) and not shape.j0
+    word = const(1, 32) if given else symbol("counter", 32)
+    call, waiting, text, result, y = start(kernel, loop, shape, state, n, "now", const(1, 64), n if loop.counts_bytes else const(rest, 64), given,
+                                           word, symbol("any counter", 32))
+    total = call.length("total", n)
+    ad_bytes, packet = symbol("ad bytes", 61), total + 0 if kernel.isa is x86 else symbol("packet bytes", 61)
+    call.set(bytes=total + 0, total=packet, ad_bytes=terms.extend(ad_bytes, 64))
+    kernel.program().run(call.machine, None, head(kernel), None)
+    call.left_behind()
+    call.wiped(state.written)
+    call.expect("the text", call.target.address, result)
+    y = spec.ghash(y, call.h, waiting)
+    y = spec.ghash(y, call.h, text if opens else result)
+    if shape.flags & LAST:
+        bits = lambda v: spec.reverse(terms.shift_left(v, 3))
+        y = spec.ghash(y, call.h, cat(bits(terms.extend(ad_bytes, 64)), bits(terms.extend(packet, 64))))
+        if spec.field_element(call.memory.peek(TAG, 16)) != y ^ spec.field_element(call.mask):
+            raise Unproved("the tag is not that of the specification")
+    else:
+        if spec.field_element(call.memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
+            raise Unproved("GHASH in the state is not that of the specification")
+        # That of the loop, gone on; or that of the call's begin, and the blocks of the whole call: which is the same number.
+        more = 1 if shape.flags & FIRST else 0
+        moving = spec.counter_block(cat(*nonce_symbols(), spec.reverse(symbol("any counter", 32))), (state.done + n) // 16 + more)
+        whole = add_modular(add_modular(word, cut(linear.shift(total + 0, 4, True), 0, 32)), const(more, 32))
+        at = STATE + A["GCM_STATE_COUNTER"]
+        call.expect("the nonce in the state", at, cut(call.j0, 0, 96))
+        if not same(call.memory.peek(at + 12, 4), spec.reverse(whole)):
+            call.expect("the counter in the state", at, moving)
+        call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], call.mask)
+    return call.machine.steps
+
+
+# ---- All of it -----------------------------------------------------------------------------------------------------------
+
+BOTH = (False, True)
+SHAPES = [Shape(opens=o) for o in BOTH] + [Shape(opens=o, bits=b, in_place=b == 256) for b in (192, 256) for o in BOTH] + \
+    [Shape(opens=o, j0=True) for o in BOTH] + [Shape(f, opens=o, j0=j) for f in (FIRST, 0, LAST) for o in BOTH for j in ((False, True)
+                                                                                                                    if f == FIRST else (True,))]
+
+
+def rests(shape, state, quick):
+    """Of whole packets and last parts with keys of 128 bits, apart, every number of bytes that can be left; of others some; of parts that
+    are not the last, whole blocks of 64 bytes."""
+    low, high = state.rests
+    if not shape.flags & LAST:
+        return [n for n in range(low, high + 1) if n % 64 == 0]
+    few = sorted({low, low + 1, 16, 63, 64, 65, (low + high) // 2, high - 1, high} & set(range(low, high + 1)))
+    if quick:
+        return few[2::3]
+    return range(low, high + 1) if shape.bits == 128 and not shape.in_place else few
+
+
+def anew():
+    proof.mode(False, False)
+    terms.forget()
+
+
+_kernel = None
+
+
+def begin_worker(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def one(task):
+    """A call's base, steps, and some of its exits: (what, cases, instructions, errors)."""
+    number, part, of, quick = task
+    loop, shape = LOOPS[_kernel.name], SHAPES[number]
+    anew()
+    wrong, cases, name = [], 0, str(shape)
+    try:
+        state, steps = induction(_kernel, loop, shape)
+        if part == 0:
+            cases += 2 + (len(ADS) if shape.flags & FIRST else 0)
+    except (Unproved, RecursionError) as e:
+        return name, 0, 0, [str(e) or "terms too deep"]
+    for rest in list(rests(shape, state, quick))[part::of]:
+        if len(terms.ATOMS) > 600_000:
+            anew()
+            state, _ = induction(_kernel, loop, shape)
+        try:
+            steps += leave(_kernel, loop, shape, state, rest)
+            cases += 1
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
+    return name, cases, steps, wrong
+
+
+def planted(path):
+    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel = kernels.Kernel(path)
+    right, place = LOOPS[kernel.name], head(kernel)
+    after, seals, results = {}, Shape(), []
+    for insn in kernel.isa.decoder().disasm(kernel.code, 0):
+        if insn.address >= place:
+            after.setdefault(insn.mnemonic.removeprefix("v"), []).append((insn.address, insn.op_str))
+
+    def attempt(what, pc=None, **change):
+        loop = copy.copy(right)
+        for name, v in change.items():
+            setattr(loop, name, v)
+        program = kernel.program()
+        before = dict(program.steps)
+        if pc is not None:
+            _, following, _, text = kernel.isa.meaning(kernel.code, pc)
+            program.steps[pc] = (lambda m: None), following, None, text
+        why = None
+        try:
+            anew()
+            for shape in (seals, Shape(opens=True)):
+                state, _ = induction(kernel, loop, shape)
+                leave(kernel, loop, shape, state, state.rests[0] + 1)
+        except Unproved as e:
+            why = str(e)
+        program.steps.clear()
+        program.steps.update(before)
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    def find(mnemonic, text="", number=0):
+        return [pc for pc, operands in after[mnemonic] if text in operands][number]
+
+    attempt("the counter goes on by one block more", blocks=right.blocks + 1)
+    attempt("a pass has 16 bytes more", step=right.step + 16)
+    if kernel.isa is not x86:
+        attempt("authentication is a block behind", lag=16)
+        attempt("GHASH is elsewhere", y=right.y + 16)
+        for what, mnemonic, text, number in LEFT_OUT[kernel.name]:
+            attempt(what, find(mnemonic, text, number))
+        return sum(results), len(results) - sum(results)
+    attempt("authentication is a block less behind", lag=right.lag - 16)
+    attempt("GHASH is in another register", register=right.register - 2)
+    attempt("GHASH is in twice as many lanes" if right.lanes < 4 else "GHASH is in one lane", lanes=2 if right.lanes == 1 else 4 if right.lanes == 2 else 1)
+    attempt("what is authenticated does not move", find("sub" if right.step == 128 else "add", right.behind))
+    attempt("the text does not move", find("sub" if right.step == 128 else "add", "r8"))
+    attempt("the passes are not counted", find("dec"))
+    attempt("a product of the loop is left out", find("pclmulqdq" if "pclmulqdq" in after else "pclmullqlqdq"))
+    attempt("a round is left out", find("aesenc", number=9))
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = prove.induction_options()
+    parser.add_argument("--shapes", type=prove.chosen, default=range(len(SHAPES)), help="a part of a run: A-B,C")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        loop = LOOPS.get(kernel.name)
+        if loop is None:
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
+            continue
+        if loop.least != lists.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
+            raise SystemExit("run/prove.py has calls up to another length")
+        begun, cases, steps, wrong = time.time(), 0, 0, 0
+        # The first two have the most exits.
+        tasks = [(i, part, parts, args.quick) for i in ((0, 3, 10) if args.quick else args.shapes)
+                 for parts in (1 if args.quick or i > 1 else 4,) for part in range(parts)]
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
+            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
+                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
+                for error in errors:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop.least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
+              f"{time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"gcmloops: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

@@ -1,0 +1,456 @@
+"""Every length at once, of AES-GCM with arm64's AES instructions, by induction.
+
+    induction.gcm_ce [--quick] [--planted] [--jobs N] OBJECT...
+
+As gcm.py, whose kinds of cells these are, except for three properties of aesgcm_ce:
+
+- What is no whole group of eight blocks comes first, and the text's last block is read before the loop. So the length modulo 128 says
+  how the call begins, and its last four bits how it ends: a class of lengths for each.
+- Where the caller says that the counter is public, the kernel branches on the counter's last byte, which says whether a byte above
+  it changes in the next group. So there is a state of the loop for each value of that byte, the upper three being any; a step
+  leads from each to the one 8 further on.
+- GHASH so far is three sums of products that have not been reduced yet.
+"""
+import multiprocessing
+import sys
+import time
+
+import spec
+from induction import chacha_arm, gcm
+from induction.gcm import ADS, LONGEST, Shape, nonce_symbols, text_named
+from run import kernels, proof, prove
+from run.kernels import AD, STATE, TAG, text_symbols
+from spec.args import A, FIRST, LAST, OPEN
+from values import linear, terms
+from values.terms import Unproved, add_modular, carryless, cat, const, cut, field_product, same, symbol, xor
+
+NAME = "sealane_aesgcm_ce"
+GROUP, LEAST = 128, 256
+END = 0x800000  # where the end of a text is in a run that begins a call, from its begin
+HASH = [("vector", r, i) for r in (8, 9, 10) for i in range(4)]
+POLY = const(0xc200000000000000, 64)
+GROUPS = ("general", 21)
+
+
+def head(kernel, shape):
+    """The group that seals or opens: of the places where the rounds of longer keys are asked for, those behind the four ways to begin."""
+    if kernel.head is None:
+        kernel.head = [chacha_arm.find(kernel, "tbz w22, #2", number) for number in (4, 5)]
+    return kernel.head[shape.opens]
+
+
+class Part(gcm.Part):
+    """done: bytes before the text in reach, a multiple of 128; None: the call begins here."""
+
+    def __init__(self, kernel, shape, texts, j0, given, ad_bytes=0, done=None, tail=0):
+        self.done, self.end = done, None
+        pieces = list(texts[0])
+        if tail and done is None:
+            pieces.append((END - tail, tail, True, False))
+        super().__init__(kernel, shape, (pieces, texts[1]), const(1, 32), given, ad_bytes)
+        self.j0 = j0
+        self.memory.poke(kernels.NONCE, cut(j0, 0, 96 if given and shape.flags & FIRST else 128))
+        self.mask = spec.aes(self.schedule, j0) if shape.flags & FIRST else self.mask
+        if not shape.flags & FIRST:
+            self.memory.poke(STATE + A["GCM_STATE_COUNTER"], j0)
+            flags = shape.flags | (OPEN if shape.opens else 0) | (A["FLAG_NONCE"] if given else 0)
+            self.arguments(flags=flags)
+
+    def pointer(self, name, address):
+        if self.done is None:
+            return super().pointer(name, address)
+        base = linear.Base(f"{name} of the call", 1 << 20, 1 << 62, address=kernels.OUT << 2 if name == "out" else kernels.OUT << 1)
+        here = linear.place(terms.add(64, base + 0, self.done + 0)[0])[0]
+        here.address = address
+        return here, base
+
+    def known(self, v, what):
+        found = linear.place(v)
+        if what == "an address" and found and self.bytes and found[0].sum and self.bytes in found[0].sum and self.source in found[0].sum:
+            return self.source.address + END + found[1]
+        return super().known(v, what)
+
+    def accumulated(self):
+        """GHASH so far, as an element of the field: what the kernel's reduction makes of the three sums."""
+        cells = self.cells()
+        words = [cells[c] for c in HASH]
+        if not all(v.defined for v in words):
+            raise Unproved("GHASH so far is not there")
+        low, mid, high = (cat(*words[i:i + 4]) for i in (0, 4, 8))
+        swap = lambda v: cat(cut(v, 64, 64), cut(v, 0, 64))
+        half = lambda v: carryless(cut(v, 0, 64), POLY)
+        mid, low = xor(xor(mid, low), high), xor(swap(low), half(low))
+        mid = xor(mid, low)
+        y = xor(swap(xor(high, half(mid))), mid)
+        return field_product(terms.X127, swap(y).image)
+
+
+def counter_block(word):
+    return cat(*nonce_symbols(), spec.reverse(word))
+
+
+def y_before(shape):
+    return 0 if shape.flags & FIRST else spec.field_element(cat(*(symbol(f"y before {i}", 32) for i in range(4))))
+
+
+def begin(kernel, shape, word, given, residue=0, ad_bytes=0, name="a", section=None):
+    """From the first instruction to the loop, of texts whose length modulo 128 is the residue. word: the counter of J0, or of the
+    first block of a part. section: associated data of any length (ad.py)."""
+    blocks, tail, opens = (residue + 15) // 16 % 8, residue % 16, shape.opens
+    size = 16 * blocks
+    texts = ([(0, size, True, shape.in_place)] if size else []), [] if shape.in_place or not size else [(0, size, True, True)]
+    call = Part(kernel, shape, texts, counter_block(word), given, ad_bytes, None, tail)
+    call.bytes = linear.Base("bytes", LEAST + residue, LONGEST - GROUP + residue, modulus=GROUP, of=(residue,))
+    call.set(bytes=call.bytes + 0, total=symbol("total", 64), ad_bytes=const(ad_bytes, 64))
+    text, ad = text_named(name, size) if size else None, text_symbols(f"ad {name} ", ad_bytes)
+    if ad:
+        call.memory.poke(AD, ad)
+    if text:
+        call.memory.poke(call.source.address, text)
+    if tail:
+        call.memory.poke(call.source.address + END - tail, text_symbols("text at the end ", tail))
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, head(kernel, shape))
+    else:
+        kernel.program().run(call.machine, None, 0, head(kernel, shape))
+    call.done_bytes, first = size, 1 if shape.flags & FIRST else 0
+    result = spec.gcm_text(call.schedule, call.j0, first, text)
+    call.expect("the text", call.target.address, result)
+    y = behind_ad if section else spec.ghash(y_before(shape), call.h, ad) if shape.flags & FIRST else y_before(shape)
+    y = spec.ghash(y, call.h, text if opens else result)
+    if call.accumulated() != y:
+        raise Unproved("GHASH is not that of the specification where the loop begins")
+    return call
+
+
+class State(dict):
+    """Cell -> value, or (kind, offset). kinds; written."""
+
+
+def place_of(call, v, done):
+    found = linear.place(v)
+    if found is None:
+        return None
+    base, offset = found
+    if base is call.source:
+        return "in", offset - done
+    if base is call.target:
+        return "out", offset - done
+    if base.quotient:
+        return "groups", offset + 1  # one was begun
+    return "unknown", 0
+
+
+def start(kernel, shape, state, moving, n, groups, given, word):
+    """A run from the loop's begin, in `moving` what moving cells hold, n bytes of text in reach. word: the counter of this text."""
+    texts = [(0, n, True, shape.in_place)], [] if shape.in_place else [(0, n, True, True)]
+    done = linear.Base("done", GROUP, LONGEST, modulus=16)
+    call = Part(kernel, shape, texts, counter_block(const(1, 32) if given and shape.flags & FIRST else symbol("counter", 32)), given, 0, done)
+    cells = {}
+    for cell, v in state.items():
+        if isinstance(v, tuple):
+            kind, offset = v
+            v = {"in": call.source, "out": call.target}[kind] + offset if kind in ("in", "out") else \
+                groups + offset if isinstance(groups, linear.Base) else const(groups + offset, 64)
+        cells[cell] = moving[cell] if state.kinds[cell] == "moving" else v
+    call.put(cells)
+    call.machine.vector = [list(v) for v in call.machine.vector]
+    call.change({cell: symbol(f"hash {i}", 32) for i, cell in enumerate(HASH)})
+    call.y = call.accumulated()
+    call.ad_bytes = symbol("ad bytes", 61)
+    call.set(total=terms.extend(symbol("packet bytes", 61), 64), ad_bytes=terms.extend(call.ad_bytes, 64))
+    return call, done
+
+
+class Words:
+    """Of a call the counters that its loop may begin a pass with, by their last byte or None where that is any: a run that goes on with a
+    packet at such a counter gives what the cells hold."""
+
+    def __init__(self, kernel, shape, given):
+        self.kernel, self.given, self.memo = kernel, given, {}
+        self.shape = Shape(shape.flags & LAST, shape.opens, shape.in_place, shape.bits)
+
+    def word(self, last):
+        return symbol("any counter", 32) if last is None else cat(const(last, 8), symbol("upper bytes of any counter", 24))
+
+    def cells(self, word):
+        if word not in self.memo:
+            self.memo[word] = begin(self.kernel, self.shape, word, self.given, name="b").cells()
+        return self.memo[word]
+
+
+def next_word(word, blocks=8):
+    """With its last byte as a constant, if it was one."""
+    return add_modular(word, const(blocks, 32))
+
+
+def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
+    """What is kept, for the lengths of these residues and for counters that end with these bytes. section: associated data
+    of any length, too (ad.py). Returns state, cases and instructions."""
+    words = Words(kernel, shape, given)
+    calls, steps = [], 0
+    for i, residue in enumerate(residues):
+        first = const(1, 32) if given else symbol("counter", 32)
+        if not shape.flags & FIRST:
+            first = words.word(lasts[0])
+        ads = [(n, None) for n in (ADS if shape.flags & FIRST and i == 0 else ())] + ([(0, section)] if section else [])
+        for ad_bytes, any_ in [*ads, (0, None)]:
+            call = begin(kernel, shape, first, given, residue, ad_bytes, section=any_)
+            # The counter of the loop's first text.
+            calls.append((call, add_modular(first, const(call.done_bytes // 16 + (1 if shape.flags & FIRST else 0), 32))))
+            steps += call.machine.steps
+    called, at = calls[-1]
+    first, other, exact = called.cells(), words.cells(words.word(lasts[0])), words.cells(at)
+    after = words.cells(next_word(words.word(lasts[0]), 3 << 8 | 8))  # with other upper bytes, too
+    state = State()
+    state.kinds, state.words = {}, words
+    hash_cells = set(HASH)
+    for cell, v in first.items():
+        if cell in hash_cells or not v.defined:
+            continue
+        place = place_of(called, v, called.done_bytes)
+        if place is not None:
+            if place[0] != "unknown":
+                state[cell], state.kinds[cell] = place, "place"
+        elif cell in other and other[cell].defined and linear.place(other[cell]) is None and cell in exact and same(v, exact[cell]) and \
+                not (v is other[cell] and same(v, after[cell])):
+            state[cell], state.kinds[cell] = v, "moving"
+        else:
+            state[cell], state.kinds[cell] = v, "kept"
+    state.written = set()
+    # The tail is kept in each class as it is there.
+    state.by_residue = {}
+    for call, at in calls:
+        found, exact, tails = call.cells(), words.cells(at), {}
+        for cell, v in list(state.items()):
+            new, kind = found.get(cell, terms.undefined(32)), state.kinds[cell]
+            good = place_of(call, new, call.done_bytes) == v if kind == "place" else \
+                new.defined and same(new, exact[cell]) if kind == "moving" else new.defined and (new is v or same(new, v))
+            if not good and kind == "kept" and linear.place(new) is None:
+                tails[cell] = new
+            elif not good:
+                del state[cell]
+        residue = call.bytes.of[0]
+        state.by_residue.setdefault(residue, {}).update(tails)
+        state.written |= {c[1] for c in found if c[0] == "memory"}
+    differing = {c for t in state.by_residue.values() for c in t}
+    kept_of = {residue: None for residue in residues}
+    for call, _ in calls:
+        found = call.cells()
+        mine = {c: found[c] for c in differing if c in found}
+        old = kept_of[call.bytes.of[0]]
+        if old is not None:  # with associated data, and without
+            mine = {c: v for c, v in mine.items() if c in old and old[c].defined and same(old[c], v)}
+        kept_of[call.bytes.of[0]] = mine
+    # Undefined where it has not been written, or is not the same with associated data.
+    state.by_residue = {r: {c: kept_of[r].get(c, terms.undefined(first[c].width)) for c in differing} for r in residues}
+    # Such a cell is any value where a step is made, and has to stay.
+    for cell in differing:
+        state[cell], state.kinds[cell] = symbol(f"kept {cell}", first[cell].width), "kept"
+    place, changed, cases = head(kernel, shape), True, 0
+    begun = [call.cells() for call, _ in calls]
+    everywhere = lambda cell: (found.get(cell, terms.undefined(1)) for found in begun)
+    while changed:
+        changed, cases = False, len(calls)
+        for last in lasts:
+            word = words.word(last)
+            following = words.cells(next_word(word, blocks))
+            groups = linear.Base("groups", 2, LONGEST)
+            call, _ = start(kernel, shape, state, words.cells(word), GROUP, groups, given, word)
+            text = text_named("now", GROUP)
+            call.memory.poke(call.source.address, text)
+            call.set(bytes=linear.Base("any bytes", GROUP, LONGEST) + 0)
+            kernel.program().run(call.machine, None, place, place)
+            steps, cases, found = steps + call.machine.steps, cases + 1, call.cells()
+            for cell, v in list(state.items()):
+                new, kind = found.get(cell, terms.undefined(32)), state.kinds[cell]
+                if kind == "place":
+                    what, offset = v
+                    p = linear.place(new)
+                    base, by = {"in": (call.source, GROUP), "out": (call.target, GROUP), "groups": (groups, -1)}[what]
+                    good = p is not None and p[0] is base and p[1] == offset + by
+                elif kind == "moving":
+                    good = new.defined and same(new, following[cell])
+                    if not good and new is words.cells(word)[cell] and all(same(new_, v) for new_ in everywhere(cell)):
+                        state.kinds[cell], changed = "kept", True  # it happened to be what a run gives that goes on there
+                        continue
+                else:
+                    good = new.defined and (new is v or same(new, v))
+                if not good:
+                    del state[cell]
+                    changed = True
+            state.written |= {c[1] for c in found if c[0] == "memory"}
+            result = spec.gcm_text(call.schedule, counter_block(word), 0, text)
+            call.expect("the text", call.target.address, result)
+            if call.accumulated() != spec.ghash(call.y, call.h, text if shape.opens else result):
+                raise Unproved("GHASH is not that of the specification after a pass")
+    if state.get(GROUPS, ("",))[0] != "groups":
+        raise Unproved("nothing counts the groups")
+    return state, cases, steps
+
+
+def leave(kernel, shape, state, residue, last, given):
+    """The group that is to come and the last one, to the end, of a text of such a length."""
+    words, word, opens = state.words, state.words.word(last), shape.opens
+    tail, n = residue % 16, 2 * GROUP - 16 + (residue % 16 or 16)
+    call, done = start(kernel, shape, state, words.cells(word), n, 1, given, word)
+    mine = state.by_residue[residue]
+    call.change({c: v for c, v in mine.items() if c in state})
+    text = text_named("now", n - tail)
+    text = cat(text, text_symbols("text at the end ", tail)) if tail else text
+    call.memory.poke(call.source.address, text)
+    call.set(bytes=done + n)
+    kernel.program().run(call.machine, None, head(kernel, shape), None)
+    call.left_behind()
+    call.wiped(state.written)
+    result = spec.gcm_text(call.schedule, counter_block(word), 0, text)
+    call.expect("the text", call.target.address, result)
+    y = spec.ghash(call.y, call.h, text if opens else result)
+    if shape.flags & LAST:
+        bits = lambda v: spec.reverse(terms.shift_left(v, 3))
+        y = spec.ghash(y, call.h, cat(bits(terms.extend(call.ad_bytes, 64)), bits(terms.extend(symbol("packet bytes", 61), 64))))
+        if spec.field_element(call.memory.peek(TAG, 16)) != y ^ spec.field_element(call.mask):
+            raise Unproved("the tag is not that of the specification")
+        return call.machine.steps
+    if spec.field_element(call.memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
+        raise Unproved("GHASH in the state is not that of the specification")
+    at = STATE + A["GCM_STATE_COUNTER"]
+    call.expect("the nonce in the state", at, cat(*nonce_symbols()))
+    call.expect("the counter in the state", at + 12, spec.reverse(add_modular(word, const((n + 15) // 16, 32))))
+    call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], call.mask)
+    return call.machine.steps
+
+
+# ---- All of it -----------------------------------------------------------------------------------------------------------
+
+BOTH = (False, True)
+SHAPES = [(Shape(opens=o), True) for o in BOTH] + [(Shape(opens=o, bits=b, in_place=b == 256), True) for b in (192, 256) for o in BOTH] + \
+    [(Shape(opens=o, j0=True), False) for o in BOTH] + [(Shape(f, opens=o), g) for f in (FIRST, 0, LAST) for o in BOTH for g in BOTH]
+# Last bytes of counters: those around which the bytes above change, and some.
+SOME = (0, 7, 8, 9, 15, 100, 128, 201, 232, *range(239, 256))
+
+
+def tasks_of(quick):
+    """(number of the call, residues of the length, last bytes, (residue, last byte) of the exits)."""
+    found = []
+    for i, (shape, given) in enumerate(SHAPES):
+        whole = i < 2
+        if quick and i not in (0, 7):
+            continue
+        for blocks in ((3,) if quick else range(8)):
+            residues = [(16 * blocks - k) % 128 for k in range(16)] if shape.flags & LAST else [16 * blocks] if blocks % 4 == 0 else []
+            if quick:
+                residues = residues[:1] + residues[5:6]
+            if not residues:
+                continue
+            begins = 2 + blocks if shape.flags & FIRST and given else blocks
+            lasts = [(begins + 8 * k) % 256 for k in range(32)] if given else [None]
+            if given and not whole:
+                lasts = lasts[:1] + lasts[28:]
+            if quick:
+                lasts = lasts[:1] + lasts[-2:]
+            ends = [(r, lasts[(5 * j + k) % len(lasts)]) for j, r in enumerate(residues) for k in range(1 if quick or not given else 2)]
+            found.append((i, residues, lasts, ends))
+    return found
+
+
+def anew():
+    proof.mode(False, False)
+    terms.forget()
+
+
+_kernel = None
+
+
+def begin_worker(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def one(task):
+    number, residues, lasts, ends = task
+    shape, given = SHAPES[number]
+    anew()
+    wrong, name = [], str(shape) + (", any J0" if not given and not shape.j0 else "") + f", {residues[0]} bytes more than groups"
+    try:
+        state, cases, steps = induction(_kernel, shape, residues, lasts, given)
+    except (Unproved, RecursionError) as e:
+        return name, 0, 0, [str(e) or "terms too deep"]
+    for residue, last in ends:
+        try:
+            steps, cases = steps + leave(_kernel, shape, state, residue, last, given), cases + 1
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"end, {residue} bytes, counter ends with {last}: {str(e) or 'terms too deep'}")
+    return name, cases, steps, wrong
+
+
+def planted(path, quick):
+    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    global HASH
+    kernel, results = kernels.Kernel(path), []
+    shape = Shape()
+    place = head(kernel, shape)
+
+    def attempt(what, text=None, number=0, lasts=(8 * 30 + 6, 254), **change):
+        why, back = None, lambda: None
+        if text:
+            back = chacha_arm.leave_out(kernel, chacha_arm.behind(kernel, place, text, number))
+        try:
+            anew()
+            state, _, _ = induction(kernel, shape, [64, 59], list(lasts), True, **change)
+            for residue in (64, 59):
+                leave(kernel, shape, state, residue, lasts[0], True)
+        except (Unproved, AssertionError) as e:
+            why = str(e) or "a number out of its bounds"
+        back()
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    attempt("the counter goes on by one block more", blocks=9)
+    right = HASH
+    HASH = right[4:] + right[:4]
+    attempt("sums of GHASH in another order")
+    HASH = right
+    attempt("the text does not move", "add x3, x3, #0x80")
+    attempt("the output does not move", "add x4, x4, #0x80")
+    if quick:
+        return sum(results), len(results) - sum(results)
+    attempt("the groups are not counted", "sub x21, x21, #1")
+    attempt("the counter does not go on", "add w25, w25, #8")
+    attempt("first columns do not go on", "add v30")
+    attempt("the last byte's border is one later", "add w10, w25, #7", lasts=(241, 249))
+    attempt("a product is left out", "pmull2")
+    attempt("a round is left out", "aese", 40)
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = prove.induction_options()
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        if kernel.name != NAME:
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
+            continue
+        begun, cases, steps, wrong = time.time(), 0, 0, 0
+        tasks = prove.chosen_part(tasks_of(args.quick), args.part)
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
+            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
+                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
+                for error in errors:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {LEAST} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
+              f"{time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path, args.quick)
+            shown, failed = shown + yes, failed + no
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"celoops: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

@@ -1,0 +1,1 @@
+"""Changed kernels, which the prover must refuse."""

@@ -1,0 +1,458 @@
+"""Mutants that mutate.py says compute the same, beside the kernel, on this CPU or, of ARM, in an emulator: the calls of a full
+run with random data, among them as many zeroes and ones as make carries.
+
+    mutation.native [--calls N] [--seed S] RECORD OBJECT...
+    mutation.native --first COUNT [--tries N] [--seconds N] [--calls N] [--seed S] [--plant | --refuse] RECORD OBJECT...
+
+RECORD is what mutate.py --record has written. A mutant that leaves other results behind than the kernel, or does not come
+to its end, must be refused in that call, which mutate.py has not run then: this is added to the record. Exit status 1 if it
+is not: then the prover is wrong. Or if of mutants that were refused before, some of which are run too, fewer than half
+leave other results: then nothing is seen here.
+
+--first is for kernels of which a call of the prover takes a second, AES being made of bit operations, and goes before
+mutate.py --settle. COUNT mutants, the same ones, are run here, in calls from the shortest on, each with a key that
+the mutant itself has made, until one leaves something else behind or does not come to its end; the prover must refuse
+it in that very call. This is recorded; those that leave the same are left to mutate.py. The kernel itself, taken for
+a mutant, must not be refused. --plant: a prover that refuses nothing, so that it must fail; --refuse: everything.
+"""
+import argparse
+import collections
+import json
+import multiprocessing
+import random
+import select
+import struct
+import subprocess
+import tempfile
+import time
+
+from isa import arm32, arm64, x86
+from mutation import mutate
+from run import kernels, lists, modes, packets, proof
+from values import terms
+from values.terms import const, symbol
+
+CALLS = kernels, packets, modes  # that make symbols
+
+CODE, SECONDS = 0x50000000, 1  # of processor's time, for a call: it may have to wait long for that
+REFUSED = 10
+TOGETHER = 100  # mutants of one run of a call
+AROUND = 8  # bytes of the number that stands for what is compared
+
+C = """
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <ucontext.h>
+static struct { uint64_t start, bytes, back, kept; } part[1000];
+static uintptr_t first_page(uint64_t i) { return part[i].start & ~(uintptr_t)4095; }
+static uintptr_t last_page(uint64_t i) { return (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095; }
+static void in(void *p, size_t n) { if (n && fread(p, n, 1, stdin) != 1) exit(0); }
+/* As Go calls a kernel: it may change all registers. */
+static __attribute__((noinline)) void call(void *args, void *scratch, void *consts)
+{
+#if defined(__x86_64__)
+    uintptr_t code = %(code)#xUL;
+    __asm__ volatile("call *%%0" : "+a"(code), "+D"(args), "+S"(scratch), "+d"(consts) :: "memory", "cc", "rbx", "rcx", "r8", "r9", "r10", "r11",
+                     "r12", "r13", "r14", "r15");
+#elif defined(__aarch64__)
+    register void *a __asm__("x0") = args, *b __asm__("x1") = scratch, *c __asm__("x2") = consts;
+    register uintptr_t code __asm__("x3") = %(code)#xUL;
+    __asm__ volatile("blr %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "cc", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
+                     "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30",
+                     "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15");
+#else
+    register void *a __asm__("r0") = args, *b __asm__("r1") = scratch, *c __asm__("r2") = consts;
+    register uintptr_t code __asm__("r3") = %(code)#xUL;
+    __asm__ volatile("blx %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "cc", "r4", "r5", "r6", "r7", "r8", "r9", "r11", "r12", "lr",
+                     "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15");
+#endif
+}
+static void serve(void)
+{
+    for (;;) {
+        uint64_t head[4]; /* parts, and the three arguments */
+        in(head, sizeof head);
+        if (head[0] > 1000)
+            exit(1);
+        for (uint64_t i = 0; i < head[0]; i++) {
+            in(&part[i], sizeof part[i]);
+            uintptr_t at = first_page(i), end = last_page(i);
+            if (mmap((void *)at, end - at, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)at)
+                exit(1);
+        }
+        for (uint64_t i = 0; i < head[0]; i++)
+            in((void *)(uintptr_t)part[i].start, part[i].bytes);
+        __builtin___clear_cache((char *)%(code)#xUL, (char *)%(code)#xUL + (1 << 20));
+        setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = %(seconds)d}, NULL);
+        call((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
+        uint64_t around = 0; /* of all pages of kept parts, with the bytes around these */
+        for (uint64_t i = 0; i < head[0]; i++)
+            for (uintptr_t at = first_page(i); part[i].kept && at < last_page(i); at += 8)
+                around = (around ^ *(uint64_t *)at) * 0x9e3779b97f4a7c15 + 1;
+        fwrite(&around, sizeof around, 1, stdout);
+        for (uint64_t i = 0; i < head[0]; i++)
+            if (part[i].back && part[i].bytes)
+                fwrite((void *)(uintptr_t)part[i].start, part[i].bytes, 1, stdout);
+        fflush(stdout);
+    }
+}
+int main(void) /* on a stack that lies here: of a program for 32-bit ARM it may lie where lanes are */
+{
+    static _Alignas(64) char stack[1 << 18];
+    static ucontext_t before, there;
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = sizeof stack, there.uc_link = &before;
+    makecontext(&there, serve, 0);
+    return swapcontext(&before, &there);
+}
+"""
+BUILD = {x86: (["cc"], []), arm64: (["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-cpu", "max"]),
+         arm32: (["arm-linux-gnueabihf-gcc"], ["qemu-arm", "-cpu", "max"])}
+
+
+class Server:
+    """A process that calls machine code; a new one where it has died."""
+
+    def __init__(self, isa, folder):
+        compiler, self.emulator = BUILD[isa]
+        with open(folder + "/n.c", "w") as f:
+            f.write(C % {"code": CODE, "seconds": SECONDS})
+        self.program, self.process = folder + "/n", None
+        # Where it does not lie where calls have their data.
+        subprocess.run([*compiler, "-O1", *(["-mno-red-zone"] if isa is x86 else ["-marm"] if isa is arm32 else []), "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
+
+    def call(self, code, arguments, parts):
+        """Of parts (start, content, whether it comes back, whether it and the bytes around it are compared): a number
+        that stands for the latter, and the returned bytes, or None."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen([*self.emulator, self.program], bufsize=0, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        parts = [(CODE, code, False, False), *parts]
+        said = struct.pack("<4Q", len(parts), *arguments)
+        said += b"".join(struct.pack("<4Q", start, len(content), back, kept) for start, content, back, kept in parts)
+        said += b"".join(content for _, content, _, _ in parts)
+        want = AROUND + sum(len(content) for _, content, back, _ in parts if back)
+        got = b""
+        try:
+            while said:
+                said = said[self.process.stdin.write(said):]
+            while len(got) < want and self.answers() and (more := self.process.stdout.read(want - len(got))):
+                got += more
+        except BrokenPipeError:
+            got = b""
+        if len(got) == want:
+            return got[:AROUND], got[AROUND:]
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        return None
+
+    def answers(self):
+        """Waits for something to read. False if the process does nothing: what a mutant jumped to may wait for input.
+        How long it takes says nothing, as both may have been stopped for a while."""
+        asleep = 0
+        while not select.select([self.process.stdout], [], [], 0.2)[0]:
+            with open(f"/proc/{self.process.pid}/stat") as f:
+                state = f.read().rpartition(")")[2].split()[0]
+            asleep = asleep + 1 if state == "S" else 0
+            if asleep == 5:
+                return False
+        return True
+
+
+class Calls:
+    """Calls of run/kernels.py with random constants for symbols, made by a server, of a kernel and of mutants of it."""
+
+    def __init__(self, kernel, server, rng):
+        self.kernel, self.server, self.rng = kernel, server, rng
+        self.codes, self.differ = {}, {}
+
+    def __enter__(self):
+        self.kept = symbol, kernels.Call.run
+        kernels.Call.symbolic = False
+        for module in CALLS:
+            module.symbol = self.symbol
+        kernels.Call.run = lambda call, trace=None: self.run(call)
+        return self
+
+    def __exit__(self, *_):
+        for module in CALLS:
+            module.symbol = self.kept[0]
+        kernels.Call.run = self.kept[1]
+        kernels.Call.symbolic = True
+        packets._keys.clear()
+        modes._keys.clear()
+        if self.server.process:
+            self.server.process.stdin.close()
+            self.server.process.wait()
+
+    def symbol(self, name, width, most=None):
+        if name not in self.known:
+            some = self.rng.getrandbits(width)
+            self.known[name] = self.rng.choice((some, some, some, 0, (1 << width) - 1)) if most is None else min(most, some)
+        return const(self.known[name], width)
+
+    def parts(self, call):
+        """What a server is given of a call."""
+        found = []
+        for r in call.memory.regions:
+            if r.name != "stack":
+                v = call.memory.peek(r.start, r.end - r.start)
+                # For unwritten bytes: values that differ each time.
+                content = b"".join((low if n == -1 else self.rng.getrandbits(w)).to_bytes(-(-w // 8), "little") for n, low, w in v.pieces) \
+                    if all(w % 8 == 0 for _, _, w in v.pieces) else None
+                if content is None:
+                    raise SystemExit("a value of bits")
+                found.append((r.start, content, r.write, self.compared(r.name)))
+        return found
+
+    def compared(self, name):
+        return name != "scratch"
+
+    def put(self, call, content):
+        """Into memory what has come back."""
+        at = 0
+        for r in call.memory.regions:
+            if r.write and r.name != "stack":
+                call.memory.put(r.start, content[at:at + r.end - r.start])
+                at += r.end - r.start
+
+    def run(self, call):
+        """Leaves in memory what the kernel leaves there; notes whose mutants leave something else."""
+        parts = self.parts(call)
+        arguments = kernels.ARGS, kernels.SCRATCH, call.consts
+        got = self.server.call(call.kernel.code, arguments, parts)
+        if got is None:
+            raise SystemExit(f"{self.kernel} as it is: not at its end")
+        if call.kernel is self.kernel:
+            # What a key of AES-GCM holds is looked at by the call that sets it up.
+            set_up = any(r.name == "key" and r.write for r in call.memory.regions)
+            kept, at = got[0], packets.Setup(self.shape.bits) if set_up else self.shape
+            for n, code in self.codes.items():
+                if n not in self.differ:
+                    other = self.server.call(code, arguments, parts)
+                    if other is None or other[0] != kept:
+                        self.differ[n] = at
+        self.put(call, got[1])
+        return 0
+
+
+class Stopped(Exception):
+    pass
+
+
+class Alone(Calls):
+    """Calls of a kernel as it is now, and of its key set-up. What a key holds is its own, and not compared."""
+
+    def compared(self, name):
+        return name != "scratch" and not name.startswith("key")
+
+    def run(self, call):
+        got = self.server.call(call.kernel.code, (kernels.ARGS, kernels.SCRATCH, call.consts), self.parts(call))
+        if got is None:
+            raise Stopped
+        self.left = got[0]
+        self.put(call, got[1])
+        return 0
+
+    def behind(self, i, code):
+        """A number for the memory left behind in call i of mutate.py, with the same data each time; or None."""
+        self.rng, self.known = random.Random(i), {}
+        packets._keys.clear()
+        modes._keys.clear()
+        kept, self.kernel.code = self.kernel.code, code
+        try:
+            proof._run(self.kernel, mutate._shapes[i], None)
+        except Stopped:
+            return None
+        finally:
+            self.kernel.code = kept
+        return self.left
+
+
+def calls_of(kernel, at, differ, tries):
+    """Calls that a mutant is run in: half of them the shortest, half drawn from those of at most three times as many
+    instructions; if it is reached when a key is set up, of those with keys of that length. Those where each lane has a
+    block, which the prover refuses soonest, and others differ in, first."""
+    shapes, steps = mutate._shapes, mutate._steps
+    reach = {i for _, i in mutate._reached[at]}
+    bits = {shapes[i].bits for i in reach if mutate.sets_up(shapes[i])}
+    full = lambda i: kernel.bitwise and proof.full(kernel, shapes[i])
+    calls = sorted((not full(i), steps[i], i) for i, s in enumerate(shapes)
+                   if not mutate.sets_up(s) and (i in reach or bits and s.bits in bits and s.size))
+    found, more = calls[:tries // 2], [c for c in calls[tries // 2:] if c[1] <= 3 * calls[0][1]]
+    found += random.Random(at).sample(more, min(len(more), tries - len(found)))
+    return [i for _, _, i in sorted(found, key=lambda c: (c[0], -len(differ.get(c[2], ())), c))]
+
+
+def first_calls(kernel, todo, tries):
+    """The first call in which each mutant leaves something else: call -> mutants; and those that leave the same."""
+    differ, same, kept = collections.defaultdict(list), [], {}
+    with tempfile.TemporaryDirectory() as folder, Alone(kernel, Server(kernel.isa, folder), None) as alone:
+        for done, n in enumerate(todo):
+            at, _, _, code = mutate._mutants[n]
+            if done % 100 == 0:
+                terms.forget()
+            for i in calls_of(kernel, at, differ, tries):
+                if i not in kept:
+                    kept[i] = alone.behind(i, kernel.code)
+                    if kept[i] is None or alone.behind(i, kernel.code) != kept[i]:
+                        raise SystemExit(f"{kernel}: not at its end, or not twice the same: {mutate._shapes[i]}")
+                if alone.behind(i, code) != kept[i]:
+                    differ[i].append(n)
+                    break
+            else:
+                same.append(n)
+    return differ, same
+
+
+def unchanged(kernel, differ, until):
+    """Why the kernel itself is refused where it is taken for a mutant, in the call that most differ in; or None."""
+    i = max(differ, key=lambda i: len(differ[i]))
+    at = mutate._mutants[differ[i][0]][0]
+    mutate._mutants.append((at, "as it is", at, kernel.code))
+    kernel.asked = True
+    try:
+        return mutate.explore(i, [len(mutate._mutants) - 1], None, until)[len(mutate._mutants) - 1]
+    finally:
+        mutate._mutants.pop()
+
+
+def first(path, args):
+    """(mutants refused in a call in which they leave something else behind, not refused there, not run) of a kernel."""
+    begun, until = time.time(), args.seconds and time.time() + args.seconds
+    mutate.begin(path, True, args.calls)
+    kernel = mutate._kernel
+    mutate.cover(lambda: multiprocessing.Pool(1))
+    mutate._mutants = list(mutate.mutants(args.seed, args.first, None))
+    record = mutate.Record(args.record)
+    todo = [n for n in range(len(mutate._mutants)) if n not in record.known]
+    differ, same = first_calls(kernel, todo, args.tries)
+    print(f"     {kernel}: {len(todo) - len(same)} of {len(todo)} mutants leave something else in {len(differ)} calls, "
+          f"{time.time() - begun:.0f} s", flush=True)
+    if args.plant or args.refuse:
+        mutate.refuses = lambda i: "planted" if args.refuse else None
+    found, left = {}, collections.defaultdict(list)
+    for n in same:  # what data do not show, but a call that is not compared: a wipe left out, a caller's register
+        for _, i in [c for c in mutate._reached[mutate._mutants[n][0]] if not mutate.function(c[1])][:1]:
+            left[i].append(n)
+    tasks = [(i, those, True) for i, those in differ.items()] + [(i, those, False) for i, those in left.items()]
+    for i, those, compared in sorted(tasks, key=lambda task: mutate._steps[task[0]]):
+        kernel.asked = compared
+        for j in range(0, len(those), TOGETHER):
+            for n, why in mutate.explore(i, those[j:j + TOGETHER], None, until).items():
+                if compared:
+                    found[n] = why
+                if why is None and compared:
+                    at, what = mutate._mutants[n][:2]
+                    print(f"FAIL {kernel} at {at:#x}: {what}: another result in {mutate._shapes[i]}, "
+                          "where it is not refused", flush=True)
+                elif why not in (None, mutate.NOT_RUN, mutate.NO_TIME):
+                    record.add(n, "refused", why, 0)
+    wrong, refused_itself = sum(why is None for why in found.values()), 0
+    if differ and (why := unchanged(kernel, differ, until)) not in (None, mutate.NOT_RUN):
+        refused_itself = 1
+        print(f"FAIL {kernel}: refused as it is, where it goes on like a mutant: {why}", flush=True)
+    kernel.asked = False
+    left_out = sum(why in (mutate.NOT_RUN, mutate.NO_TIME) for why in found.values())
+    refused_too = sum(n in record.known for n in same)
+    print(f"{kernel}: {len(found) - wrong - left_out} of {len(found)} mutants refused in the call in which they leave "
+          f"something else, {left_out} not run; {len(same)} leave the same, of which {refused_too} are refused; "
+          f"{time.time() - begun:.0f} s", flush=True)
+    terms.forget()
+    return len(found) - wrong - left_out, wrong + refused_itself, left_out
+
+
+def same_under_its_own(kernel, code, shapes, bits):
+    """Whether calls under keys of that length that a mutant has made leave what they leave under the kernel's."""
+    mutate._shapes = [s for s in shapes if s.bits == bits and not mutate.sets_up(s)]
+    with tempfile.TemporaryDirectory() as folder, Alone(kernel, Server(kernel.isa, folder), None) as alone:
+        return all(alone.behind(i, code) == alone.behind(i, kernel.code) is not None for i in range(len(mutate._shapes)))
+
+
+def refused(kernel, shape, at, code):
+    """Why the prover refuses a mutant in a call, or None."""
+    kernel.asked = True
+    mutate._shapes, mutate._mutants = [shape], [(at, None, None, code)]
+    mutate._steps = {0: proof.run(kernel, shape, None)}
+    try:
+        return mutate.as_mutant(0, 0)
+    finally:
+        kernel.asked = False
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=0, help="at most this many of each kernel, drawn from a full run's")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="this many mutants, before mutate.py")
+    parser.add_argument("--tries", type=int, default=24, help="with --first, calls of a mutant, at most")
+    parser.add_argument("--seconds", type=int, default=0, help="with --first, for each kernel, at most")
+    parser.add_argument("--plant", action="store_true", help="with --first, a prover that refuses nothing")
+    parser.add_argument("--refuse", action="store_true", help="with --first, one that refuses everything")
+    parser.add_argument("record")
+    parser.add_argument("objects", nargs="+")
+    args = parser.parse_args()
+    if args.first:
+        passed, failed, left_out = map(sum, zip(*(first(path, args) for path in args.objects)))
+        print(f"native: {passed} passed, {failed} failed, {left_out} not run")
+        return 1 if failed or not passed else 0
+    passed = failed = 0
+    for path in args.objects:
+        kernel = mutate._kernel = kernels.Kernel(path)
+        found = {}
+        with open(args.record) as f:
+            for line in f:
+                d = json.loads(line)
+                if d["kernel"] == [str(kernel), mutate.digest()] and "name" in d:
+                    found[d["name"]] = d
+        codes = {}
+        for name in found:
+            at, code = name.split()
+            at, code = int(at, 16), bytes.fromhex(code)
+            codes[name] = at, kernel.code[:at] + code + kernel.code[at + len(code):]
+        same = [name for name, d in found.items() if d["kind"] not in ("refused", "undecided")]
+        before = sorted(name for name, d in found.items() if d["kind"] == "refused")
+        before = random.Random(args.seed).sample(before, min(REFUSED, len(before)))
+        shapes, rng = list(lists.shapes(kernel, False)), random.Random(args.seed)
+        if args.calls:
+            shapes = rng.sample(shapes, min(args.calls, len(shapes)))
+        with tempfile.TemporaryDirectory() as folder, Calls(kernel, Server(kernel.isa, folder), rng) as calls:
+            calls.codes = {name: codes[name][1] for name in same + before}
+            for shape in shapes:
+                calls.shape, calls.known = shape, {}
+                packets._keys.clear()
+                modes._keys.clear()
+                terms.forget()
+                proof._run(kernel, shape, None)
+        wrong = seen = gone = others = 0
+        for name, shape in sorted(calls.differ.items()):
+            if name in before:
+                seen += 1
+                continue
+            d = found[name]
+            why = refused(kernel, shape, *codes[name])
+            if why is None and isinstance(shape, packets.Setup) and same_under_its_own(kernel, codes[name][1], shapes, shape.bits):
+                others += 1
+                continue
+            if why is None or why == mutate.NO_TIME:
+                wrong += 1
+                print(f"FAIL {kernel} at {d['what']}: {d['kind']}: another result in {shape}, where it is not refused")
+                continue
+            gone += 1
+            with open(args.record, "a") as f:
+                f.write(json.dumps(d | {"kind": "refused", "why": why, "calls": 0}) + "\n")
+        if 2 * seen < len(before):
+            print(f"FAIL {kernel}: of {len(before)} that are refused only {seen} leave other results")
+        print(f"{kernel}: {len(same) - wrong - gone} of {len(same)} mutants leave the kernel's results in {len(shapes)} calls, "
+              f"{others} of these under keys that hold something else, {gone} do not in a call in which they are refused; "
+              f"of {len(before)} refused before {seen} leave others", flush=True)
+        failed += wrong + (2 * seen < len(before))
+        passed += len(same) - wrong
+        terms.forget()
+    print(f"native: {passed} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

@@ -1,0 +1,1 @@
+"""Calls of kernels: memory, arguments, and what must be true afterwards."""

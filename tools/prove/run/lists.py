@@ -1,0 +1,196 @@
+"""Which calls of a kernel are run: all of them, and the few of a quick run."""
+import random
+
+from isa import x86
+from run import modes
+from run.packets import BatchShape, GcmShape, PolyvalShape, Setup, Shape
+from spec.args import FIRST, LAST
+
+# Where x86-64 kernels change from one way to the next: blocks, rows, sets of blocks, areas, and twice.
+BORDERS = (64, 128, 192, 256, 384, 448, 512, 640, 768, 1024, 1088, 1280, 1536, 1600, 2048, 2112)
+# And those of ARM, which go by one to four or five blocks: whatever is a multiple of a block.
+ARM_BORDERS = tuple(range(640, 1409, 64))
+ADS = tuple(range(0, 65)) + (128, 1000)
+
+
+# From here on lengths are shown by induction (induction/chacha_x86.py, induction/gcm.py, induction/chacha_arm.py ..): below, each is run.
+BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1472, "chacha20poly1305_avx512vl": 1472,
+                "aesgcm_aesni": 385, "aesgcm_aesniavx": 385, "aesgcm_avx2": 513, "aesgcm_avx512": 1840,
+                "chacha20poly1305_neon": 960, "chacha20poly1305_neon6": 1409, "chacha20poly1305_armv6": 128, "aesgcm_ce": 256, "aesgcm_ce32": 256}
+
+
+def parts(n):
+    """The flags that a call with n bytes may have: parts behind which others come are of whole blocks of ChaCha20."""
+    return (FIRST | LAST, LAST) if n % 64 else (FIRST | LAST, LAST, FIRST, 0)
+
+
+def chacha_shapes(quick, arm=False, induction=None):
+    """Every length, sealed and opened, as a whole packet and as each part; and associated data. Each call is shown in place too
+    (kernels.prove)."""
+    both = (False, True)
+    if quick:
+        sizes = sorted({0, 1, 10, 15, 16, 17, 63, 64, 65, 130, 320} | {b + d for b in BORDERS[::4] for d in (0, 1)})
+    elif induction:
+        sizes = [*range(induction), 1420, 3008]
+    else:
+        sizes = sorted(set(range(641)) | {b + d for b in (ARM_BORDERS if arm else BORDERS) for d in (-1, 0, 1)} | {1420, 3000, 4096, 5000})
+    for n in sizes:
+        for opens in both:
+            for flags in parts(n):
+                yield Shape(n, opens=opens, flags=flags)
+    for ad in ((1, 13, 64, 130) if quick else ADS):
+        for n in (0, 61, 300):
+            yield Shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
+        for n in (0, 64, 192):
+            yield Shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 64), flags=FIRST)
+    for n in (100, 700):
+        for opens in both:
+            yield Shape(n, ad=5, opens=opens, in_place=True)
+
+
+# Of AES-GCM: blocks, and four, eight, sixteen .. of them.
+GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+# ARM's go by up to eight blocks, after as many as are over.
+ARM_GCM_BORDERS = tuple(range(320, 1025, 64))
+
+
+# What counters are next to, where they are public and kernels branch on them: bytes, and 2^32.
+COUNTERS = (1, 5, 2, 0xfffffffd, 250, 9, 0xfffffffe, 0x1fe, 16)
+
+
+def gcm_shapes(quick, arm=False, induction=None):
+    """As those of ChaCha20-Poly1305; with nonces of 12 bytes and with any J0, keys of all lengths in turn."""
+    both = (False, True)
+    for bits in (128, 192, 256):
+        yield Setup(bits)
+    if quick:
+        sizes = sorted({0, 1, 10, 15, 16, 17, 64, 65, 100, 300} | {b + d for b in GCM_BORDERS[5::3] for d in (0, 1)})
+    elif induction:
+        sizes = [*range(induction), 1420]
+    else:
+        sizes = sorted(set(range(321)) | {b + d for b in (ARM_GCM_BORDERS if arm else GCM_BORDERS) for d in (-1, 0, 1)} | {1420, 3000})
+    made = 0
+    for n in sizes:
+        for opens in both:
+            for flags in parts(n):
+                for j0 in both:
+                    made += 1
+                    yield GcmShape(n, opens=opens, flags=flags, j0=j0, bits=(128, 192, 256)[(made + made // 4) % 3],
+                                   counter=COUNTERS[made // 2 % len(COUNTERS)])
+    for ad in ((1, 13, 64, 130) if quick else ADS):
+        for n in (0, 61, 200):
+            yield GcmShape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
+        for n in (0, 64, 192):
+            yield GcmShape(n, ad=ad, opens=bool(ad & 1) != bool(n & 64), flags=FIRST, bits=192)
+    for n in (100, 700):
+        for opens in both:
+            yield GcmShape(n, ad=5, opens=opens, in_place=True)
+    # AES-GCM-SIV's. Of ARM's kernels a hash key of GHASH is given; the others have POLYVAL.
+    for n in (64, 640):
+        yield GcmShape(n, opens=True, flags=FIRST, given=True)
+    if arm:
+        return
+    for n in (0, 33, 320, 700) if quick else sorted({*range(340), *(b + d for b in GCM_BORDERS for d in (-1, 0, 1)), 560, 816, 1072, 1420, 3000}):
+        for flags in parts(n):
+            yield PolyvalShape(n, ad=n % 3 * 7 + n % 2 * 64 if flags & FIRST else n, flags=flags)
+    for ad in (13, 130) if quick else ADS:
+        yield PolyvalShape(20, ad=ad)
+
+
+# The most that src/batch.c and internal/aead give at a time.
+MOST_LANES = 64
+
+
+def batch_shapes(quick):
+    """All numbers of lanes, sealed and opened, with a key of their own or in common, of mixed lengths as callers sort them; and some of
+    one length, or as they come."""
+    both, bits = (False, True), (128, 192, 256)
+    lengths = lambda count, most, ad: sorted(((n * 37 % most, n * 11 % ad) for n in range(count)), key=lambda lane: -(lane[0] // 64))
+    for count in (1, 3, 9, 17, MOST_LANES) if quick else range(1, MOST_LANES + 1):
+        for opens in both:
+            keys = 1 if count % 3 == opens else 2 if count % 3 == 1 + opens else 0
+            yield BatchShape(lengths(count, 66 if quick else 170 + count, 20), opens=opens, keys=keys, bits=bits[(count + opens) % 3])
+    sizes = (0, 64, 100) if quick else (0, 1, 16, 63, 64, 65, 100, 128, 129, 256, 300, 512)
+    for i, n in enumerate(sizes):
+        for count in (3, 8) if quick else (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33):
+            yield BatchShape([(n, 0)] * count, opens=bool((i + count) & 1))
+    mixes = ([(0, 0), (1, 5), (16, 0), (64, 13), (65, 16), (200, 64), (300, 1), (31, 0), (128, 0)],)
+    if not quick:
+        mixes += ([(n * 37 % 300, n * 11 % 70) for n in range(16)], [(600, 3), (20, 0)], [(1100, 0), (1, 1), (1024, 100)])
+        mixes += ([(64, 0)] * MOST_LANES,)
+    for lanes in mixes:
+        for opens in both:
+            yield BatchShape(lanes, opens=opens)
+            yield BatchShape(lanes, opens=opens, in_place=True, bits=256, keys=1)
+
+
+# Longer packets are no lanes: of 64 bytes and more, SEALANE_BATCH_CLASSES of src/level.h times.
+LANE_CLASSES = 32
+
+
+def lane_shapes():
+    """Every length that front ends give to a lane, sealed and opened: once among lanes of as many whole blocks, once among lanes of all
+    numbers of them, sorted as front ends sort them. 16 lanes, whose keys are those of all calls, so that much is made once."""
+    more = lambda i, j: ((7 * j + i) % 33,)
+    for i in range(4 * LANE_CLASSES):
+        c, r = divmod(i, 4)
+        yield BatchShape([(64 * c + 16 * r + j, *more(i, j)) for j in range(16)], opens=bool((c ^ r) & 1), in_place=bool(i & 4), bits=(128, 192, 256)[i % 3])
+    for i in range(128):
+        parity, n = divmod(i, 64)
+        yield BatchShape([(64 * (2 * k + parity) + n, *more(i, k)) for k in range(LANE_CLASSES // 2 - 1, -1, -1)],
+                         opens=not (parity ^ n // 16) & 1, in_place=bool(i & 2), bits=(128, 192, 256)[i % 3])
+
+
+# Calls of each kernel in a quick run, besides those that set up keys, by the time that one takes.
+# FUNCTION: of a kernel whose AES is made of bit operations, the calls that mutation/mutate.py compares with the specification.
+FUNCTION = 30
+ENDS = 0, 5  # bytes of the last block that parts and counter blocks have there
+QUICK = {"single": 8, "batch": 4, "bitwise": 3, "modes": 8}
+
+
+def shapes(kernel, quick):
+    if kernel.of_modes:
+        found = modes.shapes(kernel, quick)
+        if quick:
+            if kernel.bitwise:
+                found = [s for s in found if s.blocks * max(1, s.lanes) <= 13]
+            random.Random(str(kernel)).shuffle(found)
+            del found[QUICK["bitwise" if kernel.bitwise else "modes"]:]
+        if kernel.bitwise:
+            if quick:
+                found[0] = modes.ModeShape(modes.XTS_DECRYPT, 2, 128)
+            for s in found[:1] if quick else modes.compared(found):
+                s.function = True
+        return found
+    if "_batch_" in kernel.name:
+        found = list(batch_shapes(quick))
+    else:
+        induction = BY_INDUCTION.get(kernel.name.removeprefix("sealane_"))
+        found = list((gcm_shapes if "aesgcm" in kernel.name else chacha_shapes)(quick, kernel.isa is not x86, induction))
+    if kernel.bitwise:
+        found = [s for s in found if not getattr(s, "given", False)]
+    if not quick and kernel.bitwise:  # which takes long
+        found = [s for s in found if isinstance(s, Setup) or s.size <= 700 and not (s.j0 and s.size % 16 not in ENDS)]
+        short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
+        for s in random.Random(str(kernel)).sample(short, FUNCTION) + [s for s in found if isinstance(s, PolyvalShape) and s.size in (0, 33, 64)]:
+            s.function = True
+    if not quick:
+        return found
+    # Every kernel runs others, so that together they run all; always the same ones.
+    count = QUICK["batch" if "_batch_" in kernel.name else "bitwise" if kernel.bitwise else "single"]
+    always = lambda s: isinstance(s, Setup) or getattr(s, "given", False)
+    setup, rest = [s for s in found if always(s)], [s for s in found if not always(s)]
+    if kernel.bitwise:
+        rest = [s for s in rest if s.size <= 200]
+    random.Random(str(kernel)).shuffle(rest)
+    if "_batch_" in kernel.name:  # first as many lanes as callers give, then one that seals
+        rest.sort(key=lambda s: len(s.lanes) != 64)
+        rest[1:] = sorted(rest[1:], key=lambda s: s.opens)
+    if kernel.bitwise:
+        one = GcmShape(40, ad=21, opens=True, j0=True)
+        one.function = True
+        rest.insert(0, one)
+        if kernel.isa is x86:
+            rest.insert(1, PolyvalShape(20, ad=5))
+            rest[1].function = True
+    return setup + rest[:count]

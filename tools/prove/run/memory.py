@@ -1,0 +1,123 @@
+"""Memory of a call: regions with the bytes that may be read and written, and values in cells of 4 bytes."""
+import bisect
+
+from values.terms import Unproved, cat, const, cut, undefined
+
+WINDOW = 0x900000  # a text in a run is not as long
+
+
+class ReadAgain(Unproved):
+    """What is shown apart says nothing of a call in place."""
+
+
+class Region:
+    """align: what the pointer to it is a multiple of, whatever it is in a run. stored: of an input and its output, which
+    bytes of the output have been written, from where each begins; low: all before that have been."""
+
+    def __init__(self, name, start, size, read, write, align):
+        self.name, self.start, self.end, self.read, self.write, self.align = name, start, start + size, read, write, align
+        self.stored = None
+
+
+class Memory:
+    def __init__(self):
+        self.cells, self.regions, self.starts = {}, [], []
+        self.unset = undefined(32)
+
+    def region(self, name, start, size, read=True, write=False, align=1):
+        at = bisect.bisect(self.starts, start)
+        assert at == 0 or self.regions[at - 1].end <= start
+        assert at == len(self.starts) or start + size <= self.starts[at]
+        self.regions.insert(at, Region(name, start, size, read, write, align))
+        self.starts.insert(at, start)
+
+    def at(self, address):
+        i = bisect.bisect_right(self.starts, address) - 1
+        return self.regions[i] if i >= 0 else None
+
+    def allowed(self, address, size, write):
+        r = self.at(address)
+        if r is None or address + size > r.end or not (r.write if write else r.read):
+            near = "nothing" if r is None else f"{r.name}, {address - r.start} of {r.end - r.start} bytes"
+            raise Unproved(f"{'write' if write else 'read'} of {size} bytes at {address:#x} ({near})")
+        if r.stored is not None:
+            first = address - r.from_
+            if write:
+                r.stored.update(range(first, first + size))
+            elif r.is_input and (first < r.low or not r.stored.isdisjoint(range(first, first + size))):
+                raise ReadAgain(f"{r.name} is read, {address - r.start} of {r.end - r.start} bytes, where output has been written: "
+                               "in place this is no input any more")
+
+    def apart(self, source, target, window=1):
+        """Output goes to target, apart from its input at source. What this shows holds in place too, if no byte of input is
+        read after output has been written to its place: in place that byte would be another one, and nothing else would be.
+        All output before the range that may be written here has been written already."""
+        stored, found = set(), []
+        for r in self.regions:
+            for from_, names in ((source, ("in", "message", "text", "end")), (target, ("out",))):
+                if r.name.split()[0] in names and abs(r.start - from_) < window:
+                    r.stored, r.from_, r.is_input = stored, from_, from_ == source
+                    found.append(r)
+        low = min((r.start - target for r in found if not r.is_input and r.write), default=-WINDOW)
+        for r in found:
+            r.low = low
+
+    def aligned(self, address, n):
+        """Refuses an access at what may be no multiple of n."""
+        r = self.at(address)
+        if r is not None and (r.align % n or (address - r.start) % n):
+            raise Unproved(f"an access to {r.name} + {address - r.start} that is to be at a multiple of {n}, and may not be")
+
+    def load(self, address, size):
+        """size bytes as one value."""
+        self.allowed(address, size, False)
+        return self.peek(address, size)
+
+    def peek(self, address, size):
+        first = address & ~3
+        got = self.cells.get
+        if first == address and size == 4:
+            return got(address, self.unset)
+        v = cat(*(got(a, self.unset) for a in range(first, address + size, 4)))
+        return cut(v, 8 * (address - first), 8 * size)
+
+    def load_words(self, address, n):
+        """n words of 32 bits."""
+        self.allowed(address, 4 * n, False)
+        got = self.cells.get
+        o = 8 * (address & 3)
+        if o == 0:
+            return tuple([got(a, self.unset) for a in range(address, address + 4 * n, 4)])
+        first = address & ~3
+        c = [got(a, self.unset) for a in range(first, first + 4 * n + 4, 4)]
+        return tuple([cat(cut(c[i], o, 32 - o), cut(c[i + 1], 0, o)) for i in range(n)])
+
+    def store(self, address, value):
+        self.allowed(address, value.width // 8, True)
+        self.poke(address, value)
+
+    def poke(self, address, value):
+        size, at = value.width // 8, 0
+        while at < size:
+            cell, o = (address + at) & ~3, (address + at) & 3
+            n = min(4 - o, size - at)
+            part = cut(value, 8 * at, 8 * n)
+            if n < 4:
+                old = self.cells.get(cell, self.unset)
+                part = cat(*([cut(old, 0, 8 * o)] if o else []), part,
+                           *([cut(old, 8 * (o + n), 32 - 8 * (o + n))] if o + n < 4 else []))
+            self.cells[cell] = part
+            at += n
+
+    def store_words(self, address, words):
+        self.allowed(address, 4 * len(words), True)
+        if address & 3:
+            self.poke(address, cat(*words))
+            return
+        for w in words:
+            self.cells[address] = w
+            address += 4
+
+    def put(self, address, data):
+        """Constant bytes, whatever the permissions say."""
+        self.poke(address, const(int.from_bytes(data, "little"), 8 * len(data)))

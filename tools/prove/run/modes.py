@@ -1,0 +1,208 @@
+"""AES in the modes that do not authenticate (NIST SP 800-38A and 800-38E with IEEE 1619), and header masks by ChaCha20 (RFC 9001,
+5.4.4): calls as src/aes_api.c and src/quic.c make them, and the conditions afterwards."""
+import spec
+from isa import x86
+from run.kernels import ARGS, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
+from spec.args import A, CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, MASKS, NAMES, SETUP, XTS_DECRYPT, XTS_ENCRYPT
+from spec.modes import result_of
+from values import terms
+from values.terms import cat, const, cut, symbol
+
+MASK_LANES = 64  # the most that callers give: CHUNK of src/quic.c, batchLanes of quic/
+LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
+
+
+class ModeShape:
+    """A call: mode, blocks of text (of lanes: of each), bits of the key, lanes. mode None: masks by ChaCha20."""
+
+    both = True
+
+    def __init__(self, mode, blocks=1, bits=128, in_place=False, lanes=0, same_key=False, encrypts=False):
+        self.mode, self.blocks, self.bits, self.in_place = mode, blocks, bits, in_place
+        self.lanes, self.same_key, self.encrypts = lanes, same_key, encrypts  # encrypts: a key that is not to decrypt
+        self.size = 16 * blocks * max(1, lanes)
+
+    def __str__(self):
+        if self.mode is None:
+            return f"masks, {self.lanes} lanes"
+        text = f"AES-{self.bits}, {NAMES[self.mode]}" + (" without INVERSE" if self.encrypts else "")
+        if self.mode != SETUP:
+            text += f", {self.blocks} blocks" + (f", {self.lanes} lanes" if self.lanes else "") + (" of one key" if self.same_key else "")
+        return text + (", in place" if self.in_place else "")
+
+
+def shapes(kernel, quick):
+    if "chacha20masks" in kernel.name:
+        return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else range(1, MASK_LANES + 1))]
+    bits = (128, 192, 256)
+    found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
+    # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
+    counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 95, 96, 100)
+    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT) + ((CTR_LITTLE,) if kernel.isa is x86 else ()):
+        for n in counts:
+            found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3))
+    for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
+        for blocks in (1, 3):
+            found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 8 == 2, same_key=n % 3 == 1))
+        found.append(ModeShape(MASKS, 1, bits[n % 3], lanes=n))
+    if not quick:
+        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n) for n in range(1, MASK_LANES + 1) if n > 17 and n not in (24, 25)]
+    return found
+
+
+def compared(found):
+    """Of a kernel whose AES is made of bit operations, calls that mutation/mutate.py compares with the specification: of each mode and length of
+    key."""
+    few = [s for s in found if s.blocks * max(1, s.lanes) <= 9]
+    chosen = {}
+    for s in few:
+        chosen.setdefault((s.mode, s.bits, s.blocks > 4 or s.lanes > 4, s.encrypts), s)
+    return list(chosen.values())
+
+
+
+_keys = {}
+
+
+def key_cells(kernel, bits, name, trace=None, encrypts=False):
+    """A key after set-up: its memory, and how many instructions that took."""
+    key = kernel.name, kernel.code, bits, name, encrypts
+    first, found = symbol(f"{name}0", 32), _keys.get(key)
+    if found is None or found[2] is not first or trace is not None:
+        call = Call(kernel)
+        # Written are as many round keys as there are; if no inverse is asked for, none but by ARM's AES instructions.
+        schedule, inverse, size = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], 16 * (bits // 32 + 7)
+        left = encrypts and (kernel.isa is x86 or kernel.bitwise)
+        call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, size, True, True),
+                     ("inverse", KEY + inverse, 0 if left else size, True, True))
+        call.arguments("MODE", key=KEY, encrypts_only=int(encrypts), operation=SETUP)
+        call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
+        call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
+        steps = call.run(trace)
+        found = _keys[key] = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["AES_KEY_BYTES"]}, steps, first
+    return found[:2]
+
+
+def schedule_of(bits, name):
+    return spec.key_schedule(cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
+
+
+def blocks_of(name, n):
+    return cat(*(symbol(f"{name}{i}", 32) for i in range(4 * n))) if n else None
+
+
+def of_one(kernel, shape, trace, function):
+    call, n, mode = Call(kernel), 16 * shape.blocks, shape.mode
+    source, target = IN + 1, IN + 1 if shape.in_place else OUT + 3
+    chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
+    text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
+    if mode == CTR and kernel.bitwise:  # which keep what counters have in common: branches may depend on them
+        state = cat(cut(state, 0, 96), spec.reverse(const((0, 29, 0xfffffffd)[shape.blocks % 3], 32)))
+    if function:  # first: it says which S-boxes there are
+        result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
+        if mode == CTR and kernel.bitwise:  # eight blocks at a time, from such a number on
+            schedule, low = schedule_of(shape.bits, "key"), spec.reverse(cut(state, 96, 32)).constant
+            for i in range(-(low % 8), shape.blocks + 16):
+                spec.aes(schedule, spec.counter_block(state, i))
+            if begins_with_many(kernel):
+                name_many(schedule, state, -(low % 128), 256 - low % 128)
+    cells, _ = key_cells(kernel, shape.bits, "key", None, shape.encrypts)
+    regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
+    if not shape.in_place:
+        regions.append(("out", target, n, False, True))
+    if chained:
+        regions.append(("state", STATE + 1, 16, True, True))
+    call.regions(*regions)
+    if not shape.in_place and shape.both:
+        call.memory.apart(source, target)
+    call.arguments("MODE", out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + 1 if chained else None, operation=mode)
+    call.memory.cells.update(cells)
+    if kernel.bitsliced and function:
+        call.fill()
+    if text:
+        call.memory.poke(source, text)
+    if chained:
+        call.memory.poke(STATE + 1, state)
+    steps = call.run(trace)
+    if function:
+        call.expect("the text", target, result)
+        call.expect("the state", STATE + 1, after)
+    return steps
+
+
+def of_lanes(kernel, shape, trace, function):
+    mode, n, count = shape.mode, 16 * shape.blocks, shape.lanes
+    call, masks = Call(kernel), shape.mode in (MASKS, None)
+    if mode is None:
+        key_bytes, out_bytes = 32, 8
+    else:
+        key_bytes, out_bytes = A["AES_KEY_BYTES"], n
+    regions, lanes, memory = [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)], [], call.memory
+    for i in range(count):
+        base = LANE + i * STEP
+        key = LANE if shape.same_key else base
+        lane = {"key": key, "chain": base + 0x10001, "in": base + 0x20003, "out": base + 0x80001}
+        if shape.in_place:
+            lane["out"] = lane["in"]
+        lanes.append(lane)
+        if key == base:
+            regions.append((f"key {i}", key, key_bytes, True, False))
+        if not masks:
+            regions.append((f"state {i}", lane["chain"], 16, True, True))
+        regions.append((f"in {i}", lane["in"], n, True, shape.in_place))
+        if not shape.in_place:
+            regions.append((f"out {i}", lane["out"], out_bytes, False, True))
+    call.regions(*regions)
+    for lane in lanes if not shape.in_place and shape.both else ():
+        memory.apart(lane["in"], lane["out"])
+    name = lambda i: f"key{0 if shape.same_key else i}_"
+    results = []
+    if function and mode is not None:  # first: it says which S-boxes there are
+        for i in range(count):
+            start = const(0, 128) if masks else blocks_of(f"state{i}_", 1)
+            results.append(result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), blocks_of(f"block{i}_", shape.blocks), start))
+    for i, lane in enumerate(lanes):
+        at = LANES + i * A["LANE_STRIDE"]
+        for slot in ("out", "in", "key") + (() if masks else ("chain",)):
+            memory.poke(at + A["MODE_LANE_" + slot.upper()], terms.extend(call.callers(f"{slot} {0 if slot == 'key' and shape.same_key else i}", lane[slot]), 64))
+        if mode is None:
+            memory.poke(lane["key"], cat(*(symbol(f"{name(i)}{j}", 32) for j in range(8))))
+        else:
+            memory.cells.update({a - KEY + lane["key"]: v for a, v in key_cells(kernel, shape.bits, name(i))[0].items()})
+        memory.poke(lane["in"], blocks_of(f"block{i}_", shape.blocks))
+        if not masks:
+            memory.poke(lane["chain"], blocks_of(f"state{i}_", 1))
+    arguments = {"count": count, "operation": mode or 0}
+    if not masks:
+        arguments["bytes_each"] = n
+    call.arguments("MODE", **arguments)
+    memory.poke(A["MODE_LANES"] + ARGS, terms.extend(call.callers("lanes", LANES), 64))
+    if kernel.bitsliced and function:
+        call.fill()
+    steps = call.run(trace)
+    if not function:
+        return steps
+    for i, lane in enumerate(lanes):
+        text = blocks_of(f"block{i}_", shape.blocks)
+        if mode is None:
+            key, words = [symbol(f"{name(i)}{j}", 32) for j in range(8)], [cut(text, 32 * j, 32) for j in range(4)]
+            call.expect(f"the mask of lane {i}", lane["out"], cut(spec.chacha20_block(key, words[0], words[1:]), 0, 64))
+            continue
+        result, state = results[i]
+        call.expect(f"the output of lane {i}", lane["out"], result)
+        if not masks:
+            call.expect(f"the state of lane {i}", lane["chain"], state)
+    return steps
+
+
+def prove(kernel, shape, trace=None, function=True):
+    """One call. Returns the number of instructions."""
+    if shape.mode == SETUP:
+        if kernel.bitwise and function:
+            schedule_of(shape.bits, "key")
+        steps = key_cells(kernel, shape.bits, "key", trace, shape.encrypts)[1]
+        if function:  # what a key holds is the level's own: it is right if what is made with it is
+            for mode in (ECB_ENCRYPT,) if shape.encrypts else (ECB_ENCRYPT, ECB_DECRYPT):
+                of_one(kernel, ModeShape(mode, 1, shape.bits, encrypts=shape.encrypts), None, True)
+        return steps
+    return (of_lanes if shape.lanes else of_one)(kernel, shape, trace, function)

@@ -1,0 +1,392 @@
+"""Calls of kernels that authenticate: whole packets, parts and batches, with the conditions afterwards."""
+import spec
+from isa import arm32
+from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, STATE, TAG, Call, begins_with_many, name_many, text_symbols
+from spec import reduction
+from spec.args import A, FIRST, LAST, OPEN
+from values import terms
+from values.terms import P, Unproved, cat, const, cut, extend, symbol
+
+
+class Shape:
+    """A call's lengths, flags, alignments. section: where associated data are of any length, what takes their place
+    (induction/ad.py). both: apart, and so that it is shown in place too (Memory.apart)."""
+
+    section, both = None, True
+
+    def __init__(self, size, ad=0, opens=False, flags=FIRST | LAST, in_place=False):
+        self.size, self.ad, self.opens, self.flags, self.in_place = size, ad, opens, flags, in_place
+
+    def __str__(self):
+        parts = [f"{'open' if self.opens else 'seal'} {self.size}"]
+        if self.ad:
+            parts.append(f"ad {self.ad}")
+        if self.flags != FIRST | LAST:
+            parts.append({FIRST: "first part", LAST: "last part", 0: "middle part"}[self.flags])
+        if self.in_place:
+            parts.append("in place")
+        return ", ".join(parts)
+
+
+def ad_length(shape):
+    return extend(shape.section.bytes + 0, 64) if shape.section else const(shape.ad, 64)
+
+
+def run_call(call, shape, trace):
+    """To the end. Returns the number of instructions and, of associated data of any length, the accumulator behind."""
+    if not shape.section:
+        return call.run(trace), None
+    shape.section.arguments(call)
+    h = shape.section.through(call)
+    call.left_behind()
+    return call.machine.steps, h
+
+
+def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
+    """One call of a kernel of whole packets and parts. Returns the number of instructions."""
+    first, last = shape.flags & FIRST, shape.flags & LAST
+    call = Call(kernel)
+    n = shape.size
+    source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
+    regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
+    if first:
+        regions.append(("ad", ad_at, shape.ad, True, False))
+    if last:
+        regions.append(("tag", TAG, 16, False, True))
+    if not first or not last:
+        regions.append(("state", STATE, A["STATE_BYTES"], True, not last))
+    regions.append(("in", source, n, True, shape.in_place))
+    if not shape.in_place:
+        regions.append(("out", target, n, True, True))  # what was written is read again to be authenticated
+    call.regions(*regions)
+    if not shape.in_place and shape.both:
+        call.memory.apart(source, target)
+    call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
+                   state=None if first and last else STATE, total=(total := total_of(shape, 64)), flags=shape.flags | (OPEN if shape.opens else 0))
+    memory = call.memory
+    key, nonce = [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
+    memory.poke(KEY, cat(*key))
+    memory.poke(NONCE, cat(*nonce))
+    ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
+    if ad and first:
+        memory.poke(ad_at, ad)
+    if text:
+        memory.poke(source, text)
+
+    counter = const(1, 64) if first else extend(symbol("state counter", 32), 64)
+    if first:
+        h = 0
+        r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+    else:
+        limbs = [symbol("h0", 64), symbol("h1", 64), symbol("h2", 3)]
+        h = sum(v.residue << 64 * i for i, v in enumerate(limbs))
+        r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
+        r = cat(*(cut(r, 32 * i, 32) for i in range(4)))
+        s = cat(*(symbol(f"s{i}", 32) for i in range(4)))
+        memory.poke(STATE + A["STATE_H"], cat(limbs[0], limbs[1], extend(limbs[2], 64)))
+        memory.poke(STATE + A["STATE_R"], r)
+        memory.poke(STATE + A["STATE_S"], s)
+        memory.poke(STATE + A["STATE_COUNTER"], counter)
+
+    steps, behind_ad = run_call(call, shape, trace)
+    if not function:
+        return steps
+    result = spec.cipher_text(key, cut(counter, 0, 32), nonce, text)
+    call.expect("the text", target, result)
+    authenticated = text if shape.opens else result
+    if first and ad:
+        h = spec.poly1305(h, r, spec.pad16(ad))
+    if behind_ad is not None:
+        h = behind_ad
+    if authenticated:
+        h = spec.poly1305(h, r, spec.pad16(authenticated) if last else authenticated)
+    if last:
+        h = spec.poly1305(h, r, cat(ad_length(shape), total))
+        reduction.prove(memory.peek(TAG, 16), h % P, s, folder, kernel.isa is arm32)
+    else:
+        state = [memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
+        if sum(v.residue << 64 * i for i, v in enumerate(state)) % P != h % P:
+            raise Unproved("the accumulator in the state is not the polynomial of the specification")
+        if sum(v.most << 64 * i for i, v in enumerate(state)) >= 1 << 131:
+            raise Unproved(f"the accumulator in the state may reach 2^131 ({[hex(v.most) for v in state]})")
+        call.expect("r in the state", STATE + A["STATE_R"], r)
+        call.expect("s in the state", STATE + A["STATE_S"], s)
+        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], after_part(kernel, counter, n // 64))
+    return steps
+
+
+class GcmShape(Shape):
+    """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0. counter: of parts, of kernels that branch on it
+    where it is public. given: the table is then made again, of a hash key."""
+
+    def __init__(self, size, bits=128, j0=False, counter=5, given=False, **more):
+        super().__init__(size, **more)
+        self.bits, self.j0, self.counter, self.given = bits, j0, counter, given
+
+    def __str__(self):
+        text = f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "") + (", hash key given" if self.given else "")
+        return text if self.flags & FIRST else f"{text}, counter {self.counter} or any"
+
+
+class PolyvalShape(Shape):
+    """POLYVAL of a given hash key, by a kernel of AES-GCM."""
+
+    bits, j0 = 0, False
+
+    def __str__(self):
+        return "POLYVAL, " + super().__str__().removeprefix("seal ")
+
+
+def total_of(shape, bits):
+    """The bytes of text of a packet, of which this call's are a part: what the argument says."""
+    return const(shape.size, 64) if shape.flags == FIRST | LAST else extend(symbol("packet bytes", bits), 64)
+
+
+def after_part(kernel, counter, blocks):
+    """The counter in the state. 32-bit ARM's kernels keep 32 bits of it; behind the last possible block that is another number,
+    which is never read."""
+    return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if kernel.isa is arm32 else \
+        terms.add(64, counter, const(blocks, 64))[0]
+
+
+class Setup:
+    """The call that makes a key."""
+
+    def __init__(self, bits):
+        self.bits = bits
+
+    def __str__(self):
+        return f"AES-{self.bits}, key set-up"
+
+
+_keys = {}
+
+
+def gcm_key(kernel, bits, trace=None, name="key"):
+    """The memory of a key after set-up, and how many instructions that took."""
+    found = _keys.get((kernel.name, kernel.code, bits, name))
+    if found is None or found[2] is not symbol(f"{name}0", 32) or trace is not None:
+        if kernel.bitwise and not terms.opaque:  # the S-boxes there are
+            spec.key_schedule(cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
+        call = Call(kernel)
+        call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
+        call.arguments(key=KEY, flags=A["FLAG_SETUP"])
+        call.memory.poke(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
+        call.memory.poke(KEY + A["GCM_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
+        steps = call.run(trace)
+        cells = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["GCM_KEY_BYTES"]}
+        found = _keys[kernel.name, kernel.code, bits, name] = (cells, steps, symbol(f"{name}0", 32))
+    return found[:2]
+
+
+def hash_key():
+    return cat(*(symbol(f"hash key{i}", 32) for i in range(4)))
+
+
+def given_key(kernel, before, flags, trace=None, longest=0):
+    """The memory of a key, of which there is `before`, when its table is made of a hash key, as AES-GCM-SIV does; and how many
+    instructions that took. SCHEDULE is neither read nor written, and ROUNDS is read only for AES-GCM."""
+    call, table = Call(kernel), A["GCM_KEY_TABLE"]
+    call.regions(("rounds", KEY, 0 if flags else 8, True, False), ("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, True),
+                 ("nonce", NONCE, 16, True, False))
+    call.memory.cells.update({a: v for a, v in before.items() if a < KEY + 8})
+    call.arguments(key=KEY, nonce=NONCE, bytes=longest, flags=A["FLAG_SETUP"] | A["FLAG_NONCE"] | flags)
+    call.memory.poke(NONCE, hash_key())
+    steps = call.run(trace)
+    return {**before, **{a: v for a, v in call.memory.cells.items() if KEY + table <= a < KEY + A["GCM_KEY_BYTES"]}}, steps
+
+
+def polyval(kernel, shape, trace=None, function=True):
+    """One call, after the one that makes the table. OUT, NONCE and the key's schedule are not there."""
+    first, last, n, ad_at, source = shape.flags & FIRST, shape.flags & LAST, shape.size, AD + 1, IN + 1
+    longest = max(n, shape.ad) if first and last else 1 << 20
+    cells, made = given_key(kernel, {}, A["FLAG_POLYVAL"], trace, longest)
+    call, table = Call(kernel), A["GCM_KEY_TABLE"]
+    regions = [("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, False), ("in", source, n, True, False)]
+    if first:
+        regions.append(("ad", ad_at, shape.ad, True, False))
+    regions.append(("tag", TAG, 16, True, True) if last else ("state", STATE, 16, True, True))  # lengths may be in the tag's place
+    if last and not first:
+        regions.append(("state", STATE, 16, True, False))
+    call.regions(*regions)
+    call.arguments(**{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, tag=TAG, state=None if first and last else STATE,
+                   out=None, nonce=None, total=(total := total_of(shape, 61)), flags=shape.flags | A["FLAG_POLYVAL"])
+    memory = call.memory
+    memory.cells.update(cells)
+    ad, text, before = text_symbols("ad", shape.ad), text_symbols("text", n), cat(*(symbol(f"y{i}", 32) for i in range(4)))
+    if ad and first:
+        memory.poke(ad_at, ad)
+    if text:
+        memory.poke(source, text)
+    if not first:
+        memory.poke(STATE, before)
+    steps = call.run(trace) + made
+    if not function:
+        return steps
+    h = spec.polyval_key(hash_key())
+    y = spec.polyval(0, h, ad) if first else spec.field_element(spec.reverse(before))
+    y = spec.polyval(y, h, text)
+    if last:
+        y = spec.polyval(y, h, cat(terms.shift_left(const(shape.ad, 64), 3), terms.shift_left(total, 3)))
+    if spec.field_element(spec.reverse(memory.peek(TAG if last else STATE, 16))) != y:
+        raise Unproved("the sum is not that of the specification")
+    return steps
+
+
+def aesgcm(kernel, shape, trace=None, function=True):
+    """One call of an AES-GCM kernel, with a key that the kernel has set up. What the key holds is the level's own, so the
+    set-up is shown by what packets under it are."""
+    if isinstance(shape, PolyvalShape):
+        return polyval(kernel, shape, trace, function)
+    if function:
+        schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
+        h = spec.field_element(hash_key() if getattr(shape, "given", False) else spec.aes(schedule, const(0, 128)))
+        if kernel.bitwise:  # set-up encrypts eight blocks too
+            for i in range(1, 8):
+                spec.aes(schedule, const(i << 120, 128))
+    cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
+    if isinstance(shape, Setup):
+        if function:  # with a text that takes all powers of H
+            aesgcm(kernel, GcmShape(300 if kernel.bitwise else 600, bits=shape.bits, opens=True))
+        return steps
+    if shape.given:
+        cells, _ = given_key(kernel, cells, 0, trace)
+    first, last = shape.flags & FIRST, shape.flags & LAST
+    call = Call(kernel)
+    n = shape.size
+    source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
+    regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 16 if shape.j0 else 12, True, False)]
+    if first:
+        regions.append(("ad", ad_at, shape.ad, True, False))
+    if last:
+        regions.append(("tag", TAG, 16, False, True))
+    if not first or not last:
+        regions.append(("state", STATE, A["GCM_STATE_BYTES"], True, not last))
+    regions.append(("in", source, n, True, shape.in_place))
+    if not shape.in_place:
+        regions.append(("out", target, n, True, True))
+    call.regions(*regions)
+    if not shape.in_place and shape.both:
+        call.memory.apart(source, target)
+    flags = shape.flags | (OPEN if shape.opens else 0) | (0 if shape.j0 else A["FLAG_NONCE"])
+    call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
+                   state=None if first and last else STATE, total=(total := total_of(shape, 61)), flags=flags)
+    memory = call.memory
+    memory.cells.update(cells)
+    j0 = cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("nonce3", 32) if shape.j0 else const(1 << 24, 32))
+    memory.poke(NONCE, cut(j0, 0, 128 if shape.j0 else 96))
+    ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
+    if ad and first:
+        memory.poke(ad_at, ad)
+    if text:
+        memory.poke(source, text)
+    y, begins, counter = 0, j0, 1
+    mask = spec.aes(schedule, j0) if function else symbol("mask", 128)
+    if not first:
+        counter = shape.counter if kernel.bitwise or kernel.branches_on_counter and not shape.j0 else 0
+        begins = spec.counter_block(j0, counter) if counter else cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("state counter", 32))
+        before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
+        y = spec.field_element(before)
+        memory.poke(STATE + A["GCM_STATE_Y"], before)
+        memory.poke(STATE + A["GCM_STATE_COUNTER"], begins)
+        memory.poke(STATE + A["GCM_STATE_MASK"], mask)
+    if function:  # first: it says which S-boxes there are
+        result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
+        if kernel.bitwise:  # eight blocks at a time, from such a number on; the first counter is 1
+            for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
+                spec.aes(schedule, spec.counter_block(j0, i))
+            if begins_with_many(kernel) and not shape.j0:
+                name_many(schedule, j0, ((counter + 1) & -128) - 1, (counter + 1) | 127)
+    steps, behind_ad = run_call(call, shape, trace)
+    if not function:
+        return steps
+    call.expect("the text", target, result)
+    authenticated = text if shape.opens else result
+    if first:
+        y = spec.ghash(y, h, ad) if behind_ad is None else behind_ad
+    y = spec.ghash(y, h, authenticated)
+    if last:
+        lengths = cat(spec.reverse(terms.shift_left(ad_length(shape), 3)), spec.reverse(terms.shift_left(total, 3)))
+        y = spec.ghash(y, h, lengths)
+        if spec.field_element(memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
+            raise Unproved("the tag is not that of the specification")
+    else:
+        if spec.field_element(memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
+            raise Unproved("GHASH in the state is not that of the specification")
+        call.expect("the counter in the state", STATE + A["GCM_STATE_COUNTER"], spec.counter_block(begins, (1 if first else 0) + n // 16))
+        call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], mask)
+    return steps
+
+
+class BatchShape:
+    """A call of a batch kernel: (bytes of text, of associated data) of each lane."""
+
+    both = True
+
+    def __init__(self, lanes, opens=False, in_place=False, bits=128, keys=0):
+        self.lanes, self.opens, self.in_place, self.bits = lanes, opens, in_place, bits
+        self.keys = keys
+
+    def key_of(self, i):
+        """The number of a lane's key."""
+        return (i, 0, i // 2)[self.keys]
+
+    def __str__(self):
+        return f"{'open' if self.opens else 'seal'} {len(self.lanes)} lanes " + " ".join(f"{n}" + (f"+{a}" if a else "") for n, a in self.lanes) \
+            + ("", ", of one key", ", a key for each two")[self.keys] + (", in place" if self.in_place else "")
+
+LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and the targets of each lane's pointers
+
+
+def batch(kernel, shape, folder=None, trace=None, function=True):
+    """Lanes with keys, nonces and texts of their own."""
+    call = Call(kernel)
+    regions, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], []
+    for i, (n, ad_bytes) in enumerate(shape.lanes):
+        base, k = LANE + i * STEP, shape.key_of(i)
+        lane = {"key": LANE + k * STEP, "nonce": base + 0x10001, "tag": base + 0x20001, "ad": base + 0x30001,
+                "in": base + 0x100003, "bytes": n, "ad_bytes": ad_bytes}
+        lane["out"] = lane["in"] if shape.in_place else base + 0x800001
+        lanes.append(lane)
+        if k == i or k == shape.key_of(i - 1) + 1:
+            regions.append((f"key {k}", lane["key"], 32, True, False))
+        regions += [(f"nonce {i}", lane["nonce"], 12, True, False),
+                    (f"tag {i}", lane["tag"], 16, False, True), (f"ad {i}", lane["ad"], ad_bytes, True, False),
+                    (f"in {i}", lane["in"], n, True, shape.in_place)]
+        if not shape.in_place:
+            regions.append((f"out {i}", lane["out"], n, True, True))
+    call.regions(*regions)
+    memory = call.memory
+    for lane in lanes if not shape.in_place and shape.both else ():
+        memory.apart(lane["in"], lane["out"])
+    memory.poke(ARGS + A["BATCH_LANES"], extend(call.callers("lanes", LANES), 64))
+    memory.poke(ARGS + A["BATCH_COUNT"], const(len(lanes), 64))
+    memory.poke(ARGS + A["BATCH_FLAGS"], const(OPEN if shape.opens else 0, 64))
+    for i, lane in enumerate(lanes):
+        for slot in ("out", "in", "bytes", "ad", "ad_bytes", "key", "nonce", "tag"):
+            v = const(lane[slot], 64) if slot.endswith("bytes") else extend(call.callers(f"{slot} {i}", lane[slot]), 64)
+            memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], v)
+        memory.poke(lane["key"], cat(*(symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8))))
+        memory.poke(lane["nonce"], cat(*(symbol(f"nonce{i}_{j}", 32) for j in range(3))))
+        for what, size in (("ad", lane["ad_bytes"]), ("in", lane["bytes"])):
+            if size:
+                memory.poke(lane[what], text_symbols(f"{'text' if what == 'in' else 'ad'}{i}_", size))
+    steps = call.run(trace)
+    if not function:
+        return steps
+    for i, lane in enumerate(lanes):
+        n, ad_bytes = lane["bytes"], lane["ad_bytes"]
+        ad, text = text_symbols(f"ad{i}_", ad_bytes), text_symbols(f"text{i}_", n)
+        nonce = [symbol(f"nonce{i}_{j}", 32) for j in range(3)]
+        key = [symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8)]
+        result = spec.cipher_text(key, 1, nonce, text)
+        call.expect(f"the text of lane {i}", lane["out"], result)
+        authenticated = text if shape.opens else result
+        r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+        h = 0
+        for part in (ad, authenticated):
+            if part:
+                h = spec.poly1305(h, r, spec.pad16(part))
+        h = spec.poly1305(h, r, const(ad_bytes | n << 64, 128))
+        reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder, kernel.isa is arm32)
+    return steps

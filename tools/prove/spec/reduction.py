@@ -1,0 +1,239 @@
+"""The last step of Poly1305: that the tag is (h mod p) + s mod 2^128, for the accumulator h that the polynomial is.
+
+h itself is found among the values that the tag was made of: limbs whose sum has the residue of the specification's
+polynomial. From there to the tag nothing is a polynomial any more (comparison with p, selection), and a solver for
+bit vectors says whether it is right for all limbs within their bounds. The question is kept as SMT-LIB.
+"""
+import hashlib
+import itertools
+import os
+
+from values import terms
+from values.terms import ATOMS, CONST, P, Unproved, cut
+
+RADICES = ((0, 64, 128), (0, 44, 88))
+CANDIDATES = 400
+# Steps of the solver for a question, in its own count, so that a busy machine changes no answer: kernels' take 1 to 10 million.
+EFFORT = 2_000_000_000
+
+
+def _cone(value):
+    """Values that a value was made of, nearest first."""
+    seen, order, level = set(), [], [value]
+    while level and len(order) < CANDIDATES:
+        following = []
+        for v in level:
+            if v in seen or v.constant is not None:
+                continue
+            seen.add(v)
+            order.append(v)
+            for n, _, _ in v.pieces:
+                if n >= 0 and ATOMS[n].kind in ("sum", "select", "and", "or", "xor", "borrow", "equal"):
+                    for o in ATOMS[n].operands:
+                        following.append(o[1] if isinstance(o, tuple) else o)
+        level = following
+    return order
+
+
+def find_limbs(tag, residue):
+    """The limbs of h, lowest first, with their radix."""
+    found = _cone(tag)
+    known = []
+    for v in found:
+        try:
+            known.append((v.residue, v))
+        except Unproved:
+            pass
+    zero = terms.const(0, 1)
+    known.append((0, zero))
+    # Where the bounds say that h < p the highest limb does not go into the tag: it is among all values of few bits.
+    wide = [(r, v) for r, v in known if v.most >> 32 or v is zero]  # as the lower limbs; not the words of s
+    everything = ((radix, i, j) for radix in RADICES for i in range(len(wide)) for j in range(len(wide)))
+    top, small = {}, {radix: small_at(radix[2]) for radix in RADICES}
+    for radix in RADICES:
+        for r, v in known:
+            top.setdefault((radix, (r << radix[2]) % P), []).append(v)
+    for place in itertools.chain(list(_places), everything):
+        radix, i, j = place
+        if max(i, j) < len(wide):
+            (r0, v0), (r1, v1) = wide[i], wide[j]
+            r2 = (residue - r0 - (r1 << radix[1])) % P
+            for v2 in (*top.get((radix, r2), ()), *small[radix].get(r2, ())):
+                if place not in _places:
+                    _places.append(place)
+                yield (v0, v1, v2), radix
+
+
+_places = []  # where limbs were found before: tried first
+
+
+_small = {}
+
+
+def small_at(radix):
+    """Values below 64 by their residue times 2^radix."""
+    seen, found = _small.get(radix, ([], {}))
+    if not seen or terms.SMALL[:1] != seen[0]:  # those before were forgotten
+        seen, found = [terms.SMALL[:1], 0], {}
+        _small[radix] = seen, found
+    for v in terms.SMALL[seen[1]:]:
+        found.setdefault((v.residue << radix) % P, []).append(v)
+    seen[1] = len(terms.SMALL)
+    return found
+
+
+def find_words(tag, residue):
+    """The same for words of 32 bits: each of the tag's is its word of h and little more."""
+    choices = []
+    for i in range(4):
+        level, found = [cut(tag, 32 * i, 32)], []
+        for _ in range(4):
+            level = [o[1] if isinstance(o, tuple) else o for v in level for n, _, _ in v.pieces
+                     if n >= 0 and ATOMS[n].kind in ("sum", "select", "and", "or", "xor") for o in ATOMS[n].operands]
+            found += [v for v in level if v.width <= 32 and v.most >> 16 and v not in found and v.defined]
+        choices.append(found[:12])
+    top = small_at(128)
+    r = [[(v.residue << 32 * i, v) for v in c] for i, c in enumerate(choices)]
+    for r0, v0 in r[0]:
+        for r1, v1 in r[1]:
+            for r2, v2 in r[2]:
+                for r3, v3 in r[3]:
+                    for v4 in top.get((residue - r0 - r1 - r2 - r3) % P, ()):
+                        yield (v0, v1, v2, v3, v4), (0, 32, 64, 96, 128)
+
+
+class Formula:
+    """Values as terms of SMT-LIB, with bits of the limbs and of s as variables."""
+
+    def __init__(self):
+        self.names, self.lines, self.places, self.open = {}, [], {}, 0
+
+    def variable(self, name, v):
+        self.lines.append(f"(declare-const {name} (_ BitVec {v.width}))")
+        at = 0
+        for n, low, w in v.pieces:
+            if n >= 0:
+                self.places.setdefault(n, []).append((low, w, name, at))
+            elif n == CONST:
+                self.lines.append(f"(assert (= ((_ extract {at + w - 1} {at}) {name}) (_ bv{low} {w})))")
+            at += w
+        self.lines.append(f"(assert (bvule {name} (_ bv{v.most} {v.width})))")
+
+    def term(self, v):
+        parts = []
+        for n, low, w in v.pieces:
+            if n == CONST:
+                parts.append(f"(_ bv{low} {w})")
+                continue
+            while w:
+                place = next((p for p in self.places.get(n, ()) if p[0] <= low < p[0] + p[1]), None)
+                if place:
+                    take = min(w, place[0] + place[1] - low)
+                    at = place[3] + low - place[0]
+                    parts.append(f"((_ extract {at + take - 1} {at}) {place[2]})")
+                else:
+                    later = [p[0] for p in self.places.get(n, ()) if low < p[0] < low + w]
+                    take = min(later) - low if later else w
+                    parts.append(f"((_ extract {low + take - 1} {low}) {self.atom(n)})")
+                low, w = low + take, w - take
+        return parts[0] if len(parts) == 1 else "(concat " + " ".join(reversed(parts)) + ")"
+
+    def wide(self, v, width):
+        v = cut(v, 0, width)
+        return self.term(v)
+
+    def atom(self, n):
+        if n in self.names:
+            return self.names[n]
+        a = ATOMS[n]
+        if a.kind == "sum":
+            w = a.width + 1
+            t = f"(_ bv{a.extra % (1 << w)} {w})"
+            for s, v in a.operands:
+                t = f"({'bvadd' if s > 0 else 'bvsub'} {t} {self.wide(v, w)})"
+            t = f"((_ extract {a.width - 1} 0) {t})"
+        elif a.kind == "xor":
+            t = f"(_ bv{a.extra} {a.width})"
+            for v in sorted(a.operands, key=lambda v: v.pieces):
+                t = f"(bvxor {t} {self.term(v)})"
+        elif a.kind in ("and", "or"):
+            x, y = (sorted(a.operands, key=lambda v: v.pieces) * 2)[:2]
+            t = f"(bv{a.kind} {self.term(x)} {self.term(y)})"
+        elif a.kind == "select":
+            c, x, y = a.operands
+            t = f"(ite (= {self.term(c)} #b1) {self.term(x)} {self.term(y)})"
+        elif a.kind == "mul" and None in (a.operands[0].constant, a.operands[1].constant) and \
+                any(v.constant is not None for v in a.operands):
+            t = f"(bvmul {self.wide(a.operands[0], a.width)} {self.wide(a.operands[1], a.width)})"
+        elif a.kind == "equal":
+            x, y = (sorted(a.operands, key=lambda v: v.pieces) * 2)[:2]
+            t = f"(ite (= {self.term(x)} {self.term(y)}) #b1 #b0)"
+        elif a.kind == "borrow":
+            low, high = a.operands
+            t = f"(ite (and (= {self.term(low)} #b0) (= {self.term(high)} #b1)) #b0 #b1)"
+        else:
+            raise Unproved(f"the tag depends on {a}, not on the accumulator alone")
+        name = self.names[n] = f"t{len(self.names)}"
+        self.lines.append(f"(define-fun {name} () (_ BitVec {a.width}) {t})")
+        return name
+
+
+def question(tag, limbs, radix, s):
+    """SMT-LIB that has no model if the tag is right for all limbs and s."""
+    f = Formula()
+    for i, v in enumerate(limbs):
+        f.variable(f"h{i}", v)
+    f.variable("s", s)
+    w = max(at + v.width for at, v in zip(radix, limbs)) + 3
+    most = sum(v.most << at for at, v in zip(radix, limbs))
+    total = f"(_ bv0 {w})"
+    for i, (at, v) in enumerate(zip(radix, limbs)):
+        total = f"(bvadd {total} (bvshl ((_ zero_extend {w - v.width}) h{i}) (_ bv{at} {w})))"
+    tag_term = f.term(tag)
+    f.lines.append(f"(define-fun h () (_ BitVec {w}) {total})")
+    name = "h"
+    for i in range(most // P):
+        f.lines.append(f"(define-fun r{i} () (_ BitVec {w}) (ite (bvuge {name} (_ bv{P} {w})) (bvsub {name} (_ bv{P} {w})) {name}))")
+        name = f"r{i}"
+    f.lines.append(f"(assert (not (= {tag_term} (bvadd ((_ extract 127 0) {name}) s))))")
+    return "(set-logic QF_BV)\n" + "\n".join(f.lines) + "\n(check-sat)\n"
+
+
+_answers = {}
+
+
+def solve(text, folder):
+    """Whether there is no model."""
+    if text in _answers:
+        return _answers[text]
+    import z3
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16] + ".smt2"), "w") as out:
+            out.write(text)
+    solver = z3.SolverFor("QF_BV")
+    solver.set("rlimit", EFFORT)
+    solver.from_string(text)
+    answer = _answers[text] = str(solver.check())
+    return answer
+
+
+def prove(tag, residue, s, folder=None, words=False):
+    """words: of 32-bit code."""
+    tried = 0
+    for limbs, radix in (find_words if words else find_limbs)(tag, residue):
+        if sum(v.most << at for at, v in zip(radix, limbs)) // P > 16:
+            continue
+        tried += 1
+        try:
+            text = question(tag, limbs, radix, s)
+        except Unproved:
+            continue
+        answer = solve(text, folder)
+        if answer == "unsat":
+            return
+        if answer == "sat":
+            raise Unproved("the tag is not (h mod p) + s for all accumulators h within the limbs' bounds")
+        raise Unproved(f"the solver says {answer} of the last reduction")
+    raise Unproved("no limbs in the tag are the polynomial of the specification" if not tried else
+                   "the tag depends on more than the accumulator and s")

@@ -1,0 +1,72 @@
+"""How the prover's files import each other: no file one of a layer above its own, and no circles.
+
+    tests.imports [--plant up | circle]
+
+--plant: an import is added that must be found.
+"""
+import argparse
+import ast
+import os
+
+from spec.args import HERE
+
+# From below. A file of a layer imports files of its own layer and of those before.
+LAYERS = (("values",), ("spec", "isa"), ("run",), ("induction",), ("mutation",), ("tests", "all", "__main__"))
+PLANTED = {"up": ("values.terms", "run.kernels"), "circle": ("run.memory", "run.kernels")}
+
+
+def modules():
+    """Of each file by its module's name, the prover's files that it imports, also inside functions."""
+    paths = {}
+    for folder, _, files in os.walk(HERE):
+        for f in files:
+            if f.endswith(".py"):
+                name = os.path.relpath(os.path.join(folder, f), HERE).removesuffix(".py").replace(os.sep, ".")
+                paths[name.removesuffix(".__init__")] = os.path.join(folder, f)
+    for name, path in paths.items():
+        with open(path) as f:
+            tree = ast.parse(f.read())
+        found = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found |= {a.name for a in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found |= {m if (m := f"{node.module}.{a.name}") in paths else node.module for a in node.names}
+        yield name, found & set(paths)
+
+
+def layer(name):
+    return next((i for i, packages in enumerate(LAYERS) if name.split(".")[0] in packages), None)
+
+
+def circle(graph):
+    """Modules of which each imports the next and the last the first, or None."""
+    done = set()
+
+    def visit(name, way):
+        if name in way:
+            return way[way.index(name):]
+        if name in done:
+            return None
+        found = next((c for following in sorted(graph[name]) if (c := visit(following, [*way, name]))), None)
+        done.add(name)
+        return found
+    return next((c for name in sorted(graph) if (c := visit(name, []))), None)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--plant", choices=PLANTED)
+    args = parser.parse_args()
+    graph = dict(modules())
+    if args.plant:
+        importing, imported = PLANTED[args.plant]
+        graph[importing] = graph[importing] | {imported}
+    wrong = [f"{name} is in no layer" for name in graph if layer(name) is None]
+    wrong = wrong or [f"{name} imports {other}, of a layer above" for name, found in graph.items() for other in found if layer(other) > layer(name)]
+    if not wrong and (way := circle(graph)):
+        wrong = ["a circle: " + " imports ".join([*way, way[0]])]
+    for text in wrong:
+        print(f"FAIL {text}")
+    print(f"imports: {len(graph) - len(wrong)} passed, {len(wrong)} failed, 0 not run")
+    return 1 if wrong else 0

@@ -1,0 +1,1 @@
+"""Values whose bits are constants, symbols, or results of operations on values. Imports nothing else of the prover."""

@@ -1,0 +1,385 @@
+"""Bit operations bit by bit, for AES made of them ("bit-sliced"), when terms.bitwise is set.
+
+A bit is an exclusive or of base bits (bits of inputs, of the specification's S-boxes, of products), known by its image in
+GF(2^128) (terms.py): every base bit's is random, and that of a sum is the sum, so that two different sums have one image
+with a probability of 2^-128.
+
+An "and" of bits is a function of the input of one S-box: of eight bits x of which it knows, from the specification, that
+they are one (a group; x may be any linear image of them, inverted or not). It is kept by its truth table for all 256
+values, its linear part apart. Where the rest of the table is that of a sum of output bits of an S-box of the specification
+with this input, the bit is that sum again. So an S-box is right if its outputs are, whatever gates it is made of and
+whatever basis the bits are held in; all between S-boxes is linear. With `strict`, an "and" of other bits stops the run:
+a kernel has none where each of its lanes has a block, so that an error is refused where it first comes to an S-box.
+"""
+import sys
+
+from values import terms
+from values.terms import SBOX, Unproved, atom, cat, const, cut, tainted
+
+FULL = (1 << 256) - 1
+VARIABLES = [sum(1 << i for i in range(256) if i >> k & 1) for k in range(8)]
+LINEAR = []  # truth tables of the 256 linear functions
+for _m in range(256):
+    _t = 0
+    for _k in range(8):
+        if _m >> _k & 1:
+            _t ^= VARIABLES[_k]
+    LINEAR.append(_t)
+NOT_AFFINE = FULL ^ sum(1 << i for i in (0, 1, 2, 4, 8, 16, 32, 64, 128))
+STEPS = [(1 << k, FULL & ~VARIABLES[k]) for k in range(8)]
+
+
+def normal_form(table):
+    """Table to algebraic normal form, and back."""
+    for n, low in STEPS:
+        table ^= (table & low) << n
+    return table
+
+
+SBOX_TABLES = [sum(1 << x for x in range(256) if SBOX[x] >> k & 1) for k in range(8)]
+
+
+class Group:
+    def __init__(self, basis):
+        self.basis, self.known = basis, {}
+
+    def affine(self, form):
+        """The image of the affine part of a normal form."""
+        r = form & 1
+        for k in range(8):
+            if form >> (1 << k) & 1:
+                r ^= self.basis[k]
+        return r
+
+
+groups = []
+spans = {}  # image -> [(group, mask, constant)]
+linear = {}  # image -> value
+_parsed, _bits, _ands, _xors, _tables, _single = {}, {}, {}, {}, {}, {}
+strict = False
+
+
+def forget():
+    groups.clear()
+    for d in (spans, linear, _parsed, _bits, _ands, _xors, _tables, _single, columns):
+        d.clear()
+
+
+def parse(v):
+    """(image of the linear part, ((group, normal form of the rest), ...)) of a bit."""
+    r = _parsed.get(v)
+    if r is None:
+        n = v.pieces[0][0]
+        if n >= 0 and terms.ATOMS[n].kind == "mixed":
+            r = terms.ATOMS[n].extra
+        else:
+            r = v.image, ()
+            linear.setdefault(r[0], v)
+        _parsed[v] = r
+    return r
+
+
+def make(image, parts):
+    if parts:
+        return atom("mixed", (), (image, parts), 1, 1)
+    if image < 2:
+        return const(image, 1)
+    v = linear.get(image)
+    if v is None:
+        v = linear[image] = atom("bit", (), image, 1, 1)
+        terms.ATOMS[v.pieces[0][0]].images[0] = image
+    return v
+
+
+def register(v, out):
+    """The specification has an S-box from v to out."""
+    forms = [parse(cut(v, i, 1)) for i in range(8)]
+    if any(parts for _, parts in forms):
+        raise Unproved("the specification's S-box has an input that is not linear")
+    forms = [f for f, _ in forms]
+    for g, mask, constant in spans.get(forms[0], ()):
+        found = [next(((m, c) for g2, m, c in spans.get(f, ()) if g2 == g), None) for f in forms]
+        if None not in found:
+            for d in (_ands, _xors, _tables):  # which knew less
+                d.clear()
+            terms.forget_operations()
+            break
+    else:
+        g, basis, all_ = len(groups), forms, [0]
+        for f in basis:
+            all_ += [f ^ x for x in all_]
+        if len(set(all_) | {x ^ 1 for x in all_}) != 512:
+            raise Unproved("an S-box whose input is not free")
+        groups.append(Group(basis))
+        for m, x in enumerate(all_):
+            if m:
+                spans.setdefault(x, []).append((g, m, 0))
+                spans.setdefault(x ^ 1, []).append((g, m, 1))
+        found = [(1 << k, 0) for k in range(8)]
+    group = groups[g]
+    # Tables of the S-box's outputs over the group's basis.
+    tables = [LINEAR[m] ^ (FULL if c else 0) for m, c in found]
+    forms_out = []
+    for k in range(8):
+        t = 0
+        if found == [(1 << i, 0) for i in range(8)]:
+            t = SBOX_TABLES[k]
+        else:
+            for x in range(256):
+                y = sum((tables[i] >> x & 1) << i for i in range(8))
+                t |= (SBOX[y] >> k & 1) << x
+        f = normal_form(t)
+        forms_out.append((f & NOT_AFFINE, cut(out, k, 1).image ^ group.affine(f)))
+    combined = [(0, 0)]
+    for f, h in forms_out:
+        combined += [(f ^ a, h ^ b) for a, b in combined]
+    for f, h in combined[1:]:
+        group.known[f] = h
+
+
+def bits_of(v):
+    r = _bits.get(v)
+    if r is None:
+        r = []
+        for n, low, w in v.pieces:
+            if n == terms.CONST:
+                r += [const(low >> i & 1, 1) for i in range(w)]
+            elif n < terms.CONST:
+                r += [terms._intern(((n, 0, 1),), 1)] * w
+            else:
+                for i in range(low, low + w):
+                    b = _single.get((n, i))
+                    if b is None:
+                        b = _single[n, i] = terms._intern(((n, i, 1),), 1)
+                    r.append(b)
+        _bits[v] = r
+    return r
+
+
+def xor_bits(x, y):
+    if x is y:
+        return const(0, 1)
+    r = _xors.get((x, y))
+    if r is None:
+        (a, p), (b, q) = parse(x), parse(y)
+        image = a ^ b
+        if p and q:
+            parts = dict(p)
+            for g, f in q:
+                f ^= parts.pop(g, 0)
+                if f:
+                    h = groups[g].known.get(f)
+                    if h is None:
+                        parts[g] = f
+                    else:
+                        image ^= h
+            parts = tuple(sorted(parts.items()))
+        else:
+            parts = p or q
+        r = _xors[x, y] = make(image, parts)
+    return r
+
+
+def table_over(v, g):
+    """The truth table of a bit over a group's basis, or None."""
+    key = (v, g)
+    if key not in _tables:
+        image, parts = parse(v)
+        if image < 2:
+            mask, constant = 0, image
+        else:
+            mask, constant = next(((m, c) for g2, m, c in spans.get(image, ()) if g2 == g), (None, 0))
+        if mask is None or len(parts) > 1 or (parts and parts[0][0] != g):
+            _tables[key] = None
+        else:
+            _tables[key] = (normal_form(parts[0][1]) if parts else 0) ^ LINEAR[mask] ^ (FULL if constant else 0)
+    return _tables[key]
+
+
+def and_bits(x, y):
+    if x is y:
+        return x
+    r = _ands.get((x, y))
+    if r is None:
+        for v in (x, y):
+            image, parts = parse(v)
+            candidates = [parts[0][0]] if parts else [g for g, _, _ in spans.get(image, ())]
+            if len(candidates) == 1 or (candidates and v is y):
+                break
+        for g in candidates:
+            s, t = table_over(x, g), table_over(y, g)
+            if s is not None and t is not None:
+                f = normal_form(s & t)
+                image, f = groups[g].affine(f), f & NOT_AFFINE
+                h = groups[g].known.get(f)
+                r = make(image, ((g, f),)) if f and h is None else make(image ^ (h or 0), ())
+                break
+        else:
+            if strict:
+                raise Unproved("an and of bits that are no functions of the input of one S-box")
+            r = atom("and", frozenset((x, y)), None, 1, 1)
+        _ands[x, y] = _ands[y, x] = r
+    return r
+
+
+def group_of(found):
+    """A group that all of the bits are functions of the input of, with their tables; or None."""
+    for v in found:
+        image, parts = parse(v)
+        if image >= 2 or parts:
+            for g in [parts[0][0]] if parts else [g for g, _, _ in spans.get(image, ())]:
+                tables = [table_over(v, g) for v in found]
+                if None not in tables:
+                    return g, tables
+            return None
+    return None
+
+
+def look_up(table, control, before):
+    """The byte of a table of constants that control says; before, if it says none of them."""
+    index, old = bits_of(control), bits_of(before)
+    values = [e.constant for e in table]
+    if None in values:
+        return look_up_linear(table, index)
+    if found := group_of([*index, *old]):
+        g, tables = found
+        at = [sum((t >> x & 1) << i for i, t in enumerate(tables[:8])) for x in range(256)]
+        out = []
+        for k in range(8):
+            t = sum((values[at[x]] >> k & 1 if at[x] < len(values) else tables[8 + k] >> x & 1) << x for x in range(256))
+            f = normal_form(t)
+            image, f = groups[g].affine(f), f & NOT_AFFINE
+            h = groups[g].known.get(f)
+            out.append(make(image, ((g, f),)) if f and h is None else make(image ^ (h or 0), ()))
+        return cat(*out)
+    # Or a linear function of the bits that are no constants.
+    free = [i for i, v in enumerate(index) if v.constant is None]
+    base = sum(v.constant << i for i, v in enumerate(index) if v.constant is not None)
+    linear_ = True
+    for m in range(1 << len(free)):
+        at = base + sum(1 << free[j] for j in range(len(free)) if m >> j & 1)
+        want = values[base] if base < len(values) else None
+        for j in range(len(free)):
+            if m >> j & 1 and want is not None and base + (1 << free[j]) < len(values):
+                want ^= values[base] ^ values[base + (1 << free[j])]
+        if at >= len(values) or want != values[at]:
+            linear_ = False
+            break
+    if linear_:
+        r = const(values[base], 8)
+        for j in free:
+            d = values[base] ^ values[base + (1 << j)]
+            r = terms.xor(r, cat(*(index[j] if d >> k & 1 else const(0, 1) for k in range(8))))
+        return r
+    if strict:
+        raise Unproved("a lookup that is no function of the input of one S-box")
+    return atom("look", (control, before, *table), None, 8, 255)
+
+
+def look_up_linear(table, index):
+    """The same of a table of data that is a linear function of the index: a sum of products of bits, as a multiplication is. The image
+    of a product of bits is that of their images, so that equal sums of products have equal images."""
+    free = [i for i, v in enumerate(index) if v.constant is None]
+    base = sum(v.constant << i for i, v in enumerate(index) if v.constant is not None)
+    steps = [table[base + (1 << i)] for i in free]
+    for m in range(1 << len(free)):
+        at, image = base, table[base].image
+        for j, i in enumerate(free):
+            if m >> j & 1:
+                at, image = at + (1 << i), image ^ steps[j].image ^ table[base].image
+        if table[at].image != image:
+            raise Unproved("a table of data that is no linear function of the index")
+    out = []
+    for k in range(8):
+        image, parts = parse(cut(table[base], k, 1))
+        for i, step in zip(free, steps):
+            (u, p), (v, q) = parse(index[i]), parse(cut(terms.xor(step, table[base]), k, 1))
+            if p or q or parts:
+                raise Unproved("a table of data, or an index of one, that is no linear function")
+            image ^= terms.field_product(u, v)
+        out.append(make(image, ()))
+    return cat(*out)
+
+
+def operation(kind, a, b):
+    """xor, both (and) or either (or)."""
+    out = []
+    for x, y in zip(bits_of(a), bits_of(b)):
+        (n, low, _), (k, high, _) = x.pieces[0], y.pieces[0]
+        if n < terms.CONST or k < terms.CONST:
+            out.append(tainted(1))
+            continue
+        c, d = low if n == terms.CONST else None, high if k == terms.CONST else None
+        if c is not None:
+            x, y, c, d = y, x, d, c
+        if kind == "xor":
+            out.append(x if d == 0 else xor_bits(x, y))
+        elif d is not None:
+            out.append((y if d == 0 else x) if kind == "both" else (x if d == 0 else y))
+        elif kind == "both":
+            out.append(and_bits(x, y))
+        else:
+            out.append(xor_bits(xor_bits(x, y), and_bits(x, y)))
+    return cat(*out)
+
+
+# Integer products of every fourth bit: a value -> how much may stand in each column of four bits. While it is less than 16, the lowest
+# bit of a column is the sum modulo 2.
+columns = {}
+
+
+def spread_product(a, b):
+    """The product of two such integers, or None."""
+    found = [v.ones for v in (a, b)]
+    lows = [((o & -o).bit_length() - 1) % 4 for o in found]
+    if any(o == 0 or (o >> n) & ~0x1111111111111111 for o, n in zip(found, lows)) or a.width > 32 or b.width > 32:
+        return None
+    at, bound = sum(lows), {}
+    for i in range(lows[0], a.width, 4):
+        for j in range(lows[1], b.width, 4):
+            if found[0] >> i & 1 and found[1] >> j & 1:
+                bound[i + j] = bound.get(i + j, 0) + 1
+    # The sums modulo 2 are all the bits of the product as polynomials that are not zero: it says one of them by the others.
+    made, rest = {}, terms.field_product(a.image, b.image)
+    order = sorted(bound)
+    for i in order:
+        v = made[i] = atom("column", (a, b), i, 1, 1)
+        image = terms.RANDOM.getrandbits(128) if i != order[-1] else \
+            terms.field_product(rest, terms.field_power(terms.Y_POWERS[1], ((1 << 128) - 1 - i) % ((1 << 128) - 1)))
+        terms.ATOMS[v.pieces[0][0]].images[0] = image
+        rest ^= terms.field_product(image, terms.Y_POWERS[i])
+    return of_columns({i: (made[i], n) for i, n in bound.items()}, at % 4)
+
+
+def of_columns(found, shift):
+    out, at = [], 0
+    for i in sorted(found):
+        v, n = found[i]
+        if i > at:
+            out.append(const(0, i - at))
+        w = n.bit_length()
+        if i + w > 64 or w > 4:
+            return None
+        out += [v] + ([terms.fresh(w - 1)] if w > 1 else [])
+        at = i + w
+    if at < 64:
+        out.append(const(0, 64 - at))
+    r = cat(*out)
+    columns[r] = shift, found
+    return r
+
+
+def spread_sum(a, b):
+    x, y = columns.get(a), columns.get(b)
+    if x is None or y is None or x[0] != y[0]:
+        return None
+    found = dict(x[1])
+    for i, (v, n) in y[1].items():
+        if i in found:
+            found[i] = terms.xor(found[i][0], v), found[i][1] + n
+        else:
+            found[i] = v, n
+    return of_columns(found, x[0])
+
+
+terms.bits = sys.modules[__name__]

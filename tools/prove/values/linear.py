@@ -1,0 +1,244 @@
+"""Pointers and lengths that are not one number: a base within bounds, plus an offset that is one.
+
+Each is a symbol, so that whatever else is done with it is sound. Here is what the hooks of terms.py know besides: base + 3
++ 5 is base + 8, base + 8 - (base + 3) is 5; and a comparison, a carry or some low bits are constants where they are the
+same for everything that the base may be. A branch on anything else is refused as one on data is.
+"""
+import sys
+
+from values import terms
+from values.terms import cat, const, extend, symbol
+
+
+class Base:
+    """An integer of least .. most. Of those, where `of` is given, the ones whose residue modulo `modulus` is in it. address:
+    where a pointer points in a run; no address that is not on base + constant can be near it. width: of the registers that hold it."""
+
+    made = 0
+
+    def __init__(self, name, least, most, address=None, modulus=1, of=(0,), width=64):
+        Base.made += 1
+        self.width = width
+        name = f"{name} {Base.made}"  # no two are the same symbol
+        self.name, self.least, self.most, self.address, self.modulus, self.of = name, least, most, address, modulus, of
+        self.quotient = self.multiple = None  # (base, offset, n): (base + offset) >> n, and that << n
+        self.sum = None  # two others that this is the sum of
+        self.rest = False  # the remainder of such a division
+        self.callers = None  # of a pointer of the caller's, what pointer() was given
+        self.apart = False  # whether it points elsewhere than all others that do: keys of a call are not one and the same
+
+    def __add__(self, offset):
+        """base + offset as a value of its width, which it must fit into."""
+        most = self.most + offset
+        assert self.least + offset >= 0 and most >> self.width == 0
+        half = 1 << self.width - 1
+        if self.least + offset >= half:  # as a number with a sign, negative
+            v = cat(symbol(f"{self.name}{offset:+d}", self.width - 1, most - half), const(1, 1))
+        else:
+            v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), self.width)
+        _known[v] = self, offset
+        _atoms[v.pieces[0][0]] = self, offset
+        return v
+
+
+_known, _atoms = {}, {}
+_made = {}  # quotients, their multiples, remainders
+_further = {}  # (base, another): by how much the one is further on than the other, which is a base too
+
+
+def forget():
+    for d in (_known, _atoms, _made, _further):
+        d.clear()
+
+
+def pointer(name, address, align, width, least=1 << 16):
+    """A pointer of the caller's, the same in all runs: anything with this alignment. In a run it points to `address`."""
+    key = address, align, width, least
+    if key not in _made:
+        made = _made[key] = Base(name, least, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, width=width)
+        made.apart, made.callers = name.split()[0] == "key", key
+    return _made[key] + 0
+
+
+def public(atom):
+    """Whether an atom is a pointer or a length."""
+    return atom in _atoms
+
+
+def one_pointer(*values):
+    """Refuses an address that is made of two pointers: where these point in a run means nothing."""
+    places = [_known.get(v) for v in values]
+    if sum(p is not None and p[0].address is not None for p in places) > 1:
+        raise terms.Unproved("an address that is made of two pointers")
+
+
+def relate(x, y, by):
+    """x = y + by"""
+    _further[x, y] = by
+
+
+def _difference(x, y):
+    """x - y of places, as a place that is a length; or None."""
+    other = x[0].sum[x[0].sum[0] is y[0]] if x[0].sum and y[0] in x[0].sum else _further.get((x[0], y[0]))
+    return (other, x[1] - y[1]) if other else None
+
+
+def _negative(base, offset):
+    """0 - (base + offset), which is not 0, in registers."""
+    key = base, offset, "negative"
+    if key not in _made:
+        least, most = ((1 << base.width) - n - offset for n in (base.most, base.least))
+        known = residues(base.modulus, [-r - offset for r in base.of])
+        _made[key] = Base(f"-({base.name}{offset:+d})", least, most, width=base.width, **known)
+    return _made[key] + 0
+
+
+def residues(modulus, numbers):
+    """What is known of a base whose residues are those of these numbers: nothing, if the modulus is no power of two."""
+    if modulus & (modulus - 1):
+        return {}
+    return {"modulus": modulus, "of": tuple(sorted({n % modulus for n in numbers}))}
+
+
+def shift(v, n, right):
+    """A base + offset divided by 2^n, and such a quotient multiplied by it again; else None."""
+    found = _known.get(v)
+    if found is None:
+        return None
+    base, offset = found
+    if not right and n == 1 and base.address is not None:
+        return add((v, v), None)[0]
+    key = base, offset, n, right
+    if key not in _made:
+        if right:
+            exact = base.modulus % (1 << n) == 0
+            known = residues(base.modulus >> n, [r + offset >> n for r in base.of]) if exact else {}
+            least, most = base.least + offset >> n, base.most + offset >> n
+            made = Base(f"{base.name} / {1 << n}", least, most, width=base.width, **known)
+            made.quotient = key[:3]
+        elif base.quotient and offset == 0 and base.quotient[2] == n:
+            made = Base(f"{base.name} * {1 << n}", base.least << n, base.most << n, width=base.width)
+            made.multiple = base.quotient
+        else:
+            return None
+        _made[key] = made
+    return _made[key] + 0
+
+
+def remainder(base, offset, multiple):
+    """base + offset less the greatest multiple of 2^n that is at most base + o: that of base + o, and offset - o."""
+    key = base, offset, multiple
+    if key not in _made:
+        _, o, n = multiple
+        made = _made[key] = Base(f"{base.name} % {1 << n}", offset - o, offset - o + (1 << n) - 1, width=base.width)
+        made.rest = True
+    return _made[key] + 0
+
+
+def place(v):
+    """The base and offset of a value that is one in a text, or a length; or None. Pointers of the caller's never change."""
+    found = _known.get(v)
+    return None if found is None or found[0].callers else found
+
+
+def any_place(v):
+    """The base and offset of a value, or None."""
+    return _known.get(v)
+
+
+def add(values, carry):
+    """The sum and the carry, if there is one base among constants and the carry is always the same."""
+    if not _known or (carry is not None and carry.constant is None):
+        return None
+    found, total = [], carry.constant if carry is not None else 0
+    for v in values:
+        c = v.constant
+        if c is not None:
+            total += c
+        elif len(found) < 2 and v in _known:
+            found.append(_known[v])
+        else:
+            return None
+    if not found:
+        return None
+    if len(found) == 2:  # a pointer and a length: the end of a text
+        (x, _), (y, _) = found
+        if x.most + y.most >> x.width - 1 or (x.address is None) == (y.address is None) and x is not y or x.width != y.width:
+            return None
+        if (x, y) not in _made:
+            made = _made[x, y] = _made[y, x] = Base(f"{x.name} + {y.name}", x.least + y.least, x.most + y.most, width=x.width)
+            made.sum = x, y
+        found = [(_made[x, y], found[0][1] + found[1][1])]
+    base, offset = found[0]
+    high = (base.least + offset + total) >> base.width
+    if high != (base.most + offset + total) >> base.width:
+        return None
+    return base + (offset + total - (high << base.width)), const(high, max(1, high.bit_length()))
+
+
+def subtract(a, b):
+    """a - b and the borrow."""
+    x, y = _known.get(a), _known.get(b)
+    if x and y and x[0] is y[0]:
+        return const(x[1] - y[1], a.width), const(x[1] < y[1], 1)
+    if x and y and y[0].multiple and y[1] == 0 and y[0].multiple[0] is x[0] and x[1] >= y[0].multiple[1]:
+        return remainder(*x, y[0].multiple), const(0, 1)
+    if x and y and (d := _difference(x, y)) and d[0].least + d[1] >= 0:
+        return d[0] + d[1], const(0, 1)
+    if x and y and (d := _difference(y, x)) and d[0].least + d[1] > 0:
+        return _negative(*d), const(1, 1)
+    if x and y and x[0].apart and y[0].apart and x[1] == y[1]:
+        key = x[0], y[0], "apart"
+        if key not in _made:
+            _made[key] = Base(f"{x[0].name} - {y[0].name}", 1, (1 << a.width) - 1, width=a.width)
+        return _made[key] + 0, terms.fresh(1)
+    if x and b.constant is not None:
+        base, offset = x[0], x[1] - b.constant
+        if base.least + offset >= 0:
+            return base + offset, const(0, 1)
+        if base.most + offset < 0:
+            return base + (offset + (1 << base.width)), const(1, 1)
+    if y and a.constant == 0 and y[0].least + y[1] > 0:
+        return _negative(*y), const(1, 1)
+    if y and a.constant is not None:
+        # The difference is no base + constant: a value of which nothing is known.
+        if a.constant < y[0].least + y[1]:
+            return terms.fresh(a.width), const(1, 1)
+    return None
+
+
+def equal(a, b):
+    x, y = _known.get(a), _known.get(b)
+    if x and y and x[0] is y[0]:
+        return const(x[1] == y[1], 1)
+    for p, q in ((x, b.constant), (y, a.constant)):
+        if p and q is not None and not p[0].least + p[1] <= q <= p[0].most + p[1]:
+            return const(0, 1)
+    return None
+
+
+def low_bits(a, mask):
+    """a & mask, if that is one number."""
+    n, low, w = a.pieces[0]
+    found = _atoms.get(n)
+    if found is None or low or mask >> w:
+        return None
+    base, offset = found
+    if base.modulus & (base.modulus - 1) or mask >= base.modulus:
+        return None
+    results = {(r + offset) & mask for r in base.of}
+    return const(results.pop(), a.width) if len(results) == 1 else None
+
+
+def clear_low(a, b):
+    """a & -2^n or that the other way round, if the low bits are one number: base + offset less that."""
+    for v, mask in ((a, b.constant), (b, a.constant)):
+        if mask is not None and v in _known:
+            low = ~mask & ((1 << v.width) - 1)
+            base, offset = _known[v]
+            if low & (low + 1) == 0 and (bits := low_bits(v, low)) is not None and base.least + offset >= bits.constant:
+                return base + (offset - bits.constant)
+    return None
+
+
+terms.lengths = sys.modules[__name__]

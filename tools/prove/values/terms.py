@@ -1,0 +1,1103 @@
+"""Values of a known width whose bits are constants, undefined, or slices of atoms.
+
+A value is a sequence of pieces, lowest bits first. A piece is (atom, low, width): bits low .. low + width - 1 of an
+atom. CONST stands for an atom whose "low" is the constant itself, UNDEF for bits that nothing has written, TAINT for
+the result of an operation on such bits: its value is unknown, and it may depend on data. Neighboring
+pieces that belong together are merged, so that equal bits have equal pieces whatever shuffles, rotations, masks and
+loads they went through; values are interned, so that equal pieces are the same object.
+
+An atom is an input symbol or the result of an operation on values. Each atom is known by its operation and operands: the
+same operation on the same values is the same atom.
+
+    sum   exact sum of its operands, as wide as its bound needs; with a minus, 2^w is added so that it is not negative
+    mul   exact product
+    xor   exclusive or (operands and a constant), at most 32 bits: vectors and words are cut there
+    and, or, select, equal, ...   functions of bits that nothing is known of
+    sbox, mixcol   the two non-trivial parts of an AES round; clmul   product of polynomials over GF(2)
+
+Two numbers go with every value, besides its greatest integer:
+
+    residue   its integer modulo p = 2^130 - 5, at a random point. Symbols and bits that a cut sets free (the high
+              part u of x = low + 2^k u) have random residues; sums and products follow from their operands. If two
+              polynomials in these unknowns differ, their residues are equal with a probability of at most degree / p
+              (Schwartz-Zippel), whatever cuts and carries lie between: what holds here holds for all data.
+    image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones. y is 1/x, or x.
+"""
+import bisect
+import gc
+import itertools
+import os
+import random
+import secrets
+
+gc.disable()  # millions of values, none of them in a circle: looking for such takes a quarter of the time
+
+CONST, UNDEF, TAINT = -1, -2, -3
+P = (1 << 130) - 5
+# The random point at which polynomials are compared: another one each time, so that nothing can be made for it.
+SEED = int(os.environ.get("SEALANE_POINT") or secrets.randbits(64))
+RANDOM = random.Random(SEED)
+
+# GF(2^128) = GF(2)[x] / (x^128 + x^7 + x^2 + x + 1). GHASH has its bits in reverse: bit i of a byte-swapped block is
+# x^(127 - i), so a block is x^127 times its image in y = 1/x.
+POLYNOMIAL = (1 << 128) | 0x87
+
+
+def field_product(a, b):
+    r = 0
+    while b:
+        if b & 1:
+            r ^= a
+        b >>= 1
+        a <<= 1
+        if a >> 128:
+            a ^= POLYNOMIAL
+    return r
+
+
+def field_power(a, n):
+    r = 1
+    while n:
+        if n & 1:
+            r = field_product(r, a)
+        a = field_product(a, a)
+        n >>= 1
+    return r
+
+
+X127 = 1 << 127
+Y_POWERS = []
+ascending = False  # y is x, for kernels that turn the bits of bytes round, and not 1/x
+
+
+def set_order(ascending_):
+    """What a bit stands for: bit i for x^i or x^-i."""
+    global ascending
+    ascending = ascending_
+    y = 2 if ascending else field_power(2, (1 << 128) - 2)
+    Y_POWERS[:] = [1]
+    for _ in range(512):
+        Y_POWERS.append(field_product(Y_POWERS[-1], y))
+
+
+set_order(False)
+
+
+def times_y(a, n):
+    """a y^n. For 1/x: a shift to the right, of a value that is even or made so."""
+    if n > 64:
+        return field_product(a, Y_POWERS[n])
+    if a and ascending:
+        for _ in range(n):
+            a <<= 1
+            if a >> 128:
+                a ^= POLYNOMIAL
+    elif a:
+        for _ in range(n):
+            a = (a ^ POLYNOMIAL) >> 1 if a & 1 else a >> 1
+    return a
+
+
+def constant_image(c):
+    r, i = 0, 0
+    while c:
+        if c & 1:
+            r ^= Y_POWERS[i]
+        c >>= 1
+        i += 1
+    return r
+
+
+class Unproved(Exception):
+    """What was to be shown does not hold, or could not be shown."""
+
+    value = None  # what would have to be known, where that is it
+
+
+class Value:
+    """Width in bits, pieces, the greatest integer it can be, and the bits that may be ones."""
+
+    # constant: the integer, if it is one for all data, else None. starts: where the pieces begin, of a value of many.
+    __slots__ = ("width", "pieces", "most", "ones", "constant", "defined", "starts", "_residue", "_image")
+
+    def __init__(self, width, pieces):
+        self.width, self.pieces, self.starts, self._residue, self._image = width, pieces, None, None, None
+        if len(pieces) == 1 and pieces[0][0] >= 0:  # most often
+            (atom, low, w), = pieces
+            a = ATOMS[atom]
+            self.most = most = a.most >> low if low + w >= a.width else (1 << w) - 1
+            self.ones, self.constant, self.defined = (1 << most.bit_length()) - 1, None, True
+            return
+        most, ones, at, self.defined = 0, 0, 0, True
+        for atom, low, w in pieces:
+            if atom == CONST:
+                most |= low << at
+                ones |= low << at
+            elif atom < CONST:
+                most |= ((1 << w) - 1) << at
+                ones |= ((1 << w) - 1) << at
+                self.defined = False
+            else:
+                a = ATOMS[atom]
+                m = a.most >> low if low + w >= a.width else (1 << w) - 1
+                most += m << at
+                ones |= ((1 << m.bit_length()) - 1) << at
+            at += w
+        self.most, self.ones = most, ones
+        self.constant = pieces[0][1] if len(pieces) == 1 and pieces[0][0] == CONST else None
+
+    @property
+    def residue(self):
+        if self._residue is None:
+            r, at = 0, 0
+            for atom, low, w in self.pieces:
+                if atom == CONST:
+                    r += low << at
+                elif atom < CONST:
+                    raise Unproved("arithmetic on memory that nothing has written")
+                else:
+                    r += (ATOMS[atom].residue_from(low) - (ATOMS[atom].residue_from(low + w) << w)) << at
+                at += w
+            self._residue = r % P
+        return self._residue
+
+    @property
+    def image(self):
+        if self._image is None:
+            r = 0
+            for atom, low, w in reversed(self.pieces):
+                if atom == CONST:
+                    r = times_y(r, w) ^ constant_image(low)
+                elif atom < CONST:
+                    raise Unproved("arithmetic on memory that nothing has written")
+                else:
+                    a = ATOMS[atom]
+                    r = times_y(r ^ a.image_from(low + w), w) ^ a.image_from(low)
+            self._image = r
+        return self._image
+
+    def __repr__(self):
+        return f"<{self.width}: " + " ".join(
+            f"{low:#x}/{w}" if atom == CONST else f"?/{w}" if atom < CONST else f"{ATOMS[atom]}[{low}+{w}]"
+            for atom, low, w in self.pieces) + ">"
+
+
+class Atom:
+    __slots__ = ("number", "kind", "operands", "extra", "width", "most", "bits", "residues", "images")
+
+    def __init__(self, number, kind, operands, extra, width, most):
+        self.number, self.kind, self.operands, self.extra = number, kind, operands, extra
+        self.width, self.most, self.bits, self.residues, self.images = width, most, most.bit_length(), {}, {}
+
+    def residue_from(self, low):
+        """Of the atom without its lowest `low` bits."""
+        if self.most >> low == 0:
+            return 0
+        r = self.residues.get(low)
+        if r is None:
+            r = None
+            if low == 0:
+                if self.kind == "sum":
+                    r = self.extra
+                    for sign, v in self.operands:
+                        r += v.residue if sign > 0 else -v.residue
+                elif self.kind == "mul":
+                    r = self.operands[0].residue * self.operands[1].residue
+                elif self.kind == "xor" and len(self.operands) == 1 and self.extra == (1 << self.width) - 1:
+                    r = self.extra - next(iter(self.operands)).residue
+            r = RANDOM.randrange(P) if r is None else r % P
+            self.residues[low] = r
+        return r
+
+    def image_from(self, low):
+        if self.most >> low == 0:
+            return 0
+        r = self.images.get(low)
+        if r is None:
+            if self.kind == "xor":  # a part of it is that of its operands
+                r = constant_image(self.extra >> low)
+                for v in self.operands:
+                    r ^= cut(v, low, self.width - low).image
+            elif low == 0 and self.kind == "clmul":
+                r = field_product(self.operands[0].image, self.operands[1].image)
+            else:
+                r = RANDOM.getrandbits(128)
+            self.images[low] = r
+        return r
+
+    def __repr__(self):
+        return f"{self.kind}{self.extra if self.kind == 'symbol' else ''}#{self.number}"
+
+
+_memos = []
+
+
+def memo():
+    """A dictionary of results by operands, which forget() empties."""
+    _memos.append({})
+    return _memos[-1]
+
+
+ATOMS = []
+SMALL = []  # every value below 64
+_atoms = {}
+_values = {}
+
+
+def _intern(pieces, width):
+    v = _values.get(pieces)
+    if v is None:
+        v = _values[pieces] = Value(width, pieces)
+        if v.most < 64 and v.defined:
+            SMALL.append(v)
+    return v
+
+
+def atom(kind, operands, extra, width, most):
+    """The whole of the atom that an operation makes, as a value."""
+    key = (kind, operands, extra, width)
+    a = _atoms.get(key)
+    if a is None:
+        a = _atoms[key] = Atom(len(ATOMS), kind, operands, extra, width, most)
+        ATOMS.append(a)
+    return _intern(((a.number, 0, width),), width)
+
+
+def symbol(name, width, most=None):
+    return atom("symbol", (), name, width, (1 << width) - 1 if most is None else most)
+
+
+def const(c, width):
+    return _intern(((CONST, c & ((1 << width) - 1), width),), width)
+
+
+def undefined(width):
+    """Bits that nothing has written. They may be moved, and are no secret."""
+    return _intern(((UNDEF, 0, width),), width)
+
+
+def tainted(width):
+    """What an operation makes of operands some of whose bits nothing has written."""
+    return _intern(((TAINT, 0, width),), width)
+
+
+def _join(pieces):
+    """Pieces with neighbors merged that belong together."""
+    out = []
+    for piece in pieces:
+        if out:
+            atom1, low1, w1 = out[-1]
+            atom2, low2, w2 = piece
+            if atom1 == atom2:
+                if atom1 >= 0:
+                    if low2 == low1 + w1:
+                        out[-1] = (atom1, low1, w1 + w2)
+                        continue
+                else:
+                    out[-1] = (atom1, low1 | (low2 << w1), w1 + w2)
+                    continue
+        out.append(piece)
+    return tuple(out)
+
+_cats = memo()
+
+
+def cat(*values):
+    """Values side by side, lowest first."""
+    if len(values) == 1:
+        return values[0]
+    r = _cats.get(values)
+    if r is None:
+        pieces = []
+        width = 0
+        for v in values:
+            pieces.extend(v.pieces)
+            width += v.width
+        r = _cats[values] = _intern(_join(pieces), width)
+    return r
+
+
+_slices = {}
+
+
+def cut(v, low, width):
+    """Bits low .. low + width - 1; beyond the value there are zeroes."""
+    if low == 0 and width == v.width:
+        return v
+    key = (v, low, width)
+    r = _slices.get(key)
+    if r is not None:
+        return r
+    pieces, at, end, whole = [], 0, low + width, v.pieces
+    if len(whole) == 1 and end <= v.width:  # most often
+        (atom_, plow, _), = whole
+        if atom_ >= 0 and plow + end <= ATOMS[atom_].bits:
+            r = _slices[key] = _intern(((atom_, plow + low, width),), width)
+            return r
+    if len(whole) > 8:  # only those that it is made of
+        if v.starts is None:
+            v.starts = [0, *itertools.accumulate(w for _, _, w in whole)]
+        first = bisect.bisect_right(v.starts, low, 0, len(whole)) - 1
+        at, whole = v.starts[first], whole[first:bisect.bisect_left(v.starts, end, first, len(whole))]
+    for atom_, plow, w in whole:
+        lo, hi = at if at > low else low, at + w if at + w < end else end
+        if lo < hi:
+            if atom_ == CONST:
+                pieces.append((CONST, (plow >> (lo - at)) & ((1 << (hi - lo)) - 1), hi - lo))
+            elif atom_ < CONST:
+                pieces.append((atom_, 0, hi - lo))
+            else:
+                pieces.append((atom_, plow + lo - at, hi - lo))
+        at += w
+    if end > max(at, low):
+        pieces.append((CONST, 0, end - max(at, low)))
+    # Bits of an atom above its bound are zeroes.
+    out = []
+    for atom_, plow, w in pieces:
+        if atom_ >= 0 and plow + w > ATOMS[atom_].bits:
+            keep = max(0, ATOMS[atom_].bits - plow)
+            if keep:
+                out.append((atom_, plow, keep))
+            out.append((CONST, 0, w - keep))
+        else:
+            out.append((atom_, plow, w))
+    r = _slices[key] = _intern(_join(out), width)
+    return r
+
+
+def extend(v, width):
+    return cut(v, 0, width)
+
+
+def shift_left(v, n, width=None):
+    width = width or v.width
+    if n >= width:
+        return const(0, width)
+    return cat(const(0, n), cut(v, 0, width - n)) if n else cut(v, 0, width)
+
+
+def shift_right(v, n):
+    return cut(v, n, v.width)
+
+
+def rotate_left(v, n):
+    n %= v.width
+    return cat(cut(v, v.width - n, n), cut(v, 0, v.width - n)) if n else v
+
+
+def sign_fill(v, n):
+    """Arithmetic shift right: only of constants, or by all but one bit."""
+    c = v.constant
+    if c is not None:
+        return const((c - ((c >> (v.width - 1)) << v.width)) >> n, v.width)
+    top = cut(v, v.width - 1, 1)
+    if top.constant == 0:
+        return shift_right(v, n)
+    return cat(cut(v, n, v.width - n), *[top] * n)
+
+
+_sums = {}
+
+
+# ---- Bounds of sums -----------------------------------------------------------------------------------------------------
+#
+# Parts of one number have a bound together that they do not have alone: where a sum s is cut into low + 2^c carry, the
+# carry is (s - low) / 2^c exactly. Put in its place, low cancels where it is added elsewhere, and high and low parts of a
+# product become the product again. Every such form of a sum gives a bound; the least is taken.
+
+SCALE = 512  # coefficients are multiples of 2^-SCALE
+STEPS = 24
+
+
+def _expand(form, terms, constant, factor):
+    """form += factor * (terms + constant); form: piece -> coefficient, None -> constant. Whole sums are their operands."""
+    form[None] += factor * constant
+    for sign_, v in terms:
+        f = factor * sign_
+        for n, low, w in v.pieces:
+            if n == CONST:
+                form[None] += f * low
+            elif low == 0 and w == ATOMS[n].width and ATOMS[n].kind == "sum":
+                _expand(form, ATOMS[n].operands, ATOMS[n].extra, f)
+            else:
+                form[n, low, w] = form.get((n, low, w), 0) + f
+            f <<= w
+
+
+def _most_of(form):
+    most, done = form[None], set()
+    for key, f in form.items():
+        if key is None or f <= 0 or key in done:
+            continue
+        n, low, w = key
+        a = ATOMS[n]
+        top = (n, w, a.width - w)
+        if low == 0 and w < a.width and form.get(top, 0) >= f << w:  # low and high part of one number
+            most += f * a.most + (form[top] - (f << w)) * (a.most >> w)
+            done.add(top)
+            done.add(key)
+    for key, f in form.items():
+        if key is not None and f > 0 and key not in done:
+            n, low, w = key
+            a = ATOMS[n]
+            most += f * (a.most >> low if low + w >= a.width else (1 << w) - 1)
+    return most >> SCALE
+
+
+def bound_of_sum(live, total):
+    """An upper bound of a sum of (sign, value) and a constant."""
+    form = {None: 0}
+    _expand(form, live, total, 1 << SCALE)
+    best = _most_of(form)
+    for _ in range(STEPS):
+        # The carry of the latest sum first: what it was carried from is older.
+        keys = [k for k, f in form.items() if k is not None and f >> (SCALE - 1) > 0 and k[1] and k[1] + k[2] >= ATOMS[k[0]].width
+                and ATOMS[k[0]].kind == "sum"]
+        if not keys:
+            break
+        key = max(keys)
+        n, c, _ = key
+        f = -(-form.pop(key) >> c)  # s - low is not negative
+        _expand(form, ATOMS[n].operands, ATOMS[n].extra, f)
+        _expand(form, ((-1, cut(_intern(((n, 0, ATOMS[n].width),), ATOMS[n].width), 0, c)),), 0, f)
+        best = min(best, _most_of(form))
+    return best
+
+
+def _has_carry(v):
+    n, low, w = v.pieces[0]
+    return n >= 0 and low > 0 and ATOMS[n].kind == "sum" and low + w >= ATOMS[n].width
+
+
+def exact_sum(terms, constant=0, fit=0):
+    """The exact sum of (sign, value) and a constant, none of it negative, as a value that is as wide as it needs. If it
+    does not seem to fit into `fit` bits, its bound is looked at more closely."""
+    key = (tuple(terms), constant)
+    r = _sums.get(key)
+    if r is not None:
+        return r
+    live = []
+    total = constant
+    for sign, v in terms:
+        c = v.constant
+        if c is not None:
+            total += sign * c
+        else:
+            # Zeroes above do not belong to an operand: the same number is the same operand at any width.
+            live.append((sign, cut(v, 0, max(1, v.ones.bit_length()))))
+    if len(live) == 3 and live[0] == live[1] and live[0][0] > 0 and live[2][1].width == 1 and live[0][1].width == 32:  # twice, and a carry
+        live[:2] = [(1, shift_left(live[0][1], 1, live[0][1].width + 1))]
+    most = total + sum(v.most for sign, v in live if sign > 0)
+    least = total - sum(v.most for sign, v in live if sign < 0)
+    if least < 0:
+        raise AssertionError("a sum that can be negative")
+    if not live:
+        r = const(total, max(1, total.bit_length()))
+    elif len(live) == 1 and total == 0 and live[0][0] > 0:
+        r = live[0][1]
+    elif len(live) == 2 and total == 0 and live[0] == live[1] and live[0][0] > 0:
+        r = shift_left(live[0][1], 1, live[0][1].width + 1)
+    else:
+        ones, disjoint = total, all(sign > 0 for sign, _ in live)
+        for _, v in live:
+            disjoint = disjoint and not ones & v.ones
+            ones |= v.ones
+        if disjoint:
+            r = const(total, ones.bit_length())
+            for _, v in live:
+                r = merge(r, extend(v, r.width))
+        else:
+            live.sort(key=lambda t: (t[1].pieces, t[0]))
+            if fit and (most >> fit or (most >> 16 == 0 and any(_has_carry(v) for _, v in live))):
+                most = min(most, bound_of_sum(live, total))
+            r = atom("sum", tuple(live), total, most.bit_length(), most)
+    _sums[key] = r
+    return r
+
+
+_adds, _modular, _differences = memo(), memo(), memo()
+
+
+def add(width, *values, carry=None, closely=False):
+    """The sum modulo 2^width, and the part above it. Of undefined bits nothing is known, here and everywhere. Bounds of sums of
+    32 bits, most of them ChaCha20's, are looked at closely only on demand."""
+    key = width, values, carry, closely
+    r = _adds.get(key)
+    if r is None:
+        r = _add(width, values, carry, closely)
+        if not bitwise:  # of which more may be known later
+            _adds[key] = r
+    return r
+
+
+def _add(width, values, carry, closely):
+    if not all(v.defined for v in values) or (carry is not None and not carry.defined):
+        return tainted(width), tainted(1)
+    if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
+        return r, const(0, 1)
+    if lengths and width >= 32 and (r := lengths.add(values, carry)) is not None:
+        return r
+    terms = [(1, v) for v in values]
+    if carry is not None:
+        terms.append((1, carry))
+    s = exact_sum(terms, fit=width if width > 32 or closely else 0)
+    return cut(s, 0, width), cut(s, width, max(1, s.width - width))
+
+
+def add_modular(a, b):
+    """The sum modulo 2^width of two values of one width, where nothing asks for the carry. Constants that were added
+    before are added together, so that (x + 1) + 2 is x + 3."""
+    key = a, b
+    r = _modular.get(key)
+    if r is None:
+        r = _add_modular(a, b)
+        if not bitwise:
+            _modular[key] = r
+    return r
+
+
+def _add_modular(a, b):
+    w = a.width
+    if a.constant is not None:
+        a, b = b, a
+    c = b.constant
+    if c is None:  # x + (y + 1) is (x + y) + 1
+        for x, y in ((a, b), (b, a)):
+            if len(y.pieces) == 1:
+                (n, low, width), = y.pieces
+                if n >= 0 and low == 0 and width == w and ATOMS[n].kind == "sum" and len(ATOMS[n].operands) == 1:
+                    (sign_, only), = ATOMS[n].operands
+                    if sign_ > 0 and only.width <= w:
+                        return add_modular(add_modular(x, extend(only, w)), const(ATOMS[n].extra, w))
+    if c is not None and lengths and len(a.pieces) > 1 and a.pieces[0][0] == CONST:  # of a counter that ends with a known byte
+        _, low, known = a.pieces[0]
+        total = low + c
+        return cat(const(total, known), add_modular(cut(a, known, w - known), const(total >> known, w - known)))
+    if c is not None and len(a.pieces) == 1:
+        (n, low, width), = a.pieces
+        if n >= 0 and low == 0 and width == w and ATOMS[n].kind == "sum" and all(s > 0 for s, _ in ATOMS[n].operands):
+            return cut(exact_sum(ATOMS[n].operands, (ATOMS[n].extra + c) % (1 << w)), 0, w)
+    return add(w, a, b)[0]
+
+
+def subtract(width, a, b, borrow=None):
+    """a - b - borrow modulo 2^width, and the borrow, one bit."""
+    key = width, a, b, borrow
+    r = _differences.get(key)
+    if r is None:
+        r = _differences[key] = _subtract(width, a, b, borrow)
+    return r
+
+
+def _subtract(width, a, b, borrow):
+    if not (a.defined and b.defined and (borrow is None or borrow.defined)):
+        return tainted(width), tainted(1)
+    if a is b:
+        return (const(0, width), const(0, 1)) if borrow is None else (cat(*[borrow] * width), borrow)
+    if lengths and width >= 32 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
+        return r
+    terms = [(1, a), (-1, b)]
+    constant = 1 << width
+    if borrow is not None:
+        terms.append((-1, borrow))
+        if b.most + borrow.most > constant:
+            constant <<= 1
+    s = exact_sum(terms, constant)
+    if constant != 1 << width:
+        return cut(s, 0, width), _borrow_of(s, width)
+    return cut(s, 0, width), invert(cut(s, width, 1))
+
+
+def _borrow_of(s, width):
+    """Of s = a - b - c + 2^(width + 1): it is borrowed where bits width and width + 1 are 1 and 0."""
+    low, high = cut(s, width, 1), cut(s, width + 1, 1)
+    c = (low.constant, high.constant)
+    if None not in c:
+        return const(0 if c[1] and not c[0] else 1, 1)
+    return atom("borrow", (low, high), None, 1, 1)
+
+
+def _spread(name, a, b):
+    return getattr(bits, name)(a, b)
+
+
+_products = {}
+
+
+def product(a, b):
+    """The exact product, as wide as it needs."""
+    if not (a.defined and b.defined):
+        return tainted(a.width + b.width)
+    key = (a, b)
+    r = _products.get(key)
+    if r is not None:
+        return r
+    ca, cb = a.constant, b.constant
+    if ca is not None and cb is not None:
+        r = const(ca * cb, max(1, (ca * cb).bit_length()))
+    elif ca is not None:
+        r = product(b, a)
+    elif cb == 0:
+        r = const(0, 1)
+    elif cb is not None and cb & (cb - 1) == 0:
+        n = cb.bit_length() - 1
+        r = shift_left(a, n, a.width + n)
+    elif bitwise and (r := _spread("spread_product", a, b)) is not None:
+        pass
+    else:
+        most = a.most * b.most
+        a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))
+        r = atom("mul", (a, b) if a.pieces <= b.pieces else (b, a), None, most.bit_length(), most)
+        ATOMS[r.pieces[0][0]].residue_from(0)  # now, before a long message makes a long chain of them
+    _products[key] = r
+    return r
+
+
+def _segments(a, b):
+    """Where a piece of either begins or ends."""
+    cuts = set()
+    for v in (a, b):
+        at = 0
+        for _, _, w in v.pieces:
+            cuts.add(at)
+            at += w
+    cuts.add(a.width)
+    return sorted(cuts)
+
+
+def _constant_segments(a, b):
+    """Where constants of either begin or end, and exclusive ors that were cut before: between, both are atoms' bits, and
+    stay together."""
+    cuts = {0, a.width}
+    for v in (a, b):
+        at = 0
+        for atom_, _, w in v.pieces:
+            if atom_ == CONST or (atom_ >= 0 and ATOMS[atom_].width < 32 and ATOMS[atom_].kind == "xor"):
+                cuts.add(at)
+                cuts.add(at + w)
+            at += w
+    return sorted(cuts)
+
+
+def merge(a, b):
+    """The or of two values of which no bit is set in both."""
+    out = []
+    cuts = _segments(a, b)
+    for lo, hi in zip(cuts, cuts[1:]):
+        x, y = cut(a, lo, hi - lo), cut(b, lo, hi - lo)
+        out.append(y if x.constant == 0 else x if y.constant == 0 else either(x, y))
+    return cat(*out)
+
+
+def of_text(v):
+    return any(n >= 0 and ATOMS[n].kind == "symbol" and ATOMS[n].extra.startswith("text") for n, _, _ in v.pieces)
+
+
+# With this, bit operations on data give data of which nothing more is known: enough for what does not concern the results,
+# and much less work where AES is made of them.
+opaque = False
+bitwise = False  # bit by bit: bits.py
+bits = lengths = None  # bits.py and linear.py, which are made of what is here, and put themselves here
+_opaques = 0
+
+
+def fresh(width):
+    global _opaques
+    _opaques += 1
+    return atom("opaque", (), _opaques, width, (1 << width) - 1)
+
+
+def _chunked(operation):
+    """Cuts operands at multiples of 32 bits, and text at bytes: kernels take its end at any of them."""
+    memo = {}
+
+    def whole(a, b):
+        key = (a, b)
+        r = memo.get(key)
+        if r is None and bitwise and (a.constant is None or b.constant is None):
+            r = memo[key] = memo[b, a] = bits.operation(operation.__name__, a, b)
+        if r is None and opaque and a.constant is None and b.constant is None:
+            assert a.width == b.width, (a, b)
+            r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else tainted(x.width)
+                                  for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
+                                  for x, y in ((cut(a, at, w), cut(b, at, w)),)))
+        if r is None and lengths and operation.__name__ == "both" and (r := lengths.clear_low(a, b)) is not None:
+            memo[key] = memo[b, a] = r
+        if r is None:
+            assert a.width == b.width, (a, b)
+            out = []
+            for at in range(0, a.width, 32):
+                w = min(32, a.width - at)
+                x, y = cut(a, at, w), cut(b, at, w)
+                if not (x.defined and y.defined):
+                    out.append(tainted(w))
+                    continue
+                cuts = _constant_segments(x, y)
+                if of_text(x) or of_text(y):
+                    cuts = sorted({*cuts, *range(0, w, 8)})
+                for lo, hi in zip(cuts, cuts[1:]):
+                    out.append(operation(cut(x, lo, hi - lo), cut(y, lo, hi - lo)))
+            r = memo[key] = memo[b, a] = cat(*out)
+        return r
+    return whole
+
+
+def _parts(v):
+    """Operands and constant of v as an exclusive or."""
+    (n, low, w), = v.pieces[:1]
+    if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and low == 0 and w == ATOMS[n].width:
+        return ATOMS[n].operands, ATOMS[n].extra
+    return frozenset((v,)), 0
+
+
+@_chunked
+def xor(a, b):
+    ca, cb = a.constant, b.constant
+    if ca is not None and cb is not None:
+        return const(ca ^ cb, a.width)
+    if ca == 0:
+        return b
+    if cb == 0:
+        return a
+    if a is b:
+        return const(0, a.width)
+    operands, extra = frozenset(), 0
+    for v, c in ((a, ca), (b, cb)):
+        if c is not None:
+            extra ^= c
+        else:
+            o, e = _parts(v)
+            operands ^= o
+            extra ^= e
+    if not operands:
+        return const(extra, a.width)
+    if len(operands) == 1 and extra == 0:
+        return next(iter(operands))
+    return atom("xor", operands, extra, a.width, (1 << a.width) - 1)
+
+
+def invert(v):
+    return xor(v, const(-1, v.width))
+
+
+def _by_bit(a, c, keep):
+    """a where the constant's bits are `keep`, else the constant's own bits."""
+    out, at = [], 0
+    while at < a.width:
+        bit, end = (c >> at) & 1, at
+        while end < a.width and (c >> end) & 1 == bit:
+            end += 1
+        out.append(cut(a, at, end - at) if bit == keep else const(-bit, end - at))
+        at = end
+    return cat(*out)
+
+
+@_chunked
+def both(a, b):
+    """and"""
+    ca, cb = a.constant, b.constant
+    if cb is not None:
+        return (lengths and lengths.low_bits(a, cb)) or _by_bit(a, cb, 1)
+    if ca is not None:
+        return (lengths and lengths.low_bits(b, ca)) or _by_bit(b, ca, 1)
+    if a is b:
+        return a
+    return atom("and", frozenset((a, b)), None, a.width, (1 << a.width) - 1)
+
+
+@_chunked
+def either(a, b):
+    """or"""
+    ca, cb = a.constant, b.constant
+    if cb is not None:
+        return _by_bit(a, cb, 0)
+    if ca is not None:
+        return _by_bit(b, ca, 0)
+    if a is b:
+        return a
+    if not a.ones & b.ones:
+        return merge(a, b)
+    return atom("or", frozenset((a, b)), None, a.width, (1 << a.width) - 1)
+
+
+def select(condition, a, b):
+    """a if the one bit of condition is set, else b."""
+    c = condition.constant
+    if c is not None:
+        return a if c else b
+    if not (condition.defined and a.defined and b.defined):
+        return tainted(a.width)
+    if a is b:
+        return a
+    return atom("select", (condition, a, b), None, a.width, max(a.most, b.most))
+
+
+def equal(a, b):
+    """One bit."""
+    if not (a.defined and b.defined):
+        return tainted(1)
+    if a.constant is not None and b.constant is not None:
+        return const(a.constant == b.constant, 1)
+    if a is b:
+        return const(1, 1)
+    if lengths and (r := lengths.equal(a, b)) is not None:
+        return r
+    for x, y in ((a, b), (b, a)):
+        if y.constant is not None:  # bits of x that are constants, and others
+            at = 0
+            for n, low, w in x.pieces:
+                if n == CONST and (y.constant >> at) & ((1 << w) - 1) != low:
+                    return const(0, 1)
+                at += w
+        if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # of one bit
+            return invert(cut(x, x.ones.bit_length() - 1, 1))
+    return atom("equal", frozenset((a, b)), None, 1, 1)
+
+
+# ---- AES (FIPS 197) and polynomials over GF(2) ----------------------------------------------------------------------
+
+def _sbox_table():
+    """FIPS 197, 5.1.1: the inverse in GF(2^8), then an affine map."""
+    table, a, b = [0x63] * 256, 1, 1
+    while True:
+        a ^= ((a << 1) ^ (0x11b if a & 0x80 else 0)) & 0xff  # times 3
+        b ^= b << 1
+        b ^= b << 2
+        b ^= b << 4
+        b &= 0xff
+        if b & 0x80:
+            b ^= 0x09
+        rot = lambda n: ((b << n) | (b >> (8 - n))) & 0xff
+        table[a] = b ^ rot(1) ^ rot(2) ^ rot(3) ^ rot(4) ^ 0x63
+        if a == 1:
+            return table
+
+
+SBOX = _sbox_table()
+INVERSE_SBOX = [SBOX.index(i) for i in range(256)]
+
+
+_bytes = {}
+by_image = False  # with this, exclusive ors are known by their images: where bits of one come from many places
+_by_image = {}
+
+
+def byte_of_xor(v):
+    """A byte of an exclusive or as the exclusive or of bytes, so that it is the same whatever lay beside it."""
+    if by_image:
+        return _by_image.setdefault((v.image, v.width), v)
+    r = _bytes.get(v)
+    if r is None:
+        r = v
+        (n, low, _), = v.pieces[:1]
+        if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and ATOMS[n].width >= 8:
+            operands, extra = set(), ATOMS[n].extra >> low & 255
+            for o in ATOMS[n].operands:
+                x = byte_of_xor(cut(o, low, 8))
+                c = x.constant
+                if c is not None:
+                    extra ^= c
+                else:
+                    more, c = _parts(x)
+                    operands ^= more
+                    extra ^= c
+            operands = frozenset(operands)
+            r = const(extra, 8) if not operands else next(iter(operands)) if len(operands) == 1 and extra == 0 else \
+                atom("xor", operands, extra, 8, 255)
+        _bytes[v] = r
+    return r
+
+
+def sbox(v):
+    if not v.defined:
+        return tainted(8)
+    c = v.constant
+    if c is not None:
+        return const(SBOX[c], 8)
+    if bitwise:
+        known, r = len(ATOMS), atom("sbox", (v,), None, 8, 255)
+        if len(ATOMS) > known:
+            bits.register(v, r)
+        return r
+    return atom("sbox", (byte_of_xor(v),), None, 8, 255)
+
+
+def mix_column(v):
+    """FIPS 197, 5.1.3, of one column of four bytes."""
+    if not v.defined:
+        return tainted(32)
+    c = v.constant
+    if c is None and bitwise:
+        a = [cut(v, 8 * i, 8) for i in range(4)]
+        top = [cut(x, 7, 1) for x in a]
+        none = const(0, 1)
+        twice = [xor(shift_left(x, 1), cat(t, t, none, t, t, none, none, none)) for x, t in zip(a, top)]
+        return cat(*(xor(xor(twice[i], twice[(i + 1) % 4]), xor(a[(i + 1) % 4], xor(a[(i + 2) % 4], a[(i + 3) % 4]))) for i in range(4)))
+    if c is None:
+        return atom("mixcol", (v,), None, 32, (1 << 32) - 1)
+    a = [(c >> 8 * i) & 0xff for i in range(4)]
+    double = lambda x: ((x << 1) ^ (0x1b if x & 0x80 else 0)) & 0xff
+    return const(sum((double(a[i]) ^ double(a[(i + 1) % 4]) ^ a[(i + 1) % 4] ^ a[(i + 2) % 4] ^ a[(i + 3) % 4]) << 8 * i
+                     for i in range(4)), 32)
+
+
+def inverse_mix_column(v):
+    """FIPS 197, 5.3.3, of one column of four bytes."""
+    if not v.defined:
+        return tainted(32)
+    c = v.constant
+    if c is None and not bitwise:
+        return atom("imixcol", (v,), None, 32, (1 << 32) - 1)
+    # Three times MixColumns, whose matrix has the order 4.
+    for _ in range(3):
+        v = mix_column(v)
+    return v
+
+
+def inverse_affine(v):
+    """FIPS 197, 5.3.2: of a byte, undoes the affine map of SubBytes. With S(x) = A(1/x), the inverse is 1/(A^-1(x)), and 1/x is A^-1(S(x))."""
+    bit = [cut(v, i, 1) for i in range(8)]
+    return xor(cat(*(xor(xor(bit[(i + 2) % 8], bit[(i + 5) % 8]), bit[(i + 7) % 8]) for i in range(8))), const(0x05, 8))
+
+
+def inverse_sbox_by_sbox(v):
+    return inverse_affine(sbox(inverse_affine(v)))
+
+
+if any(inverse_sbox_by_sbox(const(_x, 8)).constant != INVERSE_SBOX[_x] for _x in range(256)):
+    raise AssertionError("the inverse S-box is not the S-box between two affine maps")
+
+_rounds, _inverse = {}, {}
+
+
+def inverse_sub_shift(state):
+    """InvShiftRows and InvSubBytes of 128 bits."""
+    r = _inverse.get(state)
+    if r is None:
+        byte = [cut(state, 8 * i, 8) for i in range(16)]
+        out = []
+        for v in (byte[(4 * (c - r) + r) % 16] for c in range(4) for r in range(4)):
+            k = v.constant
+            out.append(tainted(8) if not v.defined else const(INVERSE_SBOX[k], 8) if k is not None else
+                       inverse_sbox_by_sbox(v) if bitwise else atom("isbox", (byte_of_xor(v),), None, 8, 255))
+        r = _inverse[state] = cat(*out)
+    return r
+
+
+def sub_shift(state):
+    """SubBytes and ShiftRows of 128 bits."""
+    r = _rounds.get(state)
+    if r is None:
+        byte = [sbox(cut(state, 8 * i, 8)) for i in range(16)]
+        r = _rounds[state] = cat(*(byte[(4 * c + 5 * r) % 16] for c in range(4) for r in range(4)))
+    return r
+
+
+def mix_columns(state, inverse=False):
+    return cat(*((inverse_mix_column if inverse else mix_column)(cut(state, 32 * i, 32)) for i in range(4)))
+
+
+def aes_round(state, key, last=False):
+    """One round of the cipher: SubBytes, ShiftRows, MixColumns except in the last, AddRoundKey. 128 bits."""
+    r = _aes.get((state, key, last))
+    if r is None:
+        sub = sub_shift(state)
+        r = _aes[state, key, last] = xor(sub if last else mix_columns(sub), key)
+    return r
+
+
+_aes = {}
+
+
+def aes_inverse_round(state, key, last=False):
+    """One round of the equivalent inverse cipher (FIPS 197, 5.3.5)."""
+    r = _aes.get((state, key, last, "inverse"))
+    if r is None:
+        sub = inverse_sub_shift(state)
+        r = _aes[state, key, last, "inverse"] = xor(sub if last else mix_columns(sub, True), key)
+    return r
+
+
+_clmuls = {}
+
+
+def carryless(a, b):
+    """The product of two polynomials over GF(2) of 64 bits, 128 bits wide (the top one is 0)."""
+    if a.constant == 0 or b.constant == 0:
+        return const(0, 128)  # whatever the other is
+    if not (a.defined and b.defined):
+        return tainted(128)
+    r = _clmuls.get((a, b))
+    if r is None:
+        ca, cb = a.constant, b.constant
+        if ca is not None and cb is not None:
+            x = 0
+            for i in range(b.width):
+                if (cb >> i) & 1:
+                    x ^= ca << i
+            r = const(x, 128)
+        elif by_image and (ca is not None or cb is not None):  # a sum of shifts
+            v, c = (b, ca) if cb is None else (a, cb)
+            r = const(0, 128)
+            for i in range(64):
+                if (c >> i) & 1:
+                    r = xor(r, shift_left(v, i, 128))
+        else:
+            width = max(1, a.ones.bit_length() + b.ones.bit_length() - 1)
+            r = extend(atom("clmul", (a, b) if a.pieces <= b.pieces else (b, a), None, width, (1 << width) - 1), 128)
+        _clmuls[a, b] = _clmuls[b, a] = r
+    return r
+
+
+# ---- Equality ---------------------------------------------------------------------------------------------------------
+
+def _linear(v):
+    """The bits of v as exclusive ors of bits of atoms that are none themselves: bit -> (set, constant)."""
+    out = []
+    for n, low, w in v.pieces:
+        for i in range(low, low + w):
+            if n == CONST:
+                out.append((frozenset(), (low >> (i - low)) & 1))
+            elif n >= 0 and ATOMS[n].kind == "xor":
+                bits, c = frozenset(), (ATOMS[n].extra >> i) & 1
+                for o in ATOMS[n].operands:
+                    (s, k), = _linear(cut(o, i, 1))
+                    bits, c = bits ^ s, c ^ k
+                out.append((bits, c))
+            else:
+                out.append((frozenset(((n, i),)), 0))
+    return out
+
+
+def same(a, b):
+    """Whether two values have the same bits for all data, as far as exclusive ors tell."""
+    if a is b:
+        return True
+    if a.width != b.width or not a.defined or not b.defined:
+        return False
+    return (a.width == 8 and byte_of_xor(a) is byte_of_xor(b)) or (not by_image and _linear(a) == _linear(b))
+
+
+def secret(v):
+    """Whether any bit may depend on data."""
+    return any(n == TAINT or n >= 0 and not (lengths and lengths.public(n)) for n, _, _ in v.pieces)
+
+
+def forget():
+    """Starts anew, with no atoms."""
+    many = len(ATOMS) > 100_000
+    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _aes, _clmuls, _bytes, _by_image, _inverse):
+        store.clear()
+    for more in (bits, lengths):
+        if more:
+            more.forget()
+    for store in _memos:
+        store.clear()
+    forget_operations()
+    if many:
+        gc.collect()
+
+
+def forget_operations():
+    for operation in (xor, both, either):
+        operation.__closure__[[c for c in operation.__code__.co_freevars].index("memo")].cell_contents.clear()
