@@ -127,8 +127,7 @@ def arithmetic(name, flags, ops):
 
 def number_like(v):
     """Whether a value may be a limb of Poly1305 and not a word of ChaCha20: it has high parts of sums and products."""
-    from terms import ATOMS
-    return any(n >= 0 and low >= 32 and ATOMS[n].kind in ("sum", "mul") for n, low, _ in v.pieces)
+    return any(n >= 0 and low >= 32 and terms.ATOMS[n].kind in ("sum", "mul") for n, low, _ in v.pieces)
 
 
 LOGIC = {"and": both, "tst": both, "orr": either, "eor": xor, "teq": xor, "bic": lambda a, b: both(a, invert(b))}
