@@ -24,14 +24,13 @@ the bases of that induction, which must keep what it keeps. What each kernel's s
 """
 import copy
 import itertools
-import multiprocessing
 import sys
 
-from induction import chacha_arm, chacha_arm_open, chacha_armv6, chacha_avx512, chacha_x86, gcm, gcm_ce
+from induction import chacha_arm, chacha_arm_open, chacha_armv6, chacha_avx512, chacha_x86, engine, gcm, gcm_ce
 from induction.ad_kinds import LEFT_OUT, Lanes, Sums, kind_of
-from induction.chacha_x86 import anew
+from induction.engine import BOTH, anew
 from isa import arm32, x86
-from run import kernels, lists, packets, prove
+from run import kernels, lists, packets
 from run.kernels import AD, SCRATCH, Call, text_symbols
 from run.packets import GcmShape, Shape
 from spec.args import A, FIRST
@@ -439,9 +438,6 @@ class Section:
 
 # ---- All of it -------------------------------------------------------------------------------------------------------
 
-BOTH = (False, True)
-
-
 def shapes(kernel, quick):
     """Calls with associated data of any length: every length of text below those of the induction, and some in place
     and of parts."""
@@ -466,43 +462,29 @@ def shapes(kernel, quick):
     return found
 
 
-_kernel = _sections = _quick = None
+def sections(kernel, common):
+    """Of this process, as prepare() has shown them."""
+    if not common["sections"]:
+        common["sections"] = {how: Section(kernel, *how, lemma) for how, lemma in common["lemmas"].items()}
+    return common["sections"]
 
 
-def begin_worker(path, lemmas, quick):
-    global _kernel, _sections, _quick
-    _quick = quick
-    sys.setrecursionlimit(20000)
+def forget(kernel, common):
     anew()
-    _kernel = kernels.Kernel(path)
-    _sections = {how: Section(_kernel, *how, lemma) for how, lemma in lemmas.items()}
-
-
-def forget():
-    anew()
-    for s in _sections.values():
+    for s in sections(kernel, common).values():
         s.renew()
 
 
-def one(task):
-    shape, folder = task
+def one(kernel, task, args, found):
+    _, shape = task
     if len(terms.ATOMS) > 600_000:
-        forget()
-    try:
-        if isinstance(shape, int):
-            name = f"long texts, {shape}"
-            return name, bases(shape), None
-        name = str(shape)
-        if shape.ad == 0:
-            name += ", any associated data"
-            shape.section = _sections[getattr(shape, "j0", False), kind_of(_kernel).least(shape.size)]
-        if isinstance(shape, GcmShape):
-            return name, packets.aesgcm(_kernel, shape), None
-        return name, packets.chacha20poly1305(_kernel, shape, folder), None
-    except Unproved as e:
-        return name, 0, str(e)
-    except RecursionError:
-        return name, 0, "terms too deep"
+        forget(kernel, found.common)
+    if isinstance(shape, int):
+        found.add(1, bases(kernel, shape, args.quick, found.common))
+        return
+    if shape.ad == 0:
+        shape.section = sections(kernel, found.common)[getattr(shape, "j0", False), kind_of(kernel).least(shape.size)]
+    found.add(1, packets.aesgcm(kernel, shape) if isinstance(shape, GcmShape) else packets.chacha20poly1305(kernel, shape, args.queries))
 
 
 def long_calls(kernel, quick):
@@ -514,25 +496,25 @@ def long_calls(kernel, quick):
     return found[:2] if quick else found
 
 
-def arm_bases(number):
+def arm_bases(kernel, number, sections):
     """As bases(): the state of the induction is the same with associated data of any length."""
-    shape, section, steps = chacha_arm.SHAPES[number], _sections[False, 0], 0
-    if _kernel.name == chacha_armv6.NAME:
-        (_, _, *before), _, _ = chacha_armv6.induction(_kernel, shape)
-        (_, _, *after), _, steps = chacha_armv6.induction(_kernel, shape, section=section)
+    shape, section, steps = chacha_arm.SHAPES[number], sections[False, 0], 0
+    if kernel.name == chacha_armv6.NAME:
+        (_, _, *before), _, _ = chacha_armv6.induction(kernel, shape)
+        (_, _, *after), _, steps = chacha_armv6.induction(kernel, shape, section=section)
         pairs = [((set(i.kept), i.most, i.written) for i in pair) for pair in zip(before, after)]
-    elif shape.opens and _kernel.isa is arm32:
-        loop, pairs = chacha_arm_open.loop_of(_kernel), []
+    elif shape.opens and kernel.isa is arm32:
+        loop, pairs = chacha_arm_open.loop_of(kernel), []
         for of in loop.classes:
-            before, _, _ = chacha_arm_open.induction(_kernel, loop, shape, of, True)
-            after, _, n = chacha_arm_open.induction(_kernel, loop, shape, of, True, section)
+            before, _, _ = chacha_arm_open.induction(kernel, loop, shape, of, True)
+            after, _, n = chacha_arm_open.induction(kernel, loop, shape, of, True, section)
             pairs.append((set(i.kept), i.most, i.written) for i in (before, after))
             steps += n
     else:
-        loop, pairs = chacha_arm.loop_of(_kernel), []
+        loop, pairs = chacha_arm.loop_of(kernel), []
         for of in loop.classes:
-            before, _, _ = chacha_arm.induction(_kernel, loop, shape, of)
-            after, _, n = chacha_arm.induction(_kernel, loop, shape, of, section)
+            before, _, _ = chacha_arm.induction(kernel, loop, shape, of)
+            after, _, n = chacha_arm.induction(kernel, loop, shape, of, section)
             pairs.append((set(s), s.limbs, s.written, s.mac) for s in (before, after))
             steps += n
     if any(a != b for a, b in pairs):
@@ -540,47 +522,48 @@ def arm_bases(number):
     return steps
 
 
-def bases(number):
+def bases(kernel, number, quick, common):
     """That a long text's loop begins as it does without associated data, or with 13 bytes. Returns the number of
     instructions."""
-    forget()
-    if _kernel.name == gcm_ce.NAME:
-        number, residues, lasts, ends = gcm_ce.tasks_of(_quick)[number]
+    forget(kernel, common)
+    found = sections(kernel, common)
+    if kernel.name == gcm_ce.NAME:
+        number, residues, lasts, ends = gcm_ce.tasks_of(quick)[number]
         shape, given = gcm_ce.SHAPES[number]
-        section = _sections[shape.j0 or not given, 1]
-        state, _, steps = gcm_ce.induction(_kernel, shape, residues, lasts, given, section=section)
+        section = found[shape.j0 or not given, 1]
+        state, _, steps = gcm_ce.induction(kernel, shape, residues, lasts, given, section=section)
         # Of some lengths less is kept than without associated data.
-        return steps + sum(gcm_ce.leave(_kernel, shape, state, residue, last, given) for residue, last in ends)
-    if "aesgcm" not in _kernel.name and _kernel.isa is not x86:
-        return arm_bases(number)
-    if "aesgcm" in _kernel.name:
-        loop, shape = gcm.LOOPS[_kernel.name], gcm.SHAPES[number]
-        state, _ = gcm.induction(_kernel, loop, shape)
+        return steps + sum(gcm_ce.leave(kernel, shape, state, residue, last, given) for residue, last in ends)
+    if "aesgcm" not in kernel.name and kernel.isa is not x86:
+        return arm_bases(kernel, number, found)
+    if "aesgcm" in kernel.name:
+        loop, shape = gcm.LOOPS[kernel.name], gcm.SHAPES[number]
+        state, _ = gcm.induction(kernel, loop, shape)
         cells, written = set(state), set(state.written)
-        section = _sections[shape.j0, kind_of(_kernel).leasts[0]]
-        steps = gcm.with_ad(_kernel, loop, shape, state, state.kind, 0, section)
+        section = found[shape.j0, kind_of(kernel).leasts[0]]
+        steps = gcm.with_ad(kernel, loop, shape, state, state.kind, 0, section)
         if cells != set(state):
             raise Unproved(f"with associated data {sorted(cells - set(state))} is otherwise where the loop begins")
         if written != state.written:
             raise Unproved("with associated data more of scratch is written")
         return steps
-    if _kernel.name == chacha_avx512.NAME:
+    if kernel.name == chacha_avx512.NAME:
         states = []
-        for section in (None, _sections[False, 1]):
-            state, _, steps = chacha_avx512.induction(_kernel, chacha_x86.SHAPES[number], (13,), section)
+        for section in (None, found[False, 1]):
+            state, _, steps = chacha_avx512.induction(kernel, chacha_x86.SHAPES[number], (13,), section)
             states.append((set(state), [(bounds, mac, set(at)) for bounds, mac, at in state.phases], state.written))
         if states[0] != states[1]:
             raise Unproved("with associated data the loop begins otherwise")
         return steps
-    loop, shape = chacha_x86.LOOPS[_kernel.name], chacha_x86.SHAPES[number]
+    loop, shape = chacha_x86.LOOPS[kernel.name], chacha_x86.SHAPES[number]
     kept, steps = None, 0
     for first, of in loop.classes(*shape[:2]):
-        call = chacha_x86.base(_kernel, loop, shape, 13, first, of)
+        call = chacha_x86.base(kernel, loop, shape, 13, first, of)
         if kept is None:
             kept = chacha_x86.Kept(call, loop)
         kept.check(call, loop)
         written = set(kept.written)
-        call = chacha_x86.base(_kernel, loop, shape, 0, first, of, _sections[False, 1])
+        call = chacha_x86.base(kernel, loop, shape, 0, first, of, found[False, 1])
         kept.check(call, loop)
         steps += call.machine.steps
         if kept.written != written:
@@ -588,42 +571,33 @@ def bases(number):
     return steps
 
 
-def planted(path):
-    """Kernels with one instruction less in the section, and wrong ideas of it. Returns how many were refused, and how
-    many not."""
-    kernel = kernels.Kernel(path)
-    right, results = kind_of(kernel), []
+def planted(kernel, args, attempt):
+    """Also wrong ideas of the section."""
+    right = kind_of(kernel)
     begin, end, loop = right.places(kernel)
     insns = list(kernel.isa.decoder().disasm(kernel.code[begin:end], begin))
     if not begin <= loop < end:
         insns += kernel.isa.decoder().disasm(kernel.code[loop:loop + 256], loop)
     anew()
+    kernel.program().LIMIT = 100_000
     needed = Section(kernel, least=right.leasts[0]).find_needed()
 
-    def attempt(what, pc=None, behind=None, **change):
+    def wrong(what, insn=None, behind=None, **change):
         kind = copy.copy(right)
         for name, v in change.items():
             setattr(kind, name, v)
-        why = None
-        try:
+
+        def show():
             anew()
-            kernel.steps = None
-            kernel.program().LIMIT = 100_000
             section = Section(kernel, least=right.leasts[0])
             section.kind = kind
-            if pc is not None:
-                _, following, _, text = kernel.isa.meaning(kernel.code, pc)
-                kernel.program().steps[pc] = (lambda m: None), following, None, text
             section.prove(True, needed)
             if behind:
                 behind(section)
             shape = (GcmShape if section.gcm else Shape)(300)
             shape.section = section
             (packets.aesgcm if section.gcm else packets.chacha20poly1305)(kernel, shape)
-        except Unproved as e:
-            why = str(e)
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
+        attempt(what, show, insn)
 
     def another(section):
         """Where the accumulator is behind the section there is another number than the lemma says."""
@@ -635,66 +609,43 @@ def planted(path):
         section.values[cell] = const(12345, section.values[cell].width)
 
     for what, text, number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_")]:
-        attempt(what, [i.address for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
-    attempt("a pass has 16 bytes more", step=right.step + 16)
+        wrong(what, [i for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
+    wrong("a pass has 16 bytes more", step=right.step + 16)
     if isinstance(right, Lanes):
         order, chacha_avx512.ORDER = chacha_avx512.ORDER, tuple(range(8))
-        attempt("lanes in another order")
+        wrong("lanes in another order")
         chacha_avx512.ORDER = order
     elif isinstance(right, Sums):
         cells, gcm_ce.HASH = gcm_ce.HASH, [("vector", r, i) for r in (11, 9, 10) for i in range(4)]
-        attempt("a sum is in another register")
+        wrong("a sum is in another register")
         gcm_ce.HASH = cells
     else:
-        attempt("the accumulator is elsewhere", inside=right.inside[1:] + right.inside[:1])
-    attempt("the accumulator is another", behind=another)
-    attempt("the section was shown for other cells", behind=other_key)
-    return sum(results), len(results) - sum(results)
+        wrong("the accumulator is elsewhere", inside=right.inside[1:] + right.inside[:1])
+    wrong("the accumulator is another", behind=another)
+    wrong("the section was shown for other cells", behind=other_key)
+
+
+OF = "associated data of any length"
+
+
+def least(kernel):
+    return kind_of(kernel) and 0
+
+
+def prepare(kernel, args):
+    lemmas, cases, steps = {}, 0, 0
+    for how in itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind_of(kernel).leasts):
+        anew()
+        section = Section(kernel, *how)
+        n, i = section.prove(args.quick)
+        lemmas[how], cases, steps = section.lemma, cases + n, steps + i
+    return cases, steps, {"lemmas": lemmas, "sections": {}}
+
+
+def tasks(kernel, args):
+    return [(f"long texts, {i}", i) for i in long_calls(kernel, args.quick)] + \
+        [(f"{s}{'' if s.ad else ', any associated data'}", s) for s in shapes(kernel, args.quick)]
 
 
 def main():
-    parser = prove.induction_options()
-    parser.add_argument("--part", default="1/1", help="the I-th of N parts of the calls")
-    parser.add_argument("--queries")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        if kind_of(kernel) is None:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        before, cases, steps, wrong = prove.processor_time(), 0, 0, 0
-        try:
-            lemmas = {}
-            for how in itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind_of(kernel).leasts):
-                anew()
-                section = Section(kernel, *how)
-                n, i = section.prove(args.quick)
-                lemmas[how], cases, steps = section.lemma, cases + n, steps + i
-        except Unproved as e:
-            print(f"FAIL {kernel}: {e}", flush=True)
-            failed += 1
-            continue
-        calls = [*long_calls(kernel, args.quick), *shapes(kernel, args.quick)]
-        tasks = prove.chosen_part([(s, args.queries) for s in calls], args.part)
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path, lemmas, args.quick)) as pool:
-            for name, n, error in pool.imap_unordered(one, tasks, 1 if args.quick else 8):
-                steps += n
-                if error:
-                    wrong += 1
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-            pool.close()
-            pool.join()
-        seconds = prove.processor_time() - before
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: associated data of any length: {cases} entries, steps and "
-              f"exits, {len(tasks) - wrong} of {len(tasks)} calls, {steps:,} instructions, {seconds:.0f} s of CPU",
-              flush=True)
-        shown, failed = shown + cases + len(tasks) - wrong, failed + wrong
-        if args.planted:
-            yes, no = planted(path)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"adloops: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

@@ -15,13 +15,12 @@ output so far is the specification's, whose state is S. With S any 128 bits,
 
 As in gcm.py pointers to text and lengths are symbols with bounds.
 """
-import multiprocessing
 import re
 import sys
-import time
 
 import spec
-from induction import gcm
+from induction import engine, gcm
+from induction.engine import instructions
 from isa import arm32, arm64, x86
 from run import kernels, modes, proof, prove
 from run.kernels import KEY, SCRATCH, STATE, Call
@@ -492,49 +491,35 @@ def anew(kernel):
     terms.forget()
 
 
-_kernel = None
+def least(kernel):
+    loop = loop_of(kernel)
+    return loop and loop.least
 
 
-def begin_worker(path):
-    global _kernel
-    sys.setrecursionlimit(20000)
-    _kernel = kernels.Kernel(path)
+def tasks(kernel, args):
+    """Calls by their shapes; of CBC encryption all in one or, of AES of bit operations, each by itself."""
+    calls = CBC_CALLS[7::31] if args.quick else CBC_CALLS
+    lanes = [[c] for c in calls] if kernel.bitwise else [calls]
+    return [(str(s), s) for s in shapes(kernel)[::7 if args.quick else 1]] + [("cbc encrypt", c) for c in lanes]
 
 
-def of_lanes(quick):
-    wrong, cases, steps = [], 0, 0
-    for call in CBC_CALLS[7::31] if quick else CBC_CALLS:
-        anew(_kernel)
-        try:
-            steps, cases = steps + cbc(_kernel, *call), cases + 3
-        except (Unproved, RecursionError) as e:
-            wrong.append(f"AES-{call[0]}, {call[1]} lanes{', in place' if call[2] else ''}: {str(e) or 'terms too deep'}")
-    return "cbc encrypt", cases, steps, wrong
-
-
-def one(task):
-    """A call's base, step and exits: (what, cases, instructions, errors)."""
-    number, quick = task
-    if number is None:
-        return of_lanes(quick)
-    shape, wrong, cases = shapes(_kernel)[number], [], 0
-    anew(_kernel)
-    try:
-        state, steps = induction(_kernel, shape)
-        cases += 2
-    except (Unproved, RecursionError) as e:
-        return str(shape), 0, 0, [str(e) or "terms too deep"]
-    rests = loop_of(_kernel).rests
-    for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if quick else rests:
-        if len(terms.ATOMS) > (prove.ATOMS_BITWISE if _kernel.bitwise else 600_000):
-            anew(_kernel)
-            state, _ = induction(_kernel, shape)
-        try:
-            steps += leave(_kernel, shape, state, rest)
-            cases += 1
-        except (Unproved, RecursionError) as e:
-            wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
-    return str(shape), cases, steps, wrong
+def one(kernel, task, args, found):
+    anew(kernel)
+    if isinstance(task[1], list):
+        for bits_, count, in_place in task[1]:
+            anew(kernel)
+            before = found.cases
+            found.end(f"AES-{bits_}, {count} lanes{', in place' if in_place else ''}", cbc, kernel, bits_, count, in_place)
+            found.cases += 2 * (found.cases - before)  # base and step too
+        return
+    shape, rests = task[1], loop_of(kernel).rests
+    state, steps = induction(kernel, shape)
+    found.add(2, steps)
+    for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if args.quick else rests:
+        if len(terms.ATOMS) > (prove.ATOMS_BITWISE if kernel.bitwise else 600_000):
+            anew(kernel)
+            state, _ = induction(kernel, shape)
+        found.end(f"{rest} bytes left", leave, kernel, shape, state, rest)
 
 
 # Of AES made of bit operations, instructions behind where the loop begins that a planted fault leaves out: mode, mnemonic, operands.
@@ -557,53 +542,43 @@ LANES_LEFT_OUT = {
 }
 
 
-def planted(path):
-    """Wrong states, and kernels with one instruction less. Returns how many were refused, and how many not."""
-    kernel, results = kernels.Kernel(path), []
-    program, n = kernel.program(), loop_of(kernel).step
-    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+def planted(kernel, args, attempt):
+    n = loop_of(kernel).step
+    insns = instructions(kernel)
 
-    def attempt(what, mode, insn=None, **change):
-        before, why = dict(program.steps), None
-        shape = Shape(mode, 256, False) if mode != modes.CBC_ENCRYPT else None
-        if insn is not None:
-            program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
-        try:
+    def wrong(what, mode, insn=None, **change):
+        def show():
             anew(kernel)
-            if shape is None:
+            if mode == modes.CBC_ENCRYPT:
                 cbc(kernel, 128, **{"count": 5 if kernel.bitwise else 3, **change})  # 5: more than lookups do
-            else:
-                state, _ = induction(kernel, shape, **change)
-                for rest in loop_of(kernel).rests[::n // 16 - 1]:
-                    leave(kernel, shape, state, rest)
-        except (Unproved, AssertionError) as e:
-            why = str(e) or "a number out of its bounds"
-        program.steps.clear()
-        program.steps.update(before)
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {modes.NAMES[mode]}: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
+                return
+            shape = Shape(mode, 256, False)
+            state, _ = induction(kernel, shape, **change)
+            for rest in loop_of(kernel).rests[::n // 16 - 1]:
+                leave(kernel, shape, state, rest)
+        attempt(f"{modes.NAMES[mode]}: {what}", show, insn)
 
-    def find(mode, mnemonic, text=""):
+    def one_of(mode, mnemonic, text=""):
         place = head(kernel, Shape(mode, 128, False))
         return next(i for i in insns if i.address >= place and i.mnemonic.removeprefix("v") == mnemonic and text in i.op_str)
 
     if any(s.mode == CTR for s in shapes(kernel)):
-        attempt("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
-    attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
-    attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
+        wrong("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
+    wrong("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
+    wrong("a pass has a block more", ECB_ENCRYPT, step=n + 16)
     if kernel.bitwise:
-        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         name = kernel.isa, kernel.name.removeprefix("sealane_aes_")
         for what, mnemonic, text in LANES_LEFT_OUT[name]:
-            attempt(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 5)[0]
+            wrong(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 5)[0]
                                                   and f"{i.mnemonic} {i.op_str}".startswith(f"{mnemonic} {text}")))
         left_out = LEFT_OUT[name]
     elif kernel.isa is x86:
         behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
-        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
-        attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
-        attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
-        attempt("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
+        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        wrong("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
+        wrong("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
+        wrong("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
         product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
         left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
                     ("the remaining length does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
@@ -612,53 +587,26 @@ def planted(path):
     elif kernel.isa is arm32:
         begins = lambda i, text: f"{i.mnemonic} {i.op_str}".startswith(text)
         behind = lambda text, count=3: next(i for i in insns if i.address >= cbc_head(kernel, count)[0] and begins(i, text))
-        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
-        attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add r2, r2, #0x10"))
-        attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("veor q1, q1"))
-        attempt("a round is left out", modes.CBC_ENCRYPT, behind("aese.8 q1"))
-        attempt("the next lanes are not found", modes.CBC_ENCRYPT, behind("add r3, r3", 7), count=7)
+        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        wrong("the texts do not move", modes.CBC_ENCRYPT, behind("add r2, r2, #0x10"))
+        wrong("a lane is not chained", modes.CBC_ENCRYPT, behind("veor q1, q1"))
+        wrong("a round is left out", modes.CBC_ENCRYPT, behind("aese.8 q1"))
+        wrong("the next lanes are not found", modes.CBC_ENCRYPT, behind("add r3, r3", 7), count=7)
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ld1.8", "[r3]!"), ("a store, and the output does not move", ECB_ENCRYPT, "st1.8", "[r4]!"),
                     ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
                     ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
                     ("a tweak is not reduced", XTS_ENCRYPT, "eor", "r2, r2"))
     else:
-        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
-        attempt("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
+        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        wrong("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
                                                                  and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1][1]}, ")))
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
                     ("the remaining length does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
                     ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
                     ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""))
     for what, mode, mnemonic, text in left_out:
-        attempt(what, mode, find(mode, mnemonic, text))
-    return sum(results), len(results) - sum(results)
+        wrong(what, mode, one_of(mode, mnemonic, text))
 
 
 def main():
-    parser = prove.induction_options()
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        if loop_of(kernel) is None:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(i, args.quick) for i in range(0, len(shapes(kernel)), 7 if args.quick else 1)]
-        tasks.append((None, args.quick))
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
-            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
-                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
-                for error in errors:
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop_of(kernel).least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
-              f"{time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases, failed + wrong
-        if args.planted:
-            yes, no = planted(path)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"modeloops: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

@@ -19,13 +19,13 @@ scratch or stack. Where the loop begins again a cell is one of
 On 32-bit ARM lengths and pointers are numbers of 32 bits.
 """
 import copy
-import multiprocessing
 import sys
-import time
 
 import spec
+from induction import engine
+from induction.engine import BOTH, anew, find, instructions
 from isa import arm32, arm64
-from run import kernels, lists, proof, prove
+from run import kernels
 from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
 from run.memory import WINDOW
 from spec import reduction
@@ -58,20 +58,19 @@ class Loop:
         self.blocks = step // 64
 
 
-def find(kernel, text, number=0, before=0):
-    """Where the instruction is that begins so, or `before` instructions before."""
-    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
-    found = [i for i, insn in enumerate(insns) if f"{insn.mnemonic} {insn.op_str}".startswith(text)]
-    return insns[found[number] - before].address
+def ahead_of(kernel, text, before):
+    """Where the instruction is that stands `before` instructions ahead of the first that begins so."""
+    found = instructions(kernel)
+    return found[found.index(next(i for i in found if f"{i.mnemonic} {i.op_str}".startswith(text))) - before].address
 
 
 X19 = [(general(19), 0), (general(20), 64), (general(21), 128)]
 LOOPS = {
     # .Lrounds, and .Lnext_counts
-    (arm64, "neon"): Loop(lambda k: find(k, "cmp x8, #0xa0", before=2), 256, 512, 3, 960, X19, general(4), general(22)),
-    (arm64, "neon6"): Loop(lambda k: find(k, "add v31.4s, v31.4s, v30.4s", 1), 384, 641, 3, 1409, X19, general(4), general(22)),
+    (arm64, "neon"): Loop(lambda k: ahead_of(k, "cmp x8, #0xa0", 2), 256, 512, 3, 960, X19, general(4), general(22)),
+    (arm64, "neon6"): Loop(lambda k: find(k, "add v31.4s, v31.4s, v30.4s", 1).address, 384, 641, 3, 1409, X19, general(4), general(22)),
     # .Lmore. Opening, Poly1305 goes faster than ChaCha20: what is between them grows.
-    (arm32, "neon"): Loop(lambda k: find(k, "ldr r8, [r1, #-0x18]", before=1), 256, 257, 3, 960,
+    (arm32, "neon"): Loop(lambda k: ahead_of(k, "ldr r8, [r1, #-0x18]", 1), 256, 257, 3, 960,
                           [(general(2), 0), (general(3), 32), (general(4), 64), (general(6), 96), (general(5), 128)],
                           scratch(320 - 56), scratch(320 - 24), True,
                           tuple(tuple(n % 256 for n in range(i + 1, i + 65)) for i in range(0, 256, 64)), (False,)),
@@ -477,7 +476,6 @@ def leave(kernel, loop, shape, state, rest, folder=None):
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
 
-BOTH = (False, True)
 SHAPES = [Shape(flags, opens, in_place) for flags in (WHOLE, FIRST, 0, LAST) for in_place in BOTH for opens in BOTH
           if flags == WHOLE or not in_place]
 
@@ -490,122 +488,53 @@ def rests(loop, shape, quick):
     return found[5::101] if quick else found
 
 
-def anew():
-    proof.mode(False, False)
-    terms.forget()
+def least(kernel):
+    loop = loop_of(kernel)
+    return loop and loop.least
 
 
-_kernel = None
+def tasks(kernel, args):
+    """Of each call, the number of its shape and residues of the length, or None."""
+    loop = loop_of(kernel)
+    return [(str(SHAPES[i]), i, of) for i in ((0, 3) if args.quick else range(len(SHAPES))) if SHAPES[i].opens in loop.opens
+            for of in (loop.classes[-1:] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,))]
 
 
-def begin_worker(path):
-    global _kernel
-    sys.setrecursionlimit(20000)
-    _kernel = kernels.Kernel(path)
-
-
-def calls(loop, quick):
-    """Which calls there are: (number of the shape, residues of the length or None)."""
-    return [(i, of) for i in ((0, 3) if quick else range(len(SHAPES))) if SHAPES[i].opens in loop.opens
-            for of in (loop.classes[-1:] if quick else loop.classes if SHAPES[i].flags & FIRST else (None,))]
-
-
-def one(task):
-    """A call's base, step and exits: (what, cases, instructions, errors)."""
-    (number, of), quick, folder = task
-    loop, shape, wrong = loop_of(_kernel), SHAPES[number], []
+def one(kernel, task, args, found):
+    _, number, of = task
+    loop, shape = loop_of(kernel), SHAPES[number]
     anew()
-    try:
-        state, cases, steps = induction(_kernel, loop, shape, of)
-    except (Unproved, RecursionError) as e:
-        return str(shape), 0, 0, [str(e) or "terms too deep"]
+    state, *more = induction(kernel, loop, shape, of)
+    found.add(*more)
     # Of a class of lengths all, of the others some: the state is the same.
-    for rest in rests(loop, shape, quick)[::1 if of == (loop.classes if shape.flags & FIRST else (None,))[0] else 17]:
+    for rest in rests(loop, shape, args.quick)[::1 if of == (loop.classes if shape.flags & FIRST else (None,))[0] else 17]:
         if len(terms.ATOMS) > 600_000:
             anew()
-            state, _, _ = induction(_kernel, loop, shape, of)
-        try:
-            steps, cases = steps + leave(_kernel, loop, shape, state, rest, folder), cases + 1
-        except (Unproved, RecursionError) as e:
-            wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
-    return str(shape), cases, steps, wrong
+            state, _, _ = induction(kernel, loop, shape, of)
+        found.end(f"{rest} bytes left", leave, kernel, loop, shape, state, rest, args.queries)
 
 
-def leave_out(kernel, insn):
-    """Changes the kernel's program; returns a function that puts it right again."""
-    program = kernel.program()
-    before = dict(program.steps)
-    program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
-
-    def back():
-        program.steps.clear()
-        program.steps.update(before)
-    return back
-
-
-def behind(kernel, place, text, number=0):
-    """An instruction behind a place that begins so."""
-    return [i for i in kernel.isa.decoder().disasm(kernel.code, 0) if i.address >= place and f"{i.mnemonic} {i.op_str}".startswith(text)][number]
-
-
-def planted(path):
-    """Wrong loops, and kernels with one instruction less. Returns how many were refused, and how many not."""
-    kernel, results = kernels.Kernel(path), []
+def planted(kernel, args, attempt):
     right = loop_of(kernel)
     place, of = head(kernel, right), right.classes[0]
 
-    def attempt(what, insn=None, **change):
-        loop, why = copy.copy(right), None
+    def wrong(what, insn=None, **change):
+        loop = copy.copy(right)
         for name, v in change.items():
             setattr(loop, name, v)
-        back = leave_out(kernel, insn) if insn else lambda: None
-        try:
+
+        def show():
             anew()
             state, _, _ = induction(kernel, loop, Shape(), of)
             leave(kernel, loop, Shape(), state, loop.enough - 59)
-        except (Unproved, AssertionError) as e:
-            why = str(e) or "a number out of its bounds"
-        back()
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
-
-    attempt("the counter goes on by one more", blocks=right.blocks + 1)
-    attempt("a pass has 64 bytes more", step=right.step + 64)
-    attempt("limbs are in another order", limbs=[(right.limbs[1][0], right.limbs[0][1]), (right.limbs[0][0], right.limbs[1][1]), *right.limbs[2:]])
-    attempt("there is a pass with a pass less", enough=right.enough - right.step)
+        attempt(what, show, insn)
+    wrong("the counter goes on by one more", blocks=right.blocks + 1)
+    wrong("a pass has 64 bytes more", step=right.step + 64)
+    wrong("limbs are in another order", limbs=[(right.limbs[1][0], right.limbs[0][1]), (right.limbs[0][0], right.limbs[1][1]), *right.limbs[2:]])
+    wrong("there is a pass with a pass less", enough=right.enough - right.step)
     for what, text, *number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_chacha20poly1305_")]:
-        attempt(what, behind(kernel, place, text, *number))
-    return sum(results), len(results) - sum(results)
+        wrong(what, find(kernel, text, *number, behind=place))
 
 
 def main():
-    parser = prove.induction_options()
-    parser.add_argument("--queries")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        loop = loop_of(kernel)
-        if loop is None:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        if loop.least > lists.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
-            raise SystemExit("run/prove.py has calls up to another length")
-        begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(call, args.quick, args.queries) for call in calls(loop, args.quick)]
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
-            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
-                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
-                for error in errors:
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop.least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
-              f"{time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases, failed + wrong
-        if args.planted:
-            yes, no = planted(path)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"armloops: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

@@ -14,15 +14,14 @@ e bytes be ahead of it; d + e bytes are left to decrypt. Shown are
 in which the state is as in chacha_armv6.py. What is authenticated is read before anything is written, wherever both are: this is checked.
 """
 import copy
-import multiprocessing
 import sys
-import time
 
-from induction import chacha_arm
-from induction.chacha_arm import ADS, Shape, anew, authenticated, begin, general, head, leave_out, scratch, text_named
+from induction import chacha_arm, engine
+from induction.chacha_arm import ADS, Shape, authenticated, begin, general, head, scratch, text_named
 from induction.chacha_armv6 import Invariant, accumulated, finish
+from induction.engine import anew, find
 from isa import arm32
-from run import kernels, prove
+from run import kernels
 from spec.args import FIRST, LAST
 from values import linear, terms
 from values.terms import P, Unproved, add_modular, const, cut, symbol
@@ -182,91 +181,48 @@ def ends(shape, quick):
 
 
 SHAPES = [s for s in chacha_arm.SHAPES if s.opens]
-_kernel = None
 
 
-def begin_worker(path):
-    global _kernel
-    sys.setrecursionlimit(20000)
-    _kernel = kernels.Kernel(path)
+def least(kernel):
+    loop = loop_of(kernel)
+    return loop and loop.least
 
 
-def one(task):
-    (number, of, part, parts), quick, folder = task
-    loop, shape, wrong = loop_of(_kernel), SHAPES[number], []
+def tasks(kernel, args):
+    """Of each call, the number of its shape, residues of the length, and a part of the ends: those of the first are many."""
+    loop, found = loop_of(kernel), []
+    for i in (0,) if args.quick else range(len(SHAPES)):
+        for of in loop.classes[:1] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,):
+            parts = 8 if i == 0 and of == loop.classes[0] and not args.quick else 1
+            found += [(str(SHAPES[i]), i, of, part, parts) for part in range(parts)]
+    return found
+
+
+def one(kernel, task, args, found):
+    _, number, of, part, parts = task
+    loop, shape = loop_of(kernel), SHAPES[number]
     anew()
-    try:
-        inv, cases, steps = induction(_kernel, loop, shape, of, quick or part or of not in (None, loop.classes[0]))
-    except (Unproved, RecursionError) as e:
-        return str(shape), 0, 0, [str(e) or "terms too deep"]
-    cases = 0 if part else cases
+    inv, cases, steps = induction(kernel, loop, shape, of, args.quick or part or of not in (None, loop.classes[0]))
+    found.add(0 if part else cases, steps)
     # Of a class of lengths all, of the others some: the state is the same.
-    for d, e in ends(shape, quick)[part::parts] if of in (None, loop.classes[0]) else ends(shape, quick)[5::29]:
+    for d, e in ends(shape, args.quick)[part::parts] if of in (None, loop.classes[0]) else ends(shape, args.quick)[5::29]:
         if len(terms.ATOMS) > 600_000:
             anew()
-            inv, _, _ = induction(_kernel, loop, shape, of, True)
-        try:
-            steps, cases = steps + leave(_kernel, loop, shape, inv, d, e, folder), cases + 1
-        except (Unproved, RecursionError) as why:
-            wrong.append(f"ahead by {d}, {e} bytes there: {str(why) or 'terms too deep'}")
-    return str(shape), cases, steps, wrong
+            inv, _, _ = induction(kernel, loop, shape, of, True)
+        found.end(f"ahead by {d}, {e} bytes there", leave, kernel, loop, shape, inv, d, e, args.queries)
 
 
-def planted(path):
-    """Kernels with one instruction less. Returns how many were refused, and how many not."""
-    kernel, results = kernels.Kernel(path), []
+def planted(kernel, args, attempt):
     loop, shape = loop_of(kernel), Shape(opens=True)
 
-    def attempt(what, text, number=0):
-        why, back = None, leave_out(kernel, chacha_arm.behind(kernel, head(kernel, loop), text, number))
-        try:
-            anew()
-            inv, _, _ = induction(kernel, loop, shape, loop.classes[0], True)
-            leave(kernel, loop, shape, inv, 32, 77)
-        except (Unproved, AssertionError) as e:
-            why = str(e) or "a number out of its bounds"
-        back()
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: opening: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
-
-    attempt("the text does not move", "str r7, [r1, #-0x34]")
-    attempt("the remaining length does not change", "str r8, [r1, #-0x38]")
-    attempt("a product is left out", "umlal")
-    attempt("a carry is dropped", "adc r")
-    attempt("not asked whether a set is authenticated", "bgt")
-    return sum(results), len(results) - sum(results)
+    def show():
+        anew()
+        inv, _, _ = induction(kernel, loop, shape, loop.classes[0], True)
+        leave(kernel, loop, shape, inv, 32, 77)
+    for what, text in (("the text does not move", "str r7, [r1, #-0x34]"), ("the remaining length does not change", "str r8, [r1, #-0x38]"),
+                       ("a product is left out", "umlal"), ("a carry is dropped", "adc r"), ("not asked whether a set is authenticated", "bgt")):
+        attempt(f"opening: {what}", show, find(kernel, text, behind=head(kernel, loop)))
 
 
 def main():
-    parser = prove.induction_options()
-    parser.add_argument("--part", default="1/1", help="the I-th of N parts")
-    parser.add_argument("--queries")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        loop = loop_of(kernel)
-        if loop is None:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        begun, cases, steps, wrong = time.time(), 0, 0, 0
-        calls = [(i, of, p, 8 if i == 0 and of == loop.classes[0] and not args.quick else 1) for i in ((0,) if args.quick else range(len(SHAPES)))
-                 for of in (loop.classes[:1] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,))
-                 for p in range(1 if args.quick or i or of != loop.classes[0] else 8)]
-        tasks = prove.chosen_part([(c, args.quick, args.queries) for c in calls], args.part)
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
-            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
-                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
-                for error in errors:
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: opening texts from {loop.least} bytes: {cases} beginnings, steps and ends, "
-              f"{steps:,} instructions, {time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases, failed + wrong
-        if args.planted:
-            yes, no = planted(path)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"armopen: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

@@ -14,14 +14,13 @@ nothing had written it, which is found by trying. Shown are
 
 What E leaves alone, A finds as it was, and the other way round: the first loop's state is in the second's.
 """
-import multiprocessing
 import sys
-import time
 
 import spec
-from induction import chacha_arm
-from induction.chacha_arm import ADS, WHOLE, Shape, anew, general, h_before, leave_out, residue, scratch, text_named
-from run import kernels, prove
+from induction import chacha_arm, engine
+from induction.chacha_arm import ADS, WHOLE, Shape, general, h_before, residue, scratch, text_named
+from induction.engine import anew, find
+from run import kernels
 from run.kernels import AD, STATE, TAG, text_symbols
 from spec import reduction
 from spec.args import A, FIRST, LAST
@@ -56,7 +55,7 @@ def head(kernel, loop):
     if kernel.head is None:
         kernel.head = {}
     if loop.begin not in kernel.head:
-        kernel.head[loop.begin] = chacha_arm.find(kernel, loop.begin)
+        kernel.head[loop.begin] = find(kernel, loop.begin).address
     return kernel.head[loop.begin]
 
 
@@ -288,90 +287,44 @@ def leave(kernel, shape, state, number, folder=None):
     return call.machine.steps
 
 
-_kernel = None
+def least(kernel):
+    return LEAST if kernel.name == NAME else None
 
 
-def begin_worker(path):
-    global _kernel
-    sys.setrecursionlimit(20000)
-    _kernel = kernels.Kernel(path)
+def tasks(kernel, args):
+    return [(str(shape), shape) for shape in (chacha_arm.SHAPES[3:4] if args.quick else chacha_arm.SHAPES)]
 
 
-def one(task):
-    number, quick, folder = task
-    shape, wrong = chacha_arm.SHAPES[number], []
+def one(kernel, task, args, found):
+    _, shape = task
     anew()
-    try:
-        state, cases, steps = induction(_kernel, shape)
-    except (Unproved, RecursionError) as e:
-        return str(shape), 0, 0, [str(e) or "terms too deep"]
+    state, *more = induction(kernel, shape)
+    found.add(*more)
     ends = (range(1, 65) if shape.opens else range(16)) if shape.flags & LAST else (64 if shape.opens else 0,)
-    for n in ends[5::9] if quick else ends:
-        try:
-            steps, cases = steps + leave(_kernel, shape, state, n, folder), cases + 1
-        except (Unproved, RecursionError) as e:
-            wrong.append(f"end, {n} bytes: {str(e) or 'terms too deep'}")
-    return str(shape), cases, steps, wrong
+    for n in ends[5::9] if args.quick else ends:
+        found.end(f"end, {n} bytes", leave, kernel, shape, state, n, args.queries)
 
 
-def planted(path, quick):
-    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
-    kernel, results = kernels.Kernel(path), []
-
-    def attempt(what, text=None, number=0, opens=False, **change):
-        shape, why, back = Shape(WHOLE, opens), None, lambda: None
-        if text:
-            back = leave_out(kernel, chacha_arm.behind(kernel, head(kernel, loops(opens)[0]), text, number))
-        try:
+def planted(kernel, args, attempt):
+    def wrong(what, text=None, number=0, opens=False, **change):
+        def show():
             anew()
-            state, _, _ = induction(kernel, shape, **change)
-            leave(kernel, shape, state, 5)
-        except (Unproved, AssertionError) as e:
-            why = str(e) or "a number out of its bounds"
-        back()
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
-
-    attempt("the counter goes on by two", blocks=2)
-    attempt("blocks of 32 bytes are authenticated", step=32)
-    attempt("the text does not move", "str r2, [r1, #-8]")
-    if quick:
-        return sum(results), len(results) - sum(results)
-    attempt("the output does not move", "str r3, [r1, #-4]")
-    attempt("the remaining length does not change", "str fp, [r1, #-0xc]")
-    attempt("the counter does not go on", "str r2, [r1, #0x90]")
-    attempt("what is authenticated does not move", "str r8, [r1, #-0x20]")
-    attempt("a product is left out", "umaal")
-    attempt("a carry is dropped", "adcs r3, ip", opens=True)
-    attempt("a wipe is left out", "stm r1!", 3)
-    return sum(results), len(results) - sum(results)
+            state, _, _ = induction(kernel, Shape(WHOLE, opens), **change)
+            leave(kernel, Shape(WHOLE, opens), state, 5)
+        attempt(what, show, text and find(kernel, text, number, head(kernel, loops(opens)[0])))
+    wrong("the counter goes on by two", blocks=2)
+    wrong("blocks of 32 bytes are authenticated", step=32)
+    wrong("the text does not move", "str r2, [r1, #-8]")
+    if args.quick:
+        return
+    wrong("the output does not move", "str r3, [r1, #-4]")
+    wrong("the remaining length does not change", "str fp, [r1, #-0xc]")
+    wrong("the counter does not go on", "str r2, [r1, #0x90]")
+    wrong("what is authenticated does not move", "str r8, [r1, #-0x20]")
+    wrong("a product is left out", "umaal")
+    wrong("a carry is dropped", "adcs r3, ip", opens=True)
+    wrong("a wipe is left out", "stm r1!", 3)
 
 
 def main():
-    parser = prove.induction_options()
-    parser.add_argument("--queries")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        if kernel.name != NAME:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(i, args.quick, args.queries) for i in ((3,) if args.quick else range(len(chacha_arm.SHAPES)))]
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
-            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
-                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
-                for error in errors:
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {LEAST} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
-              f"{time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases, failed + wrong
-        if args.planted:
-            yes, no = planted(path, args.quick)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"arm6loops: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

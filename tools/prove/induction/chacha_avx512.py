@@ -8,13 +8,12 @@ place in the text or its remaining length, or the counter, or one of the 24 limb
 widened until a step from it stays within it. Shown are, for sealing and opening, base and step for every length; exits from each of
 the three phases for the numbers of bytes left that are listed in the report.
 """
-import multiprocessing
 import sys
-import time
 
 import spec
-from induction.chacha_x86 import LONGEST, SHAPES, WHOLE, Part, anew, one_time, state_before
-from run import kernels, prove
+from induction import engine
+from induction.chacha_x86 import LONGEST, SHAPES, WHOLE, Part, one_time, state_before
+from induction.engine import anew, find
 from run.kernels import AD, SCRATCH, STATE, TAG, text_symbols
 from spec import reduction
 from spec.args import A, FIRST, LAST
@@ -321,110 +320,62 @@ def induction(kernel, shape, ads, section=None):
     return state, 1 + PHASES + len(others), steps
 
 
-def whole(kernel, shape, folder, everything=False, few=None, part=(1, 1)):
-    """Base, also with associated data, step and exits, or the I-th of N parts of these. Returns the numbers of cases and
-    instructions, and the errors."""
+def whole(kernel, shape, args, found, few=None, part=(0, 1)):
+    """Base, also with associated data, step and exits, or the I-th of N parts of these."""
     anew()
-    state, cases, steps = induction(kernel, shape, ADS if shape[0] & FIRST and not few else ())
-    wrong = []
+    state, *more = induction(kernel, shape, ADS if shape[0] & FIRST and not few else ())
+    found.add(*more)
     for phase in range(PHASES):
-        for rest in list(few or rests(shape, state, phase, everything))[part[0] - 1::part[1]]:
+        for rest in list(few or rests(shape, state, phase, args.all))[part[0]::part[1]]:
             if len(terms.ATOMS) > 1_500_000:
                 anew()  # and as it was, of new terms
                 again = begin(kernel, shape)
                 for cell in [c for c in again if c not in state]:
                     del again[cell]
                 again.written |= state.written
-                steps += step(kernel, shape, again)
+                found.add(0, step(kernel, shape, again))
                 state = again
-            try:
-                steps, cases = steps + leave(kernel, shape, state, phase, rest, folder), cases + 1
-            except Unproved as e:
-                wrong.append(f"{rest} bytes left in phase {phase}: {e}")
-    return cases, steps, wrong
+            found.end(f"{rest} bytes left in phase {phase}", leave, kernel, shape, state, phase, rest, args.queries)
 
 
-def planted(path, quick):
-    """Wrong invariants, and kernels with one instruction less: how many were refused, and how many not."""
+def least(kernel):
+    return LEAST if kernel.name == NAME else None
+
+
+def tasks(kernel, args):
+    parts = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}
+    return [(f"{'open' if shape[1] else 'seal'}{parts[shape[0]]}{', in place' if shape[2] else ''}", shape, (i, 4 if args.all else 1))
+            for shape in SHAPES[:1 if args.quick else None] for i in range(4 if args.all else 1)]
+
+
+def one(kernel, task, args, found):
+    _, shape, part = task
+    whole(kernel, shape, args, found, [577] if args.quick else None, part)
+
+
+def planted(kernel, args, attempt):
     global ORDER
-    kernel, results = kernels.Kernel(path), []
     place = head(kernel)
 
-    def attempt(what, pc=None, text=None, shape=(WHOLE, False, False), rest=77):
-        program = kernel.program()
-        before = dict(program.steps)
-        if text:
-            at = pc
-            while not f"{(insn := kernel.isa.decode(kernel.code, at)).mnemonic} {insn.op_str}".startswith(text):
-                at += insn.size
-            _, following, _, name = kernel.isa.meaning(kernel.code, at)
-            program.steps[at] = (lambda m: None), following, None, name
-        why = None
-        try:
-            _, _, wrong = whole(kernel, shape, None, few=[rest])
-            why = wrong[0] if wrong else None
-        except Unproved as e:
-            why = str(e)
-        program.steps.clear()
-        program.steps.update(before)
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
+    def wrong(what, text=None, behind=place, shape=(WHOLE, False, False), rest=77):
+        def show():
+            found = engine.Found()
+            whole(kernel, shape, args, found, [rest])
+            if found.wrong:
+                raise Unproved(found.wrong[0])
+        attempt(what, show, text and find(kernel, text, behind=behind))
     right = ORDER
     ORDER = tuple(range(8))
-    attempt("lanes in another order")
+    wrong("lanes in another order")
     ORDER = right
-    attempt("the counter does not go on", place, "add dword ptr [rsi + 0x100]")
-    attempt("the bytes left do not change", 0, "sub r10, rcx")
-    attempt("what is authenticated does not move", place, "add r12")
-    attempt("a product is left out", place, "vpmadd52huq")
-    attempt("a limb is not cut", place, "vpandq zmm26, zmm26")
-    if not quick:
-        attempt("a part's blocks are not counted", 0, "shr r11, 6", (0, False, False), 64)
-    return sum(results), len(results) - sum(results)
+    wrong("the counter does not go on", "add dword ptr [rsi + 0x100]")
+    wrong("the bytes left do not change", "sub r10, rcx", 0)
+    wrong("what is authenticated does not move", "add r12")
+    wrong("a product is left out", "vpmadd52huq")
+    wrong("a limb is not cut", "vpandq zmm26, zmm26")
+    if not args.quick:
+        wrong("a part's blocks are not counted", "shr r11, 6", 0, (0, False, False), 64)
 
 
 def main():
-    parser = prove.induction_options("sealing whole packets, with three exits")
-    parser.add_argument("--all", action="store_true", help="every exit of these")
-    parser.add_argument("--part", type=lambda t: tuple(map(int, t.split("/"))), default=(1, 1), help="the I-th of N parts of the exits")
-    parser.add_argument("--shapes", type=prove.chosen, default=range(len(SHAPES)), help="of the calls sealed or opened these: A-B,C")
-    parser.add_argument("--queries")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        if kernels.Kernel(path).name != NAME:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(path, shape, args.queries, args.all, [577] if args.quick else None, args.part) for shape in ([SHAPES[0]] if args.quick else [SHAPES[i] for i in args.shapes])]
-        with multiprocessing.Pool(min(args.jobs, len(tasks))) as pool:
-            for shape, n, instructions, errors in pool.imap_unordered(one, tasks):
-                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
-                for error in errors:
-                    print(f"FAIL {shape}: {error}", flush=True)
-                print(f"     {shape}: {n} cases, {time.time() - begun:.0f} s", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} x86 chacha20poly1305_avx512: texts from {LEAST} bytes: {cases} beginnings, steps and ends, "
-              f"{steps:,} instructions, {time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases, failed + wrong
-        if args.planted:
-            yes, no = planted(path, args.quick)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"loops512: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
-
-
-def one(task):
-    path, shape, folder, everything, few, part = task
-    sys.setrecursionlimit(20000)
-    flags, opens, in_place = shape
-    which = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[flags]
-    name = f"{'open' if opens else 'seal'}{which}{', in place' if in_place else ''}"
-    try:
-        return name, *whole(kernels.Kernel(path), shape, folder, everything, few, part)
-    except Unproved as e:
-        return name, 0, 0, [str(e)]
-    except RecursionError:
-        return name, 0, 0, ["terms too deep"]
+    return engine.main(sys.modules[__name__], ("all", "every exit"))

@@ -16,12 +16,13 @@ are symbols with bounds (values/linear.py). Shown are
 
 Exit status 1 if one of them is not, or, with --planted, if a wrong invariant or a broken kernel is not refused.
 """
-import multiprocessing
+import copy
 import sys
-import time
 
 import spec
-from run import kernels, lists, proof, prove
+from induction import engine
+from induction.engine import BOTH, anew, find, instructions
+from run import kernels
 from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
 from run.memory import WINDOW
 from spec import reduction
@@ -71,7 +72,7 @@ def head(kernel):
     """Where the loop's state is: the place that a pass jumps back to, which reads CHUNK and OUT. Only which it is, is
     taken from there; that it is passed once in each pass is what the rest shows."""
     found = set()
-    program, pc, texts, jumps = kernel.program(), 0, {}, set()
+    pc, texts, jumps = 0, {}, set()
     while pc < len(kernel.code):
         insn = kernel.isa.decode(kernel.code, pc)
         texts[pc] = insn.op_str, pc + insn.size
@@ -327,7 +328,6 @@ def leave(kernel, loop, kept, shape, rest, folder):
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
 
-BOTH = (False, True)
 ADS = (0, 1, 13, 16, 40)
 WHOLE = FIRST | LAST
 # Flags, whether it opens, whether in place.
@@ -336,16 +336,10 @@ SHAPES = [(flags, opens, in_place) for flags in (WHOLE, FIRST, 0, LAST) for in_p
 QUICK_SHAPES = [(WHOLE, False, False), (WHOLE, True, True), (0, True, False), (0, False, False)]
 
 
-def anew():
-    proof.mode(False, False)
-    terms.forget()
-
-
-def begin_loop(kernel, loop, quick=False):
-    """Every base, and every step. Returns what is kept in whole packets and first parts and in later parts, and how many cases and
-    instructions that were."""
+def prepare(kernel, args):
+    """Every base, and every step."""
     anew()
-    kept, cases, steps = {}, 0, 0
+    loop, quick, kept, cases, steps = LOOPS[kernel.name], args.quick, {}, 0, 0
     shapes = QUICK_SHAPES if quick else SHAPES
     for shape in shapes:
         flags, opens, in_place = shape
@@ -358,7 +352,7 @@ def begin_loop(kernel, loop, quick=False):
     for shape in shapes:
         steps += step(kernel, loop, kept[shape[0] & FIRST], shape)
         cases += 1
-    return kept, cases, steps
+    return cases, steps, {"written": set().union(*(k.written for k in kept.values())), "kept": {}}
 
 
 def exits(loop, quick):
@@ -373,153 +367,64 @@ def exits(loop, quick):
     return found
 
 
-_state = None
-_written = None  # addresses in scratch
+def tasks(kernel, args):
+    parts = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}
+    return [(f"{'open' if opens else 'seal'}{parts[flags]}, {rest} bytes left{', in place' if in_place else ''}", (flags, opens, in_place), rest)
+            for (flags, opens, in_place), rest in exits(LOOPS[kernel.name], args.quick)]
 
 
-def begin_exits(path, written):
-    """In a process of its own: terms are its own, too."""
-    global _state, _written
-    sys.setrecursionlimit(20000)
-    _written = written
-    kernel = kernels.Kernel(path)
-    loop = LOOPS[kernel.name]
-    anew()
-    _state = kernel, loop, {}
+def least(kernel):
+    return LOOPS[kernel.name].least if kernel.name in LOOPS else None
 
 
-def fresh_kept(kernel, loop, flags):
-    """From one base, which begin_loop() compares with all others."""
+def fresh_kept(kernel, loop, flags, written=()):
+    """From one base, which prepare() compares with all others."""
     shape = (flags & FIRST or LAST, False, False)
     call = base(kernel, loop, shape, 0, *loop.classes(*shape[:2])[0])
     kept = Kept(call, loop)
-    kept.written |= _written or set()
+    kept.written |= set(written)
     return kept
 
 
-def one_exit(task):
-    global _state
-    (shape, rest), folder = task
-    kernel, loop, kept = _state
+def one(kernel, task, args, found):
+    _, shape, rest = task
+    loop, kept, first = LOOPS[kernel.name], found.common["kept"], shape[0] & FIRST
     if len(terms.ATOMS) > 600_000:
         anew()
         kept.clear()
-    flags, opens, in_place = shape
-    part = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[flags]
-    name = f"{'open' if opens else 'seal'}{part}, {rest} bytes left{', in place' if in_place else ''}"
-    try:
-        if flags & FIRST not in kept:
-            kept[flags & FIRST] = fresh_kept(kernel, loop, flags)
-        return name, leave(kernel, loop, kept[flags & FIRST], shape, rest, folder), None
-    except Unproved as e:
-        return name, 0, str(e)
-    except RecursionError:
-        return name, 0, "terms too deep"
+    if first not in kept:
+        kept[first] = fresh_kept(kernel, loop, shape[0], found.common["written"])
+    found.add(1, leave(kernel, loop, kept[first], shape, rest, args.queries))
 
 
-def planted(path):
-    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
-    kernel = kernels.Kernel(path)
+def planted(kernel, args, attempt):
     right = LOOPS[kernel.name]
 
-    def attempt(what, change=None, pc=None):
-        loop = Loop(right.step, right.first, right.mask, right.most, right.kept, right.least, right.behind)
-        if change:
-            change(loop)
-        program = kernel.program()
-        before = dict(program.steps)
-        if pc is not None:
-            _, after, branch, text = kernel.isa.meaning(kernel.code, pc)
-            program.steps[pc] = (lambda m: None), after, None, text
-        try:
+    def wrong(what, insn=None, **change):
+        loop = copy.copy(right)
+        for name, v in change.items():
+            setattr(loop, name, v)
+
+        def show():
             anew()
             kept = fresh_kept(kernel, loop, WHOLE)
             step(kernel, loop, kept, (WHOLE, False, False))
             leave(kernel, loop, kept, (WHOLE, False, False), 5, None)
-            why = None
-        except Unproved as e:
-            why = str(e)
-        program.steps.clear()
-        program.steps.update(before)
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
-        return why is not None
-
-    def find(text, after=0):
-        """The address of the first instruction behind `after` that begins so."""
-        pc = after
-        while pc < len(kernel.code):
-            insn = kernel.isa.decode(kernel.code, pc)
-            if f"{insn.mnemonic} {insn.op_str}".startswith(text):
-                return pc
-            pc += insn.size
-        raise Unproved(f"no {text}")
-
-    def last_wipe():
-        pc, found = 0, None
-        while pc < len(kernel.code):
-            insn = kernel.isa.decode(kernel.code, pc)
-            if f"{insn.mnemonic} {insn.op_str}".startswith(("movdqa xmmword ptr [rax", "vmovdqa ymmword ptr [rax")):
-                found = pc
-            pc += insn.size
-        return found
-
+        attempt(what, show, insn)
     place = head(kernel)
-    results = [
-        attempt("h2 at most one less", lambda l: setattr(l, "most", (right.most[0] - 1, right.most[1]))),
-        attempt("h2 at most twice as much", lambda l: setattr(l, "most", (2 * right.most[0] + 3, right.most[1]))),
-        attempt("the counter goes on by one more", lambda l: setattr(l, "blocks", right.blocks + 1)),
-        attempt("r is not kept", lambda l: setattr(l, "kept", [k for k in right.kept if k[0] != 24])),
-        attempt("more is kept than there is", lambda l: setattr(l, "kept", right.kept + [(-64, 8)])),
-        attempt("a pass has 64 bytes more", lambda l: setattr(l, "step", right.step + 64)),
-        attempt("in does not move", pc=find("add qword ptr [rsi - 0x70]", place)),
-        attempt("the counter does not move", pc=find("add dword ptr [rsi + 0x30]", place)),
-        attempt("the bytes left do not change", pc=find("mov qword ptr [rsi - 0x60]", place)),
-        attempt("a carry is dropped", pc=find("adc", find("imul", place))),
-        attempt("a wipe is left out", pc=last_wipe()),
-    ]
-    return sum(results), len(results) - sum(results)
+    wipes = [i for i in instructions(kernel) if f"{i.mnemonic} {i.op_str}".startswith(("movdqa xmmword ptr [rax", "vmovdqa ymmword ptr [rax"))]
+    wrong("h2 at most one less", most=(right.most[0] - 1, right.most[1]))
+    wrong("h2 at most twice as much", most=(2 * right.most[0] + 3, right.most[1]))
+    wrong("the counter goes on by one more", blocks=right.blocks + 1)
+    wrong("r is not kept", kept=[k for k in right.kept if k[0] != 24])
+    wrong("more is kept than there is", kept=right.kept + [(-64, 8)])
+    wrong("a pass has 64 bytes more", step=right.step + 64)
+    wrong("in does not move", find(kernel, "add qword ptr [rsi - 0x70]", behind=place))
+    wrong("the counter does not move", find(kernel, "add dword ptr [rsi + 0x30]", behind=place))
+    wrong("the bytes left do not change", find(kernel, "mov qword ptr [rsi - 0x60]", behind=place))
+    wrong("a carry is dropped", find(kernel, "adc", behind=find(kernel, "imul", behind=place).address))
+    wrong("a wipe is left out", wipes[-1])
 
 
 def main():
-    parser = prove.induction_options()
-    parser.add_argument("--part", default="1/1", help="the I-th of N parts of the ends")
-    parser.add_argument("--queries")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        loop = LOOPS.get(kernel.name)
-        if loop is None:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        if loop.least != lists.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
-            raise SystemExit("run/prove.py has calls up to another length")
-        begun = time.time()
-        try:
-            kept, cases, steps = begin_loop(kernel, loop, args.quick)
-        except Unproved as e:
-            print(f"FAIL {kernel}: {e}", flush=True)
-            failed += 1
-            continue
-        wrong = 0
-        written = set().union(*(k.written for k in kept.values()))
-        tasks = prove.chosen_part([(e, args.queries) for e in exits(loop, args.quick)], args.part)
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_exits, (path, written)) as pool:
-            for done, (name, n, error) in enumerate(pool.imap_unordered(one_exit, tasks, 1 if args.quick else 8), 1):
-                steps += n
-                if error:
-                    wrong += 1
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-                elif done % 200 == 0:
-                    print(f"     {kernel}: {done} of {len(tasks)} ends, {time.time() - begun:.0f} s", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop.least} bytes: {cases} beginnings and steps, "
-              f"{len(tasks) - wrong} of {len(tasks)} ends, {steps:,} instructions, {time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases + len(tasks) - wrong, failed + wrong
-        if args.planted:
-            yes, no = planted(path)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"loops: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

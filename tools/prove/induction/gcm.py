@@ -18,14 +18,13 @@ state. What does not is dead, and the step is tried again, until nothing changes
 however they were found. Then each exit starts from that state.
 """
 import copy
-import multiprocessing
 import sys
-import time
 
 import spec
-from induction import chacha_arm
+from induction import engine
+from induction.engine import BOTH, anew, find, instructions
 from isa import x86
-from run import kernels, lists, proof, prove
+from run import kernels
 from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
 from run.memory import WINDOW
 from run.packets import gcm_key
@@ -93,7 +92,7 @@ def head(kernel):
     """Where the loop begins: of the jumps back over AES rounds and products, the target of the longest. Only which it is, is taken
     from there; that it is passed once in each pass is what the rest shows."""
     if kernel.head is None and LOOPS[kernel.name].begin:
-        kernel.head = chacha_arm.find(kernel, LOOPS[kernel.name].begin)
+        kernel.head = find(kernel, LOOPS[kernel.name].begin).address
     if kernel.head is None:
         pc, found = 0, []
         while pc < len(kernel.code):
@@ -424,7 +423,6 @@ def leave(kernel, loop, shape, state, rest):
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
 
-BOTH = (False, True)
 SHAPES = [Shape(opens=o) for o in BOTH] + [Shape(opens=o, bits=b, in_place=b == 256) for b in (192, 256) for o in BOTH] + \
     [Shape(opens=o, j0=True) for o in BOTH] + [Shape(f, opens=o, j0=j) for f in (FIRST, 0, LAST) for o in BOTH for j in ((False, True)
                                                                                                                     if f == FIRST else (True,))]
@@ -442,127 +440,66 @@ def rests(shape, state, quick):
     return range(low, high + 1) if shape.bits == 128 and not shape.in_place else few
 
 
-def anew():
-    proof.mode(False, False)
-    terms.forget()
+def least(kernel):
+    return LOOPS[kernel.name].least if kernel.name in LOOPS else None
 
 
-_kernel = None
+def tasks(kernel, args):
+    """The first two have the most exits."""
+    return [(str(SHAPES[i]), i, part, parts) for i in ((0, 3, 10) if args.quick else range(len(SHAPES)))
+            for parts in (1 if args.quick or i > 1 else 4,) for part in range(parts)]
 
 
-def begin_worker(path):
-    global _kernel
-    sys.setrecursionlimit(20000)
-    _kernel = kernels.Kernel(path)
-
-
-def one(task):
-    """A call's base, steps, and some of its exits: (what, cases, instructions, errors)."""
-    number, part, of, quick = task
-    loop, shape = LOOPS[_kernel.name], SHAPES[number]
+def one(kernel, task, args, found):
+    _, number, part, of = task
+    loop, shape = LOOPS[kernel.name], SHAPES[number]
     anew()
-    wrong, cases, name = [], 0, str(shape)
-    try:
-        state, steps = induction(_kernel, loop, shape)
-        if part == 0:
-            cases += 2 + (len(ADS) if shape.flags & FIRST else 0)
-    except (Unproved, RecursionError) as e:
-        return name, 0, 0, [str(e) or "terms too deep"]
-    for rest in list(rests(shape, state, quick))[part::of]:
+    state, steps = induction(kernel, loop, shape)
+    found.add(0 if part else 2 + (len(ADS) if shape.flags & FIRST else 0), steps)
+    for rest in list(rests(shape, state, args.quick))[part::of]:
         if len(terms.ATOMS) > 600_000:
             anew()
-            state, _ = induction(_kernel, loop, shape)
-        try:
-            steps += leave(_kernel, loop, shape, state, rest)
-            cases += 1
-        except (Unproved, RecursionError) as e:
-            wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
-    return name, cases, steps, wrong
+            state, _ = induction(kernel, loop, shape)
+        found.end(f"{rest} bytes left", leave, kernel, loop, shape, state, rest)
 
 
-def planted(path):
-    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
-    kernel = kernels.Kernel(path)
-    right, place = LOOPS[kernel.name], head(kernel)
-    after, seals, results = {}, Shape(), []
-    for insn in kernel.isa.decoder().disasm(kernel.code, 0):
-        if insn.address >= place:
-            after.setdefault(insn.mnemonic.removeprefix("v"), []).append((insn.address, insn.op_str))
+def planted(kernel, args, attempt):
+    right, after = LOOPS[kernel.name], {}
+    for insn in instructions(kernel, head(kernel)):
+        after.setdefault(insn.mnemonic.removeprefix("v"), []).append(insn)
 
-    def attempt(what, pc=None, **change):
+    def wrong(what, insn=None, **change):
         loop = copy.copy(right)
         for name, v in change.items():
             setattr(loop, name, v)
-        program = kernel.program()
-        before = dict(program.steps)
-        if pc is not None:
-            _, following, _, text = kernel.isa.meaning(kernel.code, pc)
-            program.steps[pc] = (lambda m: None), following, None, text
-        why = None
-        try:
+
+        def show():
             anew()
-            for shape in (seals, Shape(opens=True)):
+            for shape in (Shape(), Shape(opens=True)):
                 state, _ = induction(kernel, loop, shape)
                 leave(kernel, loop, shape, state, state.rests[0] + 1)
-        except Unproved as e:
-            why = str(e)
-        program.steps.clear()
-        program.steps.update(before)
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
+        attempt(what, show, insn)
 
-    def find(mnemonic, text="", number=0):
-        return [pc for pc, operands in after[mnemonic] if text in operands][number]
+    def one_of(mnemonic, text="", number=0):
+        return [i for i in after[mnemonic] if text in i.op_str][number]
 
-    attempt("the counter goes on by one block more", blocks=right.blocks + 1)
-    attempt("a pass has 16 bytes more", step=right.step + 16)
+    wrong("the counter goes on by one block more", blocks=right.blocks + 1)
+    wrong("a pass has 16 bytes more", step=right.step + 16)
     if kernel.isa is not x86:
-        attempt("authentication is a block behind", lag=16)
-        attempt("GHASH is elsewhere", y=right.y + 16)
-        for what, mnemonic, text, number in LEFT_OUT[kernel.name]:
-            attempt(what, find(mnemonic, text, number))
-        return sum(results), len(results) - sum(results)
-    attempt("authentication is a block less behind", lag=right.lag - 16)
-    attempt("GHASH is in another register", register=right.register - 2)
-    attempt("GHASH is in twice as many lanes" if right.lanes < 4 else "GHASH is in one lane", lanes=2 if right.lanes == 1 else 4 if right.lanes == 2 else 1)
-    attempt("what is authenticated does not move", find("sub" if right.step == 128 else "add", right.behind))
-    attempt("the text does not move", find("sub" if right.step == 128 else "add", "r8"))
-    attempt("the passes are not counted", find("dec"))
-    attempt("a product of the loop is left out", find("pclmulqdq" if "pclmulqdq" in after else "pclmullqlqdq"))
-    attempt("a round is left out", find("aesenc", number=9))
-    return sum(results), len(results) - sum(results)
+        wrong("authentication is a block behind", lag=16)
+        wrong("GHASH is elsewhere", y=right.y + 16)
+        for what, *which in LEFT_OUT[kernel.name]:
+            wrong(what, one_of(*which))
+        return
+    wrong("authentication is a block less behind", lag=right.lag - 16)
+    wrong("GHASH is in another register", register=right.register - 2)
+    wrong("GHASH is in twice as many lanes" if right.lanes < 4 else "GHASH is in one lane", lanes=2 if right.lanes == 1 else 4 if right.lanes == 2 else 1)
+    wrong("what is authenticated does not move", one_of("sub" if right.step == 128 else "add", right.behind))
+    wrong("the text does not move", one_of("sub" if right.step == 128 else "add", "r8"))
+    wrong("the passes are not counted", one_of("dec"))
+    wrong("a product of the loop is left out", one_of("pclmulqdq" if "pclmulqdq" in after else "pclmullqlqdq"))
+    wrong("a round is left out", one_of("aesenc", number=9))
 
 
 def main():
-    parser = prove.induction_options()
-    parser.add_argument("--shapes", type=prove.chosen, default=range(len(SHAPES)), help="a part of a run: A-B,C")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        loop = LOOPS.get(kernel.name)
-        if loop is None:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        if loop.least != lists.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
-            raise SystemExit("run/prove.py has calls up to another length")
-        begun, cases, steps, wrong = time.time(), 0, 0, 0
-        # The first two have the most exits.
-        tasks = [(i, part, parts, args.quick) for i in ((0, 3, 10) if args.quick else args.shapes)
-                 for parts in (1 if args.quick or i > 1 else 4,) for part in range(parts)]
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
-            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
-                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
-                for error in errors:
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop.least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
-              f"{time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases, failed + wrong
-        if args.planted:
-            yes, no = planted(path)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"gcmloops: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

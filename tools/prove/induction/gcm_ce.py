@@ -11,14 +11,13 @@ As gcm.py, whose kinds of cells these are, except for three properties of aesgcm
   leads from each to the one 8 further on.
 - GHASH so far is three sums of products that have not been reduced yet.
 """
-import multiprocessing
 import sys
-import time
 
 import spec
-from induction import chacha_arm, gcm
+from induction import engine, gcm
+from induction.engine import BOTH, anew, find
 from induction.gcm import ADS, LONGEST, Shape, nonce_symbols, text_named
-from run import kernels, proof, prove
+from run import kernels
 from run.kernels import AD, STATE, TAG, text_symbols
 from spec.args import A, FIRST, LAST, OPEN
 from values import linear, terms
@@ -35,7 +34,7 @@ GROUPS = ("general", 21)
 def head(kernel, shape):
     """The group that seals or opens: of the places where the rounds of longer keys are asked for, those behind the four ways to begin."""
     if kernel.head is None:
-        kernel.head = [chacha_arm.find(kernel, "tbz w22, #2", number) for number in (4, 5)]
+        kernel.head = [find(kernel, "tbz w22, #2", number).address for number in (4, 5)]
     return kernel.head[shape.opens]
 
 
@@ -324,7 +323,6 @@ def leave(kernel, shape, state, residue, last, given):
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
 
-BOTH = (False, True)
 SHAPES = [(Shape(opens=o), True) for o in BOTH] + [(Shape(opens=o, bits=b, in_place=b == 256), True) for b in (192, 256) for o in BOTH] + \
     [(Shape(opens=o, j0=True), False) for o in BOTH] + [(Shape(f, opens=o), g) for f in (FIRST, 0, LAST) for o in BOTH for g in BOTH]
 # Last bytes of counters: those around which the bytes above change, and some.
@@ -355,102 +353,55 @@ def tasks_of(quick):
     return found
 
 
-def anew():
-    proof.mode(False, False)
-    terms.forget()
+def least(kernel):
+    return LEAST if kernel.name == NAME else None
 
 
-_kernel = None
+def tasks(kernel, args):
+    found = []
+    for task in tasks_of(args.quick):
+        shape, given = SHAPES[task[0]]
+        found.append((str(shape) + (", any J0" if not given and not shape.j0 else "") + f", {task[1][0]} bytes more than groups", *task))
+    return found
 
 
-def begin_worker(path):
-    global _kernel
-    sys.setrecursionlimit(20000)
-    _kernel = kernels.Kernel(path)
-
-
-def one(task):
-    number, residues, lasts, ends = task
+def one(kernel, task, args, found):
+    _, number, residues, lasts, ends = task
     shape, given = SHAPES[number]
     anew()
-    wrong, name = [], str(shape) + (", any J0" if not given and not shape.j0 else "") + f", {residues[0]} bytes more than groups"
-    try:
-        state, cases, steps = induction(_kernel, shape, residues, lasts, given)
-    except (Unproved, RecursionError) as e:
-        return name, 0, 0, [str(e) or "terms too deep"]
+    state, *more = induction(kernel, shape, residues, lasts, given)
+    found.add(*more)
     for residue, last in ends:
-        try:
-            steps, cases = steps + leave(_kernel, shape, state, residue, last, given), cases + 1
-        except (Unproved, RecursionError) as e:
-            wrong.append(f"end, {residue} bytes, counter ends with {last}: {str(e) or 'terms too deep'}")
-    return name, cases, steps, wrong
+        found.end(f"end, {residue} bytes, counter ends with {last}", leave, kernel, shape, state, residue, last, given)
 
 
-def planted(path, quick):
-    """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
+def planted(kernel, args, attempt):
     global HASH
-    kernel, results = kernels.Kernel(path), []
     shape = Shape()
-    place = head(kernel, shape)
 
-    def attempt(what, text=None, number=0, lasts=(8 * 30 + 6, 254), **change):
-        why, back = None, lambda: None
-        if text:
-            back = chacha_arm.leave_out(kernel, chacha_arm.behind(kernel, place, text, number))
-        try:
+    def wrong(what, text=None, number=0, lasts=(8 * 30 + 6, 254), **change):
+        def show():
             anew()
             state, _, _ = induction(kernel, shape, [64, 59], list(lasts), True, **change)
             for residue in (64, 59):
                 leave(kernel, shape, state, residue, lasts[0], True)
-        except (Unproved, AssertionError) as e:
-            why = str(e) or "a number out of its bounds"
-        back()
-        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
-        results.append(why is not None)
-
-    attempt("the counter goes on by one block more", blocks=9)
+        attempt(what, show, text and find(kernel, text, number, head(kernel, shape)))
+    wrong("the counter goes on by one block more", blocks=9)
     right = HASH
     HASH = right[4:] + right[:4]
-    attempt("sums of GHASH in another order")
+    wrong("sums of GHASH in another order")
     HASH = right
-    attempt("the text does not move", "add x3, x3, #0x80")
-    attempt("the output does not move", "add x4, x4, #0x80")
-    if quick:
-        return sum(results), len(results) - sum(results)
-    attempt("the groups are not counted", "sub x21, x21, #1")
-    attempt("the counter does not go on", "add w25, w25, #8")
-    attempt("first columns do not go on", "add v30")
-    attempt("the last byte's border is one later", "add w10, w25, #7", lasts=(241, 249))
-    attempt("a product is left out", "pmull2")
-    attempt("a round is left out", "aese", 40)
-    return sum(results), len(results) - sum(results)
+    wrong("the text does not move", "add x3, x3, #0x80")
+    wrong("the output does not move", "add x4, x4, #0x80")
+    if args.quick:
+        return
+    wrong("the groups are not counted", "sub x21, x21, #1")
+    wrong("the counter does not go on", "add w25, w25, #8")
+    wrong("first columns do not go on", "add v30")
+    wrong("the last byte's border is one later", "add w10, w25, #7", lasts=(241, 249))
+    wrong("a product is left out", "pmull2")
+    wrong("a round is left out", "aese", 40)
 
 
 def main():
-    parser = prove.induction_options()
-    parser.add_argument("--part", default="1/1", help="the I-th of N parts")
-    args = parser.parse_args()
-    sys.setrecursionlimit(20000)
-    shown = failed = 0
-    for path in args.objects:
-        kernel = kernels.Kernel(path)
-        if kernel.name != NAME:
-            print(f"FAIL {path}: there is no induction for it here")
-            failed += 1
-            continue
-        begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = prove.chosen_part(tasks_of(args.quick), args.part)
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
-            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
-                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
-                for error in errors:
-                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {LEAST} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
-              f"{time.time() - begun:.0f} s", flush=True)
-        shown, failed = shown + cases, failed + wrong
-        if args.planted:
-            yes, no = planted(path, args.quick)
-            shown, failed = shown + yes, failed + no
-    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
-    print(f"celoops: {shown} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return engine.main(sys.modules[__name__])

@@ -1016,7 +1016,6 @@ def permute(insn):
     name, n, put = insn.mnemonic, v.words(0), v.write()
     w = 2 if name.endswith("q") else 1
     a, b, c = v.read(0, n), v.read(1, n), v.read(2, n)
-    count = n // w
 
     def pick(m, table, control):
         out = []
@@ -1036,7 +1035,7 @@ def permute(insn):
 
 def blend_mask(insn):
     v = Vectors(insn)
-    n, k, e, zeroing, r = v.words(0), v.mask, 8 * v.element, v.zeroing, v.number(0)
+    n, k, e, zeroing = v.words(0), v.mask, 8 * v.element, v.zeroing
     v.mask = None
     a, b, put = v.read(1, n), v.read(2, n), v.write()
 

@@ -183,7 +183,6 @@ class Call:
         return self.machine.steps
 
     def left_behind(self):
-        m = self.machine
         for at in range(SCRATCH, SCRATCH + self.scratch_bytes, 4):
             v = self.memory.cells.get(at)
             if v is not None and secret(v) and v is not symbol(f"before {at}", 32):

@@ -46,16 +46,6 @@ def begin(path, asked, atoms=None, spares=False):
         _kernel.asked = asked
 
 
-def induction_options(quick=None):
-    """The options that all inductions have; what --quick leaves out may be said."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help=quick)
-    parser.add_argument("--planted", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("objects", nargs="+")
-    return parser
-
-
 def chosen_part(shapes, text):
     """The I-th of N parts."""
     part, parts = map(int, text.split("/"))
@@ -105,16 +95,17 @@ def several(tasks):
 
 
 def together(kernel, tasks):
-    """Calls that one process runs one after the other: where AES is made of bit operations those that have it in common."""
+    """Calls that one process runs one after the other: where AES is made of bit operations those that have it in common, and apart from
+    them those that are not compared with the specification, as all that is known is forgotten from one kind to the other."""
     if not kernel.bitwise:
         return [tasks[i:i + 8] for i in range(0, len(tasks), 8)]
-    found = {}
+    found, spared = {}, []
     for task in tasks:
-        found.setdefault(proof.alike(kernel, task[0]), []).append(task)
+        (spared if proof.dear(kernel, task[0]) else found.setdefault(proof.alike(kernel, task[0]), [])).append(task)
     size = lambda task: -getattr(task[0], "size", 0)
     groups = [sorted(group, key=size) for group in found.values()]
     halves = [group[i::2] for group in groups for i in range(2)] if len(tasks) > 500 else groups  # for two processes
-    return sorted((group for group in halves if group), key=lambda group: sum(map(size, group)))
+    return sorted((group for group in halves if group), key=lambda group: sum(map(size, group))) + [spared[i:i + 16] for i in range(0, len(spared), 16)]
 
 
 def processor_time():

@@ -114,7 +114,6 @@ class Arm32:
     @staticmethod
     def assembly(codes):
         out = [".arch armv8-a", ".fpu crypto-neon-fp-armv8", ".arm", ".text"]
-        keep = "{r0-r9, r11, r12}"
         for k, code in enumerate(codes):
             out += [f"form{k}:", "push {r4-r12, lr}", "vpush {d8-d15}", "mov r10, r0", "ldr r1, [r10, #320]", "msr cpsr_f, r1",
                     "add r0, r10, #64", "vldmia r0!, {d0-d15}", "vldmia r0, {d16-d31}"]

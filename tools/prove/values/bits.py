@@ -11,6 +11,7 @@ with this input, the bit is that sum again. So an S-box is right if its outputs 
 whatever basis the bits are held in; all between S-boxes is linear. With `strict`, an "and" of other bits stops the run:
 a kernel has none where each of its lanes has a block, so that an error is refused where it first comes to an S-box.
 """
+import functools
 import sys
 
 from values import terms
@@ -36,7 +37,16 @@ def normal_form(table):
     return table
 
 
-SBOX_TABLES = [sum(1 << x for x in range(256) if SBOX[x] >> k & 1) for k in range(8)]
+def sums_of(numbers):
+    """All 256 sums of eight numbers, by the mask of those in it."""
+    found = [0]
+    for n in numbers:
+        found += [n ^ x for x in found]
+    return found
+
+
+SBOX_FORMS = [normal_form(sum(1 << x for x in range(256) if SBOX[x] >> k & 1)) for k in range(8)]
+SBOX_SUMS = sums_of([f & NOT_AFFINE for f in SBOX_FORMS])
 
 
 class Group:
@@ -53,7 +63,7 @@ class Group:
 
 
 groups = []
-spans = {}  # image -> [(group, mask, constant)]
+spans = {}  # image, with its constant set -> [(group, mask, image)]
 linear = {}  # image -> value
 _parsed, _bits, _ands, _xors, _tables, _single = {}, {}, {}, {}, {}, {}
 strict = False
@@ -69,25 +79,22 @@ def parse(v):
     """(image of the linear part, ((group, normal form of the rest), ...)) of a bit."""
     r = _parsed.get(v)
     if r is None:
-        n = v.pieces[0][0]
-        if n >= 0 and terms.ATOMS[n].kind == "mixed":
-            r = terms.ATOMS[n].extra
-        else:
-            r = v.image, ()
-            linear.setdefault(r[0], v)
-        _parsed[v] = r
+        r = _parsed[v] = v.image, ()
+        linear.setdefault(v.image, v)
     return r
 
 
 def make(image, parts):
-    if parts:
-        return atom("mixed", (), (image, parts), 1, 1)
-    if image < 2:
+    if image < 2 and not parts:
         return const(image, 1)
-    v = linear.get(image)
+    v = None if parts else linear.get(image)
     if v is None:
-        v = linear[image] = atom("bit", (), image, 1, 1)
-        terms.ATOMS[v.pieces[0][0]].images[0] = image
+        if parts:
+            v = atom("mixed", (), (image, parts), 1, 1)
+        else:
+            v = linear[image] = atom("bit", (), image, 1, 1)
+            terms.ATOMS[v.pieces[0][0]].images[0] = image
+        _parsed[v] = image, parts
     return v
 
 
@@ -97,44 +104,36 @@ def register(v, out):
     if any(parts for _, parts in forms):
         raise Unproved("the specification's S-box has an input that is not linear")
     forms = [f for f, _ in forms]
-    for g, mask, constant in spans.get(forms[0], ()):
-        found = [next(((m, c) for g2, m, c in spans.get(f, ()) if g2 == g), None) for f in forms]
+    for g, mask, constant in groups_with(forms[0]):
+        found = [next(((m, c) for g2, m, c in groups_with(f) if g2 == g), None) for f in forms]
         if None not in found:
             for d in (_ands, _xors, _tables):  # which knew less
                 d.clear()
             terms.forget_operations()
             break
     else:
-        g, basis, all_ = len(groups), forms, [0]
-        for f in basis:
-            all_ += [f ^ x for x in all_]
-        if len(set(all_) | {x ^ 1 for x in all_}) != 512:
+        g, all_, found = len(groups), sums_of(forms), None
+        if len({x | 1 for x in all_}) != 256:
             raise Unproved("an S-box whose input is not free")
-        groups.append(Group(basis))
+        groups.append(Group(forms))
         for m, x in enumerate(all_):
             if m:
-                spans.setdefault(x, []).append((g, m, 0))
-                spans.setdefault(x ^ 1, []).append((g, m, 1))
-        found = [(1 << k, 0) for k in range(8)]
+                spans.setdefault(x | 1, []).append((g, m, x))
     group = groups[g]
-    # Tables of the S-box's outputs over the group's basis.
-    tables = [LINEAR[m] ^ (FULL if c else 0) for m, c in found]
-    forms_out = []
-    for k in range(8):
-        t = 0
-        if found == [(1 << i, 0) for i in range(8)]:
-            t = SBOX_TABLES[k]
-        else:
-            for x in range(256):
-                y = sum((tables[i] >> x & 1) << i for i in range(8))
-                t |= (SBOX[y] >> k & 1) << x
-        f = normal_form(t)
-        forms_out.append((f & NOT_AFFINE, cut(out, k, 1).image ^ group.affine(f)))
-    combined = [(0, 0)]
-    for f, h in forms_out:
-        combined += [(f ^ a, h ^ b) for a, b in combined]
-    for f, h in combined[1:]:
-        group.known[f] = h
+    # The S-box's outputs over the group's basis.
+    out_forms, sums = SBOX_FORMS, SBOX_SUMS
+    if found:
+        inputs = [LINEAR[m] ^ (FULL if c else 0) for m, c in found]
+        at = [sum((t >> x & 1) << i for i, t in enumerate(inputs)) for x in range(256)]
+        out_forms = [normal_form(sum((SBOX[at[x]] >> k & 1) << x for x in range(256))) for k in range(8)]
+        sums = sums_of([f & NOT_AFFINE for f in out_forms])
+    images = sums_of([cut(out, k, 1).image ^ group.affine(f) for k, f in enumerate(out_forms)])
+    group.known.update(zip(sums[1:], images[1:]))
+
+
+def groups_with(image):
+    """(group, mask of its basis, constant) of the groups in whose inputs a sum of base bits is linear."""
+    return [(g, m, (x ^ image) & 1) for g, m, x in spans.get(image | 1, ())]
 
 
 def bits_of(v):
@@ -188,7 +187,7 @@ def table_over(v, g):
         if image < 2:
             mask, constant = 0, image
         else:
-            mask, constant = next(((m, c) for g2, m, c in spans.get(image, ()) if g2 == g), (None, 0))
+            mask, constant = next(((m, c) for g2, m, c in groups_with(image) if g2 == g), (None, 0))
         if mask is None or len(parts) > 1 or (parts and parts[0][0] != g):
             _tables[key] = None
         else:
@@ -203,7 +202,7 @@ def and_bits(x, y):
     if r is None:
         for v in (x, y):
             image, parts = parse(v)
-            candidates = [parts[0][0]] if parts else [g for g, _, _ in spans.get(image, ())]
+            candidates = [parts[0][0]] if parts else [g for g, _, _ in spans.get(image | 1, ())]
             if len(candidates) == 1 or (candidates and v is y):
                 break
         for g in candidates:
@@ -227,12 +226,20 @@ def group_of(found):
     for v in found:
         image, parts = parse(v)
         if image >= 2 or parts:
-            for g in [parts[0][0]] if parts else [g for g, _, _ in spans.get(image, ())]:
+            for g in [parts[0][0]] if parts else [g for g, _, _ in spans.get(image | 1, ())]:
                 tables = [table_over(v, g) for v in found]
                 if None not in tables:
                     return g, tables
             return None
     return None
+
+
+@functools.lru_cache(1000)
+def looked_up(values, tables):
+    """The normal forms of the bits of a byte that is values[index], or what there was: bits of both by their truth tables."""
+    at = [sum((t >> x & 1) << i for i, t in enumerate(tables[:8])) for x in range(256)]
+    return [normal_form(sum((values[at[x]] >> k & 1 if at[x] < len(values) else tables[8 + k] >> x & 1) << x for x in range(256)))
+            for k in range(8)]
 
 
 def look_up(table, control, before):
@@ -243,11 +250,8 @@ def look_up(table, control, before):
         return look_up_linear(table, index)
     if found := group_of([*index, *old]):
         g, tables = found
-        at = [sum((t >> x & 1) << i for i, t in enumerate(tables[:8])) for x in range(256)]
         out = []
-        for k in range(8):
-            t = sum((values[at[x]] >> k & 1 if at[x] < len(values) else tables[8 + k] >> x & 1) << x for x in range(256))
-            f = normal_form(t)
+        for f in looked_up(tuple(values), tuple(tables)):
             image, f = groups[g].affine(f), f & NOT_AFFINE
             h = groups[g].known.get(f)
             out.append(make(image, ((g, f),)) if f and h is None else make(image ^ (h or 0), ()))
@@ -320,7 +324,9 @@ def operation(kind, a, b):
             out.append(and_bits(x, y))
         else:
             out.append(xor_bits(xor_bits(x, y), and_bits(x, y)))
-    return cat(*out)
+    r = cat(*out)
+    _bits[r] = out
+    return r
 
 
 # Integer products of every fourth bit: a value -> how much may stand in each column of four bits. While it is less than 16, the lowest

@@ -1,0 +1,155 @@
+"""What all inductions share: processes that work, the report, and planted faults.
+
+    induction.NAME [--quick] [--planted] [--jobs N] [--part I/N] [--queries FOLDER] OBJECT...
+
+A file of this folder says, with these names,
+
+    least(kernel)               from how many bytes on it shows texts of that kernel; None: it has nothing to say of it
+    tasks(kernel, args)         [(name, ..)] of what is to be shown. Before that, where there is prepare(kernel, args): what is
+                                shown first and for all of them: (cases, instructions, what one() gets in found.common)
+    one(kernel, task, args, found)    shows it, and counts in found
+    planted(kernel, args, attempt)    attempts to show what is wrong: attempt(what, function, an instruction that is left out)
+"""
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+
+from run import lists, proof, prove
+from run.kernels import Kernel
+from values import terms
+from values.terms import Unproved
+
+BOTH = (False, True)
+
+
+def anew():
+    proof.mode(False, False)
+    terms.forget()
+
+
+def reason(e):
+    return str(e) or ("terms too deep" if isinstance(e, RecursionError) else "a number out of its bounds")
+
+
+class Found:
+    """What was shown: cases and instructions; and errors. common: from prepare()."""
+
+    def __init__(self, common=None):
+        self.cases, self.steps, self.wrong, self.common = 0, 0, [], common
+
+    def add(self, cases, steps):
+        self.cases, self.steps = self.cases + cases, self.steps + steps
+
+    def end(self, what, leave, *args):
+        """One case, which returns the number of its instructions."""
+        try:
+            self.add(1, leave(*args))
+        except (Unproved, RecursionError) as e:
+            self.wrong.append(f"{what}: {reason(e)}")
+
+
+def instructions(kernel, begin=0):
+    return [i for i in kernel.isa.decoder().disasm(kernel.code, 0) if i.address >= begin]
+
+
+def find(kernel, text, number=0, behind=0):
+    """Of the instructions behind a place that begin so, one; last: -1."""
+    found = [i for i in instructions(kernel, behind) if f"{i.mnemonic} {i.op_str}".startswith(text)]
+    if not found:
+        raise Unproved(f"no {text}")
+    return found[number]
+
+
+class Planted:
+    """Shows that what is wrong is refused: wrong invariants, and kernels with one instruction less."""
+
+    def __init__(self, kernel):
+        self.kernel, self.results = kernel, []
+
+    def __call__(self, what, show, insn=None):
+        program, why = self.kernel.program(), None
+        before = dict(program.steps)
+        if insn:
+            program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
+        try:
+            show()
+        except (Unproved, AssertionError) as e:
+            why = reason(e)
+        program.steps.clear()
+        program.steps.update(before)
+        print(f"{'FAIL' if why is None else 'ok  '} {self.kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        self.results.append(why is not None)
+
+
+_work = None
+
+
+def begin(induction, path, args, common):
+    global _work
+    sys.setrecursionlimit(20000)
+    _work = induction, Kernel(path), args, common
+    anew()
+
+
+def one(task):
+    """(what, cases, instructions, errors)"""
+    induction, kernel, args, common = _work
+    found = Found(common)
+    try:
+        induction.one(kernel, task, args, found)
+    except (Unproved, RecursionError) as e:
+        found.wrong.append(reason(e))
+    return task[0], found.cases, found.steps, found.wrong
+
+
+def main(induction, *options):
+    """options: more that this induction has, as (name, help)."""
+    parser = argparse.ArgumentParser()
+    for name, what in (("quick", "a few of all"), ("planted", "what is wrong must be refused"), *options):
+        parser.add_argument(f"--{name}", action="store_true", help=what)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts")
+    parser.add_argument("--queries")
+    parser.add_argument("objects", nargs="+")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = 0
+    for path in args.objects:
+        kernel, begun, before, found = Kernel(path), time.time(), prove.processor_time(), Found()
+        least, of = induction.least(kernel), getattr(induction, "OF", "texts from {} bytes")
+        try:
+            if least is None:
+                raise Unproved("there is no induction for it here")
+            if least > lists.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), least):
+                raise Unproved(f"run/lists.py has calls up to another length than {least}")
+            if hasattr(induction, "prepare"):
+                found.cases, found.steps, found.common = induction.prepare(kernel, args)
+            tasks = prove.chosen_part(induction.tasks(kernel, args), args.part)
+        except Unproved as e:
+            print(f"FAIL {kernel}: {e}", flush=True)
+            failed += 1
+            continue
+        jobs, said = min(args.jobs, len(tasks)), 0
+        with multiprocessing.Pool(jobs, begin, (induction, path, args, found.common)) as pool:
+            for done, (name, cases, steps, wrong) in enumerate(pool.imap_unordered(one, tasks, max(1, min(8, len(tasks) // 8 // jobs))), 1):
+                found.add(cases, steps)
+                found.wrong += wrong
+                for error in wrong:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+                if time.time() - begun > said + 60:
+                    said = time.time() - begun
+                    print(f"     {kernel}: {done} of {len(tasks)}, {said:.0f} s", flush=True)
+            pool.close()
+            pool.join()
+        print(f"{'FAIL' if found.wrong else 'ok  '} {kernel}: {of.format(least)}: {found.cases} beginnings, steps and ends, {found.steps:,} instructions, "
+              f"{prove.processor_time() - before:.0f} s of CPU", flush=True)
+        shown, failed = shown + found.cases, failed + len(found.wrong)
+        if args.planted:
+            attempt = Planted(kernel)
+            induction.planted(kernel, args, attempt)
+            shown, failed = shown + sum(attempt.results), failed + len(attempt.results) - sum(attempt.results)
+    print(f"the random point is that of SEALANE_POINT={terms.SEED}")
+    print(f"{induction.__name__}: {shown} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0
