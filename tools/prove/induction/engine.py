@@ -5,10 +5,10 @@
 A file of this folder says, with these names,
 
     least(kernel)               from how many bytes on it shows texts of that kernel; None: it has nothing to say of it
-    tasks(kernel, args)         [(name, ..)] of what is to be shown. Before that, where there is prepare(kernel, args): what is
-                                shown first and for all of them: (cases, instructions, what one() gets in found.common)
+    tasks(kernel, args)         a list of (name, ..). prepare(kernel, args), if there is one, shows something for all of them first:
+                                it returns (cases, instructions, the value that one() gets as found.common)
     one(kernel, task, args, found)    shows it, and counts in found
-    planted(kernel, args, attempt)    attempts to show what is wrong: attempt(what, function, an instruction that is left out)
+    planted(kernel, args, attempt)    attempts to show something wrong: attempt(name, function, an instruction that is left out)
 """
 import argparse
 import multiprocessing
@@ -63,7 +63,7 @@ def find(kernel, text, number=0, behind=0):
 
 
 class Planted:
-    """Shows that what is wrong is refused: wrong invariants, and kernels with one instruction less."""
+    """Wants refusals of wrong invariants, and of kernels with one instruction less."""
 
     def __init__(self, kernel):
         self.kernel, self.results = kernel, []

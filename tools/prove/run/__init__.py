@@ -1,1 +1,1 @@
-"""Calls of kernels: memory, arguments, and what must be true afterwards."""
+"""Calls of kernels: memory, arguments, and the conditions afterwards."""

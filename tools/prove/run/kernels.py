@@ -1,4 +1,4 @@
-"""Kernels in an object file, and a call of one: the layout of memory, and what every call must leave behind."""
+"""Kernels in an object file, and a call of one: the layout of memory, and the conditions after every call."""
 import os
 import re
 

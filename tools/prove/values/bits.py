@@ -236,7 +236,7 @@ def group_of(found):
 
 @functools.lru_cache(1000)
 def looked_up(values, tables):
-    """The normal forms of the bits of a byte that is values[index], or what there was: bits of both by their truth tables."""
+    """The normal forms of the bits of a byte that is values[index], or the byte before: bits of both by their truth tables."""
     at = [sum((t >> x & 1) << i for i, t in enumerate(tables[:8])) for x in range(256)]
     return [normal_form(sum((values[at[x]] >> k & 1 if at[x] < len(values) else tables[8 + k] >> x & 1) << x for x in range(256)))
             for k in range(8)]

@@ -697,7 +697,7 @@ def of_text(v):
 # and much less work where AES is made of them.
 opaque = False
 bitwise = False  # bit by bit: bits.py
-bits = lengths = None  # bits.py and linear.py, which are made of what is here, and put themselves here
+bits = lengths = None  # bits.py and linear.py, which build on this file and put themselves here
 _opaques = 0
 
 
