@@ -41,12 +41,17 @@ static void add(peer p)
     peers[peer_count++] = p;
 }
 
-/* Whether other libraries are to do without an extension: SEALANE_BENCH_PEERS is aesni (neither), vaes or empty (all).
+/* Whether other libraries are to do without an extension: SEALANE_BENCH_PEERS is the last that they may use, or empty.
  * It says what they would do on another CPU, for tools/x86cost; OpenSSL has OPENSSL_ia32cap for that. */
 __attribute__((unused)) static int peers_below(const char *extension)
 {
+    /* ssse3 is without AES, avx has AES, aesni AVX2 too. */
+    static const char *const order[] = {"ssse3", "avx", "aesni", "vaes", "avx512"};
     const char *most = getenv("SEALANE_BENCH_PEERS");
-    return most && *most && (strcmp(most, "aesni") == 0 || strcmp(most, extension) != 0);
+    for (size_t i = 0; most && i < sizeof order / sizeof *order && strcmp(order[i], extension) != 0; i++)
+        if (strcmp(order[i], most) == 0)
+            return 1;
+    return 0;
 }
 
 /* Libraries without a per-key state take the raw key. Unused if none of them is there. */
@@ -136,6 +141,14 @@ static void add_openssl(void)
 
 #if __has_include(<sodium.h>)
 #include <sodium.h>
+
+#ifdef __x86_64__
+/* In place of libsodium's own, which asks the CPU alone. */
+int sodium_runtime_has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && !peers_below("aesni");
+}
+#endif
 
 static int sodium_seal(void *session, uint8_t *out, uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
                        size_t ad_bytes, const uint8_t *in, size_t bytes)
@@ -241,6 +254,10 @@ static int gcrypt_open(void *session, uint8_t *out, const uint8_t tag[16], const
 static void add_gcrypt(void)
 {
     /* Before the first other call, which sets the library up. */
+    if (peers_below("avx"))
+        gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx:intel-aesni:intel-pclmul", NULL);
+    if (peers_below("aesni"))
+        gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx2:intel-bmi2", NULL);
     if (peers_below("vaes"))
         gcry_control(GCRYCTL_DISABLE_HWF, "intel-vaes-vpclmul", NULL);
     if (peers_below("avx512"))
@@ -382,7 +399,11 @@ static void add_ipsec(void)
     manager = alloc_mb_mgr(0);
     if (!manager)
         return;
-    if (peers_below("avx512"))
+    if (peers_below("avx"))
+        return; /* it needs AES instructions */
+    if (peers_below("aesni"))
+        init_mb_mgr_avx(manager);
+    else if (peers_below("avx512"))
         init_mb_mgr_avx2(manager);
     else
         init_mb_mgr_auto(manager, NULL);

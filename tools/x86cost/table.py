@@ -34,6 +34,15 @@ PEERS = {
     "vaes": NO_AVX512 | {"SEALANE_BENCH_PEERS": "vaes", "OPENSSL_ia32cap": ":~0xd0230000"},
     "avx512": {},
 }
+LIBC = {"GLIBC_TUNABLES": NO_AVX512["GLIBC_TUNABLES"] + ",-AVX2,-AVX_Fast_Unaligned_Load,-BMI2,-ERMS"}
+GO = "cpu.avx2=off,cpu.bmi2=off,cpu.adx=off,cpu.erms=off,cpu.fma=off,cpu.sha=off,cpu.avx512f=off,cpu.vpclmulqdq=off"
+PEERS |= {  # CPUs before AVX2, each with its own; OPENSSL_ia32cap has what leaf 1 of CPUID lacks, and all of leaf 7
+    "nehalem": LIBC | {"SEALANE_BENCH_PEERS": "ssse3", "OPENSSL_ia32cap": "~0x1e40100200000000:0",
+                       "GODEBUG": f"{GO},cpu.avx=off,cpu.bmi1=off,cpu.aes=off,cpu.pclmulqdq=off"},
+    "ivybridge": LIBC | {"SEALANE_BENCH_PEERS": "avx", "OPENSSL_ia32cap": "~0x40100000000000:0",
+                         "GODEBUG": f"{GO},cpu.bmi1=off"},
+    "btver2": LIBC | {"SEALANE_BENCH_PEERS": "avx", "OPENSSL_ia32cap": "~0x100040000000:0x8", "GODEBUG": GO},
+}
 MODELS = {  # of CPUs by vendor, family and model, as /proc/cpuinfo has them
     ("GenuineIntel", 6): {60: "haswell", 63: "haswell", 69: "haswell", 70: "haswell", 94: "skylake", 78: "skylake",
                           142: "skylake", 158: "skylake", 106: "icelake-server", 108: "icelake-server",
@@ -42,6 +51,9 @@ MODELS = {  # of CPUs by vendor, family and model, as /proc/cpuinfo has them
     ("AuthenticAMD", 23): {49: "znver2", 96: "znver2", 104: "znver2", 113: "znver2"},
     ("AuthenticAMD", 25): {1: "znver3", 33: "znver3", 80: "znver3", 17: "znver4", 97: "znver4"},
 }
+
+
+PORTABLE_MOST = 1420  # bytes of portable code: longer traces of it take minutes and say the same per byte
 
 
 @dataclass(frozen=True)
@@ -101,14 +113,24 @@ def cycles(trace: x86cost.Trace, cpus: tuple[str, ...], cache: Path) -> dict:
     return {"needs": needs, "instructions": len(trace.order), "cycles": {c: known[c] for c in cpus if c in known}}
 
 
-def candidates(options: argparse.Namespace, language: str, algorithm: str) -> list[str]:
+def candidates(options: argparse.Namespace, language: str, algorithm: str, old: str = "") -> list[str]:
+    """All but portable code. For a CPU before AVX2 that is named: all that run there."""
     program, dash = (options.go_program, "-") if language == "Go" else (options.c_program, "--")
-    names = x86cost.run([program, f"{dash}alg", algorithm, f"{dash}list"]).splitlines()
-    return [name for name in names if name != "sealane portable"]
+    environment = os.environ | (PEERS[old] if old else {})
+    names = x86cost.run([program, f"{dash}alg", algorithm, f"{dash}list"], env=environment).splitlines()
+    return [name for name in names if old or name != "sealane portable"]
+
+
+def taken(algorithm: str, name: str, cpu: str) -> bool:
+    """Whether a candidate has a place in the table of a CPU before AVX2: not what needs AVX2, nor AES by other means where the CPU has it."""
+    slow = algorithm != "ChaCha20-Poly1305" and "aes" in x86cost.HAS[cpu] and name in ("sealane ssse3", "sealane portable")
+    return not slow and not re.match("sealane avx(2|512)", name)
 
 
 def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
-    cpus = tuple(options.cpus.split(","))
+    chosen = options.cpus.split(",")
+    old = [cpu for cpu in chosen if cpu in PEERS]
+    cpus = tuple(cpu for cpu in chosen if cpu not in PEERS)
     classes = {"aesni": [], "vaes": [], "avx512": []}
     for cpu in cpus:
         has = x86cost.HAS[cpu]
@@ -117,12 +139,15 @@ def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
     found = []
     for algorithm in options.algorithms.split(","):
         for language in options.languages.split(","):
-            for name in candidates(options, language, algorithm):
+            found += [Row(language, algorithm, name, "seal", int(size), cpu, (cpu,)) for cpu in old
+                      for name in candidates(options, language, algorithm, cpu) if taken(algorithm, name, cpu)
+                      for size in options.sizes.split(",") if name != "sealane portable" or int(size) <= PORTABLE_MOST]
+            for name in candidates(options, language, algorithm) if cpus else ():
                 same = language == "Go" or name.startswith("sealane ")  # whatever the others may use
                 groups = [("aesni", cpus)] if same else [(k, tuple(v)) for k, v in classes.items() if v]
                 found += [Row(language, algorithm, name, op, int(size), peers, group)
                           for peers, group in groups for op in OPS for size in options.sizes.split(",")]
-        if "Go" in options.languages.split(",") and algorithm in SWEEP:
+        if cpus and "Go" in options.languages.split(",") and algorithm in SWEEP:
             names = [n for n in candidates(options, "Go", algorithm) if n == SWEEP[algorithm] or n.startswith("sealane ")]
             sweep = sorted(set(sweep_sizes(options)) - set(map(int, options.sizes.split(","))))
             found += [Row("Go", algorithm, name, op, size, "aesni", cpus) for name in names for op in OPS for size in sweep]
@@ -323,6 +348,32 @@ on the CPUs that have both: {", ".join(f"{r.cpu} ({r.model})" for r in measured)
     return text + wrong(options, measured) + sweep(figures, options, measured)
 
 
+def old_markdown(figures: Figures, options: argparse.Namespace, at_hand: str) -> str:
+    """The table of CPUs before AVX2: cycles of every candidate, and how many times those of the level that a first key takes."""
+    sizes = list(map(int, options.sizes.split(",")))
+    text = f"""\
+# Modeled cycles on x86-64 CPUs before AVX2
+
+Written by `make bench-x86-old`; do not edit. **Every figure is modeled** by [tools/x86cost](../../tools/x86cost/README.md#cpus-before-avx2) with the
+tables of LLVM {x86cost.llvm_version()}; none is measured. That page has the sources of each parameter, and the CPUs left out.
+Traced on {at_hand}, with the libraries told to do as on the modeled CPU. One warm call that seals, no associated data, key set up before.
+
+Cycles, and in brackets how many times those of the level that a first key takes, which stands first. Above 1 sealane is faster.
+A candidate that is missing would run instructions that the CPU lacks. Portable code is modeled up to {PORTABLE_MOST} bytes.
+
+"""
+    for algorithm in options.algorithms.split(","):
+        for language in options.languages.split(","):
+            for cpu in options.cpus.split(","):
+                cells = [figures.at(language, algorithm, "seal", size, cpu) for size in sizes]
+                own = [name for name in cells[0] if name.startswith("sealane ")]
+                names, level = [*own, *(name for name in cells[0] if name not in own)], own[0]
+                body = [[name, *(f"{cell[name]} ({cell[name] / cell[level]:.2f})" if name in cell else "" for cell in cells)]
+                        for name in names]
+                text += f"## {cpu}: {algorithm}, {language}\n\n" + grid(["bytes", *map(str, sizes)], body)
+    return text.rstrip("\n") + "\n"
+
+
 def shown(options: argparse.Namespace, measured: list[Reference]) -> list[str]:
     """The CPUs without results."""
     return [cpu for cpu in options.cpus.split(",") if cpu not in {r.model for r in measured}]
@@ -413,7 +464,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time")
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     parser.add_argument("--languages", default="Go,C")
-    parser.add_argument("--cpus", default=",".join(x86cost.CPUS))
+    parser.add_argument("--cpus", default=",".join(cpu for cpu in x86cost.CPUS if cpu not in PEERS))
     parser.add_argument("--sizes", default="64,256,576,1024,1420,4096,16384")
     parser.add_argument("--sweep", default="", metavar="SIZES", help="Go beside one peer, at these too")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has this regular expression")
@@ -446,7 +497,9 @@ def main() -> int:
         figures.add_elsewhere([peer for peer in listed if peer.get("elsewhere")])
         if options.peers_from:
             figures.add_peers(options.peers_from)
-        text = markdown(figures, options, at_hand, references(options.measured, figures))
+        old = all(cpu in PEERS for cpu in options.cpus.split(","))
+        text = (old_markdown(figures, options, at_hand) if old else
+                markdown(figures, options, at_hand, references(options.measured, figures)))
     except (x86cost.X86costError, OSError, subprocess.SubprocessError) as error:
         print(f"x86cost: {error}", file=sys.stderr)
         return 1
@@ -454,6 +507,7 @@ def main() -> int:
         print(text)
     else:
         options.output.write_text(text)
+    if str(options.output) != "-" and not old:
         options.output.with_suffix(".json").write_text(raw(figures, options, at_hand))
     return 0
 

@@ -5,6 +5,7 @@ The programs' text goes to the assembler as it stands; registers and latencies a
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import subprocess
@@ -75,19 +76,25 @@ BLOCKED = ((STORE_AL, "mov_store", 64), (LOAD_A, "mov_load", 64), (ADD_A, "add",
 
 # Cycles of a chain by LLVM's tables with our corrections: published latencies of aesenc (uops.info, Agner Fog's tables).
 LATENCIES = (
-    ("aesenc xmm0, xmm1", "660f38dcc1", {"haswell": 7, "skylake": 4, "icelake-server": 3, "alderlake": 3, "znver2": 4}),
+    ("aesenc xmm0, xmm1", "660f38dcc1", {"ivybridge": 7, "btver2": 3, "haswell": 7, "skylake": 4, "icelake-server": 3, "alderlake": 3, "znver2": 4}),
     ("vpaddd ymm0, ymm0, ymm2", "c5fdfec2", {"haswell": 1, "skylake": 1, "znver2": 1, "znver3": 1, "znver4": 1}),
     ("imul rax, rbx", "480fafc3", {"haswell": 3, "skylake": 3, "alderlake": 3, "znver3": 3}),
     ("vpmadd52luq zmm0, zmm1, zmm2", "62f2f548b4c2", {"icelake-server": 4, "znver4": 4}),
+    ("mul rbx", "48f7e3", {"btver2": 6}),
+    ("ror eax, 7", "c1c807", {"nehalem": 1, "ivybridge": 1, "btver2": 1}),
 )
 # What many of one instruction take each, where none waits for another: ports of 512 bits are two on Ice Lake, and each is
-# taken for two cycles on Zen 4.
+# taken for two cycles on Zen 4. Nehalem loads once a cycle. Jaguar has two pipes, and pshufb takes both units for two cycles.
 THROUGHPUTS = (
     ("vpaddd zmm0, zmm1, zmm2", "62f17548fec2", {"icelake-server": 1 / 2, "znver4": 1 / 2}),
     ("vpaddd ymm0, ymm1, ymm2", "c5f5fec2", {"icelake-server": 1 / 3, "znver4": 1 / 4}),
     ("vprold zmm0, zmm1, 7", "62f17d4872c907", {"icelake-server": 1, "znver4": 1}),
     ("vaesenc zmm0, zmm1, zmm2", "62f27548dcc2", {"icelake-server": 1, "znver4": 1}),
     ("vaesenc ymm0, ymm1, ymm2", "c4e275dcc2", {"icelake-server": 1 / 2, "znver4": 1 / 2}),
+    ("vpclmulqdq xmm0, xmm1, xmm2, 0", "c4e37144c200", {"ivybridge": 8, "btver2": 1}),
+    ("vpshufb xmm0, xmm1, xmm2", "c4e27100c2", {"ivybridge": 1 / 2, "btver2": 2}),
+    ("vpaddd xmm0, xmm1, xmm2", "c5f1fec2", {"ivybridge": 1 / 2, "btver2": 1 / 2}),
+    ("movdqu xmm0, [rsi]", "f30f6f06", {"nehalem": 1, "ivybridge": 1 / 2, "btver2": 1}),
 )
 
 PROGRAM = """
@@ -128,6 +135,11 @@ int main(int count, char **arguments)
 }
 """
 
+NEEDS = {  # instruction: the extensions it needs beyond SSE4.2
+    "660f3800c1": "", "660f38dcc1": "aes", "660f3a44c100": "pclmulqdq", "c5f1fec2": "avx", "c4e271dcc2": "aes avx",
+    "480f38f006": "movbe", "c4e2f0f2c2": "bmi1", "c5f5fec2": "avx avx2", "c4e37bf0c307": "bmi2",
+}
+
 failed = passed = not_run = 0
 
 
@@ -165,6 +177,11 @@ def check_pipeline(decoder: x86cost.Decoder) -> None:
         check(what, abs(got - cycles) <= 0.05 * cycles, f"{got} cycles, expected {cycles}")
     got = toy_cycles(decoder, BLOCKED)
     check("a load that no store covers waits", got > TOY.blocked, got)
+    narrow = dataclasses.replace(TOY, fetch_bytes=6)
+    got = toy_cycles(decoder, tuple((x, "mov", None) for x in (MOV_AB, MOV_BA)), narrow)
+    check("two instructions of 3 bytes are fetched from 6 bytes a cycle", got == 1, got)
+    fetched = toy_cycles(decoder, CYCLES[2][1], dataclasses.replace(narrow, fetch_bytes=3))
+    check("four are not from 3 bytes a cycle", fetched == 4, fetched)
 
 
 def error_of(call) -> str:
@@ -206,6 +223,9 @@ def check_traces() -> None:
             lambda: x86cost.read_trace(x86cost.record(options(system)))))
         check_patience(directory)
         check("cycles are those of the CPUs that run the code", check_needs(plain, directory))
+        for instruction, needs in NEEDS.items():
+            line = x86cost.assembly([bytes.fromhex(instruction)])
+            check(f"{line[0]} needs {needs}", x86cost.features(line, [bytes.fromhex(instruction)]) == needs.split())
 
 
 def check_patience(directory: str) -> None:
@@ -356,6 +376,11 @@ def main() -> int:
         wrong = wrong_throughputs(decoder)
         check("wrong rows of AVX-512 are found", len(wrong) == 5, wrong)
         x86cost.corrected_avx512 = rule
+        # Planted: two loads a cycle on Nehalem, Sandy Bridge's carry-less products and Jaguar's units as further ports.
+        x86cost.corrected_old = lambda row, line, cpu, flat: row
+        x86cost.CORRECTIONS["ivybridge"] = []
+        wrong = wrong_throughputs(decoder)
+        check("wrong rows of CPUs before AVX2 are found", len(wrong) >= 3, wrong)
     # Planted: vector code by capstone's word alone, a CPU that forwards every store at once, one without free moves.
     x86cost.ACCUMULATE = x86cost.SSE_COPY = x86cost.re.compile("")
     check("a wrong rule for vectors is found", len(wrong_registers(decoder)) >= 4)

@@ -350,12 +350,19 @@ def read_trace(records: list[tuple]) -> Trace:
 
 
 def features(lines: list[str], code: list[bytes]) -> list[str]:
-    """What the executed code needs beyond AVX2: a CPU without it runs other code."""
+    """What the executed code needs beyond SSE4.2: a CPU without it runs other code."""
     needed = set()
     for line, one in zip(lines, code):
         mnemonic = line.split()[0]
         if one[0] == 0x62:
             needed.add("avx512")
+        if re.match(r"v[a-z]+\d* .*%[xyz]mm", line.replace("\t", " ")):
+            needed.add("avx")
+        needed |= {name for name in ("aes", "pclmulqdq") if re.match(f"v?{name}", mnemonic)}
+        if mnemonic.startswith("movbe"):
+            needed.add("movbe")
+        if re.match(r"(andn|bextr|bls(i|r|msk))[lq]$", mnemonic):
+            needed.add("bmi1")
         if "ymm" in line:
             needed.add("avx2")
             needed |= {"vaes"} if mnemonic.startswith("vaes") else set()
@@ -402,17 +409,24 @@ class Cpu:
     wide_load: int = 0  # extra latency of a 256-bit load
     fused_domain: bool = False  # a load or store and its operation are renamed as one
     wide_store: int = 32  # bytes that the cache takes a cycle
+    fetch_bytes: int = 256  # of instructions a cycle; the default is more than any can take
 
 
 # Extensions of those that features() tells apart. A figure for code that a CPU cannot run means nothing.
-OLD, NEW = {"avx2", "bmi2", "adx"}, {"avx2", "bmi2", "adx", "vaes", "vpclmulqdq"}
+AVX = {"avx", "aes", "pclmulqdq"}
+OLD = AVX | {"movbe", "bmi1", "avx2", "bmi2", "adx"}
+NEW = OLD | {"vaes", "vpclmulqdq"}
 HAS = {
+    "nehalem": set(), "ivybridge": AVX, "btver2": AVX | {"movbe", "bmi1"},
     "haswell": OLD - {"adx"}, "skylake": OLD, "icelake-server": NEW | {"avx512"}, "alderlake": NEW,
     "znver2": OLD, "znver3": NEW, "znver4": NEW | {"avx512"},
 }
 
 INTEL = {"fused_domain": True, "wide_load": 1}
-CPUS = {
+CPUS = {  # README.md states the sources of the first three
+    "nehalem": Cpu(4, 128, 36, 32, 5, 6, 12, 4, 5, 4, False, False, fused_domain=True, wide_store=16, fetch_bytes=16),
+    "ivybridge": Cpu(4, 168, 54, 36, 5, 6, 12, 5, 6, 6, wide_store=16, **INTEL),
+    "btver2": Cpu(2, 64, 50, 20, 4, 6, 14, 3, 5, 2, False, False, wide_store=16),
     "haswell": Cpu(4, 192, 60, 42, 5, 6, 12, 5, 6, 6, **INTEL),
     "skylake": Cpu(4, 224, 97, 56, 5, 6, 12, 5, 6, 6, **INTEL),
     "icelake-server": Cpu(5, 352, 160, 72, 5, 6, 13, 5, 6, 6, gpr_moves=False, wide_store=64, **INTEL),
@@ -434,6 +448,7 @@ class Row:
 
 
 MEMORY_PORT = {
+    "nehalem": "^SBPort23$", "ivybridge": "^SBPort23$", "btver2": "AGU$",
     "haswell": "23|237|^HWPort7$", "skylake": "23|237", "icelake-server": "23|78|^ICXPort(2|3|7|8)",
     "alderlake": "02|03|07|08|10", "znver2": "AGU|LSU|Load|Store", "znver3": "AGU|LSU|Load|Store",
     "znver4": "AGU|LSU|Load|Store",
@@ -443,6 +458,8 @@ MEMORY_PORT = {
 # Where LLVM 22's tables are wrong: pattern of the instruction, micro-operations, latency without a load, ports.
 # README.md says which of them rest on LLVM's rows for neighboring CPUs, and which are not verified.
 CORRECTIONS = {
+    "nehalem": [(r"ro[lr][lq] ", 1, 1, ["SBPort05"])],
+    "ivybridge": [(r"ro[lr][lq] ", 1, 1, ["SBPort05"]), (r"v?pclmul", 18, 14, ["SBPort015"] * 24)],
     "haswell": [(r"mulx", 2, 4, ["HWPort1", "HWPort5"])],
     "skylake": [(r"mulx", 2, 4, ["SKLPort1", "SKLPort5"])],
     "icelake-server": [
@@ -489,6 +506,27 @@ def corrected(row: Row, line: str, cpu: str, flat: dict) -> Row:
             row = Row(uops, latency, [flat[name] for name in ports], row.memory_ports)
             break
     return corrected_avx512(row, line, cpu, flat)
+
+
+BEFORE_AVX2 = [cpu for cpu, has in HAS.items() if "avx2" not in has]
+
+
+def corrected_old(row: Row, line: str, cpu: str, flat: dict) -> Row:
+    """LLVM's row as the model needs it on CPUs before AVX2. Nehalem gets its own ports of memory, in place of Sandy Bridge's."""
+    ports, memory_ports = row.ports, row.memory_ports
+    if cpu == "btver2":  # a pipe and its unit are one port, except where the unit is busy for longer
+        pipes = sum(set(group) <= set(flat["JFPU01"]) for group in ports)
+        units = [group for group in ports if pipes and not set(group) <= set(flat["JFPU01"])]
+        ports = units if len(units) > pipes else [group for group in ports if group not in units]
+    # The model counts from the last use of a port.
+    latency = row.latency - max((-(-ports.count(group) // len(group)) - 1 for group in ports), default=0)
+    if cpu == "nehalem":  # port 2 loads, port 3 has the addresses of stores
+        load, store = ((unit,) for unit in flat["SBPort23"])
+        stores = re.match(r"(push|call)", line) or re.search(r"\)$", line) and not re.match(r"(cmp|test|mul|imul|jmp|pop)", line)
+        memory_ports = [load] * len(memory_ports)
+        if memory_ports and stores:
+            memory_ports[-1] = store
+    return Row(row.uops, latency, ports, memory_ports)
 
 
 def tables(lines: list[str], cpu: str) -> list[Row]:
@@ -540,7 +578,8 @@ def tables(lines: list[str], cpu: str) -> list[Row]:
             # LLVM says that adc, sbb, mov of a constant and mul keep a pipe for several cycles: those rows were
             # measured in chains of flags. They keep one for one.
             ports = [group for n, group in enumerate(ports) if group not in ports[:n]]
-        rows.append(corrected(Row(uops, latency, ports, memory_ports), lines[len(rows)], cpu, flat))
+        row = corrected(Row(uops, latency, ports, memory_ports), lines[len(rows)], cpu, flat)
+        rows.append(corrected_old(row, lines[len(rows)], cpu, flat) if cpu in BEFORE_AVX2 else row)
     if len(rows) != len(lines):
         raise X86costError(f"llvm-mca's {cpu} knows {len(rows)} of {len(lines)} distinct instructions")
     return rows
@@ -627,7 +666,7 @@ def simulate(trace: Trace, rows: list[Row], cpu: Cpu, iterations: int, bind: boo
     written = {}  # by 4 bytes of memory: (store number, when its data is there, address, size, commit)
     store_commits, retired, queue = [], [], []
     fetch = dispatch = retire = commit = 0
-    fetched = renamed = retired_now = uses = 0
+    fetched = fetched_bytes = renamed = retired_now = uses = 0
     ends = []
     static = prepared(trace, rows, cpu)
     order, taken, accesses = trace.order, trace.taken, trace.accesses
@@ -642,9 +681,9 @@ def simulate(trace: Trace, rows: list[Row], cpu: Cpu, iterations: int, bind: boo
                 if static[order[position + 1]][0].conditional:
                     skip_jump = True
             # fetch
-            if fetched + fused > cpu.fetch and fetched:
-                fetch, fetched = fetch + 1, 0
-            fetched += fused
+            if (fetched + fused > cpu.fetch or fetched_bytes + op.size > cpu.fetch_bytes) and fetched:
+                fetch, fetched, fetched_bytes = fetch + 1, 0, 0
+            fetched, fetched_bytes = fetched + fused, fetched_bytes + op.size
             # rename: in order, up to the width of a cycle, while there are entries
             at = max(dispatch, fetch)
             if len(retired) >= cpu.reorder:
@@ -666,9 +705,9 @@ def simulate(trace: Trace, rows: list[Row], cpu: Cpu, iterations: int, bind: boo
             while renamed > cpu.width:
                 dispatch, renamed = dispatch + 1, renamed - cpu.width
             if fetch < dispatch - 12:  # the queue between fetch and rename is full
-                fetch, fetched = dispatch - 12, 0
+                fetch, fetched, fetched_bytes = dispatch - 12, 0, 0
             if taken[position]:
-                fetch, fetched = fetch + 1, 0
+                fetch, fetched, fetched_bytes = fetch + 1, 0, 0
             now = dispatch
             load, store = accesses[position]
             # operands
@@ -835,7 +874,7 @@ def main() -> int:
         print(json.dumps(result))
         return 0
     print(f"{'LLVM':16} {result['llvm']}")
-    print(f"{'needs':16} {' '.join(result['needs']) or 'nothing beyond SSE4, AES and PCLMULQDQ'}")
+    print(f"{'needs':16} {' '.join(result['needs']) or 'nothing beyond SSE4.2'}")
     for key in ("instructions", "loads", "stores"):
         print(f"{key:16}{result[key]:10}")
     for name in names:
