@@ -354,23 +354,29 @@ def old_markdown(figures: Figures, options: argparse.Namespace, at_hand: str) ->
     text = f"""\
 # Modeled cycles on x86-64 CPUs before AVX2
 
-Written by `make bench-x86-old`; do not edit. **Every figure is modeled** by [tools/x86cost](../../tools/x86cost/README.md#cpus-before-avx2) with the
-tables of LLVM {x86cost.llvm_version()}; none is measured. That page has the sources of each parameter, and the CPUs left out.
-Traced on {at_hand}, with the libraries told to do as on the modeled CPU. One warm call that seals, no associated data, key set up before.
+Written by `make bench-x86-old`; do not edit. **Every figure is modeled** by [tools/x86cost](../../tools/x86cost/README.md#cpus-before-avx2)
+with the tables of LLVM {x86cost.llvm_version()}; none is measured. The tool's page states the source of each parameter and the CPUs left out.
+Traced on {at_hand}. Libraries behave as on the modeled CPU. One warm call seals, without associated data.
 
-Cycles, and in brackets how many times those of the level that a first key takes, which stands first. Above 1 sealane is faster.
-A candidate that is missing would run instructions that the CPU lacks. Portable code is modeled up to {PORTABLE_MOST} bytes.
+A figure is in cycles. In brackets it is divided by the cycles of the level that sealane chooses, the first line. Above 1 sealane is faster.
+Portable code is modeled up to {PORTABLE_MOST} bytes. x/crypto has no assembly below AVX2; tsasm is wireguard-go's copy of the older one.
 
 """
+    left = []
     for algorithm in options.algorithms.split(","):
         for language in options.languages.split(","):
             for cpu in options.cpus.split(","):
                 cells = [figures.at(language, algorithm, "seal", size, cpu) for size in sizes]
+                if not all(cells):
+                    left.append(f"{algorithm} in {language} on {cpu}")
+                    continue
                 own = [name for name in cells[0] if name.startswith("sealane ")]
                 names, level = [*own, *(name for name in cells[0] if name not in own)], own[0]
                 body = [[name, *(f"{cell[name]} ({cell[name] / cell[level]:.2f})" if name in cell else "" for cell in cells)]
                         for name in names]
                 text += f"## {cpu}: {algorithm}, {language}\n\n" + grid(["bytes", *map(str, sizes)], body)
+    if left:
+        text += "## Not modeled yet\n\nThe same command models these too.\n\n" + "".join(f"- {one}\n" for one in left)
     return text.rstrip("\n") + "\n"
 
 
