@@ -266,7 +266,7 @@ static void begin(ccm *c, const sealane_packet *p, size_t tag_bytes)
     wipe(first, sizeof first);
 }
 
-/* Key stream onto a part of the text: whole blocks, and at the end maybe one that is not. */
+/* Keystream onto a part of the text: whole blocks, and at the end maybe one that is not. */
 static void crypt(ccm *c, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     const size_t whole = bytes & ~(size_t)15;

@@ -8,7 +8,7 @@
 _Static_assert(sizeof(ghash_key) <= SEALANE_GCM_KEY_BYTES - SEALANE_GCM_KEY_TABLE, "the table is too small");
 _Static_assert(AES_SCHEDULE_BYTES <= SEALANE_GCM_KEY_TABLE - SEALANE_GCM_KEY_SCHEDULE, "the schedule is too small");
 
-/* Key stream, a batch of blocks at a time. */
+/* Keystream, a batch of blocks at a time. */
 typedef struct {
     aes_keys keys;
     uint8_t prefix[12];

@@ -329,7 +329,7 @@ static NOINLINE void make_tag(siv *s, uint8_t tag[16], const sealane_packet *p, 
     wipe(sum, sizeof sum);
 }
 
-/* Key stream onto the text. The first four bytes of the counter block count, little-endian, and wrap around. */
+/* Keystream onto the text. The first four bytes of the counter block count, little-endian, and wrap around. */
 static NOINLINE void crypt(siv *s, uint8_t *out, const uint8_t *in, size_t bytes, const uint8_t tag[16])
 {
     uint8_t block[16];
@@ -367,7 +367,7 @@ int sealane_aes_gcm_siv_seal(const sealane_gcm_siv_key *k, uint8_t *out, uint8_t
     const uint64_t dit = dit_on();
     begin(&s, k, &p);
     make_tag(&s, s.tag, &p, in);
-    DECLASSIFY(s.tag); /* it is sent, and key stream follows from it */
+    DECLASSIFY(s.tag); /* it is sent, and keystream follows from it */
     crypt(&s, out, in, in_bytes, s.tag);
     memcpy(tag, s.tag, TAG_BYTES);
     wipe_siv(&s, &p);

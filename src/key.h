@@ -108,7 +108,7 @@ int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, siz
 /* The caller's mistakes in a packet with any key and nonce; SEALANE_OK if there is none. */
 sealane_status sealane_mistake(const sealane_packet *p);
 
-/* What a forgery leaves where its text was to go: zeroes, or in place the ciphertext as it came, which the key stream
+/* What a forgery leaves where its text was to go: zeroes, or in place the ciphertext as it came, which the keystream
  * gives when it is applied once more. Returns SEALANE_NOT_AUTHENTIC. scratch is a kernel's. */
 sealane_status sealane_take_back(const sealane_packet *p, void *scratch);
 

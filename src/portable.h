@@ -17,7 +17,7 @@ void sealane_burn_stack(void);
 /* Less, and faster: enough for sealane_hchacha20. */
 void sealane_burn_little(void);
 
-/* One 64-byte block of ChaCha20 key stream (RFC 8439, section 2.3). */
+/* One 64-byte block of ChaCha20 keystream (RFC 8439, section 2.3). */
 void sealane_chacha20_block(uint8_t out[64], const uint8_t key[32], const uint8_t nonce[12], uint32_t counter);
 
 /* HChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.2): the subkey for a key and the first 16 bytes of a nonce. */

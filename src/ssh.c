@@ -1,7 +1,7 @@
 /* chacha20-poly1305@openssh.com (OpenSSH's PROTOCOL.chacha20poly1305), by the kernels of ChaCha20-Poly1305.
  *
- * The text's key stream is that of a part in the middle of a packet, whose authentication has the key zero and comes to
- * nothing. Poly1305 is that of associated data, whose key is block 0 of the same key stream; what is no whole block of
+ * The text's keystream is that of a part in the middle of a packet, whose authentication has the key zero and comes to
+ * nothing. Poly1305 is that of associated data, whose key is block 0 of the same keystream; what is no whole block of
  * it is added by portable code, and so is the end, as there are no lengths.
  */
 #include "../include/sealane.h"
@@ -54,7 +54,7 @@ static NOINLINE void call(const sealane_level *level, const void *a)
     level->kernel(a, scratch, level->consts);
 }
 
-/* Adds the text's key stream, which begins with block 1. */
+/* Adds the text's keystream, which begins with block 1. */
 static void crypt(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t *out, const uint8_t *in, size_t bytes)
 {
     sealane_state state = {.counter = 1};

@@ -2,7 +2,7 @@
  *
  * The state is the kernels' own, so whole 64-byte blocks go through the kernel of the key's level. The ends of pieces
  * go through portable code for ChaCha20-Poly1305; for AES-GCM, whose keys only their level can read, through the kernel
- * too: zeroes sealed give the key stream, and a block is authenticated by opening it once more. */
+ * too: zeroes sealed give the keystream, and a block is authenticated by opening it once more. */
 #include "dit.h"
 #include "ghash.h"
 #include "key.h"
@@ -226,7 +226,7 @@ static void begin_text(stream *s)
     s->phase = TEXT;
 }
 
-/* The key stream of the next 64 bytes. */
+/* The keystream of the next 64 bytes. */
 static void make_keystream(stream *s)
 {
     if (gcm_of(s) == NULL) {
@@ -239,7 +239,7 @@ static void make_keystream(stream *s)
     wipe(&copy, sizeof copy);
 }
 
-/* Authenticates the 64 bytes whose key stream was used up. */
+/* Authenticates the 64 bytes whose keystream was used up. */
 static void absorb_text(stream *s)
 {
     if (gcm_of(s) == NULL)
@@ -248,7 +248,7 @@ static void absorb_text(stream *s)
         run_kernel(s, &s->gcm_state, s->keystream, s->block, sizeof s->block, 0, NULL, SEALANE_FLAG_OPEN);
 }
 
-/* Text within one block, whose key stream is at hand. */
+/* Text within one block, whose keystream is at hand. */
 static void update_within_block(stream *s, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     const size_t at = s->text_bytes % 64;
@@ -438,7 +438,7 @@ int sealane_sealv(const sealane_key *k, uint8_t tag[16], const uint8_t *nonce, s
     return why != SEALANE_OK ? (int)why : run_pieces(&p, tag, ad, ad_pieces, text, text_pieces);
 }
 
-/* sealane_take_back of pieces: a stream has one key stream for those in place and those apart. */
+/* sealane_take_back of pieces: a stream has one keystream for those in place and those apart. */
 static void take_back_pieces(const sealane_packet *p, const sealane_iovec *text, size_t pieces)
 {
     sealane_stream s;

@@ -56,7 +56,7 @@
 #define chain v31      /* the counter block, or the block that the first is chained to */
 
 #include "aes_ce.h"
-#include "aes_lanes.h"
+#include "aes_modes.h"
 
 /* ---- Rounds ---------------------------------------------------------------------------------------------------- */
 
@@ -205,7 +205,7 @@
     \do 7, v7, w20
 .endm
 
-.macro set_counters
+.macro next_counters
     for_counters begin_counter
     for_counters end_counter
 .endm
@@ -266,7 +266,7 @@
 
 .macro counted
     load_eight 8, 9, 10, 11, 12, 13, 14, 15
-    set_counters
+    next_counters
     add counter, counter, #8
 .endm
 
@@ -438,16 +438,7 @@
 
     scratch_end SEALANE_SCRATCH_SAVE_BYTES
     function sealane_aes_ce
-    ldr operation, [args, #SEALANE_MODE_OPERATION]
-    cmp operation, #SEALANE_AES_CBC_ENCRYPT
-    b.hs .Llanes
-    ldr the_key, [args, #SEALANE_MODE_KEY]
-    ldr rounds, [the_key, #SEALANE_AES_KEY_ROUNDS]
-    cbz operation, .Lsetup
-    ldp dst, src, [args, #SEALANE_MODE_OUT]
-    ldr text_left, [args, #SEALANE_MODE_BYTES]
-    ldr state, [args, #SEALANE_MODE_STATE]
-    cbz text_left, .Ldone
+    mode_begin the_key
     add t0, the_key, #SEALANE_AES_KEY_SCHEDULE
     add t1, the_key, #SEALANE_AES_KEY_INVERSE
     mov t3d, #DECRYPTING
@@ -516,7 +507,7 @@
     .irp i, 8, 9, 10, 11, 12, 13, 14, 15
     mov_from \i, \i - 8
     .endr
-    set_counters
+    next_counters
     b .Lrest_rounds
 .Lrest_ecb:
     .irp i, 8, 9, 10, 11, 12, 13, 14, 15

@@ -59,7 +59,7 @@
 #define together x27   /* bytes of the text, or lanes, that are done together */
 
 #include "aes_neon.h"
-#include "aes_lanes.h"
+#include "aes_modes.h"
 
     constants sealane_aes_neon_constants
     aes_rows
@@ -69,22 +69,14 @@
 
 /* ---- The inverse cipher ---------------------------------------------------------------------------------------- */
 
-/* L^-1, in place: 0 .. 7 are bits 0 .. 7. */
+#include "../aes_inverse_linear.h"
+
+.macro bits_move to, from
+    mov \to\().16b, \from\().16b
+.endm
+
 .macro inverse_linear
-    bits_add v16, v0, v3
-    bits_add v17, v2, v5
-    bits_add v18, v4, v7
-    bits_add v19, v6, v1
-    bits_add v20, v17, v7       /* 0 = 2 + 5 + 7 */
-    bits_add v21, v18, v1       /* 2 = 4 + 7 + 1 */
-    bits_add v7, v19, v4        /* 7 = 1 + 4 + 6 */
-    bits_add v1, v16, v6        /* 1 = 3 + 6 + 0 */
-    bits_add v4, v19, v3        /* 4 = 6 + 1 + 3 */
-    bits_add v6, v16, v5        /* 6 = 0 + 3 + 5 */
-    bits_add v3, v17, v0        /* 3 = 5 + 0 + 2 */
-    bits_add v5, v18, v2        /* 5 = 7 + 2 + 4 */
-    mov v0.16b, v20.16b
-    mov v2.16b, v21.16b
+    inverse_linear_of bits_add, bits_move, v, v16, v17, v18, v19, v20, v21
 .endm
 
 /* The same behind SubBytes, and AddRoundKey. */
@@ -173,16 +165,7 @@
     inverse_linear_add
     subs round, round, #1
     b.eq .Linverse_last
-    and t0, round, #3
-    add t0, consts, t0, lsl #4
-    ldr q25, [t0]
-    tbz round, #0, .Linverse_even
-    ldr q26, [consts, #OPPOSITE]
-    inverse_mix_columns 1
-    b .Linverse_round
-.Linverse_even:
-    inverse_mix_columns 0
-    b .Linverse_round
+    mix_by_round inverse_mix_columns, .Linverse_round
 .Linverse_last:
     transpose_bits
 .endm
@@ -232,7 +215,7 @@
     ldp q22, q23, [scratch, #OTHERS + 96]
 .endm
 
-.macro set_counter i, k
+.macro next_counter i, k
     rev t0d, counter
     add counter, counter, #1
     mov v\i\().16b, v24.16b
@@ -290,16 +273,7 @@
 
     scratch_end SCRATCH_END
     function sealane_aes_neon
-    ldr operation, [args, #SEALANE_MODE_OPERATION]
-    cmp operation, #SEALANE_AES_CBC_ENCRYPT
-    b.hs .Llanes
-    ldr key, [args, #SEALANE_MODE_KEY]
-    ldr rounds, [key, #SEALANE_AES_KEY_ROUNDS]
-    cbz operation, .Lsetup
-    ldp dst, src, [args, #SEALANE_MODE_OUT]
-    ldr text_left, [args, #SEALANE_MODE_BYTES]
-    ldr state, [args, #SEALANE_MODE_STATE]
-    cbz text_left, .Ldone
+    mode_begin key
     mov written, #1
     cmp text_left, #16*FEW
     b.ls .Lbegin
@@ -360,7 +334,7 @@
     b .Lencrypted
 .Lcounters:
     ldr q24, [state]
-    some set_counter, 16, .Lcounted
+    some next_counter, 16, .Lcounted
 .Lcounted:
     cmp together, #32
 .Lencrypt_text:
@@ -532,13 +506,7 @@
 .Lwipe:
     movi v0.16b, #0
     add t0, scratch, #OTHERS
-.Lwipe_128:
-    stp q0, q0, [t0], #32
-    stp q0, q0, [t0], #32
-    stp q0, q0, [t0], #32
-    stp q0, q0, [t0], #32
-    subs written, written, #1
-    b.ne .Lwipe_128
+    wipe_128 written
     b .Ldone
 
 .Lsetup:

@@ -210,6 +210,31 @@
     .endif
 .endm
 
+/* \mix odd after round `round`, with the permutations that it wants; then to \again. */
+.macro mix_by_round mix, again
+    and t0, round, #3
+    add t0, consts, t0, lsl #4
+    ldr q25, [t0]
+    tbz round, #0, .Leven\@
+    ldr q26, [consts, #OPPOSITE]
+    \mix 1
+    b \again
+.Leven\@:
+    \mix 0
+    b \again
+.endm
+
+/* Zeroes, in q0, to `pieces` times 128 bytes at t0. */
+.macro wipe_128 pieces
+.Lwipe_128\@:
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    subs \pieces, \pieces, #1
+    b.ne .Lwipe_128\@
+.endm
+
 /* MixColumns (5.1.3) and, if keyed, AddRoundKey: 2 (x + n) + n + o (x + n), n being the next row's byte, o that of the
  * opposite row. */
 .macro mix_columns odd, keyed=1
@@ -358,16 +383,7 @@
     substitute
     cmp round, rounds
     b.eq .Lround_last
-    and t0, round, #3
-    add t0, consts, t0, lsl #4
-    ldr q25, [t0]
-    tbz round, #0, .Lround_even
-    ldr q26, [consts, #OPPOSITE]
-    mix_columns 1
-    b .Lround
-.Lround_even:
-    mix_columns 0
-    b .Lround
+    mix_by_round mix_columns, .Lround
 .Lround_last:
     and t0, round, #3
     add t0, consts, t0, lsl #4

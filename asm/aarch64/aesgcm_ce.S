@@ -41,7 +41,7 @@
     endconstants
 
 /* Scratch. */
-#define STREAM 256   /* eight blocks of keystream, without the last round key */
+#define KEYSTREAM 256   /* eight blocks of keystream, without the last round key */
 #define HASH 384     /* eight blocks to be authenticated, bytes of halves reversed */
 #define ARGS 512
 #define MASK 528     /* the encrypted J0 */
@@ -205,11 +205,11 @@
 .endm
 
 /* x := a counter block, in two steps. */
-.macro set_block x
+.macro counter_block x
     mov \x\().16b, v12.16b
 .endm
 
-.macro set_counter x, value
+.macro counter_value x, value
     mov \x\().s[3], \value
 .endm
 
@@ -242,7 +242,7 @@
 .macro next_group none_left, again
     cbz groups, \none_left
     b.hs \again
-    b .Lslots
+    b .Lfirst_rounds
 .endm
 
 /* The last group: where its last block is, and which of the bytes count. */
@@ -289,10 +289,10 @@
     ldr t1, [\from_args, #SEALANE_ARG_TOTAL]
     lsl t0, t0, #3
     lsl t1, t1, #3
-    set_halves \last_output
+    from_halves \last_output
 .endm
 
-.macro set_halves last_output
+.macro from_halves last_output
     mov \last_output\().d[0], t0
     mov \last_output\().d[1], t1
 .endm
@@ -394,7 +394,7 @@
     add t0d, t0d, w20
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \number
-    set_block v\i
+    counter_block v\i
     .endif
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -403,7 +403,7 @@
     .if \i < \number - 1
     add t0d, t0d, #1
     .endif
-    set_counter v\i, t1d
+    counter_value v\i, t1d
     .endif
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -546,18 +546,7 @@
     add u0, u0, #128
     add u1, u1, #64
 .Lad_block:
-    subs u3, u3, #16
-    b.lo .Lad_partial
-    ldr q0, [u2], #16
-    b .Lad_multiply
-.Lad_partial:
-    add u3, u3, #16
-    add t3, scratch, #PART_IN
-    stp xzr, xzr, [t3]
-    copy_partial u3, u2, t3
-    ldr q0, [scratch, #PART_IN]
-    mov u3, xzr
-.Lad_multiply:
+    next_ad u2, u3, scratch, xzr
     ldr q15, [u0], #16
     ldr d30, [u1], #8
     rev64 v0.16b, v0.16b
@@ -713,16 +702,16 @@
     mov begun, #0
 
     /* The states after the first round. */
-.Lslots:
+.Lfirst_rounds:
     ldr q12, [scratch, #BLOCK]
     ldr q13, [key, #SEALANE_GCM_KEY_SCHEDULE]
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    set_block v\i
+    counter_block v\i
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     add t0d, counter, #\i
     rev t0d, t0d
-    set_counter v\i, t0d
+    counter_value v\i, t0d
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_round v\i, v13
@@ -776,7 +765,7 @@
     eor high.16b, high.16b, v4.16b
     eor mid.16b, mid.16b, v5.16b
     .irp i, 0, 32, 64, 96, 128, 160, 192, 224
-    stp q0, q0, [scratch, #STREAM + \i]
+    stp q0, q0, [scratch, #KEYSTREAM + \i]
     .endr
     .irp i, 0, 32, 64, 96
     stp q0, q0, [scratch, #STATES + \i]

@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    8bf19247a4605effaa7f63e06922c95cca685f99e56ed35148579803052c9b22
+ * SHA-256    9b5e530d9920c60675c74e44070d050dc65dfba0887505a778bcabfbdd6dde75
  */
 
 /* The first group: no group is before it. */
@@ -153,18 +153,18 @@
     aese v0.16b, before_last.16b
     aese v1.16b, before_last.16b
     aese v2.16b, before_last.16b
-    stp q0, q1, [scratch, #STREAM]
+    stp q0, q1, [scratch, #KEYSTREAM]
     aese v3.16b, before_last.16b
     ldp q0, q1, [scratch, #STATES]
     aese v4.16b, before_last.16b
-    stp q2, q3, [scratch, #STREAM + 32]
+    stp q2, q3, [scratch, #KEYSTREAM + 32]
     aese v5.16b, before_last.16b
     ldp q2, q3, [scratch, #STATES + 32]
     aese v6.16b, before_last.16b
-    stp q4, q5, [scratch, #STREAM + 64]
+    stp q4, q5, [scratch, #KEYSTREAM + 64]
     aese v7.16b, before_last.16b
     ldp q4, q5, [scratch, #STATES + 64]
-    stp q6, q7, [scratch, #STREAM + 96]
+    stp q6, q7, [scratch, #KEYSTREAM + 96]
     ldp q6, q7, [scratch, #STATES + 96]
 .endm
 
@@ -173,11 +173,11 @@
 .macro group_seal
     aese v0.16b, v16.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #STREAM + 0]
+    ldp t0, t1, [scratch, #KEYSTREAM + 0]
     ldp t2, t3, [src, #0]
     aese v1.16b, v16.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #STREAM + 16]
+    ldp u0, u1, [scratch, #KEYSTREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     mov product.16b, count.16b
     aese v2.16b, v16.16b
@@ -209,7 +209,7 @@
     aesmc product.16b, product.16b
     aese v0.16b, v17.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #STREAM + 32]
+    ldp t0, t1, [scratch, #KEYSTREAM + 32]
     eor low.16b, low.16b, more.16b
     eor u0, u0, last0                       /* the last round key */
     aese v1.16b, v17.16b
@@ -240,7 +240,7 @@
     aesmc v6.16b, v6.16b
     stp u0, u1, [scratch, #HASH + 16]
     st1 {product.s}[2], [next_state], stride
-    ldp u0, u1, [scratch, #STREAM + 48]
+    ldp u0, u1, [scratch, #KEYSTREAM + 48]
     aese v7.16b, v17.16b
     aesmc v7.16b, v7.16b
     eor t0, t0, last0                       /* the last round key */
@@ -276,7 +276,7 @@
     stp t0, t1, [scratch, #HASH + 32]
     aese v5.16b, v18.16b
     aesmc v5.16b, v5.16b
-    ldp t0, t1, [scratch, #STREAM + 64]
+    ldp t0, t1, [scratch, #KEYSTREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     st1 {power_sums.s}[3], [next_state], stride
     aese v6.16b, v18.16b
@@ -309,7 +309,7 @@
     eor low.16b, low.16b, block_a.16b
     aese v4.16b, v19.16b
     aesmc v4.16b, v4.16b
-    ldp u0, u1, [scratch, #STREAM + 80]
+    ldp u0, u1, [scratch, #KEYSTREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
     ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
@@ -341,7 +341,7 @@
     aesmc v2.16b, v2.16b
     stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #STREAM + 96]
+    ldp t0, t1, [scratch, #KEYSTREAM + 96]
     aese v3.16b, v20.16b
     aesmc v3.16b, v3.16b
     eor u0, u0, last0                       /* the last round key */
@@ -371,7 +371,7 @@
     stp u0, u1, [scratch, #HASH + 80]
     aese v1.16b, v21.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #STREAM + 112]
+    ldp u0, u1, [scratch, #KEYSTREAM + 112]
     eor high.16b, high.16b, power_a.16b
     aese v2.16b, v21.16b
     aesmc v2.16b, v2.16b
@@ -476,24 +476,24 @@
     pmull power_a.1q, block_a.1d, power_a.1d
     aese v2.16b, before_last.16b
     pmull2 block_a.1q, block_b.2d, power_b.2d
-    stp q0, q1, [scratch, #STREAM]
+    stp q0, q1, [scratch, #KEYSTREAM]
     aese v3.16b, before_last.16b
     pmull power_b.1q, block_b.1d, power_b.1d
     ldp q0, q1, [scratch, #STATES]
     aese v4.16b, before_last.16b
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    stp q2, q3, [scratch, #STREAM + 32]
+    stp q2, q3, [scratch, #KEYSTREAM + 32]
     aese v5.16b, before_last.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     ldp q2, q3, [scratch, #STATES + 32]
     aese v6.16b, before_last.16b
     eor low.16b, low.16b, product.16b
-    stp q4, q5, [scratch, #STREAM + 64]
+    stp q4, q5, [scratch, #KEYSTREAM + 64]
     aese v7.16b, before_last.16b
     eor high.16b, high.16b, power_a.16b
     ldp q4, q5, [scratch, #STATES + 64]
     eor low.16b, low.16b, block_a.16b
-    stp q6, q7, [scratch, #STREAM + 96]
+    stp q6, q7, [scratch, #KEYSTREAM + 96]
     eor mid.16b, mid.16b, block_b.16b
     ldp q6, q7, [scratch, #STATES + 96]
     eor high.16b, high.16b, power_b.16b
@@ -502,9 +502,9 @@
 
 /* The last group is sealed. */
 .macro last_seal
-    ldp t0, t1, [scratch, #STREAM + 0]
+    ldp t0, t1, [scratch, #KEYSTREAM + 0]
     ldp t2, t3, [src, #0]
-    ldp u0, u1, [scratch, #STREAM + 16]
+    ldp u0, u1, [scratch, #KEYSTREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     eor t0, t0, last0                       /* the last round key */
     eor mid.16b, mid.16b, low.16b
@@ -527,11 +527,11 @@
     eor mid.16b, mid.16b, low.16b
     stp u0, u1, [dst, #16]
     rev u0, u0
-    ldp t0, t1, [scratch, #STREAM + 32]
+    ldp t0, t1, [scratch, #KEYSTREAM + 32]
     rev u1, u1
     stp u0, u1, [scratch, #HASH + 16]
     pmull more.1q, mid.1d, poly.1d          /* P w */
-    ldp u0, u1, [scratch, #STREAM + 48]
+    ldp u0, u1, [scratch, #KEYSTREAM + 48]
     eor t0, t0, last0                       /* the last round key */
     eor high.16b, high.16b, more.16b
     ldp u2, u3, [src, #48]
@@ -549,7 +549,7 @@
     rev t1, t1
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
     stp t0, t1, [scratch, #HASH + 32]
-    ldp t0, t1, [scratch, #STREAM + 64]
+    ldp t0, t1, [scratch, #KEYSTREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     eor u0, u0, last0                       /* the last round key */
     eor half_sums.16b, half_sums.16b, product.16b
@@ -567,7 +567,7 @@
     pmull power_b.1q, block_b.1d, power_b.1d /* b0 k0 */
     stp u0, u1, [scratch, #HASH + 48]
     eor low.16b, low.16b, block_a.16b
-    ldp u0, u1, [scratch, #STREAM + 80]
+    ldp u0, u1, [scratch, #KEYSTREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
     ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
@@ -587,7 +587,7 @@
     eor half_sums.16b, half_sums.16b, product.16b
     stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #STREAM + 96]
+    ldp t0, t1, [scratch, #KEYSTREAM + 96]
     eor u0, u0, last0                       /* the last round key */
     pmull power_a.1q, block_a.1d, power_a.1d
     ldp t2, t3, [src, #96]
@@ -603,7 +603,7 @@
     eor low.16b, low.16b, product.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     stp u0, u1, [scratch, #HASH + 80]
-    ldp u0, u1, [scratch, #STREAM + 112]
+    ldp u0, u1, [scratch, #KEYSTREAM + 112]
     eor high.16b, high.16b, power_a.16b
     eor t0, t0, last0                       /* the last round key */
     eor low.16b, low.16b, block_a.16b
@@ -671,11 +671,11 @@
 .macro group_open
     aese v0.16b, v16.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #STREAM + 0]
+    ldp t0, t1, [scratch, #KEYSTREAM + 0]
     ldp t2, t3, [src, #0]
     aese v1.16b, v16.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #STREAM + 16]
+    ldp u0, u1, [scratch, #KEYSTREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     mov product.16b, count.16b
     aese v2.16b, v16.16b
@@ -707,7 +707,7 @@
     aesmc product.16b, product.16b
     aese v0.16b, v17.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #STREAM + 32]
+    ldp t0, t1, [scratch, #KEYSTREAM + 32]
     eor low.16b, low.16b, more.16b
     eor u0, u0, last0                       /* the last round key */
     aese v1.16b, v17.16b
@@ -738,7 +738,7 @@
     aesmc v6.16b, v6.16b
     stp u0, u1, [scratch, #HASH + 16]
     st1 {product.s}[2], [next_state], stride
-    ldp u0, u1, [scratch, #STREAM + 48]
+    ldp u0, u1, [scratch, #KEYSTREAM + 48]
     aese v7.16b, v17.16b
     aesmc v7.16b, v7.16b
     eor t0, t0, last0                       /* the last round key */
@@ -774,7 +774,7 @@
     stp t0, t1, [scratch, #HASH + 32]
     aese v5.16b, v18.16b
     aesmc v5.16b, v5.16b
-    ldp t0, t1, [scratch, #STREAM + 64]
+    ldp t0, t1, [scratch, #KEYSTREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     st1 {power_sums.s}[3], [next_state], stride
     aese v6.16b, v18.16b
@@ -807,7 +807,7 @@
     eor low.16b, low.16b, block_a.16b
     aese v4.16b, v19.16b
     aesmc v4.16b, v4.16b
-    ldp u0, u1, [scratch, #STREAM + 80]
+    ldp u0, u1, [scratch, #KEYSTREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
     ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
@@ -839,7 +839,7 @@
     aesmc v2.16b, v2.16b
     stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #STREAM + 96]
+    ldp t0, t1, [scratch, #KEYSTREAM + 96]
     aese v3.16b, v20.16b
     aesmc v3.16b, v3.16b
     eor u0, u0, last0                       /* the last round key */
@@ -869,7 +869,7 @@
     stp u0, u1, [scratch, #HASH + 80]
     aese v1.16b, v21.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #STREAM + 112]
+    ldp u0, u1, [scratch, #KEYSTREAM + 112]
     eor high.16b, high.16b, power_a.16b
     aese v2.16b, v21.16b
     aesmc v2.16b, v2.16b
@@ -974,24 +974,24 @@
     pmull power_a.1q, block_a.1d, power_a.1d
     aese v2.16b, before_last.16b
     pmull2 block_a.1q, block_b.2d, power_b.2d
-    stp q0, q1, [scratch, #STREAM]
+    stp q0, q1, [scratch, #KEYSTREAM]
     aese v3.16b, before_last.16b
     pmull power_b.1q, block_b.1d, power_b.1d
     ldp q0, q1, [scratch, #STATES]
     aese v4.16b, before_last.16b
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    stp q2, q3, [scratch, #STREAM + 32]
+    stp q2, q3, [scratch, #KEYSTREAM + 32]
     aese v5.16b, before_last.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     ldp q2, q3, [scratch, #STATES + 32]
     aese v6.16b, before_last.16b
     eor low.16b, low.16b, product.16b
-    stp q4, q5, [scratch, #STREAM + 64]
+    stp q4, q5, [scratch, #KEYSTREAM + 64]
     aese v7.16b, before_last.16b
     eor high.16b, high.16b, power_a.16b
     ldp q4, q5, [scratch, #STATES + 64]
     eor low.16b, low.16b, block_a.16b
-    stp q6, q7, [scratch, #STREAM + 96]
+    stp q6, q7, [scratch, #KEYSTREAM + 96]
     eor mid.16b, mid.16b, block_b.16b
     ldp q6, q7, [scratch, #STATES + 96]
     eor high.16b, high.16b, power_b.16b
@@ -1000,9 +1000,9 @@
 
 /* The last group is opened. */
 .macro last_open
-    ldp t0, t1, [scratch, #STREAM + 0]
+    ldp t0, t1, [scratch, #KEYSTREAM + 0]
     ldp t2, t3, [src, #0]
-    ldp u0, u1, [scratch, #STREAM + 16]
+    ldp u0, u1, [scratch, #KEYSTREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     eor t0, t0, last0                       /* the last round key */
     eor mid.16b, mid.16b, low.16b
@@ -1025,11 +1025,11 @@
     eor mid.16b, mid.16b, low.16b
     stp u0, u1, [dst, #16]
     rev u0, u2
-    ldp t0, t1, [scratch, #STREAM + 32]
+    ldp t0, t1, [scratch, #KEYSTREAM + 32]
     rev u1, u3
     stp u0, u1, [scratch, #HASH + 16]
     pmull more.1q, mid.1d, poly.1d          /* P w */
-    ldp u0, u1, [scratch, #STREAM + 48]
+    ldp u0, u1, [scratch, #KEYSTREAM + 48]
     eor t0, t0, last0                       /* the last round key */
     eor high.16b, high.16b, more.16b
     ldp u2, u3, [src, #48]
@@ -1047,7 +1047,7 @@
     rev t1, t3
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
     stp t0, t1, [scratch, #HASH + 32]
-    ldp t0, t1, [scratch, #STREAM + 64]
+    ldp t0, t1, [scratch, #KEYSTREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     eor u0, u0, last0                       /* the last round key */
     eor half_sums.16b, half_sums.16b, product.16b
@@ -1065,7 +1065,7 @@
     pmull power_b.1q, block_b.1d, power_b.1d /* b0 k0 */
     stp u0, u1, [scratch, #HASH + 48]
     eor low.16b, low.16b, block_a.16b
-    ldp u0, u1, [scratch, #STREAM + 80]
+    ldp u0, u1, [scratch, #KEYSTREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
     ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
@@ -1085,7 +1085,7 @@
     eor half_sums.16b, half_sums.16b, product.16b
     stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #STREAM + 96]
+    ldp t0, t1, [scratch, #KEYSTREAM + 96]
     eor u0, u0, last0                       /* the last round key */
     pmull power_a.1q, block_a.1d, power_a.1d
     ldp t2, t3, [src, #96]
@@ -1101,7 +1101,7 @@
     eor low.16b, low.16b, product.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     stp u0, u1, [scratch, #HASH + 80]
-    ldp u0, u1, [scratch, #STREAM + 112]
+    ldp u0, u1, [scratch, #KEYSTREAM + 112]
     eor high.16b, high.16b, power_a.16b
     eor t0, t0, last0                       /* the last round key */
     eor low.16b, low.16b, block_a.16b

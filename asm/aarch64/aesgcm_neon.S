@@ -13,11 +13,11 @@
  * AES (FIPS 197) is done on eight blocks at a time, bit-sliced (aes_neon.h), on up to four at the end by lookups
  * (aes_lookup.h).
  *
- * GHASH (6.4) is done on eight blocks too, in eight lanes of bytes: vector i has bytes i and i + 8 of the eight. With
+ * GHASH (6.4) is done on eight blocks too, in eight places of bytes: vector i has bytes i and i + 8 of the eight. With
  * the bits of a byte reversed, these are polynomials, 16 digits of x^8 long, and the products of digits are pmull's.
- * Each lane is multiplied by H^8 after each eight blocks, and after the last by H^8 .. H, and the sum of the lanes is
- * GHASH: the last block is in the last lane, and before the first ones are zeroes. Karatsuba's method, twice, takes 144
- * multiplications.
+ * Each place is multiplied by H^8 after each eight blocks, and after the last by H^8 .. H, and the sum of the places is
+ * GHASH: the last block is in the last place, and before the first ones are zeroes. Karatsuba's method, twice, takes
+ * 144 multiplications.
  */
 #include "../asm.S"
 
@@ -29,9 +29,9 @@
 #define ROUND_KEYS 256 /* 15 bit-sliced */
 #define WORK 2176
 /* From there: */
-#define STREAM 0       /* eight blocks of keystream */
+#define KEYSTREAM 0       /* eight blocks of keystream */
 #define TO_HASH 128    /* eight blocks to be authenticated */
-#define LANES 256      /* the eight lanes of GHASH so far, as vectors */
+#define PLACES 256     /* the eight places of GHASH so far, as vectors */
 #define FACTORS 384    /* vectors to be multiplied: 8; 4 sums; 8 sums of their halves; 4 sums of these */
 #define LOW 768        /* 15 columns of products */
 #define HIGH 1008
@@ -44,9 +44,9 @@
 #define WORK_END 1456
 #define SCRATCH_END 3632
 
-/* The key's tables: factors in 8 vectors, digits i and i + 8 for all lanes; 4 sums of i and i + 4; 4 with the sum of
+/* The key's tables: factors in 8 vectors, digits i and i + 8 for all places; 4 sums of i and i + 4; 4 with the sum of
  * the halves of i and i + 4; 4 halves with the sum of those. */
-#define SAME 0         /* H^8 for every lane */
+#define SAME 0         /* H^8 for every place */
 #define EACH 288       /* H^8 to H */
 
 /* Integer registers. */
@@ -65,7 +65,7 @@
 #define round x15
 #define fill x16       /* where the next block to be authenticated goes */
 #define full x17
-#define stream x19     /* the next block of keystream */
+#define keystream x19     /* the next block of keystream */
 #define pending x20    /* the first block to be authenticated, what was before must be added to it; or 0 */
 #define groups x21     /* of eight blocks, to be authenticated */
 #define flags w22
@@ -86,7 +86,7 @@
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes of eight lanes in 0 .. 7 to vectors of digits in 16 .. 23, or back. */
+/* Bytes of eight places in 0 .. 7 to vectors of digits in 16 .. 23, or back. */
 .macro transpose_bytes
     trn1 v16.16b, v0.16b, v1.16b
     trn2 v17.16b, v0.16b, v1.16b
@@ -361,8 +361,8 @@
     mov \x\().16b, v0.16b
 .endm
 
-/* Digits of the first lane for all. */
-.macro first_lane x
+/* Digits of the first place for all. */
+.macro first_place x
     dup v0.16b, \x\().b[0]
     dup v1.16b, \x\().b[8]
     trn1 \x\().2d, v0.2d, v1.2d
@@ -421,7 +421,7 @@
     neg t1, groups
     and t1, t1, #7
     add fill, work, #TO_HASH
-    add full, work, #LANES
+    add full, work, #PLACES
     add fill, fill, t1, lsl #4
     tst flags, #SEALANE_FLAG_FIRST
     csel pending, fill, xzr, eq
@@ -430,7 +430,7 @@
 
     /* The round keys, bit-sliced, if there is more than a few blocks. */
 .Lexpand:
-    add stream, work, #TO_HASH
+    add keystream, work, #TO_HASH
     add t0, text_left, #16
     tst flags, #SEALANE_FLAG_FIRST
     csel t0, text_left, t0, eq
@@ -451,8 +451,8 @@
     and t0, t0, #-16
     cmp t0, #16*FEW
     b.hi .Lencrypt_eight
-    sub stream, stream, t0
-    mov few, stream
+    sub keystream, keystream, t0
+    mov few, keystream
     load_table LOOKUP_SBOX
 .Lencrypt_few:
     next_counter v0
@@ -477,35 +477,24 @@
     next_counter v\i
     .endr
     encrypt_blocks
-    stp q0, q1, [work, #STREAM]
-    stp q2, q3, [work, #STREAM + 32]
-    stp q4, q5, [work, #STREAM + 64]
-    stp q6, q7, [work, #STREAM + 96]
-    add stream, work, #STREAM
+    stp q0, q1, [work, #KEYSTREAM]
+    stp q2, q3, [work, #KEYSTREAM + 32]
+    stp q4, q5, [work, #KEYSTREAM + 64]
+    stp q6, q7, [work, #KEYSTREAM + 96]
+    add keystream, work, #KEYSTREAM
 .Lencrypted:
-    ldr q0, [stream]
+    ldr q0, [keystream]
     tbnz flags, #3, .Lhash_key
     cbnz masked, .Ltext
     str q0, [work, #MASK]
-    add stream, stream, #16
+    add keystream, keystream, #16
 
     /* Associated data. */
 .Lad:
     mov masked, #1
     mov after, #0
     cbz ad_left, .Ltext
-    subs ad_left, ad_left, #16
-    b.lo .Lad_partial
-    ldr q0, [ad], #16
-    b .Lad_append
-.Lad_partial:
-    add ad_left, ad_left, #16
-    add t3, work, #PART_IN
-    stp xzr, xzr, [t3]
-    copy_partial ad_left, ad, t3
-    ldr q0, [work, #PART_IN]
-    mov ad_left, #0
-.Lad_append:
+    next_ad ad, ad_left, work, #0
     append
     b .Lad
 
@@ -513,7 +502,7 @@
 .Ltext:
     cbz text_left, .Ltext_end
     add t2, work, #TO_HASH
-    sub t0, t2, stream
+    sub t0, t2, keystream
     cbz t0, .Lencrypt
     mov after, #1
     sub t1, full, fill                                                          /* whole blocks: as many as there is */
@@ -527,7 +516,7 @@
     tbnz flags, #2, .Ltext_open
 .Ltext_seal:
     ldr q0, [src], #16
-    ldr q1, [stream], #16
+    ldr q1, [keystream], #16
     subs t0, t0, #16
     bits_add v0, v0, v1
     str q0, [dst], #16
@@ -536,7 +525,7 @@
     b .Ltext_done
 .Ltext_open:
     ldr q0, [src], #16
-    ldr q1, [stream], #16
+    ldr q1, [keystream], #16
     subs t0, t0, #16
     str q0, [fill], #16
     bits_add v1, v0, v1
@@ -556,7 +545,7 @@
     stp xzr, xzr, [t3]
     copy_partial rest, src, t3
     ldr q0, [work, #PART_IN]
-    ldr q1, [stream], #16
+    ldr q1, [keystream], #16
     bits_add v1, v0, v1
     str q1, [work, #PART_OUT]
     add t3, work, #PART_OUT
@@ -595,16 +584,16 @@
     ldp q4, q5, [work, #TO_HASH + 64]
     ldp q6, q7, [work, #TO_HASH + 96]
     bits_of_bytes v0
-    ldp q24, q25, [work, #LANES]
+    ldp q24, q25, [work, #PLACES]
     bits_of_bytes v1
     bits_of_bytes v2
-    ldp q26, q27, [work, #LANES + 32]
+    ldp q26, q27, [work, #PLACES + 32]
     bits_of_bytes v3
     bits_of_bytes v4
-    ldp q28, q29, [work, #LANES + 64]
+    ldp q28, q29, [work, #PLACES + 64]
     bits_of_bytes v5
     bits_of_bytes v6
-    ldp q30, q31, [work, #LANES + 96]
+    ldp q30, q31, [work, #PLACES + 96]
     bits_of_bytes v7
     transpose_bytes
     add fill, work, #TO_HASH
@@ -753,14 +742,14 @@
     carry v4, v12, v20, v11, v19, v5, v13, v21, v6
     carry v6, v14, v22, v13, v21, v7, v15, v23, v25
     cbz groups, .Lhash_end
-    stp q0, q1, [work, #LANES]
-    stp q2, q3, [work, #LANES + 32]
-    stp q4, q5, [work, #LANES + 64]
-    stp q6, q7, [work, #LANES + 96]
+    stp q0, q1, [work, #PLACES]
+    stp q2, q3, [work, #PLACES + 32]
+    stp q4, q5, [work, #PLACES + 64]
+    stp q6, q7, [work, #PLACES + 96]
     cbz after, .Lad
     b .Ltext
 
-    /* The lanes are added up. */
+    /* The places are added up. */
 .Lhash_end:
     transpose_bytes
     bits_add v16, v16, v17
@@ -797,7 +786,7 @@
 .Lstate_mask:
     ldr q1, [work, #BLOCK]
     add t0, work, #TO_HASH
-    sub t0, t0, stream                                                          /* keystream that was not used */
+    sub t0, t0, keystream                                                          /* keystream that was not used */
     sub counter, counter, t0d, lsr #4
     rev counter, counter
     mov v1.s[3], counter
@@ -809,13 +798,7 @@
     tbz flags, #5, .Lwipe_rest
     add t0, scratch, #ROUND_KEYS
     add rounds, rounds, #1
-.Lwipe_round_key:
-    stp q0, q0, [t0], #32
-    stp q0, q0, [t0], #32
-    stp q0, q0, [t0], #32
-    stp q0, q0, [t0], #32
-    subs rounds, rounds, #1
-    b.ne .Lwipe_round_key
+    wipe_128 rounds
 .Lwipe_rest:
     add t0, scratch, #WORK
     mov t1, #WORK_END
@@ -864,7 +847,7 @@
     write_table
     mov round, #112
 
-    /* The powers, each the last lane's block times H. */
+    /* The powers, each the last place's block times H. */
 .Lnext_power:
     mov groups, #1
     b .Lhash
@@ -893,7 +876,7 @@
     ldp q20, q21, [work, #FACTORS + 64]
     ldp q22, q23, [work, #FACTORS + 96]
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    first_lane v\i
+    first_place v\i
     .endr
     add t0, key, #SEALANE_GCM_KEY_TABLE + SAME
     write_table

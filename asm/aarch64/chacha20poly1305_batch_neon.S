@@ -310,8 +310,8 @@ isa neon
 .endm
 
 /* To the next double round's work. */
-.set TURN_ITEMS, 4
-.macro turn_item item
+.set ADVANCE_ITEMS, 4
+.macro advance_item item
     .if \item == 0
     ubfx u0, work_left, #WORK_SKIP, #8 - WORK_SKIP
     .elseif \item == 1
@@ -419,7 +419,7 @@ isa neon
 
 .set ASIDE_TAKE, 0
 .set ASIDE_BEGIN, 1
-.set ASIDE_TURN, 2
+.set ASIDE_ADVANCE, 2
 .set ASIDE_LOAD_MORE, 3
 .set ASIDE_LOAD_LATE, 4
 .macro aside_item item
@@ -434,9 +434,9 @@ isa neon
     .elseif aside_kind == ASIDE_BEGIN && \item < KEY_ITEMS
     key_item \item
     .elseif aside_kind == ASIDE_BEGIN
-    turn_item (\item - KEY_ITEMS)
-    .elseif aside_kind == ASIDE_TURN
-    turn_item \item
+    advance_item (\item - KEY_ITEMS)
+    .elseif aside_kind == ASIDE_ADVANCE
+    advance_item \item
     .elseif aside_kind == ASIDE_LOAD_MORE
     load_more_item \item
     .else
@@ -526,7 +526,7 @@ isa neon
 /* The set's blocks are transposed, added to their initial states and to the text, and put away; and the next set's
  * initial states. Two vector instructions for every two cycles in which registers are loaded or stored.
  */
-.macro put_and_set_up opened_
+.macro put_and_begin opened_
     .set putting_opened, \opened_
     begin 1, 0, 0, 0
     asides_begin ASIDE_LOAD_MORE, LOAD_MORE_ITEMS, 0, 8
@@ -652,7 +652,7 @@ isa neon
 .endm
 
 /* The first set's. */
-.macro set_up
+.macro begin_first
     ldr u0, in_next(0, KEY)
     ldr u1, in_next(1, KEY)
     ldr u2, in_next(2, KEY)
@@ -737,7 +737,7 @@ function sealane_chacha20poly1305_batch_neon
     add work_, x2, #CONST_WORK
     mov five_, #5
     asides_end
-    set_up
+    begin_first
     ldr parts_w, [todo, #TODO_PARTS]
     mov next_work, #1
     lsl parts, parts, #32
@@ -753,17 +753,17 @@ function sealane_chacha20poly1305_batch_neon
     start_round 2, 3
     tbnz work_left, #0, .Lround_1
     start_round 3, 4
-    rest_of_round 0, ASIDE_TURN, TURN_ITEMS, 80, 8
+    rest_of_round 0, ASIDE_ADVANCE, ADVANCE_ITEMS, 80, 8
     tbz rounds_done, #3, .Lround
     b .Lrounds_done
 .Lround_1:
     start_round 3, 4
-    rest_of_round 1, ASIDE_TURN, TURN_ITEMS, 80, 8
+    rest_of_round 1, ASIDE_ADVANCE, ADVANCE_ITEMS, 80, 8
     tbz rounds_done, #3, .Lround
     b .Lrounds_done
 .Lround_begins:
     start_round 1, 4
-    rest_of_round 0, ASIDE_BEGIN, KEY_ITEMS + TURN_ITEMS, 0, 24
+    rest_of_round 0, ASIDE_BEGIN, KEY_ITEMS + ADVANCE_ITEMS, 0, 24
     cbnz t5, .Lad
 .Lround_begun:
     tbz rounds_done, #3, .Lround
@@ -772,12 +772,12 @@ function sealane_chacha20poly1305_batch_neon
     start_round 2, 3
     tbnz work_left, #0, .Lround_3
     start_round 3, 4
-    rest_of_round 2, ASIDE_TURN, TURN_ITEMS, 100, 8
+    rest_of_round 2, ASIDE_ADVANCE, ADVANCE_ITEMS, 100, 8
     tbz rounds_done, #3, .Lround
     b .Lrounds_done
 .Lround_3:
     start_round 3, 4
-    rest_of_round 3, ASIDE_TURN, TURN_ITEMS, 100, 8
+    rest_of_round 3, ASIDE_ADVANCE, ADVANCE_ITEMS, 100, 8
     tbz rounds_done, #3, .Lround
 
 /* The last two double rounds, and beside them the next pass's blocks are given out. */
@@ -789,12 +789,12 @@ function sealane_chacha20poly1305_batch_neon
     steps 0, 4*STEPS, 1, 0
     asides_end
     tbnz flags, #2, .Lput_open
-    put_and_set_up 0
+    put_and_begin 0
     cbnz parts, .Lparts_out
     cbnz next_work, .Lround
     b .Llast
 .Lput_open:
-    put_and_set_up 1
+    put_and_begin 1
     cbnz parts, .Lparts_out
 .Lput:
     cbnz next_work, .Lround
@@ -810,14 +810,14 @@ function sealane_chacha20poly1305_batch_neon
     cbnz t5, .Lad
 .Ldrain_begun:
     and u1, work_left, #3
-    cbz u1, .Ldrain_turn
+    cbz u1, .Ldrain_advance
 .Ldrain_message:
     poly_blocks 1
     subs u1, u1, #1
     b.ne .Ldrain_message
-.Ldrain_turn:
+.Ldrain_advance:
     .set aside, 0
-    asides_begin ASIDE_TURN, TURN_ITEMS, 0, 0
+    asides_begin ASIDE_ADVANCE, ADVANCE_ITEMS, 0, 0
     asides_end
     tbz rounds_done, #3, .Ldrain
     .set aside, 0

@@ -92,7 +92,7 @@
     .endif
 .endm
 
-/* The instructions of a double round of both blocks, which take turns. */
+/* The instructions of a double round of both blocks, which alternate. */
 .set ROW_ITEMS, 4*ROW_STEPS
 .macro row_item item
     .if (\item) < 2*ROW_STEPS && (\item) % 2 == 0
@@ -433,7 +433,7 @@ function KERNEL
 #endif
     b .Lcolumns
 
-/* One set and two blocks by rows, of which the first is block 0; or sets only, block 0 in the first's first lane. */
+/* One set and two blocks by rows, of which the first is block 0; or sets only, block 0 in the first's element 0. */
 .Lwhole:
     orr flags, flags, #1 << KEY_PENDING
 #if defined(SIX)

@@ -370,8 +370,8 @@
     fill
 .endm
 
-/* Of two rows of the set, words w0..w3 and x0..x3 of the blocks in its lanes, make 16 bytes of the blocks: 0 in w2, x2;
- * 1 in the temporaries wt, xt; 2 in w0, x0; 3 in w3, x3. w1, x1 are free then.
+/* Of two rows of the set, words w0..w3 and x0..x3 of the blocks in its elements, make 16 bytes of the blocks: 0 in w2,
+ * x2; 1 in the temporaries wt, xt; 2 in w0, x0; 3 in w3, x3. w1, x1 are free then.
  */
 .macro transpose w0, w1, w2, w3, wt, x0, x1, x2, x3, xt
     vec trn1 \wt\().4s, \w0\().4s, \w1\().4s

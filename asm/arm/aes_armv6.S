@@ -49,7 +49,7 @@ isa armv6
 #define ROUND 476      /* rounds between the state and the first round key */
 #define PART 480       /* bytes of the text, or lanes, that are done together */
 #define AT 484         /* bytes of lanes done */
-#define STREAM 496     /* two blocks that come from the rounds */
+#define KEYSTREAM 496     /* two blocks that come from the rounds */
 #define OTHERS 528     /* two tweaks, or the blocks that lanes are chained to */
 #define CHAIN 560      /* the tweak, or the block that the text is chained to */
 #define ZEROES 576     /* a round key */
@@ -389,7 +389,7 @@ function sealane_aes_armv6
 .Linverse_last:
     transpose
 .Lgot_blocks:
-    add r12, r1, #STREAM
+    add r12, r1, #KEYSTREAM
     stmia r12!, {r0, r3, r5, r7}
     stmia r12, {r2, r4, r6, r8}
     ldr r0, [r1, #OPERATION]
@@ -398,11 +398,11 @@ function sealane_aes_armv6
     ldr r2, [r1, #PART]
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
-    add r8, r1, #STREAM
+    add r8, r1, #KEYSTREAM
 .Lblock:
     ldmia r8!, {r5, r6, r7, r9}
     ldr r0, [r1, #OPERATION]
-    add r12, r8, #OTHERS - STREAM - 16
+    add r12, r8, #OTHERS - KEYSTREAM - 16
     cmp r0, #SEALANE_AES_CTR
     blo .Lstore
     moveq r12, r3
@@ -521,13 +521,13 @@ function sealane_aes_armv6
     ldr r2, [r1, #PART]
     ldr r3, [r1, #LANES]
     ldr r12, [r1, #AT]
-    add r8, r1, #STREAM
+    add r8, r1, #KEYSTREAM
 .Llane_store:
     ldr r4, [r3, #SEALANE_MODE_LANE_OUT]
     ldmia r8!, {r5, r6, r7, r9}
     add r4, r4, r12
     store_words r4, r5, r6, r7, r9
-    add r0, r8, #OTHERS - STREAM - 16
+    add r0, r8, #OTHERS - KEYSTREAM - 16
     add r3, r3, #SEALANE_LANE_STRIDE
     stmia r0, {r5, r6, r7, r9}
     subs r2, r2, #1
@@ -541,7 +541,7 @@ function sealane_aes_armv6
     blo .Llane_block
     ldr r2, [r1, #PART]
     ldr r3, [r1, #LANES]
-    add r8, r1, #STREAM
+    add r8, r1, #KEYSTREAM
 .Llane_end:
     ldr r4, [r3, #SEALANE_MODE_LANE_CHAIN]
     ldmia r8!, {r5, r6, r7, r9}

@@ -167,22 +167,22 @@ endconstants
 .endm
 
 /* The counter in r2, of the block in q15, and those after it. */
-.macro set_counter x, word
+.macro next_counter x, word
     vmov \x, q15
     rev r0, r2
     add r2, r2, #1
     vmov.32 \word[1], r0
 .endm
 
-.macro set_counters
-    set_counter q0, d1
-    set_counter q1, d3
-    set_counter q2, d5
-    set_counter q3, d7
-    set_counter q4, d9
-    set_counter q5, d11
-    set_counter q6, d13
-    set_counter q7, d15
+.macro next_counters
+    next_counter q0, d1
+    next_counter q1, d3
+    next_counter q2, d5
+    next_counter q3, d7
+    next_counter q4, d9
+    next_counter q5, d11
+    next_counter q6, d13
+    next_counter q7, d15
 .endm
 
 /* A tweak to r0, and that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
@@ -451,7 +451,7 @@ function sealane_aes_ce32
     add r0, r2, r5, lsr #4
     rev r0, r0
     str r0, [r8, #12]
-    groups .Lctr_groups, set_counters, add_text, encrypt
+    groups .Lctr_groups, next_counters, add_text, encrypt
 
 .Lcbc:
     add r0, r3, r5
@@ -467,7 +467,7 @@ function sealane_aes_ce32
     mov r8, r5, lsr #4
     cmp r9, #SEALANE_AES_CTR
     bne .Lrest_load
-    set_counters
+    next_counters
     b .Lrest_rounds
 .Lrest_load:
     some load_block, .Lrest_loaded

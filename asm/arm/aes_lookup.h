@@ -2,7 +2,7 @@
  *
  * vtbl and vtbx look bytes up in 32 of the S-box's 256 at a time: an index beyond them gives 0, or leaves the byte. All
  * eight parts are read for each byte, so no address and no time depends on data. They come in the order 0, 1, 3, 2, 6,
- * 7, 5, 4, where one exclusive or with 32, 64 or 128 turns the index of one into that of the next.
+ * 7, 5, 4, where one exclusive or with 32, 64 or 128 makes the index of the next part from that of one.
  *
  * ShiftRows and SubBytes change places. With n the byte of the next row, o that of the opposite one, MixColumns is
  * u = 2 y + o and v = u + y, and then u + n of v. ShiftRows of the next round is in the permutations of both. Round

@@ -2,7 +2,7 @@
  *
  * source     aes_mix_neon.weave
  * cores      tools/armcost/cores.json
- * SHA-256    ed1e268c4ed06401283eadc90656d5a6017527f2d1f65aaabbf2f7622c282a03
+ * SHA-256    8f98bbbdde3a16d177907603ed0cc53372080f7c43333139d76ce4c99a4a727b
  */
 
 /* MixColumns (FIPS 197, 5.1.3), bit-sliced, and AddRoundKey for the NEON kernels: planes 7 .. 0 from where sub_bytes

@@ -36,8 +36,8 @@ isa neon
 #define COUNT 496            /* lanes left */
 #define TOTAL 500            /* bytes of each; 0: masks */
 #define AT 504               /* bytes of them done */
-#define STREAM (KEYS + 14*128) /* keystream of eight blocks */
-#define TAIL (STREAM + 128)  /* a block of first_rounds */
+#define KEYSTREAM (KEYS + 14*128) /* keystream of eight blocks */
+#define TAIL (KEYSTREAM + 128)  /* a block of first_rounds */
 #define CACHED_128 (TAIL + 16)
 #define ROUND_2 (TAIL + 32)
 #define VARYING_2 (ROUND_2 + 128)
@@ -49,7 +49,7 @@ isa neon
 #define WIPED 3712
 
 #define PASS_TEXT 0
-#define PASS_STREAM 1
+#define PASS_KEYSTREAM 1
 #define PASS_BLOCKS 2
 
 #include "aes_neon.h"
@@ -65,22 +65,10 @@ endconstants
 
 /* ---- The inverse cipher ---- */
 
-/* L^-1 of planes 0 .. 7 in q0 .. q7. */
+#include "../aes_inverse_linear.h"
+
 .macro inverse_linear
-    veor q8, q0, q3
-    veor q9, q2, q5
-    veor q10, q4, q7
-    veor q11, q6, q1
-    veor q12, q9, q7                    /* 0 = 2 + 5 + 7 */
-    veor q13, q10, q1                   /* 2 = 4 + 7 + 1 */
-    veor q7, q11, q4                    /* 7 = 1 + 4 + 6 */
-    veor q1, q8, q6                     /* 1 = 3 + 6 + 0 */
-    veor q4, q11, q3                    /* 4 = 6 + 1 + 3 */
-    veor q6, q8, q5                     /* 6 = 0 + 3 + 5 */
-    veor q3, q9, q0                     /* 3 = 5 + 0 + 2 */
-    veor q5, q10, q2                    /* 5 = 7 + 2 + 4 */
-    vmov q0, q12
-    vmov q2, q13
+    inverse_linear_of veor, vmov, q, q8, q9, q10, q11, q12, q13
 .endm
 
 /* The same of where sub_bytes leaves planes; 0 and 2 go to q11 and q12. */
@@ -531,7 +519,7 @@ function sealane_aes_neon
     ldr r8, [r1, #SKIP]
     cmp r6, #0
     beq .Lwipe
-    mov r4, #PASS_STREAM
+    mov r4, #PASS_KEYSTREAM
     cmp r6, #128
     blo .Lpass
     cmp r8, #0
@@ -541,7 +529,7 @@ function sealane_aes_neon
     cmp r4, #PASS_BLOCKS
     beq .Lgot_blocks
     cmp r4, #PASS_TEXT
-    bne .Lstream
+    bne .Lkeystream
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
     xor_text
@@ -553,8 +541,8 @@ function sealane_aes_neon
     b .Lmore
 
 /* The first pass, if it begins before the counter, or the last. */
-.Lstream:
-    add r5, r1, #STREAM
+.Lkeystream:
+    add r5, r1, #KEYSTREAM
     vst1.8 {q8, q9}, [r5]!
     vst1.8 {q10, q11}, [r5]!
     vst1.8 {q0, q1}, [r5]!
@@ -571,13 +559,13 @@ function sealane_aes_neon
     sub r6, r6, r7
     str r8, [r1, #SKIP]
     str r6, [r1, #LEFT]
-.Lstream_block:
+.Lkeystream_block:
     vld1.8 {q0}, [r3]!
     vld1.8 {q1}, [r5]!
     subs r7, r7, #16
     veor q0, q0, q1
     vst1.8 {q0}, [r4]!
-    bne .Lstream_block
+    bne .Lkeystream_block
     str r3, [r1, #IN]
     str r4, [r1, #OUT]
     b .Lmore

@@ -41,7 +41,7 @@ isa armv6
 #define AD_LEFT 464   /* bytes of associated data left */
 #define ROUNDS 468    /* left */
 #define NEXT_KEY 472
-#define STREAM 480    /* keystream of two blocks */
+#define KEYSTREAM 480    /* keystream of two blocks */
 #define TAIL 512      /* a block for GHASH */
 #define Y 528         /* GHASH so far, lowest word first */
 #define MASK 544      /* encrypted J0 */
@@ -57,7 +57,7 @@ isa armv6
 #define PHASE_TEXT 1
 #define PHASE_LENGTHS 2
 
-#define PASS_STREAM 0
+#define PASS_KEYSTREAM 0
 #define PASS_J0 1
 #define PASS_SETUP 2
 
@@ -255,7 +255,7 @@ function sealane_aesgcm_armv6
     str r7, [r1, #COUNTER]
     b .Ltext
 .Lgot_j0:
-    add r3, r1, #STREAM
+    add r3, r1, #KEYSTREAM
     ldmia r3, {r4, r5, r6, r7}
     add r3, r1, #MASK
     stmia r3, {r4, r5, r6, r7}
@@ -267,9 +267,9 @@ function sealane_aesgcm_armv6
 
 /* Text, block by block; the ciphertext goes to TAIL, too. */
     text_left
-    moveq r4, #PASS_STREAM
+    moveq r4, #PASS_KEYSTREAM
     beq .Lpass
-    add r8, r1, #STREAM + 32
+    add r8, r1, #KEYSTREAM + 32
     sub r8, r8, r7
     ldr r3, [r1, #IN]
     sub r7, r7, #16
@@ -437,7 +437,7 @@ function sealane_aesgcm_armv6
 
 .Llast_round:
     end_rounds
-    add r12, r1, #STREAM
+    add r12, r1, #KEYSTREAM
     stmia r12!, {r0, r3, r5, r7}
     stmia r12, {r2, r4, r6, r8}
     ldr r4, [r1, #PASS]
@@ -527,7 +527,7 @@ function sealane_aesgcm_armv6
     tst r3, #SEALANE_FLAG_NONCE
     beq .Lschedule
     ldr r0, [r0, #SEALANE_ARG_NONCE]        /* H is given */
-    add r12, r1, #STREAM
+    add r12, r1, #KEYSTREAM
     ldr r4, [r0]
     ldr r5, [r0, #4]
     ldr r6, [r0, #8]
@@ -549,10 +549,10 @@ function sealane_aesgcm_armv6
 
 /* H x; then every fourth bit of its words and of their sums, in the order of the factors. */
 .Lgot_hash_key:
-    ldr r5, [r1, #STREAM + 12]
-    ldr r6, [r1, #STREAM + 8]
-    ldr r7, [r1, #STREAM + 4]
-    ldr r8, [r1, #STREAM]
+    ldr r5, [r1, #KEYSTREAM + 12]
+    ldr r6, [r1, #KEYSTREAM + 8]
+    ldr r7, [r1, #KEYSTREAM + 4]
+    ldr r8, [r1, #KEYSTREAM]
     rev r5, r5
     rev r6, r6
     rev r7, r7

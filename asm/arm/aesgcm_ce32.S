@@ -42,7 +42,7 @@ isa neon, aes, pmull
 #define MESSAGE 348   /* behind what GHASH took in last */
 #define AD_LEFT 352   /* bytes of associated data left */
 #define POWER 356     /* set-up: how many powers of H are left to make */
-#define STREAM 368    /* keystream of eight blocks */
+#define KEYSTREAM 368    /* keystream of eight blocks */
 #define TAIL 496      /* the last blocks, and that of the lengths */
 #define END 640
 
@@ -55,7 +55,7 @@ isa neon, aes, pmull
 #define PHASE_POWER 3
 
 #define PASS_TEXT 0
-#define PASS_STREAM 1
+#define PASS_KEYSTREAM 1
 #define PASS_J0 2
 #define PASS_SETUP 3
 
@@ -113,6 +113,22 @@ endconstants
 
 /* ---- the kernel ---- */
 
+/* Eight blocks a += b, to r4, which goes on. */
+.macro add_and_store a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7
+    veor \a0, \a0, \b0
+    veor \a1, \a1, \b1
+    veor \a2, \a2, \b2
+    veor \a3, \a3, \b3
+    vst1.8 {\a0, \a1}, [r4]!
+    veor \a4, \a4, \b4
+    veor \a5, \a5, \b5
+    vst1.8 {\a2, \a3}, [r4]!
+    veor \a6, \a6, \b6
+    veor \a7, \a7, \b7
+    vst1.8 {\a4, \a5}, [r4]!
+    vst1.8 {\a6, \a7}, [r4]!
+.endm
+
 scratch_end 640
 function sealane_aesgcm_ce32
     take_arguments
@@ -148,19 +164,19 @@ function sealane_aesgcm_ce32
 
 /* Text: 128 bytes with a pass, or fewer with the rest of the last pass's keystream. */
     text_left
-    bne .Lstream
-    mov r4, #PASS_STREAM
+    bne .Lkeystream
+    mov r4, #PASS_KEYSTREAM
     cmp r6, #128
     blo .Lpass
     mov r4, #PASS_TEXT
     b .Lpass
 
-.Lgot_stream:
+.Lgot_keystream:
     mov r7, #128
     str r7, [r1, #AVAILABLE]
     b .Ltext
 
-    text_stream
+    text_keystream
     text_end
     add r4, r1, #BASE
     ldmia r4, {r4, r5, r6}
@@ -257,13 +273,13 @@ function sealane_aesgcm_ce32
     .irp block, q0, q1, q2, q3, q4, q5, q6, q7
     veor \block, \block, q8
     .endr
-    add r3, r1, #STREAM
+    add r3, r1, #KEYSTREAM
     vst1.8 {q0, q1}, [r3]!
     vst1.8 {q2, q3}, [r3]!
     vst1.8 {q4, q5}, [r3]!
     vst1.8 {q6, q7}, [r3]!
     cmp r4, #PASS_J0
-    blo .Lgot_stream
+    blo .Lgot_keystream
     beq .Lgot_j0
     b .Lgot_hash_key
 
@@ -291,32 +307,10 @@ function sealane_aesgcm_ce32
     vld1.8 {q8, q9}, [r3]!
     tst r9, #SEALANE_FLAG_OPEN
     bne .Lpass_open
-    veor q10, q10, q0
-    veor q11, q11, q1
-    veor q12, q12, q2
-    veor q13, q13, q3
-    vst1.8 {q10, q11}, [r4]!
-    veor q14, q14, q4
-    veor q15, q15, q5
-    vst1.8 {q12, q13}, [r4]!
-    veor q8, q8, q6
-    veor q9, q9, q7
-    vst1.8 {q14, q15}, [r4]!
-    vst1.8 {q8, q9}, [r4]!
+    add_and_store q10, q11, q12, q13, q14, q15, q8, q9, q0, q1, q2, q3, q4, q5, q6, q7
     b .Lpass_ghash
 .Lpass_open:
-    veor q0, q0, q10
-    veor q1, q1, q11
-    veor q2, q2, q12
-    veor q3, q3, q13
-    vst1.8 {q0, q1}, [r4]!
-    veor q4, q4, q14
-    veor q5, q5, q15
-    vst1.8 {q2, q3}, [r4]!
-    veor q6, q6, q8
-    veor q7, q7, q9
-    vst1.8 {q4, q5}, [r4]!
-    vst1.8 {q6, q7}, [r4]!
+    add_and_store q0, q1, q2, q3, q4, q5, q6, q7, q10, q11, q12, q13, q14, q15, q8, q9
 .Lpass_ghash:
     add r7, r1, #Y
     ldr r5, [r1, #ARGS]
@@ -430,14 +424,7 @@ function sealane_aesgcm_ce32
 /* ---- Key set-up ---- */
 
 /* Key expansion. */
-.Lexpand:
-    tst r3, #SEALANE_FLAG_NONCE
-    beq .Lschedule
-    ldr r5, [r0, #SEALANE_ARG_NONCE]        /* H is given */
-    vld1.8 {q0}, [r5]
-    b .Lgot_hash_key
-.Lschedule:
-    expand_key
+    take_hash_key_or_expand q0
 
 /* H, the encrypted block of zeroes. */
     add r5, r1, #BASE
@@ -456,7 +443,7 @@ function sealane_aesgcm_ce32
     ldr r4, [r1, #POWER]
     ldr r2, [r1, #CONSTS]
     ldr r0, [r1, #ARGS]
-    add r6, r1, #STREAM
+    add r6, r1, #KEYSTREAM
     vrev64.8 q0, q15
     vst1.8 {q0}, [r6]                       /* to be multiplied by H */
     vld1.8 {q3}, [r2]                       /* CONST_POLY */
@@ -481,7 +468,7 @@ function sealane_aesgcm_ce32
     str r4, [r1, #POWER]
     cmp r4, #0
     beq .Lwipe
-    add r3, r1, #STREAM
+    add r3, r1, #KEYSTREAM
     mov r4, #1
     mov r5, #PHASE_POWER
     b .Lghash

@@ -36,8 +36,8 @@ isa neon
 #define DATA (KEYS + 14*128) /* operands of products */
 #define SUMS (DATA + 192)    /* those of sums of words */
 #define RESULT (DATA + 288)  /* six vectors of products */
-#define STREAM (RESULT + 96) /* keystream of eight blocks */
-#define TAIL (STREAM + 128)  /* the last blocks, and that of the lengths */
+#define KEYSTREAM (RESULT + 96) /* keystream of eight blocks */
+#define TAIL (KEYSTREAM + 128)  /* the last blocks, and that of the lengths */
 #define PREFIX (TAIL + 144)  /* first 12 bytes of the counter block */
 #define CACHED_128 (PREFIX + 12)   /* which 128 blocks, counted from the first, the following are for */
 #define ROUND_2 (PREFIX + 16)      /* planes after round 2, except the varying bytes */
@@ -54,7 +54,7 @@ isa neon
 #define PHASE_POWER 5
 
 #define PASS_TEXT 0
-#define PASS_STREAM 1
+#define PASS_KEYSTREAM 1
 #define PASS_J0 2
 #define PASS_SETUP 3
 
@@ -226,7 +226,7 @@ function sealane_aesgcm_neon
     b .Lpass
 .Lgot_j0:
     ldr r3, [r1, #SKIP]
-    add r4, r1, #STREAM
+    add r4, r1, #KEYSTREAM
     add r4, r4, r3
     vld1.8 {q0}, [r4]
     add r5, r1, #MASK
@@ -241,9 +241,9 @@ function sealane_aesgcm_neon
 
 /* Text: 128 bytes with a pass, or fewer with the rest of the last pass's keystream. */
     text_left
-    bne .Lstream
+    bne .Lkeystream
     ldr r8, [r1, #SKIP]
-    mov r4, #PASS_STREAM
+    mov r4, #PASS_KEYSTREAM
     cmp r6, #128
     blo .Lpass
     cmp r8, #0
@@ -274,7 +274,7 @@ function sealane_aesgcm_neon
     mov r5, #PHASE_TEXT
     b .Lghash
 
-.Lgot_stream:
+.Lgot_keystream:
     ldr r7, [r1, #SKIP]
     mov r8, #0
     rsb r7, r7, #128
@@ -282,7 +282,7 @@ function sealane_aesgcm_neon
     str r7, [r1, #AVAILABLE]
     b .Ltext
 
-    text_stream
+    text_keystream
     text_end
     add r4, r1, #PREFIX
     ldmia r4, {r4, r5, r6}
@@ -313,13 +313,13 @@ function sealane_aesgcm_neon
     encrypt_counters
     cmp r4, #PASS_TEXT
     beq .Lgot_text
-    add r3, r1, #STREAM
+    add r3, r1, #KEYSTREAM
     vst1.8 {q8, q9}, [r3]!
     vst1.8 {q10, q11}, [r3]!
     vst1.8 {q0, q1}, [r3]!
     vst1.8 {q2, q3}, [r3]!
     cmp r4, #PASS_J0
-    blo .Lgot_stream
+    blo .Lgot_keystream
     beq .Lgot_j0
     b .Lgot_hash_key
 
@@ -533,14 +533,7 @@ function sealane_aesgcm_neon
 /* ---- Key set-up ---- */
 
 /* Key expansion (FIPS 197, 5.2); r4: key. */
-.Lexpand:
-    tst r3, #SEALANE_FLAG_NONCE
-    beq .Lschedule
-    ldr r5, [r0, #SEALANE_ARG_NONCE]        /* H is given */
-    vld1.8 {q8}, [r5]
-    b .Lgot_hash_key
-.Lschedule:
-    expand_key
+    take_hash_key_or_expand q8
     b .Lspread
 
 /* H, the encrypted block of zeroes. */
@@ -569,7 +562,7 @@ function sealane_aesgcm_neon
 .Lpower:
     ldr r4, [r1, #POWER]
     ldr r2, [r1, #CONSTS]
-    add r6, r1, #STREAM
+    add r6, r1, #KEYSTREAM
     vrev64.8 q0, q15
     vst1.8 {q0}, [r6]                       /* to be multiplied by H */
     add r2, r2, #CONST_POLY
@@ -604,7 +597,7 @@ function sealane_aesgcm_neon
     vst1.8 {d3}, [r5]!
     bne .Ltable_two
     ldr r6, [r1, #POWER]
-    add r3, r1, #STREAM
+    add r3, r1, #KEYSTREAM
     mov r4, #1
     subs r6, r6, #16
     mov r5, #PHASE_POWER

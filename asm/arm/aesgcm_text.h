@@ -108,21 +108,39 @@
     b .Lghash
 .endm
 
-/* r5 bytes of text at r3 with the keystream at r8 to r4, and the ciphertext to r7, too; r9: FLAGS. */
-.macro xor_bytes
-.Lxor_byte:
-    ldrb r0, [r3], #1
-    ldrb r2, [r8], #1
+/* A byte (b) or a word of text at r3 with the keystream at r8 to r4, and the ciphertext to r7, too; r5: bytes that are
+ * left, r9: FLAGS. */
+.macro xor_one b, bytes
+    ldr\b r0, [r3], #\bytes
+    ldr\b r2, [r8], #\bytes
     tst r9, #SEALANE_FLAG_OPEN
     eor r2, r2, r0
-    strb r2, [r4], #1
+    str\b r2, [r4], #\bytes
     moveq r0, r2
-    strb r0, [r7], #1
-    subs r5, r5, #1
+    str\b r0, [r7], #\bytes
+    subs r5, r5, #\bytes
+.endm
+
+/* All r5 bytes. */
+.macro xor_bytes
+.Lxor_byte:
+    xor_one b, 1
     bne .Lxor_byte
 .endm
 
 /* ---- NEON only ---- */
+
+/* To .Lgot_hash_key with H in \h if the caller gives it; else the round keys are made. r4: key. */
+.macro take_hash_key_or_expand h
+.Lexpand:
+    tst r3, #SEALANE_FLAG_NONCE
+    beq .Lschedule
+    ldr r5, [r0, #SEALANE_ARG_NONCE]
+    vld1.8 {\h}, [r5]
+    b .Lgot_hash_key
+.Lschedule:
+    expand_key
+.endm
 
 /* message_begin with no GHASH so far, in q15; at .Lcontinue the state at r12, its prefix and counter loaded. */
 .macro message_begin_or_continue
@@ -135,9 +153,9 @@
 .endm
 
 /* r6 bytes of text with the r7 bytes that are left of the keystream; the ciphertext goes to TAIL, too. */
-.macro text_stream
-.Lstream:
-    add r8, r1, #STREAM + 128
+.macro text_keystream
+.Lkeystream:
+    add r8, r1, #KEYSTREAM + 128
     sub r8, r8, r7
     cmp r7, r6
     movhi r5, r6
@@ -153,57 +171,50 @@
     tst r9, #SEALANE_FLAG_OPEN
     mov r12, r5
     subs r5, r5, #16
-    blo .Lstream_partial
-.Lstream_block:
+    blo .Lkeystream_partial
+.Lkeystream_block:
     vld1.8 {q0}, [r3]!
     vld1.8 {q1}, [r8]!
     tst r9, #SEALANE_FLAG_OPEN
     veor q1, q1, q0
     vst1.8 {q1}, [r4]!
-    beq .Lstream_seal
+    beq .Lkeystream_seal
     vst1.8 {q0}, [r7]!
     subs r5, r5, #16
-    bhs .Lstream_block
-    b .Lstream_partial
-.Lstream_seal:
+    bhs .Lkeystream_block
+    b .Lkeystream_partial
+.Lkeystream_seal:
     vst1.8 {q1}, [r7]!
     subs r5, r5, #16
-    bhs .Lstream_block
-.Lstream_partial:
+    bhs .Lkeystream_block
+.Lkeystream_partial:
     str r3, [r1, #IN]
     str r4, [r1, #OUT]
     adds r5, r5, #16
-    beq .Lstream_blocks
+    beq .Lkeystream_blocks
     vmov.i8 q0, #0
     vst1.8 {q0}, [r7]
     add r11, r7, #16
     subs r5, r5, #4
-    blo .Lstream_bytes
-.Lstream_word:
-    ldr r0, [r3], #4
-    ldr r2, [r8], #4
-    tst r9, #SEALANE_FLAG_OPEN
-    eor r2, r2, r0
-    str r2, [r4], #4
-    moveq r0, r2
-    str r0, [r7], #4
-    subs r5, r5, #4
-    bhs .Lstream_word
-.Lstream_bytes:
+    blo .Lkeystream_bytes
+.Lkeystream_word:
+    xor_one , 4
+    bhs .Lkeystream_word
+.Lkeystream_bytes:
     adds r5, r5, #4
-    beq .Lstream_padded
+    beq .Lkeystream_padded
     xor_bytes
-.Lstream_padded:
+.Lkeystream_padded:
     mov r7, r11
-.Lstream_blocks:
+.Lkeystream_blocks:
     add r4, r12, #15
     mov r4, r4, lsr #4
     cmp r6, #0
     add r3, r1, #TAIL
-    bne .Lstream_ghash
+    bne .Lkeystream_ghash
     tst r9, #SEALANE_FLAG_LAST
     bne .Llast_lengths
-.Lstream_ghash:
+.Lkeystream_ghash:
     mov r5, #PHASE_TEXT
     b .Lghash
 .endm

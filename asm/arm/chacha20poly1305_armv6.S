@@ -266,7 +266,7 @@ function sealane_chacha20poly1305_armv6
 
 /* Authenticate r9 bytes at r8, padded with zeroes. */
 .Lauthenticate:
-    set_message
+    begin_message
     cmp r8, r9
     beq .Lrest
     next_message

@@ -11,16 +11,16 @@
  * branches   and addresses depend on FLAGS, pointers and lengths only
  *
  * The packets' blocks of keystream, block 0 of the first packet (its Poly1305 key), block 1, .. , block 0 of the
- * second, .. , fill sets of four slots one after the other; a vector holds one word of four slots. When a set is ready
- * its text is encrypted or decrypted, and the ciphertext takes the place of the keystream. Everything else is done in
+ * second, .. , fill sets of four places one after the other; a vector holds one word of four places. When a set is
+ * ready its text is encrypted or decrypted, and the ciphertext replaces the keystream. Everything else is done in
  * integer registers between the vector instructions of the next set, a task with each of its double rounds: first to
- * find the keys and rows d of the set after it, and then, in the order of the slots, to take r and s from block 0, to
+ * find the keys and rows d of the set after it, and then, in the order of the places, to take r and s from block 0, to
  * authenticate the text behind it, two blocks of Poly1305 at a time, and to make the tag. For packets of 64 bytes that
  * is nine tasks a set, as many as there are double rounds; tasks left over after these run by themselves. The
  * arithmetic is that of chacha20poly1305_neon.S.
  *
  * What a packet of 64 bytes cannot do without: two blocks of 80 quarter rounds of 15 vector instructions, done for four
- * slots at a time, are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one a cycle, with integer
+ * places at a time, are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one a cycle, with integer
  * work beside it: 624 cycles. Cortex-A7 takes two cycles for each and issues nothing beside: 1248, with 38 for the
  * words that find no register and 200 for the multiplications of five blocks of Poly1305, 20 of two cycles each, 1486.
  * Other ways to make a block are slower there: about 900 cycles in integer registers, and 720 with a row in a vector,
@@ -35,7 +35,7 @@ isa neon
 /* Scratch, relative to the displaced r1. */
 #define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 64)
 #define FLAGS -64
-#define FILL_LANE -60    /* the packet whose blocks are given slots, */
+#define FILL_LANE -60    /* the packet whose blocks are given places, */
 #define FILL_LAST -56    /* the last one of all, */
 #define FILL_BLOCK -52   /* and its next block */
 #define LANE -44         /* the packet that is authenticated, */
@@ -52,7 +52,7 @@ isa neon
 #define POLY_R1 32
 #define POLY_R2 36
 #define POLY_R3 40
-#define SLOT 44          /* the next slot to authenticate */
+#define PLACE 44          /* the next place to authenticate */
 #define CRYPT_LANE 48    /* the packet whose text is encrypted next, */
 #define CRYPT_LANES 52   /* it and those behind it */
 #define POLY_LOW 56      /* the lowest word of a product, until the others are there */
@@ -63,12 +63,12 @@ isa neon
 #define CRYPT_LEFT 116   /* bytes of text to encrypt of the packet before CRYPT_LANE */
 #define CRYPT_IN 120
 #define CRYPT_OUT 124
-#define ROWS 128         /* ROWS_0 or ROWS_1, which take turns: this set's */
+#define ROWS 128         /* ROWS_0 or ROWS_1, which alternate: this set's */
 #define REMAINING 132    /* bytes of text that are in later sets */
 #define H 136            /* Poly1305's accumulator from set to set */
 #define AD 156           /* associated data, */
 #define AD_LEFT 160      /* bytes of it */
-#define ROWS_0 176       /* by slot: rows d of the initial states, */
+#define ROWS_0 176       /* by place: rows d of the initial states, */
 #define KEYS 64          /* and where their keys are */
 #define ROWS_1 256
 #define BLOCK 384        /* a set's keystream, then what is authenticated; aligned to 64 bytes */
@@ -79,10 +79,10 @@ isa neon
 #include "chacha20poly1305_neon_woven.h"
 #include "chacha20poly1305_batch_neon_woven.h"
 
-/* Beside the registers named there: bytes_left in whole blocks; bytes of text in the slots; the slot behind them. */
+/* Beside the registers named there: bytes_left in whole blocks; bytes of text in the places; the place behind them. */
 #define padded r0
-#define in_slots r11
-#define next_slot r11
+#define in_places r11
+#define next_place r11
 /* Associated data: LANE; where they are; a word of them; where their copy goes; how many bytes of it are left. */
 #define this_lane r12
 #define ad_at r8
@@ -92,6 +92,19 @@ isa neon
 #define zero_0 r0
 #define zero_1 r9
 #define zero_2 r12
+
+/* A byte (b) or a word of the text at r7 with the keystream at r0 to r9, and the ciphertext to r0; r11: bytes that are
+ * left, r5: flags. */
+.macro crypt_one b, bytes
+    ldr\b r8, [r7], #\bytes
+    ldr\b r12, [r0]
+    tst r5, #SEALANE_FLAG_OPEN
+    eor r12, r12, r8
+    str\b\()eq r12, [r0], #\bytes
+    str\b\()ne r8, [r0], #\bytes
+    str\b r12, [r9], #\bytes
+    subs r11, r11, #\bytes
+.endm
 
 function sealane_chacha20poly1305_batch_neon
     ldr r3, [r0, #SEALANE_BATCH_COUNT]
@@ -116,11 +129,11 @@ function sealane_chacha20poly1305_batch_neon
     str r3, [r1, #CRYPT_LANES]
     str r9, [r1, #CRYPT_LEFT]
     str r9, [r1, #REMAINING]
-    str r8, [r1, #SLOT]
+    str r8, [r1, #PLACE]
     str r11, [r1, #ROWS]
     fill
 
-/* Blocks for the four slots of a set. */
+/* Blocks for the four places of a set. */
 .Lset:
     ldr r7, [r1, #ROWS]
     ldr r9, [r1, #CONSTANTS]
@@ -129,11 +142,11 @@ function sealane_chacha20poly1305_batch_neon
     add r7, r1, r7
     add r2, r7, #KEYS
     ldmia r2, {r2, r3, r4, r5}
-    slots_begin
+    places_begin
     set_round_fill
     cmp bytes_left, #0
     bne .Ltext
-    cmp slot, slots_end
+    cmp place, places_end
     beq .Lrest
 .Lkey:
     set_round_key
@@ -155,10 +168,10 @@ function sealane_chacha20poly1305_batch_neon
     bne .Lmore
     set_round_finish
     beq .Lfinished_alone
-    cmp slot, slots_end
+    cmp place, places_end
     bne .Lkey
 
-/* All slots of the set before are authenticated. */
+/* All places of the set before are authenticated. */
 .Lrest:
     ldr r0, [r1, #ROUNDS]
 .Lset_rounds:
@@ -166,7 +179,7 @@ function sealane_chacha20poly1305_batch_neon
 .Lset_end:
     set_end_next
     bne .Lset_store
-    slots_crypt
+    places_crypt
     bne .Lset_opened
     vst1.32 {q1}, [r0:128]!
     vst1.32 {q12}, [r0:128]!
@@ -192,11 +205,11 @@ function sealane_chacha20poly1305_batch_neon
 .Lset_store:
     add r9, r1, #BLOCK
     mov r12, #64
-    mvn r11, #64*3 - 16 - 1              /* from the last slot to the next row of the first */
-    slots_store
+    mvn r11, #64*3 - 16 - 1              /* from the last place to the next row of the first */
+    places_store
 
-/* Encrypts or decrypts the text of the slots. r0: the next slot, r3: their end, r7, r9: text, r11: bytes of it, r4: the
- * next packet, r6: it and those behind it. */
+/* Encrypts or decrypts the text of the places. r0: the next place, r3: their end, r7, r9: text, r11: bytes of it, r4:
+ * the next packet, r6: it and those behind it. */
     ldr r11, [r1, #CRYPT_LEFT]
     add r0, r1, #BLOCK
     ldr r7, [r1, #CRYPT_IN]
@@ -251,7 +264,7 @@ function sealane_chacha20poly1305_batch_neon
     str r9, [r1, #CRYPT_OUT]
     bne .Lset
 
-/* All text is encrypted; what is in the slots is authenticated by itself. */
+/* All text is encrypted; what is in the places is authenticated by itself. */
 .Lcrypted:
     mov r12, #0
     add r0, r1, #H
@@ -289,27 +302,13 @@ function sealane_chacha20poly1305_batch_neon
     adds r11, r11, #16 - 4
     bmi .Lcrypt_bytes
 .Lcrypt_word:
-    ldr r8, [r7], #4
-    ldr r12, [r0]
-    tst r5, #SEALANE_FLAG_OPEN
-    eor r12, r12, r8
-    streq r12, [r0], #4
-    strne r8, [r0], #4
-    str r12, [r9], #4
-    subs r11, r11, #4
+    crypt_one , 4
     bpl .Lcrypt_word
 .Lcrypt_bytes:
     adds r11, r11, #4
     beq .Lcrypt_pad
 .Lcrypt_byte:
-    ldrb r8, [r7], #1
-    ldrb r12, [r0]
-    tst r5, #SEALANE_FLAG_OPEN
-    eor r12, r12, r8
-    strbeq r12, [r0], #1
-    strbne r8, [r0], #1
-    strb r12, [r9], #1
-    subs r11, r11, #1
+    crypt_one b, 1
     bne .Lcrypt_byte
 .Lcrypt_pad:
     tst r0, #15
@@ -319,20 +318,20 @@ function sealane_chacha20poly1305_batch_neon
     bic r0, r0, #63
     b .Lcrypt_next
 
-/* The slots have the next bytes_left bytes of the packet's text, or as many as go into them. */
+/* The places have the next bytes_left bytes of the packet's text, or as many as go into them. */
 .Ltext:
     add message, r1, #BLOCK
     cmp bytes_left, #256
-    movlo in_slots, bytes_left
-    movhs in_slots, #256
-    sub more, bytes_left, in_slots
-    add padded, in_slots, #15
+    movlo in_places, bytes_left
+    movhs in_places, #256
+    sub more, bytes_left, in_places
+    add padded, in_places, #15
     bic padded, padded, #15
     add limit, message, padded
     strd message, limit, [r1, #MESSAGE]
-    add next_slot, limit, #63
-    bic next_slot, next_slot, #63
-    str next_slot, [r1, #SLOT]
+    add next_place, limit, #63
+    bic next_place, next_place, #63
+    str next_place, [r1, #PLACE]
     str more, [r1, #MORE]
     str more, [r1, #REMAINING]
 
@@ -356,7 +355,7 @@ function sealane_chacha20poly1305_batch_neon
     cmp lanes, #0
     beq .Lwipe
 .Lfinished_alone:
-    cmp slot, slots_end
+    cmp place, places_end
     beq .Lset_end
 .Lkey_begin:
     poly_begin
@@ -386,21 +385,7 @@ function sealane_chacha20poly1305_batch_neon
     sub tail_at, tail_at, #24
     bic padded, padded, #15
     str ad_bytes, [r1, #AD_LEFT]
-    subs part, part, #4
-    blo .Lad_bytes
-.Lad_words:
-    ldr ad_word, [ad_at], #4
-    str ad_word, [tail_at], #4
-    subs part, part, #4
-    bhs .Lad_words
-.Lad_bytes:
-    adds part, part, #4
-    beq .Lad_copied
-.Lad_byte:
-    ldrb ad_word, [ad_at], #1
-    strb ad_word, [tail_at], #1
-    subs part, part, #1
-    bne .Lad_byte
+    copy_bytes ad_at, tail_at, part, ad_word, .Lad_copied
 .Lad_copied:
     str ad_at, [r1, #AD]
     add message, r1, #TAIL

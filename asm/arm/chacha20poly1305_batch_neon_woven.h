@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    2a1d79b7471e9c138d1c0087ef13431adee584c41f127eccc601e7c5db1c9c89
+ * SHA-256    504bf3ec8cdf4d874f729d967569827fcccb4ead838a903e1845297e2c10fe26
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one
@@ -13,13 +13,13 @@
  * instruction issues alone and takes two cycles, integer ones that may pair stand side by side.
  */
 
-/* What macros leave in registers: bytes that are left of a message, or MESSAGE and LIMIT, or SLOT and the slots' end;
- * MORE; bytes of associated data; LANE; how many lanes are left. */
+/* What macros leave in registers: bytes that are left of a message, or MESSAGE and LIMIT, or PLACE and the places'
+ * end; MORE; bytes of associated data; LANE; how many lanes are left. */
 #define bytes_left r0
 #define message r8
 #define limit r9
-#define slot r8
-#define slots_end r9
+#define place r8
+#define places_end r9
 #define more r7
 #define ad_bytes r11
 #define lane r7
@@ -40,25 +40,25 @@
 #define s_3 r11
 
 /* The first column round of the set; r7: rows d, r2 .. r5: keys, r9: row a. */
-.macro slots_begin
-    vld1.8 {d8, d9}, [r2]!                  /* b of slot 0 */
-    vld1.8 {d10, d11}, [r3]!                /* b of slot 1 */
-    vld1.8 {d12, d13}, [r4]!                /* b of slot 2 */
-    vld1.8 {d14, d15}, [r5]!                /* b of slot 3 */
-    vld1.32 {d22, d23}, [r7:128]!           /* d of slot 0 */
-    vld1.32 {d24, d25}, [r7:128]!           /* d of slot 1 */
+.macro places_begin
+    vld1.8 {d8, d9}, [r2]!                  /* b of place 0 */
+    vld1.8 {d10, d11}, [r3]!                /* b of place 1 */
+    vld1.8 {d12, d13}, [r4]!                /* b of place 2 */
+    vld1.8 {d14, d15}, [r5]!                /* b of place 3 */
+    vld1.32 {d22, d23}, [r7:128]!           /* d of place 0 */
+    vld1.32 {d24, d25}, [r7:128]!           /* d of place 1 */
     vtrn.32 q4, q5
-    vld1.32 {d26, d27}, [r7:128]!           /* d of slot 2 */
+    vld1.32 {d26, d27}, [r7:128]!           /* d of place 2 */
     vtrn.32 q6, q7
-    vld1.32 {d28, d29}, [r7:128]!           /* d of slot 3 */
-    vld1.8 {d30, d31}, [r2]                 /* c of slot 0 */
+    vld1.32 {d28, d29}, [r7:128]!           /* d of place 3 */
+    vld1.8 {d30, d31}, [r2]                 /* c of place 0 */
     vld1.32 {d0[], d1[]}, [r9]!             /* a0 */
     vtrn.32 q11, q12
-    vld1.8 {d16, d17}, [r3]                 /* c of slot 1 */
+    vld1.8 {d16, d17}, [r3]                 /* c of place 1 */
     vswp d9, d12
     vtrn.32 q13, q14
-    vld1.8 {d18, d19}, [r4]                 /* c of slot 2 */
-    vld1.8 {d20, d21}, [r5]                 /* c of slot 3 */
+    vld1.8 {d18, d19}, [r4]                 /* c of place 2 */
+    vld1.8 {d20, d21}, [r5]                 /* c of place 3 */
     vadd.i32 q0, q0, q4                     /* a0 += b0 */
     vswp d23, d26
     vld1.32 {d2[], d3[]}, [r9]!             /* a1 */
@@ -124,7 +124,7 @@
 .endm
 
 /* A diagonal round and a column round of the set, along with keys and rows d for the next one: the last packet's
- * again when there are no more. h is read from H. After it bytes_left, slot, slots_end. */
+ * again when there are no more. h is read from H. After it bytes_left, place, places_end. */
 .macro set_round_fill
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr r0, [r1, #ROWS]
@@ -305,7 +305,7 @@
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     veor q5, q5, q3                         /* d3 ^= a3 */
     str r2, [r1, #FILL_BLOCK]
-    add slots_end, r1, #BLOCK + 256
+    add places_end, r1, #BLOCK + 256
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
     vsri.32 q6, q4, #20                     /* b2 */
     ldmia r12, {r2, r3, r4, r5, r6}
@@ -320,18 +320,18 @@
     veor q13, q13, q2                       /* d2 ^= a2 */
     ldr bytes_left, [r1, #REMAINING]
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
-    ldr slot, [r1, #SLOT]
+    ldr place, [r1, #PLACE]
     vsri.32 q5, q15, #25                    /* b1 */
     str rounds, [r1, #ROUNDS]
     vswp q14, q4                            /* b0, d3 home */
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
-/* The same along with r and s from block 0 in its slot (RFC 8439, 2.6), h = 0, and the text in the slots behind
+/* The same along with r and s from block 0 in its place (RFC 8439, 2.6), h = 0, and the text in the places behind
  * it. After it bytes_left, of text, padded to blocks of Poly1305, more, ad_bytes, and Z: no rounds are left. */
 .macro set_round_key
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
-    ldr r12, [r1, #SLOT]
+    ldr r12, [r1, #PLACE]
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
     ldr r11, [r1, #LANE]
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
@@ -381,7 +381,7 @@
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
     stmia r0, {r3, r4, r5}
-    add r8, r12, #32                        /* MESSAGE: the next slot */
+    add r8, r12, #32                        /* MESSAGE: the next place */
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
     veor q6, q6, q3                         /* d2 ^= a3 */
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
@@ -411,7 +411,7 @@
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
     vsri.32 q11, q12, #24                   /* d1 */
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    sub r9, r9, r8                          /* bytes of slots */
+    sub r9, r9, r8                          /* bytes of places */
     veor q9, q9, q0                         /* d0 ^= a0 */
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
     cmp r7, r9
@@ -472,7 +472,7 @@
     str r7, [r1, #REMAINING]
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
     vsri.32 q14, q11, #25                   /* b0 */
-    str r12, [r1, #SLOT]
+    str r12, [r1, #PLACE]
     mov h1, #0
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q4, q4, q9                         /* b2 ^= c2 */
@@ -920,7 +920,7 @@
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
-/* The same along with the lengths and the tag. After it slot, slots_end, and Z: no rounds are left. */
+/* The same along with the lengths and the tag. After it place, places_end, and Z: no rounds are left. */
 .macro set_round_finish
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
@@ -1100,7 +1100,7 @@
     sub lanes, lanes, #1
     veor q6, q6, q1                         /* d1 ^= a1 */
     adcs h2, h2, s_2
-    add slots_end, r1, #BLOCK + 256
+    add places_end, r1, #BLOCK + 256
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
     vsri.32 q14, q11, #25                   /* b0 */
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
@@ -1126,16 +1126,16 @@
     str lanes, [r1, #LANES]
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
-    ldr slot, [r1, #SLOT]
+    ldr place, [r1, #PLACE]
     vsri.32 q5, q15, #25                    /* b1 */
     str rounds, [r1, #ROUNDS]
     vswp q14, q4                            /* b0, d3 home */
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
-/* The last diagonal round, along with the next step. After it Z: slots 0 and 2 are keys and 1 and 3 whole
- * blocks of text; r7: rows d, r2 .. r5: keys, r8: row a, r0: BLOCK, r11: the packet of slot 0, r12: text behind
- * slot 3, r9: CRYPT_LANES. */
+/* The last diagonal round, along with the next step. After it Z: places 0 and 2 are keys and 1 and 3 whole
+ * blocks of text; r7: rows d, r2 .. r5: keys, r8: row a, r0: BLOCK, r11: the packet of place 0, r12: text behind
+ * place 3, r9: CRYPT_LANES. */
 .macro set_end_next
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
     add r0, r1, #H
@@ -1229,7 +1229,7 @@
     veor q15, q15, q7                       /* b3 ^= c0 */
     vsri.32 q12, q6, #25                    /* b1 */
     vshl.i32 q6, q15, #7                    /* b3 <<< 7 */
-    str r0, [r1, #SLOT]
+    str r0, [r1, #PLACE]
     orrlo r6, r6, #1
     ldmia r2, {r2, r3, r4, r5}
     cmp r6, #0
@@ -1238,10 +1238,10 @@
     vsri.32 q15, q14, #25                   /* b2 */
 .endm
 
-/* Then the keystream of the keys and the text: of slot 1 from q7, q8, q13, q14 to q1, q12, q0, q5, of slot 3 from
- * q9, q11, q2, q15 to q3, q6, q10, q4. After it Z: seal, r0, r8: slots 1 and 3, r3, r4: text and packets that are
+/* Then the keystream of the keys and the text: of place 1 from q7, q8, q13, q14 to q1, q12, q0, q5, of place 3 from
+ * q9, q11, q2, q15 to q3, q6, q10, q4. After it Z: seal, r0, r8: places 1 and 3, r3, r4: text and packets that are
  * left. */
-.macro slots_crypt
+.macro places_crypt
     vtrn.32 q2, q3
     vld1.32 {d28, d29}, [r8]                /* initial a */
     vtrn.32 q0, q1
@@ -1261,11 +1261,11 @@
     str r12, [r1, #CRYPT_LEFT]
     vswp d23, d30
     vswp d25, d12
-    vst1.32 {d0, d1}, [r0:128]!             /* slot 0, a */
+    vst1.32 {d0, d1}, [r0:128]!             /* place 0, a */
     ldr r12, [r11, #SEALANE_LANE_STRIDE + SEALANE_LANE_OUT]
     add r11, r11, #2*SEALANE_LANE_STRIDE
     vswp d3, d6
-    vst1.32 {d4, d5}, [r8:128]!             /* slot 2, a */
+    vst1.32 {d4, d5}, [r8:128]!             /* place 2, a */
     vld1.8 {d0, d1}, [r4]                   /* initial b */
     add r4, r7, #32
     str r11, [r1, #CRYPT_LANE]
@@ -1284,12 +1284,12 @@
     vswp d11, d8
     ldr r2, [r1, #FLAGS]
     vadd.i32 q11, q11, q8
-    vst1.32 {d30, d31}, [r8:128]!           /* slot 2, b */
+    vst1.32 {d30, d31}, [r8:128]!           /* place 2, b */
     vtrn.32 q7, q0
     ldr r11, [r11, #SEALANE_LANE_IN - SEALANE_LANE_STRIDE]
     add r8, r8, #32
     vtrn.32 q2, q10
-    vst1.32 {d22, d23}, [r0:128]!           /* slot 0, b */
+    vst1.32 {d22, d23}, [r0:128]!           /* place 0, b */
     vld1.8 {d22, d23}, [r3]                 /* initial c */
     vadd.i32 q5, q5, q9
     vadd.i32 q12, q12, q14
@@ -1330,7 +1330,7 @@
 .endm
 
 /* The set's keystream, to r9; r7: rows d, r2 .. r5: keys, r8: row a, r11: 16 - 192, r12: 64. */
-.macro slots_store
+.macro places_store
     vtrn.32 q2, q3
     vtrn.32 q0, q1
     vld1.32 {d28, d29}, [r8]                /* initial a */
@@ -1469,7 +1469,7 @@
 .endm
 
 .macro poly_begin
-    ldr r12, [r1, #SLOT]
+    ldr r12, [r1, #PLACE]
     add r0, r1, #POLY_S
     ldr r11, [r1, #LANE]
     ldmia r12!, {r2, r3, r4, r5, r6, r7, r8, r9}
@@ -1479,9 +1479,9 @@
     stmia r0, {r6, r7, r8, r9}              /* s */
     bic r6, r2, #0xf0000000                 /* r0, clamped */
     add r0, r1, #POLY_R1
-    add r8, r12, #32                        /* MESSAGE: the next slot */
+    add r8, r12, #32                        /* MESSAGE: the next place */
     add r9, r1, #BLOCK + 256
-    sub r9, r9, r8                          /* bytes of slots */
+    sub r9, r9, r8                          /* bytes of places */
     ldr r7, [r11, #SEALANE_LANE_BYTES]
     stmia r0, {r3, r4, r5}
     add r3, r3, r3, lsr #2                  /* s1 = 5 r1 / 4 */
@@ -1503,7 +1503,7 @@
     bic r12, r12, #63
     str r7, [r1, #MORE]
     mov h3, #0
-    str r12, [r1, #SLOT]
+    str r12, [r1, #PLACE]
     mov h4, #0
     str r7, [r1, #REMAINING]
 .endm
@@ -1634,12 +1634,12 @@
     adcs h1, h1, s_1
     str h0, [tag_at]
     adcs h2, h2, s_2
-    add slots_end, r1, #BLOCK + 256
+    add places_end, r1, #BLOCK + 256
     str h1, [tag_at, #4]
     sub lanes, lanes, #1
     str h2, [tag_at, #8]
     adc h3, h3, s_3
     str lanes, [r1, #LANES]
     str h3, [tag_at, #12]
-    ldr slot, [r1, #SLOT]
+    ldr place, [r1, #PLACE]
 .endm

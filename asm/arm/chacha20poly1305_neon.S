@@ -53,8 +53,8 @@ isa neon
 #define POLY_R3 40
 #define SPILL_0 0     /* two vectors of the set */
 #define SPILL_1 16
-#define STREAM 44     /* unused keystream begins here, or 0: it is in registers */
-#define STREAM_BYTES 48 /* 1: the set in registers is text's and not yet used */
+#define KEYSTREAM 44     /* unused keystream begins here, or 0: it is in registers */
+#define KEYSTREAM_BYTES 48 /* 1: the set in registers is text's and not yet used */
 #define CONSTANTS 52
 #define POLY_LOW 56   /* the lowest word of a product, until the others are there */
 #define KEY_LEFT 60   /* double rounds left of the key's block */
@@ -107,6 +107,24 @@ isa neon
 
 /* ---- the kernel ---- */
 
+/* The double rounds of a set or pair, `all` where LEFT, in r0, is 0: LEFT of them beside Poly1305, then RIGHT. */
+.macro rounds_beside_poly kind, all
+    cmp r0, #0
+    moveq r0, #\all
+    beq .L\kind\()_rounds
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    ldr poly_s3, [r1, #POLY_S3]
+    ldr poly_r0, [r1, #POLY_R0]
+.L\kind\()_poly:
+    \kind\()_rounds_poly
+    ldr r0, [r1, #RIGHT]
+    cmp r0, #0
+    beq .L\kind\()_end
+.L\kind\()_rounds:
+    \kind\()_rounds
+.L\kind\()_end:
+.endm
+
 scratch_end 800
 function sealane_chacha20poly1305_neon
     begin
@@ -118,7 +136,7 @@ function sealane_chacha20poly1305_neon
     stmia r2, {r0, r3, r4, r5, r6}       /* ARGS .. OUT */
     str r7, [r1, #REST]
     str r7, [r1, #PENDING]
-    str r7, [r1, #STREAM_BYTES]
+    str r7, [r1, #KEYSTREAM_BYTES]
     add r2, r1, #STATE
     ldr r8, [r12]
     ldr r9, [r12, #4]
@@ -163,7 +181,7 @@ function sealane_chacha20poly1305_neon
     mov r0, #1
     add r7, r1, #START
     str r0, [r1, #STATE + 48]
-    str r0, [r1, #STREAM_BYTES]
+    str r0, [r1, #KEYSTREAM_BYTES]
     add r8, r1, #STATE + 48
     add r9, r9, #CONST_COUNT
     set_begin
@@ -268,20 +286,7 @@ function sealane_chacha20poly1305_neon
     add r9, r9, #CONST_COUNT
     set_begin
     ldr r0, [r1, #LEFT]
-    cmp r0, #0
-    moveq r0, #9
-    beq .Lset_rounds
-    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
-    ldr poly_s3, [r1, #POLY_S3]
-    ldr poly_r0, [r1, #POLY_R0]
-.Lset_poly:
-    set_rounds_poly
-    ldr r0, [r1, #RIGHT]
-    cmp r0, #0
-    beq .Lset_end
-.Lset_rounds:
-    set_rounds
-.Lset_end:
+    rounds_beside_poly set, 9
     set_end
 .Lset_ready:
     ldr r7, [r1, #REMAINING]
@@ -293,7 +298,7 @@ function sealane_chacha20poly1305_neon
     beq .Lset_store
     mov r0, #0
     mov r11, #256
-    str r0, [r1, #STREAM]
+    str r0, [r1, #KEYSTREAM]
     tst r12, #SEALANE_FLAG_OPEN
     bne .Lopen
 
@@ -345,20 +350,7 @@ function sealane_chacha20poly1305_neon
     vldmia r7, {q10-q13}
     ldr r0, [r1, #LEFT]
     vadd.i32 q7, q7, q14
-    cmp r0, #0
-    moveq r0, #10
-    beq .Lpair_rounds
-    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
-    ldr poly_s3, [r1, #POLY_S3]
-    ldr poly_r0, [r1, #POLY_R0]
-.Lpair_poly:
-    pair_rounds_poly
-    ldr r0, [r1, #RIGHT]
-    cmp r0, #0
-    beq .Lpair_end
-.Lpair_rounds:
-    pair_rounds
-.Lpair_end:
+    rounds_beside_poly pair, 10
     vadd.i32 q7, q7, q14
     vadd.i32 q0, q0, q10
     vadd.i32 q1, q1, q11
@@ -382,10 +374,10 @@ function sealane_chacha20poly1305_neon
     cmp r8, #PHASE_KEY
     str r9, [r1, #STATE + 48]
     beq .Lkey
-    str r0, [r1, #STREAM]
-    str r11, [r1, #STREAM_BYTES]
+    str r0, [r1, #KEYSTREAM]
+    str r11, [r1, #KEYSTREAM_BYTES]
     tst r12, #SEALANE_FLAG_OPEN
-    beq .Lstream
+    beq .Lcrypt
 
 /* Open authenticates what is behind r11 bytes of keystream before it decrypts it, since it may be overwritten. */
 .Lopen:
@@ -400,19 +392,19 @@ function sealane_chacha20poly1305_neon
     adds r9, r9, r11
     bgt .Lauthenticate
 .Lopened:
-    ldr r0, [r1, #STREAM]
-    ldr r11, [r1, #STREAM_BYTES]
+    ldr r0, [r1, #KEYSTREAM]
+    ldr r11, [r1, #KEYSTREAM_BYTES]
     cmp r0, #0
     beq .Lset_xor
 
 /* Up to r11 bytes with the keystream at r0. */
-.Lstream:
+.Lcrypt:
     ldr r8, [r1, #REMAINING]
     ldr r7, [r1, #IN]
     ldr r9, [r1, #OUT]
-.Lstream_64:
+.Lcrypt_64:
     subs r8, r8, #64
-    blo .Lstream_partial
+    blo .Lcrypt_partial
     vld1.32 {q0, q1}, [r0:128]!
     vld1.8 {q8, q9}, [r7]!
     vld1.32 {q2, q3}, [r0:128]!
@@ -424,7 +416,7 @@ function sealane_chacha20poly1305_neon
     vst1.8 {q0, q1}, [r9]!
     vst1.8 {q2, q3}, [r9]!
     subs r11, r11, #64
-    bne .Lstream_64
+    bne .Lcrypt_64
     str r8, [r1, #REMAINING]
     str r7, [r1, #IN]
     str r9, [r1, #OUT]
@@ -433,17 +425,17 @@ function sealane_chacha20poly1305_neon
     b .Lencrypted
 
 /* The last bytes, fewer than 64. */
-.Lstream_partial:
+.Lcrypt_partial:
     adds r8, r8, #64 - 16
-    bmi .Lstream_words
-.Lstream_16:
+    bmi .Lcrypt_words
+.Lcrypt_16:
     vld1.32 {q0}, [r0:128]!
     vld1.8 {q8}, [r7]!
     veor q0, q0, q8
     vst1.8 {q0}, [r9]!
     subs r8, r8, #16
-    bpl .Lstream_16
-.Lstream_words:
+    bpl .Lcrypt_16
+.Lcrypt_words:
     adds r8, r8, #16 - 4
     bmi .Lxor_bytes
     xor_rest r7, r0, r9, r8, r11, r12
@@ -465,8 +457,8 @@ function sealane_chacha20poly1305_neon
 .Lkey:
     sub r11, r11, #64
     add r12, r0, #64
-    str r11, [r1, #STREAM_BYTES]
-    str r12, [r1, #STREAM]
+    str r11, [r1, #KEYSTREAM_BYTES]
+    str r12, [r1, #KEYSTREAM]
     ldmia r0, {r2, r3, r4, r5, r6, r7, r8, r9}
     poly_key
 .Lassociated_data:
@@ -478,7 +470,7 @@ function sealane_chacha20poly1305_neon
 /* Authenticate r9 bytes at r8, padded with zeroes. */
 .Lauthenticate:
     ldr r0, [r1, #PENDING]
-    set_message
+    begin_message
     mov r7, #0
     cmp r0, #0
     str r7, [r1, #PENDING]
@@ -511,15 +503,15 @@ function sealane_chacha20poly1305_neon
     tst r12, #SEALANE_FLAG_OPEN
     ldreq r8, [r1, #OUT]
     ldrne r8, [r1, #IN]
-    ldr r11, [r1, #STREAM_BYTES]
+    ldr r11, [r1, #KEYSTREAM_BYTES]
     str r8, [r1, #MESSAGE]
     cmp r11, #1
     blo .Lmore
     beq .Lset_ready
     tst r12, #SEALANE_FLAG_OPEN
     bne .Lopen
-    ldr r0, [r1, #STREAM]
-    b .Lstream
+    ldr r0, [r1, #KEYSTREAM]
+    b .Lcrypt
 
 .Lfinish:
     ldr r11, [r1, #FLAGS]

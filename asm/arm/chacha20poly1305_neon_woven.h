@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    956f5f8ffd6d0ad5dec024bb5f803d983a5001f57524a1a766dab712a3c502d6
+ * SHA-256    3c459dc03b460a2edbb2dc066fdac5a58d5c72ee2adcb89027dd753904c80b13
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.

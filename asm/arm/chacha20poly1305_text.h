@@ -108,7 +108,7 @@
 .endm
 
 /* What PHASE authenticates: r9 bytes at r8. Whole blocks end at LIMIT, now in r9; REST bytes are behind them. */
-.macro set_message
+.macro begin_message
     str r12, [r1, #PHASE]
     and r7, r9, #15
     bic r9, r9, #15
@@ -128,6 +128,25 @@
     str r8, [r1, #MESSAGE]
 .endm
 
+/* \n bytes from \from to \to, by words and then by bytes; all three go on, and \word is used. Then to \done. */
+.macro copy_bytes from, to, n, word, done
+    subs \n, \n, #4
+    blo .Lcopy_bytes\@
+.Lcopy_word\@:
+    ldr \word, [\from], #4
+    str \word, [\to], #4
+    subs \n, \n, #4
+    bhs .Lcopy_word\@
+.Lcopy_bytes\@:
+    adds \n, \n, #4
+    beq \done
+.Lcopy_byte\@:
+    ldrb \word, [\from], #1
+    strb \word, [\to], #1
+    subs \n, \n, #1
+    bne .Lcopy_byte\@
+.endm
+
 /* Until all whole blocks are done; then what is behind them at r8, padded with zeroes; and on after all of PHASE. */
 .macro authenticate_more
     ldrd r8, r9, [r1, #MESSAGE]
@@ -144,21 +163,7 @@
     str r0, [r9, #8]
     str r0, [r9, #12]
     str r0, [r1, #REST]
-    subs r7, r7, #4
-    blo .Lrest_bytes
-.Lrest_words:
-    ldr r0, [r8], #4
-    str r0, [r9], #4
-    subs r7, r7, #4
-    bhs .Lrest_words
-.Lrest_bytes:
-    adds r7, r7, #4
-    beq .Ltail
-.Lrest_byte:
-    ldrb r0, [r8], #1
-    strb r0, [r9], #1
-    subs r7, r7, #1
-    bne .Lrest_byte
+    copy_bytes r8, r9, r7, r0, .Ltail
 .Ltail:
     add r8, r1, #TAIL
     add r9, r8, #16

@@ -13,9 +13,9 @@
  * A vector of 256 bits has two blocks. Counter mode (6.5) makes eight vectors of keystream at a time, and GHASH takes
  * in eight between the rounds: sealing, the eight before; opening, the same.
  *
- * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The two lanes of Y add up
- * every second block; eight vectors at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last m blocks are
- * multiplied by H^m .. H, and the lanes are summed. If m is 1, the other lane needs no multiplication.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The two halves of Y add
+ * up every second block; eight vectors at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last m blocks are
+ * multiplied by H^m .. H, and the halves are summed. If m is 1, the other half needs no multiplication.
  */
 #include "../asm.S"
 
@@ -26,7 +26,7 @@
 #define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
-#define COUNT 64     /* 0 2 4 6, 1 3 5 7: dword i of lane j is the counter of block j of vector i */
+#define COUNT 64     /* 0 2 4 6, 1 3 5 7: dword i of half j is the counter of block j of vector i */
 #define EIGHT 96
 #define REVERSE4 112 /* of the bytes of a dword */
 #define MASKS 128    /* 32 bytes from 32 - n on: n ones, 32 - n zeroes */
@@ -45,7 +45,7 @@
     endconstants
 
 /* Scratch. */
-#define J0 256       /* J0 and the first round key, in both lanes */
+#define J0 256       /* J0 and the first round key, in both halves */
 #define COUNTERS 288 /* of the next four vectors: see COUNT */
 #define WORD3 320    /* the first round key's last word, eight times */
 #define MASK 352     /* the encrypted J0 */
@@ -81,7 +81,7 @@
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
-/* sum := or += v * h, with the same h for both lanes or not. */
+/* sum := or += v * h, with the same h for both halves or not. */
 .macro product init, sum, v, broadcast, h, halves
     .if \broadcast
     vbroadcasti128 tmp2, \h
@@ -113,8 +113,8 @@
     vpclmulqdq tmp, \v, tmp2, 0x00
 .endm
 
-/* xmm11 := the sum of hi's lanes. */
-.macro sum_lanes
+/* xmm11 := the sum of hi's halves. */
+.macro sum_halves
     vextracti128 xmm14, hi, 1
     vpxor xmm11, xmm11, xmm14
 .endm
@@ -349,7 +349,7 @@
     vpxor mi, mi, ymm4
     vpxor hi, hi, ymm5
     reduce_all
-    sum_lanes
+    sum_halves
     test steps, steps
     jnz .Lad
     mov dst, [args + SEALANE_ARG_OUT]
@@ -359,12 +359,7 @@
 
     /* Another part of a packet. */
 .Lcontinue:
-    mov rax, [args + SEALANE_ARG_STATE]
-    vmovdqu xmm11, [rax + SEALANE_GCM_STATE_Y]
-    vpshufb xmm11, xmm11, [consts + REVERSE]
-    vmovdqu xmm0, [rax + SEALANE_GCM_STATE_COUNTER]
-    mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
-    bswap ebx
+    continue_part xmm11, ebx
     vmovd xmm7, ebx
 
 .Lbegun:
@@ -382,7 +377,7 @@
     vmovdqa [scratch + COUNTERS], ymm7
 
     /* Eight vectors at a time. Seal: encryption is a step ahead of authentication. If more parts follow, vectors are
-     * left for the end, where lanes are summed.
+     * left for the end, where halves are summed.
      */
     mov steps, text_left
     test flag_bits, SEALANE_FLAG_LAST
@@ -426,16 +421,16 @@
     cmp text_left, 128
     ja .Ltail_six
     keystream 4
-    jmp .Ltail_stream
+    jmp .Ltail_keystream
 .Ltail_two:
     keystream 2
-    jmp .Ltail_stream
+    jmp .Ltail_keystream
 .Ltail_six:
     keystream 6
-    jmp .Ltail_stream
+    jmp .Ltail_keystream
 .Ltail_eight:
     keystream 8
-.Ltail_stream:
+.Ltail_keystream:
     vmovdqa ymm0, hi
     lea power, [text_left + 15]
     shr power, 4
@@ -512,7 +507,7 @@
     multiply key + H(1)
 .Ltail_reduce:
     reduce_all
-    sum_lanes
+    sum_halves
     vextracti128 xmm0, ymm0, 1
     vpxor xmm11, xmm11, xmm0
 .Lfinish:

@@ -13,12 +13,12 @@
  * A vector of 512 bits has four blocks. Counter mode (6.5) makes one to eight vectors of keystream at a time. What is
  * authenticated next goes between the rounds (hash_step). Sealing, that is ciphertext of the vectors before, so few
  * vectors are left for the end. Opening, it is the input; the last vectors too are authenticated before they are
- * decrypted. J0 is encrypted in the last lane of the last vector where that is free, as it is of most lengths.
+ * decrypted. J0 is encrypted in the last quarter of the last vector where that is free, as it is of most lengths.
  *
- * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four lanes of Y add
- * up every fourth block; four vectors at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4
- * or more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction serves all the
- * vectors that are added to it.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four quarters of Y
+ * add up every fourth block; four vectors at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m
+ * blocks, 4 or more if there were others, are multiplied by H^m .. H, and the quarters are summed. One reduction serves
+ * all the vectors that are added to it.
  */
 #include "../asm.S"
 
@@ -29,7 +29,7 @@
 #define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
-#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j counts block j of vector i */
+#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of quarter j counts block j of vector i */
 #define REVERSE4 128 /* of the bytes of a dword */
 #define SIXTEEN 144
 #define ONE 160      /* a counter of 1, the last word of a block */
@@ -88,7 +88,7 @@
 #define y zmm19      /* GHASH so far, to be added to the next vector */
 #define poly zmm25
 #define ctr zmm26    /* the next counters: see COUNT */
-#define j0 zmm27     /* J0 and the first round key, in all lanes */
+#define j0 zmm27     /* J0 and the first round key, in all quarters */
 #define c0 rc        /* counters */
 #define c1 rd
 #define mask zmm28   /* the encrypted J0 */
@@ -96,7 +96,7 @@
 #define reverse4 zmm31
 #define ad xmm14     /* the one block of associated data */
 #define last_word k7 /* of the words of four blocks */
-#define end_word k6  /* of the last vector: not of J0 in its last lane */
+#define end_word k6  /* of the last vector: not of J0 in its last quarter */
 
 #include "aesgcm_kernel.h"
 
@@ -160,8 +160,8 @@
     vpxord \out, \out, \r\()17
 .endm
 
-/* xmm19 := the sum of y's lanes. */
-.macro sum_lanes
+/* xmm19 := the sum of y's quarters. */
+.macro sum_quarters
     vextracti64x4 ymm9, y, 1
     vpxord ymm19, ymm19, ymm9
     vextracti32x4 xmm9, ymm19, 1
@@ -364,10 +364,10 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-.macro counter_vector i, word, from, n, lane
+.macro counter_vector i, word, from, n, with_j0
     .if \i < \n
     vmovdqa64 zmm\i, j0
-    .if \lane && \i == \n - 1
+    .if \with_j0 && \i == \n - 1
     vpshufd zmm\i{end_word}, \from, 0x55*\word
     .else
     vpshufd zmm\i{last_word}, \from, 0x55*\word
@@ -375,8 +375,8 @@
     .endif
 .endm
 
-/* Counter blocks, and the first round key, for vectors 0 .. n-1. lane: the last lane of the last vector is J0. */
-.macro counters n, lane=0
+/* Counter blocks, and the first round key, for vectors 0 .. n-1. with_j0: the last quarter of the last vector is J0. */
+.macro counters n, with_j0=0
     vpshufb c0, ctr, reverse4
     vpxord c0, c0, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
     vpaddd ctr, ctr, sixteen
@@ -386,10 +386,10 @@
     vpaddd ctr, ctr, sixteen
     .endif
     .irp i, 0, 1, 2, 3
-    counter_vector \i, \i, c0, \n, \lane
+    counter_vector \i, \i, c0, \n, \with_j0
     .endr
     .irp i, 4, 5, 6, 7
-    counter_vector \i, (\i-4), c1, \n, \lane
+    counter_vector \i, (\i-4), c1, \n, \with_j0
     .endr
 .endm
 
@@ -435,9 +435,9 @@
     .endr
 .endm
 
-/* The last round of AES, with the last round key in rk: text becomes output in 0 .. and in memory; and mask, with lane
- * from the last vector's last lane. */
-.macro last_round n, lane
+/* The last round of AES, with the last round key in rk: text becomes output in 0 .. and in memory; and mask, with_j0
+ * from the last vector's last quarter. */
+.macro last_round n, with_j0
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n
     vpxord ra, rk, zmm2\i
@@ -447,7 +447,7 @@
     vmovdqu64 [dst + 64*\i], zmm\i
     .elseif \i == \n - 1
     vmovdqu8 [dst + 64*\i]{k1}, zmm\i
-    .if \lane
+    .if \with_j0
     vextracti32x4 xmm28, zmm\i, 3
     .else
     vaesenclast mask, mask, rk
@@ -468,14 +468,14 @@
 .endm
 
 /* The last n vectors of a longer packet are encrypted, and J0. */
-.macro tail n, hash, lane
-    .if !\lane
+.macro tail n, hash, with_j0
+    .if !\with_j0
     vmovdqa64 mask, j0
     .endif
-    counters \n, \lane
-    vectors_but_last \n, (1-\lane), \hash, 1
+    counters \n, \with_j0
+    vectors_but_last \n, (1-\with_j0), \hash, 1
     load_vectors \n
-    last_round \n, \lane
+    last_round \n, \with_j0
     .if !\hash
     test flags, SEALANE_FLAG_OPEN
     jnz .Lfinish_sum
@@ -485,7 +485,7 @@
 .endm
 
 /* The same, however many they are; between the rounds, hash vectors before are authenticated. */
-.macro tail_of hash, lane
+.macro tail_of hash, with_j0
     cmp text_left, 64
     jbe 1f
     cmp text_left, 128
@@ -494,11 +494,11 @@
     jbe 3f
     cmp text_left, 256
     jbe 4f
-    tail 5, \hash, \lane
-4:  tail 4, \hash, \lane
-3:  tail 3, \hash, \lane
-2:  tail 2, \hash, \lane
-1:  tail 1, \hash, \lane
+    tail 5, \hash, \with_j0
+4:  tail 4, \hash, \with_j0
+3:  tail 3, \hash, \with_j0
+2:  tail 2, \hash, \with_j0
+1:  tail 1, \hash, \with_j0
 .endm
 
 .macro tails hash
@@ -553,7 +553,7 @@
     multiply_two 0, zmm2, zmm3, [mac + H(1) + 128], [mac + H(1) + 192], [mac + S(1) + 128]
     .endif
     reduce_to y
-    sum_lanes
+    sum_quarters
     .if \n > 1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Llittle_tag
@@ -564,17 +564,17 @@
 .endm
 
 /* Its vectors are encrypted, and J0. */
-.macro little_cipher n, lane
+.macro little_cipher n, with_j0
     .irp i, 0, 1, 2, 3
     .if \i < \n
     vpxord zmm\i, j0, [consts + NUMBERS + 64*\i]
     .endif
-    .if \lane && \i == \n - 1
+    .if \with_j0 && \i == \n - 1
     vinserti32x4 zmm\i, zmm\i, xmm28, 3
     .endif
     .endr
-    vectors_but_last \n, (1-\lane)
-    last_round \n, \lane
+    vectors_but_last \n, (1-\with_j0)
+    last_round \n, \with_j0
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     .if \n > 1
     jnz .Llittle_tag
@@ -773,7 +773,7 @@
     add power, key
     multiply 1, zmm20, [power + H(0)], [power + S(0)]
     reduce_to y
-    sum_lanes
+    sum_quarters
     add mac, r12
     sub rax, r12
     jnz .Lad
@@ -930,7 +930,7 @@
     multiply 0, zmm20, [power + H(0)], [power + S(0)]
 .Lfinish:
     reduce_to y
-    sum_lanes
+    sum_quarters
     test flags, SEALANE_FLAG_OPEN
     jz .Lfinish_sum
 .Ltail_vectors:
@@ -983,7 +983,7 @@
     vpxord xmm13, xmm13, xmm19
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
     reduce_to y
-    sum_lanes
+    sum_quarters
     jmp .Lfinish_sum
 
 #define rcon r12

@@ -296,3 +296,13 @@
     vpor xmm0, xmm0, xmm1
     vpxor xmm0, xmm0, xmm2
 .endm
+
+/* Another part of a packet: Y, bytes reversed, to acc; the counter block to xmm0, and its counter. 128 and 256 bits. */
+.macro continue_part acc, counter
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqu \acc, [rax + SEALANE_GCM_STATE_Y]
+    vpshufb \acc, \acc, [consts + REVERSE]
+    vmovdqu xmm0, [rax + SEALANE_GCM_STATE_COUNTER]
+    mov \counter, [rax + SEALANE_GCM_STATE_COUNTER + 12]
+    bswap \counter
+.endm

@@ -19,7 +19,7 @@
  *     y H = W_0 + x^8 W_1 + .. + x^120 W_15,    x^128 = 1 + x + x^2 + x^7.
  * What Horner's rule moves beyond x^127, one byte a table, is collected, and multiplied by that in the end: by tables.
  *
- * The way of a packet: .Lencrypt makes two blocks of key stream, .Lhash authenticates a text, and what follows each of
+ * The way of a packet: .Lencrypt makes two blocks of keystream, .Lhash authenticates a text, and what follows each of
  * them depends on the phase.
  */
 #include "../asm.S"
@@ -64,13 +64,13 @@
 #define COUNTER 256   /* the counter block, 0 in place of the counter */
 #define MASK 272      /* the encrypted J0 */
 #define Y 288         /* GHASH so far */
-#define STREAM 304    /* two blocks of key stream, for a text that ends in them */
+#define KEYSTREAM 304    /* two blocks of keystream, for a text that ends in them */
 #define TAIL 336      /* what is authenticated, padded with zeroes to a block */
 #define LAST_KEY 352  /* where the last round key is, from the key */
 #define SHIFTED 256   /* while a key is made: H x^0 .. H x^7 */
 #define SCRATCH_END 384
 
-/* What the key stream and GHASH are for. */
+/* What the keystream and GHASH are for. */
 #define MASKING 0     /* the mask; the associated data */
 #define TEXT 1
 #define LENGTHS 2
@@ -180,7 +180,7 @@
     xor mac_left, mac_left
     jmp .Lhash_block
 
-/* ---- Two blocks of key stream, from the counter on --------------------------------------------------------------- */
+/* ---- Two blocks of keystream, from the counter on --------------------------------------------------------------- */
 .Lencrypt:
     movdqa xmm0, [scratch + COUNTER]
     counter_blocks
@@ -207,12 +207,12 @@
     movdqu [dst + 16], xmm5
     jmp .Lxored
 .Lxor_part:
-    movdqa [scratch + STREAM], xmm0
-    movdqa [scratch + STREAM + 16], xmm5
+    movdqa [scratch + KEYSTREAM], xmm0
+    movdqa [scratch + KEYSTREAM + 16], xmm5
     xor mac_left, mac_left
 .Lxor_byte:
     mov al, [src + mac_left]
-    xor al, [scratch + STREAM + mac_left]
+    xor al, [scratch + KEYSTREAM + mac_left]
     mov [dst + mac_left], al
     inc mac_left
     cmp mac_left, chunk

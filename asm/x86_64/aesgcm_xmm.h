@@ -368,7 +368,7 @@
 
 /* ---- The last blocks -------------------------------------------------------------------------------------------- */
 
-/* Block i of the rest, if it is there and whole. Its key stream lacks the last round, whose key is rk; and
+/* Block i of the rest, if it is there and whole. Its keystream lacks the last round, whose key is rk; and
  * sums += its product. */
 .macro last_block i, k, open
     cmp text_left, 16*\i + 16
@@ -480,7 +480,7 @@
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
 
-    /* The last blocks of any packet, or four before them: key stream without the last round in 0 .. 3. Nothing is in
+    /* The last blocks of any packet, or four before them: keystream without the last round in 0 .. 3. Nothing is in
      * registers that a little packet has not saved. */
 .Lblocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
@@ -668,12 +668,7 @@
 
     /* Another part of a packet. */
 .Lcontinue:
-    mov rax, [args + SEALANE_ARG_STATE]
-    vmovdqu hi, [rax+SEALANE_GCM_STATE_Y]
-    vpshufb hi, hi, [consts+REVERSE]
-    vmovdqu xmm0, [rax+SEALANE_GCM_STATE_COUNTER]
-    mov counter, [rax + SEALANE_GCM_STATE_COUNTER + 12]
-    bswap counter
+    continue_part hi, counter
 
 .Lbegun:
     test flag_bits, SEALANE_FLAG_POLYVAL
@@ -765,31 +760,31 @@
     vmovdqa xmm7, [scratch+J0]
     .if THREE
     cmp text_left, 48
-    ja .Lstream4
+    ja .Lkeystream4
     cmp text_left, 32
-    ja .Lstream3
+    ja .Lkeystream3
     .else
     cmp text_left, 32
-    ja .Lstream4
+    ja .Lkeystream4
     .endif
     cmp text_left, 16
-    ja .Lstream2
+    ja .Lkeystream2
     rounds_but_last 1, xmm7
-    jmp .Lstreamed
-.Lstream2:
+    jmp .Lkeystreamed
+.Lkeystream2:
     rounds_but_last 2, xmm7
-    jmp .Lstreamed
+    jmp .Lkeystreamed
     .if THREE
-.Lstream3:
+.Lkeystream3:
     rounds_but_last 3, xmm7
-    jmp .Lstreamed
+    jmp .Lkeystreamed
     .endif
-.Lstream4:
+.Lkeystream4:
     rounds_but_last 4, xmm7
-    jmp .Lstreamed
+    jmp .Lkeystreamed
 .Lfour_and_more:
     rounds_but_last 4
-.Lstreamed:
+.Lkeystreamed:
     test flag_bits, BEHIND
     jz .Lsums
     .irp pair, 0, 1, 2, 3
@@ -819,18 +814,18 @@
 .Lsummed:
     vmovdqa mask, xmm7
     cmp text_left, 64
-    jbe .Lstreams
+    jbe .Lkeystreams
     vmovdqa mask, [scratch+J0]
     test flag_bits, SEALANE_FLAG_OPEN
-    jz .Lmore_streams
-.Lstreams:
+    jz .Lmore_keystreams
+.Lkeystreams:
     end_counters
     mov last_power, power
     restore_registers
     jmp .Lblocks
 
     /* Those behind the first four: sealing, made before or while these are hashed; opening, after that. */
-.Lmore_streams:
+.Lmore_keystreams:
     .if THREE
     cmp text_left, 112
     ja .Lmore4
@@ -843,22 +838,22 @@
     cmp text_left, 80
     ja .Lmore2
     rounds_but_last 1, mask, first=4
-    jmp .Lmore_streamed
+    jmp .Lmore_keystreamed
 .Lmore2:
     rounds_but_last 2, mask, first=4
-    jmp .Lmore_streamed
+    jmp .Lmore_keystreamed
     .if THREE
 .Lmore3:
     rounds_but_last 3, mask, first=4
-    jmp .Lmore_streamed
+    jmp .Lmore_keystreamed
     .endif
 .Lmore4:
     test flag_bits, SEALANE_FLAG_OPEN
     jz .Lmore4_seal
     rounds_but_last 4, mask, first=4
-.Lmore_streamed:
+.Lmore_keystreamed:
     test flag_bits, SEALANE_FLAG_OPEN
-    jz .Lstreams
+    jz .Lkeystreams
     mov key, mac
     jmp .Lmore_made
 
@@ -871,7 +866,7 @@
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
     shl rounds, 4
-    jmp .Lmore_streams
+    jmp .Lmore_keystreams
 .Lmore4_seal:
     .irp i, 0, 1, 2, 3
     xor_unaligned block_a, rk, src+16*\i

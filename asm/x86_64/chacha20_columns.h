@@ -182,7 +182,7 @@
 #endif
 .endm
 
-// their key stream; the constants at rdx, the key at rax
+// their keystream; the constants at rdx, the key at rax
 .macro columns_end in, out
     vmovdqa [rsi+C_ROW(0)], C0
     vmovdqa [rsi+C_ROW(1)], C1

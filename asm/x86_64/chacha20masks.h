@@ -1,14 +1,14 @@
 /* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as
  * many keys side by side, a word of the state to a vector.
  *
- * A 16-byte piece of four lanes is a row of each 128-bit part; transposing 4 by 4 words in each part makes words of all
- * lanes. The words of a key and of a sample are the state's in their order, and of the block only the first two are
+ * Vector j has 16 bytes of lane 4 q + j in part q, which has 128 bits; transposing 4 by 4 words in each part makes words
+ * of all lanes. The words of a key and of a sample are the state's in their order, and of the block only the first two are
  * wanted. With less than LANES left the first does the work of those that are missing, again.
  *
  * One or two lanes go one by one in integer registers: a block is a chain of 240 steps, which vectors make no shorter,
  * and on Zen 5 a step of theirs takes two cycles.
  *
- * Each includer has m_insert: a piece of the lane 4 q + j to part q of row j, q not 0. */
+ * Each includer has m_insert: 16 bytes of lane 4 q + j to part q of vector j, q not 0. */
 
 /* Constants. */
 #define SIGMA 0      /* "expand 32-byte k" */
@@ -49,8 +49,8 @@
     jb 1b
 .endm
 
-/* Row j of 0 to 3: 16 bytes of the lanes j, 4 + j, .. at what the slot points to. */
-.macro rows slot, at
+/* Vectors j of 0 to 3: 16 bytes of the lanes j, 4 + j, .. at what the slot points to. */
+.macro load_lanes slot, at
     .irp j, 0, 1, 2, 3
     .irp q, 0, 1, 2, 3
     .if 4*\q < LANES
@@ -66,7 +66,7 @@
     .endr
 .endm
 
-/* Words o0 to o3 from the rows r0 to r3, which are spoilt, as t and u are. */
+/* Words o0 to o3 from the vectors r0 to r3, which are spoilt, as t and u are. */
 .macro transpose r0, r1, r2, r3, t, u, o0, o1, o2, o3
     vpunpckldq \t, \r0, \r1
     vpunpckldq \u, \r2, \r3

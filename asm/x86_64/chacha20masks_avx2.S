@@ -77,13 +77,13 @@
     mov lanes_left, [args + SEALANE_MODE_COUNT]
 .Llanes:
     take_lanes
-    rows SEALANE_MODE_LANE_KEY, 0
+    load_lanes SEALANE_MODE_LANE_KEY, 0
     transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm4, ymm5, ymm6, ymm7
-    rows SEALANE_MODE_LANE_KEY, 16
+    load_lanes SEALANE_MODE_LANE_KEY, 16
     transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm8, ymm9, ymm12, ymm13
     vmovdqu [scratch + SPILLED + 64], ymm12
     vmovdqu [scratch + SPILLED + 96], ymm13
-    rows SEALANE_MODE_LANE_IN, 0
+    load_lanes SEALANE_MODE_LANE_IN, 0
     transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm12, ymm13, ymm14, ymm15
     .irp i, 0, 1, 2, 3
     vpbroadcastd ymm\i, dword ptr [consts + SIGMA + 4*\i]

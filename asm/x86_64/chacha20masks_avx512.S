@@ -63,11 +63,11 @@
     mov lanes_left, [args + SEALANE_MODE_COUNT]
 .Llanes:
     take_lanes
-    rows SEALANE_MODE_LANE_KEY, 0
+    load_lanes SEALANE_MODE_LANE_KEY, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm4, zmm5, zmm6, zmm7
-    rows SEALANE_MODE_LANE_KEY, 16
+    load_lanes SEALANE_MODE_LANE_KEY, 16
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm8, zmm9, zmm10, zmm11
-    rows SEALANE_MODE_LANE_IN, 0
+    load_lanes SEALANE_MODE_LANE_IN, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm12, zmm13, zmm14, zmm15
     .irp i, 0, 1, 2, 3
     vpbroadcastd zmm\i, dword ptr [consts + SIGMA + 4*\i]

@@ -20,8 +20,9 @@
  * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
  * and 20 y1, 20 y2 are kept beside y. vpmadd52luq/huq add the low and high 52 bits of each product: lo_i + 2^52 hi_i.
- * Lane j of the accumulator sums every eighth block, three at a time: h := h r^24 + m r^16 + m' r^8 + m''. Before the
- * last m <= 16 blocks are added, with their own powers, lane j is multiplied by r^(m+8-j); then the lanes are summed.
+ * Element j of the accumulator sums every eighth block, three at a time: h := h r^24 + m r^16 + m' r^8 + m''. Before
+ * the last m <= 16 blocks are added, with their own powers, element j is multiplied by r^(m+8-j). Then the elements are
+ * summed.
  */
 #include "../asm.S"
 
@@ -33,7 +34,7 @@
 #define FOUR 32       /* 4, 0, 0, 0: the counters of the next horizontal set */
 #define SIXTEEN 48    /* 16, 0, 0, 0: behind the first sixteen blocks */
 #define IOTA 64       /* 0 .. 15 */
-#define LANES 128     /* 0, 0, 0, 0, 1, 0, 0, 0, 2, ...: the counters of a horizontal set */
+#define COUNTERS 128  /* 0, 0, 0, 0, 1, 0, 0, 0, 2, ...: the counters of a horizontal set */
 #define EVEN 192      /* 64-bit words 0, 2, .. 14 of two registers */
 #define ODD 256       /* 1, 3, .. 15 */
 #define STEP_ORDER 320 /* 0 4 1 5 2 6 3 7: the order in which vpunpck leaves blocks */
@@ -59,22 +60,22 @@
     endconstants
 
 /* Scratch. */
-#define NONCE 256     /* last row of the next blocks' initial ChaCha20 state: counter, nonce */
+#define NONCE 256     /* row d of the next blocks' initial ChaCha20 state: counter, nonce */
 #define SAVED_ARGS 272
 #define SAVED_CONSTS 280
 #define COUNT 288     /* of double rounds, while block 0 has all integer registers */
 #define LENGTHS 288   /* of a short packet: where the block of lengths is */
-#define CWORDS 320    /* third row of the block in integer registers */
+#define CWORDS 320    /* row c of the block in integer registers */
 #define RKEY 336      /* r, 16 bytes */
 #define SKEY 352      /* s, 16 bytes */
-#define ACC 384       /* three limbs of h, 8 lanes */
-#define POWERS 576    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
-#define ROW 320
+#define ACC 384       /* three limbs of h, of 8 elements */
+#define POWERS 576    /* five limbs, y0, y1, y2, 20 y1, 20 y2, of each power: entry i is of r^(32-i), from 32 on zero */
+#define LIMB 320
 #define PARTIAL 2176  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
 #define SECOND 2240   /* of 32 blocks the second half's states; of 24, opening, the keystream of the last 8; or a short
                        * packet, as it is authenticated */
 #define PACE 4        /* nops between the steps of the shortest layout */
-#define R8 (8*24)      /* where in a row r^8 .. r^1 begin, and so on */
+#define R8 (8*24)      /* where in a limb those of r^8 .. r^1 begin, and so on */
 #define R16 (8*16)
 #define R24 (8*8)
 
@@ -91,7 +92,7 @@
 #define mleft r13     /* bytes to authenticate */
 #define enough r14    /* how far */
 #define mode r15d     /* what is in ACC: */
-#define MODE_ADD 0    /* 0 or the accumulator of an earlier part, to be added to the next block, in lane 0 */
+#define MODE_ADD 0    /* 0 or the accumulator of an earlier part, to be added to the next block, in element 0 */
 #define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
 
 /* Vector registers of Poly1305. */
@@ -115,7 +116,7 @@
 
 /* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
 
-/* acc += low (l) or high (h) 52 bits of v * power, where power is eight powers or one for all lanes. */
+/* acc += low (l) or high (h) 52 bits of v * power, where power is eight powers or one for all elements. */
 .macro madd half, acc, v, base, offset, broadcast
     .if \broadcast
     vpmadd52\half\()uq \acc, \v, qword ptr [\base + \offset]{1to8}
@@ -127,26 +128,26 @@
 /* Terms of x*y with limb number `limb` of x: (x*y) += v * 2^(44 limb) * y. */
 .macro times limb, v, base, offset, broadcast
     .if \limb == 0
-    madd l, lo0, \v, \base, POWERS + 0*ROW + \offset, \broadcast                /* x0 y0 */
-    madd h, hi0, \v, \base, POWERS + 0*ROW + \offset, \broadcast
-    madd l, lo1, \v, \base, POWERS + 1*ROW + \offset, \broadcast                /* x0 y1 */
-    madd h, hi1, \v, \base, POWERS + 1*ROW + \offset, \broadcast
-    madd l, lo2, \v, \base, POWERS + 2*ROW + \offset, \broadcast                /* x0 y2 */
-    madd h, hi2, \v, \base, POWERS + 2*ROW + \offset, \broadcast
+    madd l, lo0, \v, \base, POWERS + 0*LIMB + \offset, \broadcast                /* x0 y0 */
+    madd h, hi0, \v, \base, POWERS + 0*LIMB + \offset, \broadcast
+    madd l, lo1, \v, \base, POWERS + 1*LIMB + \offset, \broadcast                /* x0 y1 */
+    madd h, hi1, \v, \base, POWERS + 1*LIMB + \offset, \broadcast
+    madd l, lo2, \v, \base, POWERS + 2*LIMB + \offset, \broadcast                /* x0 y2 */
+    madd h, hi2, \v, \base, POWERS + 2*LIMB + \offset, \broadcast
     .elseif \limb == 1
-    madd l, lo0, \v, \base, POWERS + 4*ROW + \offset, \broadcast                /* 20 x1 y2 */
-    madd h, hi0, \v, \base, POWERS + 4*ROW + \offset, \broadcast
-    madd l, lo1, \v, \base, POWERS + 0*ROW + \offset, \broadcast                /* x1 y0 */
-    madd h, hi1, \v, \base, POWERS + 0*ROW + \offset, \broadcast
-    madd l, lo2, \v, \base, POWERS + 1*ROW + \offset, \broadcast                /* x1 y1 */
-    madd h, hi2, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+    madd l, lo0, \v, \base, POWERS + 4*LIMB + \offset, \broadcast                /* 20 x1 y2 */
+    madd h, hi0, \v, \base, POWERS + 4*LIMB + \offset, \broadcast
+    madd l, lo1, \v, \base, POWERS + 0*LIMB + \offset, \broadcast                /* x1 y0 */
+    madd h, hi1, \v, \base, POWERS + 0*LIMB + \offset, \broadcast
+    madd l, lo2, \v, \base, POWERS + 1*LIMB + \offset, \broadcast                /* x1 y1 */
+    madd h, hi2, \v, \base, POWERS + 1*LIMB + \offset, \broadcast
     .else
-    madd l, lo0, \v, \base, POWERS + 3*ROW + \offset, \broadcast                /* 20 x2 y1 */
-    madd h, hi0, \v, \base, POWERS + 3*ROW + \offset, \broadcast
-    madd l, lo1, \v, \base, POWERS + 4*ROW + \offset, \broadcast                /* 20 x2 y2 */
-    madd h, hi1, \v, \base, POWERS + 4*ROW + \offset, \broadcast
-    madd l, lo2, \v, \base, POWERS + 0*ROW + \offset, \broadcast                /* x2 y0 */
-    madd h, hi2, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd l, lo0, \v, \base, POWERS + 3*LIMB + \offset, \broadcast                /* 20 x2 y1 */
+    madd h, hi0, \v, \base, POWERS + 3*LIMB + \offset, \broadcast
+    madd l, lo1, \v, \base, POWERS + 4*LIMB + \offset, \broadcast                /* 20 x2 y2 */
+    madd h, hi1, \v, \base, POWERS + 4*LIMB + \offset, \broadcast
+    madd l, lo2, \v, \base, POWERS + 0*LIMB + \offset, \broadcast                /* x2 y0 */
+    madd h, hi2, \v, \base, POWERS + 0*LIMB + \offset, \broadcast
     .endif
 .endm
 
@@ -203,7 +204,7 @@
 /* Horizontal set: the diagonals are brought under each other by rotating rows a, c and d, not b, which is last to be
  * ready: so no rotation waits. half 0 is the column round, half 1 the diagonal round.
  */
-.macro set step, half, a, b, c, d
+.macro set_step step, half, a, b, c, d
     quarter \step, \a, \b, \c, \d
     .if \step == 7
         .if \half
@@ -225,8 +226,8 @@
 /* The ways to lay out a pass. A round (of the longest: thirtytwo_round in chacha20_zmm.h): */
 .macro eight_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    set \step, \half, 0, 1, 2, 3
-    set \step, \half, 4, 5, 6, 7
+    set_step \step, \half, 0, 1, 2, 3
+    set_step \step, \half, 4, 5, 6, 7
     .endr
 .endm
 
@@ -242,8 +243,8 @@
 .macro twentyfour_round half
     sixteen_round \half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    set \step, \half, 16, 17, 18, 19
-    set \step, \half, 20, 21, 22, 23
+    set_step \step, \half, 16, 17, 18, 19
+    set_step \step, \half, 20, 21, 22, 23
     .endr
 .endm
 
@@ -267,7 +268,7 @@
     knotw k2, k1
     vbroadcasti32x4 zmm\d{k1}{z}, [rbx - 4]
     vpbroadcastd zmm\d{k2}, \counter
-    vpaddd zmm\d, zmm\d, [consts + LANES]
+    vpaddd zmm\d, zmm\d, [consts + COUNTERS]
 .endm
 
 .macro eight_begin
@@ -313,8 +314,8 @@
     vpaddd zmm28, zmm12, dword ptr [consts + SIXTEEN]{1to16}
 .endm
 
-/* Four registers of four 128-bit lanes, transposed. */
-.macro transpose_lanes a, b, c, d
+/* Four registers of four quarters of 128 bits, transposed. */
+.macro transpose_quarters a, b, c, d
     vshufi32x4 zmm24, zmm\a, zmm\b, 0x44
     vshufi32x4 zmm25, zmm\c, zmm\d, 0x44
     vshufi32x4 zmm26, zmm\a, zmm\b, 0xee
@@ -331,13 +332,13 @@
     vpaddd zmm\b, zmm\b, zmm29
     vpaddd zmm\c, zmm\c, zmm30
     vpaddd zmm\d, zmm\d, zmm31
-    transpose_lanes \a, \b, \c, \d
+    transpose_quarters \a, \b, \c, \d
 .endm
 
 /* zmm31: the initial row d of blocks 0 to 3. */
 .macro first_row_d
     vbroadcasti32x4 zmm31, [scratch + NONCE]
-    vpaddd zmm31, zmm31, [consts + LANES]
+    vpaddd zmm31, zmm31, [consts + COUNTERS]
 .endm
 
 /* Eight blocks end; zmm31 is the initial row d of the first four. */
@@ -349,7 +350,7 @@
     set_end \e, \f, \g, \h
 .endm
 
-/* Words w .. w+3 of 16 blocks: register j becomes, in lane l, these words of block 4l+j. */
+/* Words w .. w+3 of 16 blocks: register j becomes, in quarter l, these words of block 4l+j. */
 .macro transpose_words a, b, c, d
     vpunpckldq zmm24, zmm\a, zmm\b
     vpunpckhdq zmm25, zmm\a, zmm\b
@@ -376,10 +377,10 @@
     transpose_words 4, 5, 6, 7
     transpose_words 8, 9, 10, 11
     transpose_words 12, 13, 14, 15
-    transpose_lanes 0, 4, 8, 12
-    transpose_lanes 1, 5, 9, 13
-    transpose_lanes 2, 6, 10, 14
-    transpose_lanes 3, 7, 11, 15
+    transpose_quarters 0, 4, 8, 12
+    transpose_quarters 1, 5, 9, 13
+    transpose_quarters 2, 6, 10, 14
+    transpose_quarters 3, 7, 11, 15
 .endm
 
 /* ---- Size classes ----------------------------------------------------------------------------------------------- */
@@ -493,7 +494,7 @@
  */
 .macro four_quarter third, half, a, b, c, d
     .irp part, 0, 1, 2
-    set (3*\third + \part), \half, 0, 1, 2, 3
+    set_step (3*\third + \part), \half, 0, 1, 2, 3
     integer_part \part, \a, \b, \c, \d
     .rept PACE
     nop
@@ -553,9 +554,9 @@
     adc p2, 0
 .endm
 
-/* A power of r into some lanes of the first row of powers, limb by limb. */
-.macro power_lanes lanes
-    mov ebx, \lanes
+/* A power of r into some elements of the powers, limb by limb. */
+.macro power_elements elements
+    mov ebx, \elements
     kmovw k1, ebx
     mov rax, p0
     mov r10, p0
@@ -605,12 +606,12 @@
     mov [scratch + SKEY + 8], r10
 .endm
 
-#define keep r10d     /* lanes that already hold their power */
+#define keep r10d     /* elements that already hold their power */
 #define latest r11    /* scratch, less 64 bytes for each eight powers above r^8: the latest ones are at R8 from here */
 #define before r12    /* bytes from the latest eight down to the next */
 #define steps r14d    /* steps that are left */
 
-/* r^4 r^3 r^2 r, twice, in the row from R8 on; zeroes behind it. Three steps of more_powers give the others:
+/* r^4 r^3 r^2 r, twice, from R8 on; zeroes behind it. Three steps of more_powers give the others:
  *   4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
  */
 .macro first_powers
@@ -621,20 +622,20 @@
     mov p0, r0
     mov p1, r1
     xor ecx, ecx
-    power_lanes 0xff
+    power_elements 0xff
     power_times_r
-    power_lanes 0x44
+    power_elements 0x44
     power_times_r
-    power_lanes 0x22
+    power_elements 0x22
     power_times_r
-    power_lanes 0x11
+    power_elements 0x11
     mov consts, [scratch + SAVED_CONSTS]
     mov args, [scratch + SAVED_ARGS]
     mov latest, scratch
     save_powers
     clear 30
     .irp i, 0, 1, 2, 3, 4
-    vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
+    vmovdqa64 [scratch + POWERS + \i*LIMB + R8 + 64], vx
     .endr
     mov keep, 0xf0
     xor r12d, r12d                                                              /* the first step stays in place */
@@ -648,27 +649,27 @@
     vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
     vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
     vmovdqa64 [latest + POWERS + R8], lo0
-    vmovdqa64 [latest + POWERS + 1*ROW + R8], lo1
-    vmovdqa64 [latest + POWERS + 2*ROW + R8], lo2
-    vmovdqa64 [latest + POWERS + 3*ROW + R8], hi0
-    vmovdqa64 [latest + POWERS + 4*ROW + R8], hi1
+    vmovdqa64 [latest + POWERS + 1*LIMB + R8], lo1
+    vmovdqa64 [latest + POWERS + 2*LIMB + R8], lo2
+    vmovdqa64 [latest + POWERS + 3*LIMB + R8], hi0
+    vmovdqa64 [latest + POWERS + 4*LIMB + R8], hi1
 .endm
 
-/* The latest powers, but for the lanes that are kept, times the one at R8: the next ones, `before` bytes below. */
+/* The latest powers, but for the elements that are kept, times the one at R8: the next ones, `before` bytes below. */
 .macro more_powers
     clear_lo
     clear_hi
     kmovw k1, keep
     vmovdqa64 vx, [latest + POWERS + R8]
     times 0, vx, scratch, R8, 1
-    vmovdqa64 vx, [latest + POWERS + 1*ROW + R8]
+    vmovdqa64 vx, [latest + POWERS + 1*LIMB + R8]
     times 1, vx, scratch, R8, 1
-    vmovdqa64 vx, [latest + POWERS + 2*ROW + R8]
+    vmovdqa64 vx, [latest + POWERS + 2*LIMB + R8]
     times 2, vx, scratch, R8, 1
     carry
     vpblendmq lo0{k1}, lo0, [latest + POWERS + R8]
-    vpblendmq lo1{k1}, lo1, [latest + POWERS + 1*ROW + R8]
-    vpblendmq lo2{k1}, lo2, [latest + POWERS + 2*ROW + R8]
+    vpblendmq lo1{k1}, lo1, [latest + POWERS + 1*LIMB + R8]
+    vpblendmq lo2{k1}, lo2, [latest + POWERS + 2*LIMB + R8]
     sub latest, before
     save_powers
     xor keep, keep
@@ -676,14 +677,15 @@
 .endm
 
 /* The first pass of 8, 16 or 24 blocks: ten double rounds, and beside them block 0, the key and the powers of r.
- * Block 0's ten need the time of six of the vectors': two go with one where BESIDE has a bit, else one. Its highest bit
- * ends the loop.
+ * Block 0's ten take the time of the vectors' first six: 2, 1, 2, 2, 1, 2 go with these. COUNT has a bit for each of
+ * the six, the first lowest, which is 1 where two go with it; it ends with the 1 behind them.
  */
-#define BESIDE 0x6d   /* 1 101 101, from the right: 2 1 2, 2 1 2 */
+#define TWO_BESIDE 0b101101
+#define SIX_END (1 << 6)
 .macro first_pass layout
     \layout\()_begin
     integer_begin
-    mov dword ptr [scratch + COUNT], BESIDE
+    mov dword ptr [scratch + COUNT], SIX_END + TWO_BESIDE
 2:  \layout\()_round 0
     integer_double_round
     \layout\()_round 1
@@ -759,7 +761,7 @@
     vmovdqu64 \into, [rax]
 .endm
 
-/* The blocks of two registers -> limbs in vx, vy, vz, in lanes in natural order. */
+/* The blocks of two registers -> limbs in vx, vy, vz, in natural order. */
 .macro natural_limbs a, b
     vmovdqu64 vx, [consts + EVEN]
     vpermi2q vx, \a, \b                                                         /* low halves */
@@ -1014,7 +1016,7 @@
     jmp .Lad_done
 
     /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks a step; the first step takes what is over, in
-     * the highest lanes. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
+     * the highest elements. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
      */
 .Lad_first:
     save_acc lo0, lo1, lo2
@@ -1026,14 +1028,14 @@
     lea r11, [r13 + 15]
     shr r11, 4
     neg r11
-    and r11d, 7                                                                 /* empty lanes */
+    and r11d, 7                                                                 /* empty elements */
     mov eax, 0xff
     shlx eax, eax, r11d
     shl r11, 4
     sub rbx, r11
     add r13, r11
 .Lad_step:
-    movzx r12d, al                                                       /* lanes of blocks 0 to 3: even; 4 to 7: odd */
+    movzx r12d, al                                                       /* blocks 0 to 3: even elements; 4 to 7: odd */
     shr r12d, 4
     mov r14d, 0x55
     pdep eax, eax, r14d
@@ -1370,11 +1372,11 @@
     cmp mode, MODE_MULTIPLY
     jne .Llast_fold
     vmovdqu64 vt, [consts + STEP_ORDER]                                         /* r^(m+8) .. */
-    vpermq zmm19, vt, [rbx + POWERS + 0*ROW + 8*24]
-    vpermq zmm20, vt, [rbx + POWERS + 1*ROW + 8*24]
-    vpermq zmm21, vt, [rbx + POWERS + 2*ROW + 8*24]
-    vpermq zmm22, vt, [rbx + POWERS + 3*ROW + 8*24]
-    vpermq zmm23, vt, [rbx + POWERS + 4*ROW + 8*24]
+    vpermq zmm19, vt, [rbx + POWERS + 0*LIMB + 8*24]
+    vpermq zmm20, vt, [rbx + POWERS + 1*LIMB + 8*24]
+    vpermq zmm21, vt, [rbx + POWERS + 2*LIMB + 8*24]
+    vpermq zmm22, vt, [rbx + POWERS + 3*LIMB + 8*24]
+    vpermq zmm23, vt, [rbx + POWERS + 4*LIMB + 8*24]
     madd_pair lo0, hi0, h0, zmm19
     madd_pair lo1, hi1, h0, zmm20
     madd_pair lo2, hi2, h0, zmm21
@@ -1385,13 +1387,13 @@
     madd_pair lo1, hi1, h2, zmm23
     madd_pair lo2, hi2, h2, zmm19
 
-    /* The lanes' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
+    /* The elements' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
 .Llast_fold:
     clear 30                                                           /* what is secret is wiped while the sum waits */
     .irp i, 0, 1, 2
     vmovdqa64 [scratch + ACC + 64*\i], vx
     .irp j, 0, 1, 2, 3, 4
-    vmovdqa64 [scratch + POWERS + \j*ROW + R24 + 64*\i], vx
+    vmovdqa64 [scratch + POWERS + \j*LIMB + R24 + 64*\i], vx
     .endr
     .endr
     vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}

@@ -9,12 +9,12 @@
  * Branches and addresses depend on flags, pointers and lengths only.
  *
  * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then
- * block 1 of all that have it, and so on, fill 8 slots a pass; a register is one word of eight slots' states. The
+ * block 1 of all that have it, and so on, fill 8 places a pass; a register is one word of eight places' states. The
  * words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
  *
- * While vectors make the keystream of a pass, integer registers finish the slots of the pass before, one in each double
- * round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag. With
- * h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
+ * While vectors make the keystream of a pass, integer registers finish the places of the pass before, one in each
+ * double round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag.
+ * With h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *   h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
  */
 #include "../asm.S"
@@ -48,25 +48,25 @@
 #define SAVED_CONSTS 280
 #define LAST_LANE 288 /* of the wave */
 #define TABLE 296     /* of this pass */
-#define DONE 304      /* table of the pass before, whose slots are to be finished, */
+#define DONE 304      /* table of the pass before, whose places are to be finished, */
 #define DONE_AT 312   /* from this one on */
 #define DONE_END 316
-#define TODO 320      /* the wave's blocks that no slot has been given to */
+#define TODO 320      /* the wave's blocks that no place has been given to */
 #define FROM 324      /* the next packet in ACTIVE */
 #define TO 328        /* the end of what is known of ACTIVE for the next sweep */
 #define ACTIVES 332   /* packets in ACTIVE in this sweep */
 #define BLOCK 336     /* the block that is handed out in this sweep */
-#define SLOTS 340     /* of this pass */
-#define NEXT_SLOTS 344 /* of the next */
+#define PLACES 340     /* of this pass */
+#define NEXT_PLACES 344 /* of the next */
 #define VACANT 348    /* of these, those that no block has been handed out to */
 #define HAND_OUT 352  /* -> the next of them */
-#define COUNT 360     /* pairs of double rounds, or of slots, to go */
+#define COUNT 360     /* pairs of double rounds, or of places, to go */
 #define ROUNDS 364    /* are there rounds? */
 #define STATES 368    /* offset of this wave's */
-#define STEP 372      /* 1 between the halves of a pair of slots */
+#define STEP 372      /* 1 between the halves of a pair of places */
 #define ACTIVE 384    /* packets that have blocks left, 8 of 32 bits */
 #define BLOCKS 416    /* by packet: blocks of keystream, 8 of 32 bits */
-#define TABLES 448    /* two: by slot packets, blocks; then the wave's first lane and its states */
+#define TABLES 448    /* two: by place packets, blocks; then the wave's first lane and its states */
 #define TABLE_BLOCKS 64
 #define TABLE_LANES 128
 #define TABLE_STATES 136
@@ -78,8 +78,8 @@
 #define ONCE 1344     /* words 4 to 15 as a pass begins */
 #define C_ROW(i) (1728 + 32*(i))
 #define D_ROW(i) (1856 + 32*(i))
-#define STREAM 1984   /* 8 blocks of keystream, then what is authenticated */
-#define PAIR_R 2496   /* two slots' r, while they are finished together; */
+#define KEYSTREAM 1984   /* 8 blocks of keystream, then what is authenticated */
+#define PAIR_R 2496   /* two places' r, while they are finished together; */
 #define PAIR_STATE 2560
 #define PAIR_LANE 2576
 #define PAIR_AFTER 2592 /* bytes of text behind their blocks */
@@ -94,7 +94,7 @@
 #define scratch rsi
 #define consts rdx
 
-/* While slots are finished: */
+/* While places are finished: */
 #define h0 r8
 #define h1 r9
 #define h2 r10
@@ -102,7 +102,7 @@
 #define lane r12
 #define state r13
 #define after r14     /* bytes of text behind this block */
-#define stream r15
+#define keystream r15
 
 #include "chacha20_columns.h"
 
@@ -145,7 +145,7 @@
     vmovdqa [scratch + \to + 7*\stride], ymm11
 .endm
 
-/* The last addition, and [word][slot] -> [slot][word]. */
+/* The last addition, and [word][place] -> [place][word]. */
 .macro pass_end
     vmovdqa [scratch + C_ROW(0)], C0
     vmovdqa [scratch + C_ROW(1)], C1
@@ -163,18 +163,18 @@
     vpaddd B2, B2, [scratch + ONCE + 64]
     vpaddd B3, B3, [scratch + ONCE + 96]
     transpose
-    transposed STREAM, 64
+    transposed KEYSTREAM, 64
     .irp word, 0, 1, 2, 3, 4, 5, 6, 7
     vmovdqa ymm\word, [scratch + C_ROW(\word)]
     vpaddd ymm\word, ymm\word, [scratch + ONCE + 128 + 32*\word]
     .endr
     transpose
-    transposed STREAM + 32, 64
+    transposed KEYSTREAM + 32, 64
 .endm
 
 /* Rows b, c and d begin: words of keys and nonces by packets T0. */
-.macro word_begin word, row, to
-    vpermd \to, T0, [scratch + WORDS + 32*\row]
+.macro word_begin word, index, to
+    vpermd \to, T0, [scratch + WORDS + 32*\index]
     vmovdqa [scratch + ONCE + 32*(\word - 4)], \to
 .endm
 
@@ -263,16 +263,16 @@
     mov [rax + 8], \h1
 .endm
 
-/* 64 bytes of text: rdi + rcx - 64 -> rdx + rcx - 64. What is authenticated takes the place of their keystream. */
-.macro crypt stream
+/* 64 bytes of text: rdi + rcx - 64 -> rdx + rcx - 64. What is authenticated replaces their keystream. */
+.macro crypt keystream
     .irp i, 0, 32
     vmovdqu T0, [rdi + rcx - 64 + \i]
-    vpxor T0, T0, [\stream + \i]
+    vpxor T0, T0, [\keystream + \i]
     vmovdqu [rdx + rcx - 64 + \i], T0
     vmovdqa T0, [scratch + MODE]
-    vpandn T0, T0, [\stream + \i]
+    vpandn T0, T0, [\keystream + \i]
     vpxor T0, T0, [rdx + rcx - 64 + \i]
-    vmovdqa [\stream + \i], T0
+    vmovdqa [\keystream + \i], T0
     .endr
 .endm
 
@@ -325,7 +325,7 @@
 171:
 .endm
 
-/* Hands out a block to the next slot of the next pass. */
+/* Hands out a block to the next place of the next pass. */
 .macro hand_out
     mov edx, [scratch + FROM]
     mov edi, [scratch + TO]
@@ -364,6 +364,21 @@
 
 #include "chacha20poly1305_batch_text.h"
 
+/* The accumulator of packet i of a pair is kept for the next pass, or makes the tag where no text is left. */
+.macro keep_or_tag i, h0, h1, h2
+    mov r14, [scratch + PAIR_STATE + 8*\i]
+    cmp qword ptr [scratch + PAIR_AFTER + 8*\i], 0
+    je .Lpair_tag\@
+    mov [r14 + STATE_H], \h0
+    mov [r14 + STATE_H + 8], \h1
+    mov [r14 + STATE_H + 16], \h2
+    jmp .Lpair_kept\@
+.Lpair_tag\@:
+    mov r15, [scratch + PAIR_LANE + 8*\i]
+    tag \h0, \h1, \h2, scratch + PAIR_R + 32*\i, r15, r14 + STATE_S
+.Lpair_kept\@:
+.endm
+
     function sealane_chacha20poly1305_batch_avx2
     batch_begin
     vmovdqu ymm0, [consts + ROTATE16]
@@ -383,7 +398,7 @@
     lea rax, [scratch + TABLES]
     mov [scratch + TABLE], rax
 
-    /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
+    /* A wave: its packets' blocks. Block 0 of packet i goes to place i. */
 .Lwave:
     mov r14, r12
     wave_begin
@@ -400,7 +415,7 @@
     mov [scratch + NEXT_LANE], r12
     mov [scratch + LEFT], r13
     mov [scratch + TODO], r9d
-    mov [scratch + SLOTS], r8d
+    mov [scratch + PLACES], r8d
     mov dword ptr [scratch + FROM], 0
     mov dword ptr [scratch + TO], 0
     mov [scratch + ACTIVES], r10d
@@ -425,15 +440,15 @@
     cmp eax, r9d
     cmova eax, r9d
     sub [scratch + TODO], eax
-    add [scratch + SLOTS], eax
+    add [scratch + PLACES], eax
     mov [scratch + VACANT], eax
     test eax, eax
-    jz .Lfirst_slots
-.Lfirst_slot:
+    jz .Lfirst_places
+.Lfirst_place:
     hand_out
-    jnz .Lfirst_slot
+    jnz .Lfirst_place
     mov consts, [scratch + SAVED_CONSTS]
-.Lfirst_slots:
+.Lfirst_places:
 
     /* Keys and nonces: [packet][word] -> [word][packet]. Beyond the last packet it is there again. */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -471,7 +486,7 @@
     vmovdqa [scratch + WORDS + 32*9], ymm1
     vmovdqa [scratch + WORDS + 32*10], ymm2
 
-    /* A pass. With its rounds the slots of the pass before are finished and given to the next one. */
+    /* A pass. With its rounds the places of the pass before are finished and given to the next one. */
 .Lpass:
     mov r14, [scratch + TABLE]
     mov eax, [scratch + TODO]
@@ -479,7 +494,7 @@
     cmp eax, ecx
     cmova eax, ecx
     sub [scratch + TODO], eax
-    mov [scratch + NEXT_SLOTS], eax
+    mov [scratch + NEXT_PLACES], eax
     mov [scratch + VACANT], eax
     lea rax, [scratch + 2*TABLES + TABLE_BYTES]
     add rax, scratch
@@ -491,22 +506,22 @@
 .Lround:
     double_round
 
-    /* Slots of the pass before: two with whole blocks of different packets, for two double rounds, or one. */
+    /* Places of the pass before: two with whole blocks of different packets, for two double rounds, or one. */
 .Lfirst:
     mov dword ptr [scratch + STEP], 0
     mov eax, [scratch + DONE_AT]
     lea ecx, [rax + 2]
     cmp ecx, [scratch + DONE_END]
-    ja .Lslot
+    ja .Lplace
     mov rbx, [scratch + DONE]
     mov r12d, [rbx + 4*rax]
     mov r13d, [rbx + 4*rax + 4]
     cmp r12d, r13d
-    je .Lslot
+    je .Lplace
     mov r14d, [rbx + 4*rax + TABLE_BLOCKS]
     mov r15d, [rbx + 4*rax + TABLE_BLOCKS + 4]
     test r14d, r14d
-    jz .Lslot
+    jz .Lplace
     shl r12, 6
     shl r13, 6
     shl r14, 6
@@ -520,9 +535,9 @@
     mov r8, [r12 + SEALANE_LANE_BYTES]
     mov r9, [r13 + SEALANE_LANE_BYTES]
     sub r8, r14
-    jb .Lslot
+    jb .Lplace
     sub r9, r15
-    jb .Lslot
+    jb .Lplace
     mov [scratch + DONE_AT], ecx
     mov dword ptr [scratch + STEP], 1
     vmovdqa T0, [r10]
@@ -536,7 +551,7 @@
     mov [scratch + PAIR_AFTER], r8
     mov [scratch + PAIR_AFTER + 8], r9
     shl eax, 6
-    lea rax, [scratch + rax + STREAM]
+    lea rax, [scratch + rax + KEYSTREAM]
     mov rcx, r14
     mov rdi, [r12 + SEALANE_LANE_IN]
     mov rdx, [r12 + SEALANE_LANE_OUT]
@@ -563,32 +578,13 @@
     double_round
 .Lsecond:
     sub dword ptr [scratch + STEP], 1
-    jnz .Lslot
+    jnz .Lplace
     block r8, r9, r10, scratch + PAIR_R, r15 + 32
     block r11, r12, r13, scratch + PAIR_R + 32, r15 + 96
     block r8, r9, r10, scratch + PAIR_R, r15 + 48
     block r11, r12, r13, scratch + PAIR_R + 32, r15 + 112
-    mov r14, [scratch + PAIR_STATE]
-    cmp qword ptr [scratch + PAIR_AFTER], 0
-    je .Lpair_tag
-    mov [r14 + STATE_H], r8
-    mov [r14 + STATE_H + 8], r9
-    mov [r14 + STATE_H + 16], r10
-    jmp .Lpair_kept
-.Lpair_tag:
-    mov r15, [scratch + PAIR_LANE]
-    tag r8, r9, r10, scratch + PAIR_R, r15, r14 + STATE_S
-.Lpair_kept:
-    mov r14, [scratch + PAIR_STATE + 8]
-    cmp qword ptr [scratch + PAIR_AFTER + 8], 0
-    je .Lpair_tag2
-    mov [r14 + STATE_H], r11
-    mov [r14 + STATE_H + 8], r12
-    mov [r14 + STATE_H + 16], r13
-    jmp .Lsecond_done
-.Lpair_tag2:
-    mov r15, [scratch + PAIR_LANE + 8]
-    tag r11, r12, r13, scratch + PAIR_R + 32, r15, r14 + STATE_S
+    keep_or_tag 0, r8, r9, r10
+    keep_or_tag 1, r11, r12, r13
 .Lsecond_done:
     hand_out_one
     sub dword ptr [scratch + COUNT], 1
@@ -597,11 +593,11 @@
     jne .Lround
     jmp .Lfirst
 
-    /* One slot. */
-.Lslot:
+    /* One place. */
+.Lplace:
     mov eax, [scratch + DONE_AT]
     cmp eax, [scratch + DONE_END]
-    jae .Lslot_done
+    jae .Lplace_done
     mov rbx, [scratch + DONE]
     lea ecx, [rax + 1]
     mov [scratch + DONE_AT], ecx
@@ -612,7 +608,7 @@
     mov state, r12
     add lane, [rbx + TABLE_LANES]
     add state, [rbx + TABLE_STATES]
-    lea stream, [scratch + rax + STREAM]
+    lea keystream, [scratch + rax + KEYSTREAM]
     test ecx, ecx
     jz .Lkey
     shl rcx, 6
@@ -622,12 +618,12 @@
     mov h0, [state + STATE_H]
     mov h1, [state + STATE_H + 8]
     mov h2, [state + STATE_H + 16]
-    mov mac, stream
+    mov mac, keystream
     sub after, rcx
     jb .Lpartial
-    crypt stream
+    crypt keystream
     .irp i, 0, 16, 32, 48
-    block h0, h1, h2, state, stream + \i
+    block h0, h1, h2, state, keystream + \i
     .endr
     test after, after
     jz .Ltag
@@ -635,19 +631,19 @@
     mov [state + STATE_H], h0
     mov [state + STATE_H + 8], h1
     mov [state + STATE_H + 16], h2
-.Lslot_done:
+.Lplace_done:
     add dword ptr [scratch + STEP], 1                                           /* 1, or 0 after -1 */
-    jnz .Lslot_first
+    jnz .Lplace_first
     jmp .Lsecond_done
-.Lslot_first:
+.Lplace_first:
     mov dword ptr [scratch + STEP], 0
     jmp .Lfirst_done
 
     /* Block 0: r and s. Then the associated data, padded to blocks: RFC 8439, 2.8. */
 .Lkey:
     mov rdx, [scratch + SAVED_CONSTS]
-    mov rax, [stream]
-    mov rbx, [stream + 8]
+    mov rax, [keystream]
+    mov rbx, [keystream + 8]
     and rax, [rdx + CLAMP]
     and rbx, [rdx + CLAMP + 8]
     mov [state + STATE_R], rax
@@ -656,8 +652,8 @@
     shr rcx, 2
     add rcx, rbx
     mov [state + STATE_R + 16], rcx
-    mov rax, [stream + 16]
-    mov rbx, [stream + 24]
+    mov rax, [keystream + 16]
+    mov rbx, [keystream + 24]
     mov [state + STATE_S], rax
     mov [state + STATE_S + 8], rbx
     xor r8d, r8d
@@ -701,13 +697,13 @@
     neg rcx
     .irp i, 0, 32
     vmovdqa T0, [scratch + COPY + \i]
-    vpxor T0, T0, [stream + \i]
+    vpxor T0, T0, [keystream + \i]
     vmovdqa [scratch + COPY + 64 + \i], T0
-    vmovdqa T0, [stream + \i]
+    vmovdqa T0, [keystream + \i]
     vpand T0, T0, [scratch + MODE]
     vpand T0, T0, [rdx + rcx + ONES + 64 + \i]
     vpxor T0, T0, [scratch + COPY + \i]
-    vmovdqa [stream + \i], T0
+    vmovdqa [keystream + \i], T0
     .endr
     mov rbx, [lane + SEALANE_LANE_OUT]
     mov rcx, [lane + SEALANE_LANE_BYTES]
@@ -724,9 +720,9 @@
 
 .Ltag:
     tag h0, h1, h2, state, lane, state + STATE_S
-    jmp .Lslot_done
+    jmp .Lplace_done
 
-    /* The pass is over: the last addition, and [word][slot] -> [slot][word]. */
+    /* The pass is over: the last addition, and [word][place] -> [place][word]. */
 .Lrounds_done:
     mov args, [scratch + SAVED_ARGS]
     mov consts, [scratch + SAVED_CONSTS]
@@ -734,7 +730,7 @@
     je .Lfinished
     pass_end
     mov rax, [scratch + TABLE]
-    mov ecx, [scratch + SLOTS]
+    mov ecx, [scratch + PLACES]
     mov [scratch + DONE], rax
     mov dword ptr [scratch + DONE_AT], 0
     mov [scratch + DONE_END], ecx
@@ -744,8 +740,8 @@
     mov [scratch + TABLE], rbx
     mov r8, [rax + TABLE_LANES]
     mov r9, [rax + TABLE_STATES]
-    mov ecx, [scratch + NEXT_SLOTS]
-    mov [scratch + SLOTS], ecx
+    mov ecx, [scratch + NEXT_PLACES]
+    mov [scratch + PLACES], ecx
     test ecx, ecx
     jz .Lwave_done
     mov [rbx + TABLE_LANES], r8
@@ -757,7 +753,7 @@
     test r13, r13
     jnz .Lwave
 
-    /* The last pass's slots. */
+    /* The last pass's places. */
     mov ecx, [scratch + DONE_END]
     inc ecx
     shr ecx, 1

@@ -9,8 +9,8 @@
  * Branches and addresses depend on flags, pointers and lengths only.
  *
  * Packets are taken in waves of at most 32, fewer if they are long. A wave's blocks, block 0 of all packets (their
- * Poly1305 keys), then block 1 of all that have it, and so on, fill 32 slots a pass: two sets of sixteen registers, a
- * register being one word of sixteen slots' states (16 slots, one set, if no more are left). So slots stay full
+ * Poly1305 keys), then block 1 of all that have it, and so on, fill 32 places a pass: two sets of sixteen registers, a
+ * register being one word of sixteen places' states (16 places, one set, if no more are left). So places stay full
  * whatever the lengths. The words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass
  * picks from there.
  *
@@ -26,7 +26,7 @@
 
 /* Constants. */
 #define SIGMA 0       /* "expand 32-byte k" */
-#define NONCE_LANES 16 /* eight masks, 16 bits each: 64-bit word 2l, 32-bit word 4l + 2 of 128-bit lane l */
+#define NONCE_WORDS 16 /* eight masks, 16 bits each: 64-bit word 2l, 32-bit word 4l + 2 of quarter l of a vector */
 #define MASK44 32     /* 2^44 - 1 */
 #define MASK42 40     /* 2^42 - 1 */
 #define PAD 48        /* 2^128 in limb 2: the bit that RFC 8439, 2.5.1 adds to every block */
@@ -66,38 +66,38 @@
 #define NEXT_LANE 264 /* behind it */
 #define LEFT 272      /* packets behind it */
 #define PACKETS 280   /* in the wave */
-#define TODO 284      /* blocks that no slot has been given to */
+#define TODO 284      /* blocks that no place has been given to */
 #define FROM 288      /* the next packet in ACTIVE */
 #define TO 292        /* the end of what is known of ACTIVE for the next sweep */
 #define ACTIVES 296   /* packets in ACTIVE in this sweep */
 #define BLOCK 300     /* the block that is handed out in this sweep */
-#define SLOTS 304     /* slots of this pass */
-#define NEXT_SLOTS 308 /* of the next */
-#define KEYS 312      /* slots of this pass that hold Poly1305 keys, the first ones */
-#define TABLE 316     /* which half of SLOT is this pass's: 0 or SLOT_HALF */
+#define PLACES 304     /* places of this pass */
+#define NEXT_PLACES 308 /* of the next */
+#define KEYS 312      /* places of this pass that hold Poly1305 keys, the first ones */
+#define TABLE 316     /* which half of PLACE is this pass's: 0 or PLACE_HALF */
 #define ONES 328      /* 64 bits */
-#define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
+#define CRYPT_END 336 /* of the places whose text waits for their keystream, in PLACE */
 #define SAVED_ARGS 344
 #define SAVED_CONSTS 352
-#define TEXT 360   /* by set: the first of 16 lanes in a row, and what of their text the set is for, less 64; or 0, 0 */
+#define TEXT 360   /* by set: the first of 16 lanes, and what of their text the set is for, less 64; or 0, 0 */
 #define ONCE_AT 392   /* by set: its column of WORDS or ONCE */
 #define USED 408      /* bytes of VECTORS, or ONCE, that have been used */
 #define ACTIVE 448    /* packets that have blocks left, 32 of 32 bits */
 #define BLOCKS 576    /* by packet: blocks of keystream, 32 of 32 bits */
 #define FULL 704      /* by packet: whole blocks of text, 32 of 32 bits */
 #define RECORD 832    /* by packet: its lane; the last one's again up to the next multiple of 16 */
-#define SLOT 1088     /* two passes' slots: packet, block; 32 bits each */
-#define SLOT_HALF 256
+#define PLACE 1088     /* two passes' places: packet, block; 32 bits each */
+#define PLACE_HALF 256
 #define TAIL 1600     /* which bytes of a step are text, or associated data; by packet */
 #define SPARE 1600    /* a register; the place of TAIL */
 #define WORDS 1664    /* [word 4 .. 11, 13 .. 15][packet]: keys and nonces */
-#define WORDS_ROW 128
-#define STREAM 3072   /* 32 blocks of keystream */
-#define STREAM_SET 1024
+#define WORD_STRIDE 128
+#define KEYSTREAM 3072   /* 32 blocks of keystream */
+#define KEYSTREAM_SET 1024
 #define KEY 5120      /* by vector of eight packets: r low, high, s low, high */
 #define KEY_BYTES 256
-#define ONCE 6144     /* [word 4 .. 11, 13 .. 15, 12][slot]: as a pass begins, where that is not a column of WORDS */
-#define COUNTER_ROW 11
+#define ONCE 6144     /* [word 4 .. 11, 13 .. 15, 12][place]: as a pass begins, where that is not a column of WORDS */
+#define COUNTER_WORD 11
 #define ONCE_BYTES 1536
 #define PADS 6144     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
 #define PADS_WHOLE 256 /* and those of a step of whole blocks */
@@ -174,7 +174,7 @@
     .endr
 .endm
 
-/* Hands out a block to a slot of the next pass, at rbx. */
+/* Hands out a block to a place of the next pass, at rbx. */
 .macro hand_out
     mov eax, [scratch + ACTIVE + 4*from_index]
     mov [scratch + ACTIVE + 4*to_index], eax
@@ -194,7 +194,7 @@
 176:
 .endm
 
-/* To at most four slots. */
+/* To at most four places. */
 .macro hand_out_four
     test vacant, vacant
     jz 174f
@@ -208,7 +208,7 @@
 174:
 .endm
 
-/* The text of the slot at r14, with the keystream at r15. */
+/* The text of the place at r14, with the keystream at r15. */
 .macro crypt
     mov eax, [r14]
     mov r12d, [r14 + 4]
@@ -237,7 +237,7 @@
 171:
 .endm
 
-/* Of at most four slots, one at a time; zmm16 is not needed for a while. */
+/* Of at most four places, one at a time; zmm16 is not needed for a while. */
 .macro crypt_four
     cmp r14, [scratch + CRYPT_END]
     jae 172f
@@ -256,7 +256,7 @@
 .macro crypt_begin
     lea r14, [rbx + 8*r15]
     shl r15d, 6
-    lea r15, [scratch + r15 + STREAM]
+    lea r15, [scratch + r15 + KEYSTREAM]
 .endm
 
 .macro crypt_end
@@ -267,8 +267,8 @@
 /* What the rounds of a pass work with. */
 .macro pass_begin
     mov eax, 32
-    next_slots
-    mov [scratch + NEXT_SLOTS], ecx
+    next_places
+    mov [scratch + NEXT_PLACES], ecx
     mov vacant, ecx
     mov r8d, [scratch + FROM]
     mov r9d, [scratch + TO]
@@ -278,8 +278,8 @@
     crypt_begin
 .endm
 
-/* How many slots the next pass has, of those that blocks are left for, at most eax: ecx. */
-.macro next_slots
+/* How many places the next pass has, of those that blocks are left for, at most eax: ecx. */
+.macro next_places
     mov ecx, [scratch + TODO]
     cmp ecx, eax
     cmova ecx, eax
@@ -289,8 +289,8 @@
 #define SET0 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 #define SET1 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 
-/* Words of the initial states of 16 slots, which are at r14, in registers r0 .. r15. Mostly they are of 16 packets in a
- * row: a column of WORDS. Else they are picked from there, into ONCE.
+/* Words of the initial states of 16 places, which are at r14, in registers r0 .. r15. Mostly they are of 16
+ * successive packets: a column of WORDS. Else they are picked from there, into ONCE.
  */
 .macro set_begin set, index, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
     vmovdqa64 zmm\r1, [r14 + 128*\set]
@@ -301,13 +301,13 @@
     vmovdqu64 zmm\r12, [consts + ODD]
     vpermi2d zmm\index, zmm\r1, zmm\r2
     vpermi2d zmm\r12, zmm\r1, zmm\r2
-    vmovdqa64 [scratch + ONCE + WORDS_ROW*COUNTER_ROW + 64*\set], zmm\r12
+    vmovdqa64 [scratch + ONCE + WORD_STRIDE*COUNTER_WORD + 64*\set], zmm\r12
     vpbroadcastd zmm\r3, eax
     vpaddd zmm\r3, zmm\r3, [consts + IOTA32]
     vpcmpeqd k1, zmm\r3, zmm\index
     xor r8d, r8d                                                                /* no lanes */
     lea r9, [scratch + ONCE + 64*\set]
-    cmp dword ptr [scratch + SLOTS], 16*\set + 16                        /* behind the slots the table is not written */
+    cmp dword ptr [scratch + PLACES], 16*\set + 16                        /* behind the places the table has nothing */
     jb 181f
     kortestw k1, k1
     jnc 181f
@@ -315,10 +315,10 @@
     jnz 181f
     lea r9, [scratch + WORDS + 4*rax]
     .irp r, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11
-    vmovdqa64 zmm\r, [r9 + WORDS_ROW*(\r - \r4)]
+    vmovdqa64 zmm\r, [r9 + WORD_STRIDE*(\r - \r4)]
     .endr
     .irp r, \r13, \r14, \r15
-    vmovdqa64 zmm\r, [r9 + WORDS_ROW*(\r - \r4 - 1)]
+    vmovdqa64 zmm\r, [r9 + WORD_STRIDE*(\r - \r4 - 1)]
     .endr
     /* In the last pass whole blocks of text get it at once, unless the packets are to be authenticated first; else it
      * waits for the next pass's rounds. */
@@ -362,10 +362,10 @@
     vpbroadcastd zmm\r3, [consts + SIGMA + 12]
 .endm
 
-.macro word_begin set, index, r, row
-    vmovdqa64 zmm\r, [scratch + WORDS + WORDS_ROW*\row]
-    vpermt2d zmm\r, zmm\index, [scratch + WORDS + WORDS_ROW*\row + 64]
-    vmovdqa64 [scratch + ONCE + WORDS_ROW*\row + 64*\set], zmm\r
+.macro word_begin set, index, r, word
+    vmovdqa64 zmm\r, [scratch + WORDS + WORD_STRIDE*\word]
+    vpermt2d zmm\r, zmm\index, [scratch + WORDS + WORD_STRIDE*\word + 64]
+    vmovdqa64 [scratch + ONCE + WORD_STRIDE*\word + 64*\set], zmm\r
 .endm
 
 /* Their last addition. */
@@ -376,15 +376,15 @@
     vpaddd zmm\r2, zmm\r2, dword ptr [consts + SIGMA + 8]{1to16}
     vpaddd zmm\r3, zmm\r3, dword ptr [consts + SIGMA + 12]{1to16}
     .irp r, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11
-    vpaddd zmm\r, zmm\r, [rax + WORDS_ROW*(\r - \r4)]
+    vpaddd zmm\r, zmm\r, [rax + WORD_STRIDE*(\r - \r4)]
     .endr
-    vpaddd zmm\r12, zmm\r12, [scratch + ONCE + WORDS_ROW*COUNTER_ROW + 64*\set]
+    vpaddd zmm\r12, zmm\r12, [scratch + ONCE + WORD_STRIDE*COUNTER_WORD + 64*\set]
     .irp r, \r13, \r14, \r15
-    vpaddd zmm\r, zmm\r, [rax + WORDS_ROW*(\r - \r4 - 1)]
+    vpaddd zmm\r, zmm\r, [rax + WORD_STRIDE*(\r - \r4 - 1)]
     .endr
 .endm
 
-/* Words a and b of eight key slots, in pairs: part of r or s. */
+/* Words a and b of eight key places, in pairs: part of r or s. */
 .macro pair_words pairs, t, offset, word, a, b
     vmovdqa64 zmm\t, zmm\pairs
     vpermi2d zmm\t, zmm\a, zmm\b
@@ -394,7 +394,7 @@
     vmovdqa64 [scratch + KEY + \offset + 32*\word], zmm\t
 .endm
 
-/* r and s of 16 slots, by way of t0, t1. */
+/* r and s of 16 places, by way of t0, t1. */
 .macro set_keys set, t0, t1, r0, r1, r2, r3, r4, r5, r6, r7
     vmovdqu64 zmm\t0, [consts + LOW_PAIRS]
     pair_words \t0, \t1, 2*KEY_BYTES*\set, 0, \r0, \r1
@@ -408,7 +408,7 @@
     pair_words \t0, \t1, 2*KEY_BYTES*\set + KEY_BYTES, 6, \r6, \r7
 .endm
 
-/* Four registers of four words in each 128-bit lane, transposed; by way of t0 .. t3. */
+/* Four registers of four words in each quarter, transposed; by way of t0 .. t3. */
 .macro transpose_words a0, a1, a2, a3, t0, t1, t2, t3
     vpunpckldq zmm\t0, zmm\a0, zmm\a1
     vpunpckhdq zmm\t1, zmm\a0, zmm\a1
@@ -420,8 +420,8 @@
     vpunpckhqdq zmm\a3, zmm\t1, zmm\t3
 .endm
 
-/* Four registers of four 128-bit lanes, transposed: to a1, t0, a3, a0, by way of t1. */
-.macro transpose_lanes a0, a1, a2, a3, t0, t1
+/* Four registers of four quarters, transposed: to a1, t0, a3, a0, by way of t1. */
+.macro transpose_quarters a0, a1, a2, a3, t0, t1
     vshufi32x4 zmm\t0, zmm\a0, zmm\a1, 0x44
     vshufi32x4 zmm\a0, zmm\a0, zmm\a1, 0xee
     vshufi32x4 zmm\t1, zmm\a2, zmm\a3, 0x44
@@ -432,18 +432,18 @@
     vshufi32x4 zmm\a0, zmm\a0, zmm\a2, 0xdd
 .endm
 
-.macro stream_slot set, slot, r
-    vmovdqa64 [scratch + STREAM + STREAM_SET*\set + 64*\slot], zmm\r
+.macro store_place set, place, r
+    vmovdqa64 [scratch + KEYSTREAM + KEYSTREAM_SET*\set + 64*\place], zmm\r
 .endm
 
-.macro crypt_slot set, slot, r
-    mov rax, [r8 + SEALANE_LANE_STRIDE*\slot + SEALANE_LANE_IN]
+.macro crypt_place set, place, r
+    mov rax, [r8 + SEALANE_LANE_STRIDE*\place + SEALANE_LANE_IN]
     vpxorq zmm\r, zmm\r, [rax + r12 - 64]
-    mov rax, [r8 + SEALANE_LANE_STRIDE*\slot + SEALANE_LANE_OUT]
+    mov rax, [r8 + SEALANE_LANE_STRIDE*\place + SEALANE_LANE_OUT]
     vmovdqu64 [rax + r12 - 64], zmm\r
 .endm
 
-.macro slots do, set, t0, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
+.macro places do, set, t0, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
     \do \set, 0, \r4
     \do \set, 4, \t0
     \do \set, 8, \r12
@@ -462,7 +462,7 @@
     \do \set, 15, \r3
 .endm
 
-/* [word][slot] -> keys, and text or keystream. */
+/* [word][place] -> keys, and text or keystream. */
 .macro set_out set, t0, t1, t2, t3, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
     mov r9d, [scratch + KEYS]
     mov r8, [scratch + TEXT + 16*\set]
@@ -477,25 +477,25 @@
     transpose_words \r4, \r5, \r6, \r7, \t0, \t1, \t2, \t3
     transpose_words \r8, \r9, \r10, \r11, \t0, \t1, \t2, \t3
     transpose_words \r12, \r13, \r14, \r15, \t0, \t1, \t2, \t3
-    transpose_lanes \r0, \r4, \r8, \r12, \t0, \t1
-    transpose_lanes \r1, \r5, \r9, \r13, \r8, \t1
-    transpose_lanes \r2, \r6, \r10, \r14, \r9, \t1
-    transpose_lanes \r3, \r7, \r11, \r15, \r10, \t1
+    transpose_quarters \r0, \r4, \r8, \r12, \t0, \t1
+    transpose_quarters \r1, \r5, \r9, \r13, \r8, \t1
+    transpose_quarters \r2, \r6, \r10, \r14, \r9, \t1
+    transpose_quarters \r3, \r7, \r11, \r15, \r10, \t1
     test r8, r8
     jnz 192f
-    slots stream_slot, \set, \t0, \r0, \r1, \r2, \r3, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11, \r12, \r13, \r14, \r15
+    places store_place, \set, \t0, \r0, \r1, \r2, \r3, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11, \r12, \r13, \r14, \r15
     jmp 193f
 192:
-    slots crypt_slot, \set, \t0, \r0, \r1, \r2, \r3, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11, \r12, \r13, \r14, \r15
+    places crypt_place, \set, \t0, \r0, \r1, \r2, \r3, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11, \r12, \r13, \r14, \r15
 193:
 .endm
 
-/* 128-bit lanes of two registers, alternately words w and w + 4 of packets' keys. */
+/* Quarters of two registers, alternately words w and w + 4 of packets' keys. */
 .macro key_words w, a, b
     vshufi32x4 zmm4, zmm\a, zmm\b, 0x88
     vshufi32x4 zmm5, zmm\a, zmm\b, 0xdd
-    vmovdqa64 [r9 + WORDS_ROW*\w], zmm4
-    vmovdqa64 [r9 + WORDS_ROW*(\w + 4)], zmm5
+    vmovdqa64 [r9 + WORD_STRIDE*\w], zmm4
+    vmovdqa64 [r9 + WORD_STRIDE*(\w + 4)], zmm5
 .endm
 
 /* ---- Poly1305 -------------------------------------------------------------------------------------------------- */
@@ -604,7 +604,7 @@
     vpternlogq x1, vt, mask44, 0xa8                                             /* (x1 | vt) & mask44 */
 .endm
 
-/* Four 128-bit lanes each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the
+/* Four quarters each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the
  * bit. */
 .macro blocks a, b, c, d, select
     vshufi32x4 x0, zmm\a, zmm\b, \select
@@ -701,10 +701,10 @@
     vpaddq x0, x0, h0
 .endm
 
-.macro tag packet, register, lane
+.macro tag packet, register, quarter
     mov rax, [r8 + 8*\packet]
     mov rax, [rax + SEALANE_LANE_TAG]
-    vextracti32x4 [rax], zmm\register, \lane
+    vextracti32x4 [rax], zmm\register, \quarter
 .endm
 
 /* A step of whole blocks of text: h := ((h + b0) r^2 + b1 r + b2) r^2 + b3 r. Products and what has other ports
@@ -843,7 +843,7 @@
     mov qword ptr [scratch + ONES], -1
     mov qword ptr [scratch + USED], ONCE + ONCE_BYTES - VECTORS
 
-    /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
+    /* A wave: its packets' blocks. Block 0 of packet i goes to place i. */
 .Lwave:
     mov [scratch + FIRST_LANE], r12
     wave_begin
@@ -872,10 +872,10 @@
     mov [scratch + TODO], r9d
     vmovdqu64 zmm0, [consts + IOTA]
     .irp i, 0, 1, 2, 3
-    vmovdqa64 [scratch + SLOT + 64*\i], zmm0
+    vmovdqa64 [scratch + PLACE + 64*\i], zmm0
     vpaddq zmm0, zmm0, qword ptr [consts + EIGHT]{1to8}
     .endr
-    lea rbx, [scratch + SLOT + 8*r8]
+    lea rbx, [scratch + PLACE + 8*r8]
     mov eax, WAVE
     sub eax, r8d
     mov r13d, r8d
@@ -887,30 +887,30 @@
     inc r8d
     jmp .Lno_packet
 .Lrecords:
-    next_slots
+    next_places
     add r13d, ecx
-    mov [scratch + SLOTS], r13d
+    mov [scratch + PLACES], r13d
     xor r8d, r8d
     xor r9d, r9d
     test ecx, ecx
-    jz .Lfirst_slots
-.Lfirst_slot:
+    jz .Lfirst_places
+.Lfirst_place:
     hand_out
     dec ecx
-    jnz .Lfirst_slot
-.Lfirst_slots:
+    jnz .Lfirst_place
+.Lfirst_places:
     mov [scratch + FROM], r8d
     mov [scratch + TO], r9d
     mov [scratch + ACTIVES], actives
     mov [scratch + BLOCK], block
     mov dword ptr [scratch + TABLE], 0
-    lea rax, [scratch + SLOT + SLOT_HALF]
+    lea rax, [scratch + PLACE + PLACE_HALF]
     mov [scratch + CRYPT_END], rax                                              /* none */
     mov r15d, WAVE
 
     /* Keys and nonces, 16 packets at a time: [packet][word] -> [word][packet]. */
     .irp m, 1, 2, 3, 4, 5, 6, 7
-    kmovw k\m, [consts + NONCE_LANES + 2*\m]
+    kmovw k\m, [consts + NONCE_WORDS + 2*\m]
     .endr
     mov ecx, [scratch + PACKETS]
     lea r8, [scratch + RECORD]
@@ -949,25 +949,25 @@
     vpbroadcastd zmm\r{k7}, [r11 + 8]                                           /* packets r, r + 4, r + 8, r + 12 */
     .endr
     transpose_words 0, 1, 2, 3, 4, 5, 6, 7
-    vmovdqa64 [r9 + WORDS_ROW*8], zmm0
-    vmovdqa64 [r9 + WORDS_ROW*9], zmm1
-    vmovdqa64 [r9 + WORDS_ROW*10], zmm2
+    vmovdqa64 [r9 + WORD_STRIDE*8], zmm0
+    vmovdqa64 [r9 + WORD_STRIDE*9], zmm1
+    vmovdqa64 [r9 + WORD_STRIDE*10], zmm2
     add r8, 128
     add r9, 64
     sub ecx, 16
     ja .Lwords
 
-    /* A pass. With its rounds text waiting for keystream gets it, from slot r15 on, and blocks are handed out for the
-     * next pass, to the slots that have become vacant.
+    /* A pass. With its rounds text waiting for keystream gets it, from place r15 on, and blocks are handed out for the
+     * next pass, to the places that have become vacant.
      */
 .Lpass:
     mov ebx, [scratch + TABLE]
     mov r14d, ebx
-    xor ebx, SLOT_HALF
+    xor ebx, PLACE_HALF
     mov [scratch + TABLE], ebx
-    lea rbx, [scratch + rbx + SLOT]
-    lea r14, [scratch + r14 + SLOT]
-    cmp dword ptr [scratch + SLOTS], 16
+    lea rbx, [scratch + rbx + PLACE]
+    lea r14, [scratch + r14 + PLACE]
+    cmp dword ptr [scratch + PLACES], 16
     ja .Lthirtytwo_begin
     set_begin 0, 0, SET0
     mov qword ptr [scratch + TEXT + 16], 0
@@ -998,11 +998,11 @@
     mov [scratch + BLOCK], block
     set_end 1, SET1
     .irp r, 12, 13, 14, 15
-    vmovdqa64 [scratch + STREAM + 64*\r], zmm\r
+    vmovdqa64 [scratch + KEYSTREAM + 64*\r], zmm\r
     .endr
     set_out 1, 12, 13, 14, 15, SET1
     .irp r, 12, 13, 14, 15
-    vmovdqa64 zmm\r, [scratch + STREAM + 64*\r]
+    vmovdqa64 zmm\r, [scratch + KEYSTREAM + 64*\r]
     .endr
 .Lrounds_done:
     set_end 0, SET0
@@ -1015,7 +1015,7 @@
     /* Text of this pass that waits: from where its keys end. */
 .Lcrypt:
     mov r15d, [scratch + KEYS]
-    mov eax, [scratch + SLOTS]
+    mov eax, [scratch + PLACES]
     mov ecx, 16
     cmp qword ptr [scratch + TEXT], 0
     cmovne r15d, ecx
@@ -1023,21 +1023,21 @@
     cmovne eax, ecx
     mov dword ptr [scratch + KEYS], 0
     mov ebx, [scratch + TABLE]
-    xor ebx, SLOT_HALF
-    lea rbx, [scratch + rbx + SLOT]
+    xor ebx, PLACE_HALF
+    lea rbx, [scratch + rbx + PLACE]
     lea rax, [rbx + 8*rax]
     mov [scratch + CRYPT_END], rax
-    mov eax, [scratch + NEXT_SLOTS]
-    mov [scratch + SLOTS], eax
+    mov eax, [scratch + NEXT_PLACES]
+    mov [scratch + PLACES], eax
     test eax, eax
     jnz .Lpass
     crypt_begin
     cmp r14, [scratch + CRYPT_END]
     jae .Lcrypted
-.Lcrypt_slot:
+.Lcrypt_place:
     crypt
     cmp r14, [scratch + CRYPT_END]
-    jb .Lcrypt_slot
+    jb .Lcrypt_place
 .Lcrypted:
     crypt_end
     test dword ptr [args + SEALANE_BATCH_FLAGS], SEALANE_FLAG_OPEN

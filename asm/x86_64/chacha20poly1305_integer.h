@@ -6,7 +6,7 @@
  * Poly1305 (RFC 8439, 2.5): h = (h + m) r mod p = 2^130 - 5 for each block m of 16 bytes and a one above it. With
  * h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without those.
- * The next product waits for less if m comes into the sums of this one. What reaches 2^130 turns back as soon as the
+ * The next product waits for less if m comes into the sums of this one. What reaches 2^130 is folded as soon as the
  * upper sum is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
  * then: the sum of h0 r0 and 2^64 h2 s1 fits in 128 bits, as r0 < 2^60 and s1 < 1.25 2^60.
  */
@@ -81,7 +81,7 @@
   .endif
 .endm
 
-// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1): what reaches 2^130 turns back; the carry from there stays above
+// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1): what reaches 2^130 is folded; the carry from there stays above
 .macro poly_fold h0, h1, h2
     mov \h2\()d, edi
     and \h2\()d, 3
@@ -102,12 +102,12 @@
     mov [rsi+R+16], rdx
 .endm
 
-// r and s of block 0, which lies before STREAM
+// r and s of block 0, which lies before KEYSTREAM
 .macro poly_key_of_block_0
     mov rdx, [rsi+TABLE_AT]
-    mov rax, [rsi+STREAM-64]
-    mov rcx, [rsi+STREAM-56]
-    vmovdqa xmm1, [rsi+STREAM-48]
+    mov rax, [rsi+KEYSTREAM-64]
+    mov rcx, [rsi+KEYSTREAM-56]
+    vmovdqa xmm1, [rsi+KEYSTREAM-48]
     and rax, [rdx+CONST_CLAMP]
     and rcx, [rdx+CONST_CLAMP+8]
     vmovdqa [rsi+S], xmm1
@@ -261,7 +261,7 @@
     poly_key
 .endm
 
-// rcx bytes of text, less than 16, from rax to rdi, with the key stream at rbx; then to .Lpassed, or behind this
+// rcx bytes of text, less than 16, from rax to rdi, with the keystream at rbx; then to .Lpassed, or behind this
 .macro xor_short none
     cmp ecx, 8
     jb .Lxor_4\@

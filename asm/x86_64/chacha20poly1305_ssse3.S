@@ -10,10 +10,10 @@
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
- * on the 4 columns, then on the 4 diagonals; the key stream block is the result plus the initial state. Block 0 has
+ * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Block 0 has
  * the Poly1305 key r, s (2.6). Poly1305 is explained in chacha20poly1305_integer.h.
  *
- * A pass makes the key stream of two, three or four blocks. Two and three are made by rows, in which a vector has one
+ * A pass makes the keystream of two, three or four blocks. Two and three are made by rows, in which a vector has one
  * row of one block's state. Four are made by columns, in which a vector has one word of each block.
  *     blocks               2                  3                    4
  *     text in a pass       to 128 bytes       to 192               to 256
@@ -36,11 +36,11 @@ isa .sse2 .ssse3
 #define SPAN -80            /* what is authenticated in this pass, */
 #define SPAN_END -64        /* and where its whole blocks end */
 #define COUNT -32           /* double rounds to go */
-#define BLOCK_ZERO -16      /* bytes of key stream before STREAM: 64 in the first pass, then none */
+#define BLOCK_ZERO -16      /* bytes of keystream before KEYSTREAM: 64 in the first pass, then none */
 #define VECTOR 16
 #define MASKS (64-4*8)      /* + 4 left: the bytes of words <<< 8, then 16 */
 #define KEY 160             /* a copy, aligned */
-#define STREAM 256          /* key stream of up to 4 blocks; block 0 before it */
+#define KEYSTREAM 256          /* keystream of up to 4 blocks; block 0 before it */
 #define C_ROW(i) (512+16*(i))
 #define END 576
 
@@ -143,7 +143,7 @@ endconstants
     movdqa [rcx+\at+48], \d
 .endm
 
-// 2 or 3 blocks of key stream beside Poly1305
+// 2 or 3 blocks of keystream beside Poly1305
 .macro pass_by_rows blocks
     span_begin
     mov rdx, [rsi+TABLE_AT]
@@ -160,7 +160,7 @@ endconstants
     span_end
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
-    lea rcx, [rsi+STREAM]
+    lea rcx, [rsi+KEYSTREAM]
     sub rcx, [rsi+BLOCK_ZERO]
     rows_end \blocks
     rows_store GROUP0, 0
@@ -168,7 +168,7 @@ endconstants
   .if \blocks > 2
     rows_store GROUP2, 128
   .endif
-    jmp .Lstream_made
+    jmp .Lkeystream_made
 .endm
 
 // ---- A pass by columns ----------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ function sealane_chacha20poly1305_ssse3
     mov [rsi+H+16], rax
     jmp .Lpass
 
-// ---- r, s and the first blocks' key stream are known: associated data -----------------------------------------------
+// ---- r, s and the first blocks' keystream are known: associated data -----------------------------------------------
 .Lkey_known:
     mov dword ptr [rsi+NONCE_ROW], 1
     mov rdi, [rsi+ARGS]
@@ -263,12 +263,12 @@ function sealane_chacha20poly1305_ssse3
 1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was what was sealed last
     je .Ltag
 
-// ---- Text ^ STREAM: whole vectors, the last one so that it ends with the text ---------------------------------------
+// ---- Text ^ KEYSTREAM: whole vectors, the last one so that it ends with the text ------------------------------------
 .Lxor:
     mov rcx, [rsi+CHUNK]
     mov rax, [rsi+IN]
     mov rdi, [rsi+OUT]
-    lea rbx, [rsi+STREAM]
+    lea rbx, [rsi+KEYSTREAM]
     sub ecx, 16
     jb 2f
     movdqu xmm1, [rax+rcx]
@@ -294,7 +294,7 @@ function sealane_chacha20poly1305_ssse3
 // ---- Next pass ------------------------------------------------------------------------------------------------------
 .Lnext:
     next_chunk 256
-.Lpass:                                     // ecx bytes of key stream, beside Poly1305 over eax at MA
+.Lpass:                                     // ecx bytes of keystream, beside Poly1305 over eax at MA
     cmp ecx, 128
     jbe .Ltwo_blocks
     cmp ecx, 192
@@ -318,20 +318,20 @@ function sealane_chacha20poly1305_ssse3
     span_end
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
-    lea rcx, [rsi+STREAM]
+    lea rcx, [rsi+KEYSTREAM]
     cmp dword ptr [rsi+CHUNK], 256
     jne 1f
     mov rbx, [rsi+IN]
     mov rcx, [rsi+OUT]
     columns_end rbx, rcx
     jmp .Lpassed
-1:  lea rcx, [rsi+STREAM]
+1:  lea rcx, [rsi+KEYSTREAM]
     sub rcx, [rsi+BLOCK_ZERO]
     columns_end nothing, rcx
 
-// ---- The key stream lies at rcx: block 0, where it is among it, has r and s -----------------------------------------
-.Lstream_made:
-    lea rdx, [rsi+STREAM]
+// ---- The keystream lies at rcx: block 0, where it is among it, has r and s -----------------------------------------
+.Lkeystream_made:
+    lea rdx, [rsi+KEYSTREAM]
     cmp rcx, rdx
     je .Lauthenticate_tail
     poly_key_of_block_0
@@ -360,12 +360,12 @@ function sealane_chacha20poly1305_ssse3
 .Ltag:
     tag_or_state
 
-// ---- Wipe: all up to the key stream of one text block, or everything ------------------------------------------------
+// ---- Wipe: all up to the keystream of one text block, or everything ------------------------------------------------
     pxor xmm0, xmm0
     lea rax, [rsi-128]
     test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz 1f
-    lea rcx, [rsi+STREAM+64]
+    lea rcx, [rsi+KEYSTREAM+64]
     cmp qword ptr [r11+SEALANE_ARG_BYTES], 64
     jbe 2f
 1:  lea rcx, [rsi+END]

@@ -11,13 +11,13 @@
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
- * on the 4 columns, then on the 4 diagonals; the key stream block is the result plus the initial state. Block 0 has
+ * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Block 0 has
  * the Poly1305 key r, s (2.6). Poly1305 is explained in chacha20poly1305_integer.h.
  * Two chains can share a long span of blocks, as each step of Poly1305 waits for the one before: A has all but the last
  * l, B those; if A has added its last block, but not yet multiplied it, the sum of both is hA r^(l+1) + hB. The powers
  * cost some 90 cycles that nothing hides: a packet has them where they save more, and else chain A alone.
  *
- * A pass makes the key stream of two, four, six or eight blocks. Up to six are made by rows, in which a vector has one
+ * A pass makes the keystream of two, four, six or eight blocks. Up to six are made by rows, in which a vector has one
  * row of two blocks' states. Eight are made by columns, in which a vector has one word of each block.
  *     blocks               2                4                6                8
  *     first pass           to 64 bytes      to 192           to 320           to 448: block 0 is the first one
@@ -27,7 +27,7 @@
  * A longer packet's first pass takes 448 bytes where it is sealed, and where it is opened as many blocks as leave whole
  * passes of 8. Beside the rounds of a later pass, Poly1305 goes over its span: the input of this pass where a packet is
  * opened, else what the pass before has sealed. What the first pass opens of a long packet is authenticated beside the
- * two passes behind it, and waits for that in STREAM (.Lbehind).
+ * two passes behind it, and waits for that in KEYSTREAM (.Lbehind).
  *
  * A packet takes this way: one of .Lfirst_*; .Lpowers, if there are to be two chains; .Lkey_known, the associated data;
  * .Lauthenticate, the rest of the span; .Lxor, the text; .Lpassed, which ends at .Lnext, .Lauthenticate or .Lfinal;
@@ -39,19 +39,19 @@
 #define B_END -56           /* and chain B, with which the whole blocks of the span end */
 #define POWER_AT -40        /* r^(l+1), or 0 where chain B is empty */
 #define COUNT -32           /* double rounds to go */
-#define WAITING -16         /* bytes of text before IN that the key stream in STREAM waits for, */
+#define WAITING -16         /* bytes of text before IN that the keystream in KEYSTREAM waits for, */
 #define UNAUTHENTICATED -12 /* and how many of them are not authenticated yet */
 #define POWERS_KNOWN -8     /* how many, or 0: then there is no chain B */
 #define VECTOR 32
 #define MASKS (64-4*8)      /* + 4 left: the bytes of words <<< 8, then 16 */
 #define POWERS 160          /* r^2, r^4, r^8, r^16, three words each */
-#define STREAM 320          /* key stream of up to 8 blocks; block 0 before it */
+#define KEYSTREAM 320          /* keystream of up to 8 blocks; block 0 before it */
 #define C_ROW(i) (832+32*(i))
 #define END 960
 
 #define CONST_SIGMA 0
 #define CONST_CLAMP 16
-#define CONST_ROWS 32       /* counters of the groups: 0, 1 in word 0 of the lanes, */
+#define CONST_ROWS 32       /* counters of the groups: 0, 1 in word 0 of the halves, */
 #define CONST_ROWS2 64      /* 2, 3, */
 #define CONST_ROWS4 96      /* 4, 5 */
 #define CONST_COUNT 128     /* 0 to 7 */
@@ -82,19 +82,19 @@ constants KERNEL_CONSTANTS
 endconstants
 
 // ---- ChaCha20 by rows -----------------------------------------------------------------------------------------------
-// the odd block of a group, then the even one, into STREAM
+// the odd block of a group, then the even one, into KEYSTREAM
 .macro rows_odd_block a, b, c, d, at
     vperm2i128 U0, \a, \b, 0x31
     vperm2i128 U1, \c, \d, 0x31
-    vmovdqa [rsi+STREAM+\at], U0
-    vmovdqa [rsi+STREAM+\at+32], U1
+    vmovdqa [rsi+KEYSTREAM+\at], U0
+    vmovdqa [rsi+KEYSTREAM+\at+32], U1
 .endm
 
 .macro rows_even_block a, b, c, d, at
     vinserti128 U0, \a, \b, 1
     vinserti128 U1, \c, \d, 1
-    vmovdqa [rsi+STREAM+\at], U0
-    vmovdqa [rsi+STREAM+\at+32], U1
+    vmovdqa [rsi+KEYSTREAM+\at], U0
+    vmovdqa [rsi+KEYSTREAM+\at+32], U1
 .endm
 
 .macro rows_later_groups groups, at
@@ -477,8 +477,8 @@ function KERNEL_NAME
     columns_rounds_end
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
-    lea rcx, [rsi+STREAM-64]                // block 0 before it
-    jmp .Lstream_8
+    lea rcx, [rsi+KEYSTREAM-64]                // block 0 before it
+    jmp .Lkeystream_8
 
 // ---- The powers of r, if there are to be two chains -----------------------------------------------------------------
 // They pay in long packets, and where nothing hides the Poly1305 of 257 bytes or more: of all bytes in a packet of one
@@ -506,7 +506,7 @@ function KERNEL_NAME
     mov [rsi+POWERS_KNOWN], rcx
     poly_powers
 
-// ---- r, s and the first blocks' key stream are known: associated data -----------------------------------------------
+// ---- r, s and the first blocks' keystream are known: associated data -----------------------------------------------
 .Lkey_known:
     mov dword ptr [rsi+NONCE_ROW], 1
     mov rdi, [rsi+ARGS]
@@ -550,12 +550,12 @@ function KERNEL_NAME
     cmp dword ptr [rsi+WAITING], 0
     jne .Lpassed
 
-// ---- Text ^ STREAM: whole vectors, the last one so that it ends with the text ---------------------------------------
+// ---- Text ^ KEYSTREAM: whole vectors, the last one so that it ends with the text ------------------------------------
 .Lxor:
     mov rcx, [rsi+CHUNK]
     mov rax, [rsi+IN]
     mov rdi, [rsi+OUT]
-    lea rbx, [rsi+STREAM]
+    lea rbx, [rsi+KEYSTREAM]
     sub ecx, 32
     jb 2f
     vmovdqu ymm1, [rax+rcx]
@@ -586,7 +586,7 @@ function KERNEL_NAME
 .Lpassed:
     pass_over
 
-// ---- Next pass: ecx bytes of key stream, beside Poly1305 over eax at MA ---------------------------------------------
+// ---- Next pass: ecx bytes of keystream, beside Poly1305 over eax at MA ---------------------------------------------
 .Lnext:
     next_chunk 512
     cmp dword ptr [rsi+WAITING], 0
@@ -626,9 +626,9 @@ function KERNEL_NAME
 .Lout_8:
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
-    lea rcx, [rsi+STREAM]
+    lea rcx, [rsi+KEYSTREAM]
     cmp dword ptr [rsi+CHUNK], 512
-    jne .Lstream_8
+    jne .Lkeystream_8
     mov rbx, [rsi+IN]
     mov rcx, [rsi+OUT]
     columns_end rbx, rcx
@@ -636,9 +636,9 @@ function KERNEL_NAME
 8:  span_step_a                             // where there is no chain B, A takes three blocks a double round
     jmp 7b
 
-.Lstream_8:                                 // the key stream, to rcx
+.Lkeystream_8:                                 // the keystream, to rcx
     columns_end nothing, rcx
-    lea rdx, [rsi+STREAM]
+    lea rdx, [rsi+KEYSTREAM]
     cmp rcx, rdx
     je .Lauthenticate_tail
 
@@ -657,7 +657,7 @@ function KERNEL_NAME
 
 // ---- The second and third pass of a long packet that is opened: eight blocks beside Poly1305 over more --------------
 // r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. Opening
-// in place must not overwrite bytes before they are authenticated, so their key stream waits in STREAM.
+// in place must not overwrite bytes before they are authenticated, so their keystream waits in KEYSTREAM.
 #define BEHIND (16*46)      /* bytes that a pass has room for */
 .Lbehind:
     mov edx, [rsi+UNAUTHENTICATED]
@@ -687,7 +687,7 @@ function KERNEL_NAME
     mov ecx, [rsi+WAITING]
     mov rax, [rsi+IN]
     mov rdi, [rsi+OUT]
-    lea rbx, [rsi+STREAM]
+    lea rbx, [rsi+KEYSTREAM]
     sub rax, rcx
     sub rdi, rcx
     xor edx, edx
@@ -704,8 +704,8 @@ function KERNEL_NAME
     mov dword ptr [rsi+WAITING], 512        // that of this pass is not
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
-    lea rcx, [rsi+STREAM]
-    jmp .Lstream_8
+    lea rcx, [rsi+KEYSTREAM]
+    jmp .Lkeystream_8
 
 // ---- A later part of a long packet begins ---------------------------------------------------------------------------
 .Lresume:
@@ -726,20 +726,20 @@ function KERNEL_NAME
 .Ltag:
     tag_or_state
 
-// ---- Wipe: all up to the key stream of one text block, of three or five, or everything ------------------------------
+// ---- Wipe: all up to the keystream of one text block, of three or five, or everything ------------------------------
     mov rbx, [r11+SEALANE_ARG_BYTES]
     vpxor xmm0, xmm0, xmm0
-  .irp place, -128, -96, -64, -32, 0, 32, 128, STREAM, STREAM+32
+  .irp place, -128, -96, -64, -32, 0, 32, 128, KEYSTREAM, KEYSTREAM+32
     vmovdqa [rsi+\place], ymm0
   .endr
     test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz 1f
     cmp rbx, 64
     jbe 2f
-    lea rcx, [rsi+STREAM+192]
+    lea rcx, [rsi+KEYSTREAM+192]
     cmp rbx, 192
     jbe 3f
-    lea rcx, [rsi+STREAM+320]
+    lea rcx, [rsi+KEYSTREAM+320]
     cmp rbx, 320
     jbe 3f
 1:  lea rcx, [rsi+END]

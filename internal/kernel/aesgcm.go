@@ -16,7 +16,7 @@ var (
 	_ = [asmGcmKeyBytes]byte{}[unsafe.Sizeof(gcmPortableKey{})]
 )
 
-// gcmStream is key stream, a batch of blocks at a time.
+// gcmStream is keystream, a batch of blocks at a time.
 type gcmStream struct {
 	keys    aesKeys
 	prefix  [3]uint32
@@ -39,7 +39,7 @@ func (s *gcmStream) refill() {
 	s.left = aesBatch
 }
 
-// xor adds the key stream to in. out is in or disjoint from it; only the last call of a packet may be given bytes that
+// xor adds the keystream to in. out is in or disjoint from it; only the last call of a packet may be given bytes that
 // are no multiple of 16.
 func (s *gcmStream) xor(out, in []byte) {
 	for len(in) > 0 {

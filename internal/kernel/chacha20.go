@@ -78,7 +78,7 @@ func (c *chaCha20) block(x *[16]uint32) {
 	c[12]++
 }
 
-// xor adds the key stream, from the next block on, to in. out is in or disjoint from it; only the last call of a
+// xor adds the keystream, from the next block on, to in. out is in or disjoint from it; only the last call of a
 // packet may be given bytes that are no multiple of 64.
 func (c *chaCha20) xor(out, in []byte) {
 	var x [16]uint32

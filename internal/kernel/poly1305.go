@@ -20,7 +20,7 @@ type poly1305 struct {
 	r, s [2]uint64
 }
 
-// init takes the one-time key: the first half of block 0 of the key stream.
+// init takes the one-time key: the first half of block 0 of the keystream.
 func (p *poly1305) init(x *[16]uint32) {
 	p.h = [3]uint64{}
 	p.r[0] = (uint64(x[0]) | uint64(x[1])<<32) & 0x0ffffffc0fffffff

@@ -71,7 +71,7 @@ func copyDead(dead *[deadBytes]byte) {
 	}
 }
 
-// leaks runs packets of many lengths and returns how many secret words stay behind: of the key, the key stream with
+// leaks runs packets of many lengths and returns how many secret words stay behind: of the key, the keystream with
 // the one-time key in it, and the plaintext.
 func leaks(c *primitive, kernel func(*PacketArgs)) (count int) {
 	r := newRand()
@@ -104,7 +104,7 @@ func (p *packet) leaks(kernel func(*PacketArgs), secret map[uint32]bool) (count 
 	return count
 }
 
-// addSecrets adds the words of the packet's key, the key stream with the one-time key in it, and the plaintext.
+// addSecrets adds the words of the packet's key, the keystream with the one-time key in it, and the plaintext.
 func (p *packet) addSecrets(secret map[uint32]bool) {
 	zeroes := *p
 	zeroes.text, zeroes.ad = make([]byte, len(p.text)), nil
@@ -128,7 +128,7 @@ func (p *packet) addSecrets(secret map[uint32]bool) {
 	secret[r0&0x0fffffff], secret[r2&0x0ffffffc] = true, true
 }
 
-// addAESSecrets adds the words of the round keys, the hash key, the encrypted J0, the key stream and the plaintext, as they
+// addAESSecrets adds the words of the round keys, the hash key, the encrypted J0, the keystream and the plaintext, as they
 // are and with their bytes reversed.
 func (p *packet) addAESSecrets(secret map[uint32]bool, stream []byte) {
 	var w [4 * (aesRounds + 1)]uint32

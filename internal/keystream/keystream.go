@@ -19,7 +19,7 @@ const (
 	partBytes = 64 << 10
 )
 
-// XOR adds the key stream that begins with the block of that counter to src, writes the sum to dst, and returns true. Or it
+// XOR adds the keystream that begins with the block of that counter to src, writes the sum to dst, and returns true. Or it
 // does nothing and returns false: if src is short, or if this process has no kernel for the CPU. src is whole blocks, no more
 // than there are counters for; dst is as long, and src's memory or disjoint from it. Key and nonce are words as ChaCha20's
 // state has them.
@@ -36,7 +36,7 @@ func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool
 	return true
 }
 
-// Crypt adds the key stream that begins with the block of that counter to in. out is as long, and in's memory or disjoint
+// Crypt adds the keystream that begins with the block of that counter to in. out is as long, and in's memory or disjoint
 // from it. A level's kernel for ChaCha20-Poly1305 takes the text for a later part of a packet, whose authentication has the
 // key zero and comes to nothing.
 func Crypt(level kernel.Level, key *[32]byte, nonce *[12]byte, counter uint32, out, in []byte) {

@@ -10,7 +10,7 @@ import (
 // mostBytes is how much text the 32-bit counter allows.
 const mostBytes = blockBytes << 32
 
-// A Stream is the key stream of one key and nonce from block 0 on, with the methods of x/crypto's chacha20.Cipher that SSH
+// A Stream is the keystream of one key and nonce from block 0 on, with the methods of x/crypto's chacha20.Cipher that SSH
 // calls, and Poly1305 with its first 32 bytes as the one-time key. It allocates nothing, and is not safe for concurrent use.
 type Stream struct {
 	key   [32]byte
@@ -18,7 +18,7 @@ type Stream struct {
 	level kernel.Level
 	at    uint64           // bytes that were used
 	made  bool             // block is the one that at lies in
-	block [blockBytes]byte // of key stream
+	block [blockBytes]byte // of keystream
 }
 
 // Init makes s the stream of a key of 32 bytes and a nonce of 12. It returns false, and leaves s unusable, for other lengths,
@@ -36,8 +36,8 @@ func (s *Stream) init(level kernel.Level, key, nonce []byte) {
 	*s = Stream{key: [32]byte(key), nonce: [12]byte(nonce), level: level}
 }
 
-// XORKeyStream adds the next len(src) bytes of key stream to src and writes the sum to dst. It panics, with nothing written, if
-// dst is shorter, if it overlaps src elsewhere than exactly at its start, or if that is more than the key stream has.
+// XORKeyStream adds the next len(src) bytes of keystream to src and writes the sum to dst. It panics, with nothing written, if
+// dst is shorter, if it overlaps src elsewhere than exactly at its start, or if that is more than the keystream has.
 func (s *Stream) XORKeyStream(dst, src []byte) {
 	if len(dst) < len(src) {
 		panic("chacha20: output smaller than input")

@@ -65,7 +65,7 @@ func chosen() uint8 {
 	return level % levels
 }
 
-// CTR adds key stream to the whole blocks that src begins with, writes the sum to dst, and returns how many bytes that were.
+// CTR adds keystream to the whole blocks that src begins with, writes the sum to dst, and returns how many bytes that were.
 // The first counter block is hi and lo, big-endian, and wraps around. key points to 8 bytes with the number of rounds, 8 that are not
 // looked at, and 240 each for the round keys of encryption and decryption, as aesenc and aesdec take them. dst is src, or disjoint from it, and
 // not shorter. It returns 0, and has done nothing, where the caller's own code is to be used.

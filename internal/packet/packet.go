@@ -42,7 +42,7 @@ func ChaCha20Poly1305(level kernel.Level, a *kernel.PacketArgs) {
 }
 
 // chaChaAD absorbs the associated data of a packet into its state. The first PartBytes go the usual way; the rest is opened
-// like ciphertext, which is how a kernel authenticates what it is given, and the outcome thrown away: it tells key stream.
+// like ciphertext, which is how a kernel authenticates what it is given, and the outcome thrown away: it tells keystream.
 func chaChaAD(level kernel.Level, packet *kernel.PacketArgs) {
 	var opened [absorbBytes]byte
 	defer func() { clear(opened[:]) }()

@@ -135,7 +135,7 @@ func rounds(s [16]uint32) [16]uint32 {
 	return s
 }
 
-// Block returns one block of key stream (section 2.3).
+// Block returns one block of keystream (section 2.3).
 func Block(key []byte, nonce []byte, counter uint32) [64]byte {
 	return block([32]byte(key), [12]byte(nonce), counter)
 }
