@@ -53,7 +53,7 @@ func writeCPUs(dir string) error {
 	w := &report{}
 	w.line("# Measured, by CPU\n")
 	w.line("Written by `make bench`; do not edit. It has one plot for each CPU, the latest.")
-	w.line("Modeled figures are in x86-modelled.md, x86-modelled-old.md and arm-modelled.txt.\n")
+	w.line("Modeled figures are in x86-modelled.md, x86-before-avx2.md and arm-modelled.txt.\n")
 	for i, m := range found {
 		if i == 0 || m.Machine.CPU != found[i-1].Machine.CPU {
 			w.line("## %s\n", m.Machine.CPU)

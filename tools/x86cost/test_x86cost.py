@@ -80,7 +80,9 @@ LATENCIES = (
     ("vpaddd ymm0, ymm0, ymm2", "c5fdfec2", {"haswell": 1, "skylake": 1, "znver2": 1, "znver3": 1, "znver4": 1}),
     ("imul rax, rbx", "480fafc3", {"haswell": 3, "skylake": 3, "alderlake": 3, "znver3": 3}),
     ("vpmadd52luq zmm0, zmm1, zmm2", "62f2f548b4c2", {"icelake-server": 4, "znver4": 4}),
-    ("mul rbx", "48f7e3", {"btver2": 6}),
+    ("mul rbx", "48f7e3", {"goldmont": 5, "btver2": 6}),
+    ("adc rax, rbx", "4811d8", {"goldmont": 2}),
+    ("pshufb xmm0, xmm1", "660f3800c1", {"goldmont": 1}),
     ("ror eax, 7", "c1c807", {"nehalem": 1, "ivybridge": 1, "btver2": 1}),
 )
 # What many of one instruction take each, where none waits for another: ports of 512 bits are two on Ice Lake, and each is
@@ -93,6 +95,8 @@ THROUGHPUTS = (
     ("vaesenc ymm0, ymm1, ymm2", "c4e275dcc2", {"icelake-server": 1 / 2, "znver4": 1 / 2}),
     ("vpclmulqdq xmm0, xmm1, xmm2, 0", "c4e37144c200", {"ivybridge": 8, "btver2": 1}),
     ("vpshufb xmm0, xmm1, xmm2", "c4e27100c2", {"ivybridge": 1 / 2, "btver2": 2}),
+    ("mov rax, rbx", "4889d8", {"goldmont": 1 / 3}),
+    ("mov [rsi], rax", "488906", {"goldmont": 1, "nehalem": 1}),
     ("vpaddd xmm0, xmm1, xmm2", "c5f1fec2", {"ivybridge": 1 / 2, "btver2": 1 / 2}),
     ("movdqu xmm0, [rsi]", "f30f6f06", {"nehalem": 1, "ivybridge": 1 / 2, "btver2": 1}),
 )
@@ -376,7 +380,7 @@ def main() -> int:
         wrong = wrong_throughputs(decoder)
         check("wrong rows of AVX-512 are found", len(wrong) == 5, wrong)
         x86cost.corrected_avx512 = rule
-        # Planted: two loads a cycle on Nehalem, Sandy Bridge's carry-less products and Jaguar's units as further ports.
+        # Planted: two loads a cycle on Nehalem, Sandy Bridge's carry-less products, Silvermont's two pipes.
         x86cost.corrected_old = lambda row, line, cpu, flat: row
         x86cost.CORRECTIONS["ivybridge"] = []
         wrong = wrong_throughputs(decoder)

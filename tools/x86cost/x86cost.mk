@@ -23,10 +23,10 @@ bench-x86-sweep: $(X86COST_PYTHON) $(B)/bench-go ## modelled: ChaCha20-Poly1305 
 	    --cpus $(X86COST_CPUS) $(X86COST_FLAGS) bench/results/x86-modelled-sweep.md
 
 .PHONY: bench-x86-old
-bench-x86-old: $(X86COST_PYTHON) $(B)/bench-c $(B)/bench-go ## modelled cycles of every candidate on CPUs before AVX2; writes bench/results
+bench-x86-old: $(X86COST_PYTHON) $(B)/bench-c $(B)/bench-go ## modelled: every candidate on CPUs before AVX2; writes bench/results
 	$(X86COST_PYTHON) tools/x86cost/table.py --c-program $(B)/bench-c --go-program $(B)/bench-go \
 	    --cache $(B)/x86cost-cycles --algorithms $(X86COST_ALGORITHMS) --languages $(X86COST_LANGUAGES) \
-	    --sizes $(X86COST_SIZES) --cpus ivybridge,nehalem,btver2 $(X86COST_FLAGS) bench/results/x86-modelled-old.md
+	    --sizes $(X86COST_SIZES) --cpus ivybridge,nehalem,goldmont,btver2 $(X86COST_FLAGS) bench/results/x86-before-avx2.md
 
 $(B)/x86cost-modes: tools/x86cost/modes.c asm/args.h $(HEADERS) $(B)/libsealane.a
 	$(CC) $(CFLAGS) -no-pie -std=c11 -Iinclude -Wall -Wextra -Werror -o $@ $< $(B)/libsealane.a -lcrypto

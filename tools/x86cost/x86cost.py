@@ -417,15 +417,16 @@ AVX = {"avx", "aes", "pclmulqdq"}
 OLD = AVX | {"movbe", "bmi1", "avx2", "bmi2", "adx"}
 NEW = OLD | {"vaes", "vpclmulqdq"}
 HAS = {
-    "nehalem": set(), "ivybridge": AVX, "btver2": AVX | {"movbe", "bmi1"},
+    "nehalem": set(), "ivybridge": AVX, "goldmont": {"aes", "pclmulqdq", "movbe"}, "btver2": AVX | {"movbe", "bmi1"},
     "haswell": OLD - {"adx"}, "skylake": OLD, "icelake-server": NEW | {"avx512"}, "alderlake": NEW,
     "znver2": OLD, "znver3": NEW, "znver4": NEW | {"avx512"},
 }
 
 INTEL = {"fused_domain": True, "wide_load": 1}
-CPUS = {  # README.md states the sources of the first three
+CPUS = {  # README.md states the sources of the first four
     "nehalem": Cpu(4, 128, 36, 32, 5, 6, 12, 4, 5, 4, False, False, fused_domain=True, wide_store=16, fetch_bytes=16),
     "ivybridge": Cpu(4, 168, 54, 36, 5, 6, 12, 5, 6, 6, wide_store=16, **INTEL),
+    "goldmont": Cpu(3, 78, 60, 24, 5, 6, 12, 3, 5, 3, False, False, fused_domain=True, wide_store=16),
     "btver2": Cpu(2, 64, 50, 20, 4, 6, 14, 3, 5, 2, False, False, wide_store=16),
     "haswell": Cpu(4, 192, 60, 42, 5, 6, 12, 5, 6, 6, **INTEL),
     "skylake": Cpu(4, 224, 97, 56, 5, 6, 12, 5, 6, 6, **INTEL),
@@ -448,7 +449,7 @@ class Row:
 
 
 MEMORY_PORT = {
-    "nehalem": "^SBPort23$", "ivybridge": "^SBPort23$", "btver2": "AGU$",
+    "nehalem": "^SBPort23$", "ivybridge": "^SBPort23$", "goldmont": "MEC", "btver2": "AGU$",
     "haswell": "23|237|^HWPort7$", "skylake": "23|237", "icelake-server": "23|78|^ICXPort(2|3|7|8)",
     "alderlake": "02|03|07|08|10", "znver2": "AGU|LSU|Load|Store", "znver3": "AGU|LSU|Load|Store",
     "znver4": "AGU|LSU|Load|Store",
@@ -460,6 +461,11 @@ MEMORY_PORT = {
 CORRECTIONS = {
     "nehalem": [(r"ro[lr][lq] ", 1, 1, ["SBPort05"])],
     "ivybridge": [(r"ro[lr][lq] ", 1, 1, ["SBPort05"]), (r"v?pclmul", 18, 14, ["SBPort015"] * 24)],
+    "goldmont": [
+        (r"pshufb", 1, 1, ["SLM_FPC_RSV0"]),
+        (r"(adc|sbb)", 1, 2, ["SLM_IEC_RSV0"] * 2),
+        (r"mulq", 1, 5, ["SLM_IEC_RSV1"] * 2),
+    ],
     "haswell": [(r"mulx", 2, 4, ["HWPort1", "HWPort5"])],
     "skylake": [(r"mulx", 2, 4, ["SKLPort1", "SKLPort5"])],
     "icelake-server": [
@@ -498,7 +504,7 @@ def corrected_avx512(row: Row, line: str, cpu: str, flat: dict) -> Row:
 def corrected(row: Row, line: str, cpu: str, flat: dict) -> Row:
     line = re.sub(r"\s+", " ", line)
     for pattern, uops, latency, ports in CORRECTIONS.get(cpu, ()):
-        if re.match(pattern, line) and not re.search(r"\)$", line):
+        if re.match(pattern, line) and (line.startswith("mul") or not re.search(r"\)$", line)):
             if "(" in line:
                 loads = CPUS[cpu].load_vector + ("ymm" in line and CPUS[cpu].wide_load)
                 latency += loads if "mm" in line else CPUS[cpu].load
@@ -508,6 +514,7 @@ def corrected(row: Row, line: str, cpu: str, flat: dict) -> Row:
     return corrected_avx512(row, line, cpu, flat)
 
 
+LAST_PORT = 99  # beyond LLVM's own
 BEFORE_AVX2 = [cpu for cpu, has in HAS.items() if "avx2" not in has]
 
 
@@ -520,8 +527,10 @@ def corrected_old(row: Row, line: str, cpu: str, flat: dict) -> Row:
         ports = units if len(units) > pipes else [group for group in ports if group not in units]
     # The model counts from the last use of a port.
     latency = row.latency - max((-(-ports.count(group) // len(group)) - 1 for group in ports), default=0)
-    if cpu == "nehalem":  # port 2 loads, port 3 has the addresses of stores
-        load, store = ((unit,) for unit in flat["SBPort23"])
+    if cpu == "goldmont":  # a third pipe for simple operations
+        ports = [(*group, LAST_PORT) if group == flat["SLM_IEC_RSV01"] else group for group in ports]
+    if cpu in ("nehalem", "goldmont"):  # one port loads, one has the addresses of stores
+        load, store = ((unit,) for unit in (flat["SBPort23"] if cpu == "nehalem" else (*flat["SLM_MEC_RSV"], LAST_PORT + 1)))
         stores = re.match(r"(push|call)", line) or re.search(r"\)$", line) and not re.match(r"(cmp|test|mul|imul|jmp|pop)", line)
         memory_ports = [load] * len(memory_ports)
         if memory_ports and stores:
