@@ -1,9 +1,9 @@
 /* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as
  * many keys side by side, a word of the state to a vector.
  *
- * Vector j has 16 bytes of lane 4 q + j in part q, which has 128 bits; transposing 4 by 4 words in each part makes words
- * of all lanes. The words of a key and of a sample are the state's in their order, and of the block only the first two are
- * wanted. With less than LANES left the first does the work of those that are missing, again.
+ * Vector j has 16 bytes of lane 4 q + j in part q, which has 128 bits; transposing 4 by 4 words in each part makes
+ * words of all lanes. The words of a key and of a sample are the state's in their order, and of the block only the
+ * first two are wanted. With less than LANES left the first does the work of those that are missing, again.
  *
  * One or two lanes go one by one in integer registers: a block is a chain of 240 steps, which vectors make no shorter,
  * and on Zen 5 a step of theirs takes two cycles.
