@@ -90,17 +90,14 @@ static void expect_lane(lane_job *j)
 
 static int untouched(const arena *a, const uint8_t *p, size_t bytes)
 {
-    for (const uint8_t *b = a->base; b < a->base + a->room; b++)
-        if ((b < p || b >= p + bytes) && *b != 0xc3)
-            return 0;
-    return 1;
+    const size_t begin = (size_t)(p - a->base), behind = a->room - begin - bytes;
+    return first_other(a->base, begin, 0xc3) == begin && first_other(p + bytes, behind, 0xc3) == behind;
 }
 
 static int lane_is_right(const lane_job *j)
 {
-    for (size_t i = 0; i < j->bytes; i++)
-        if (j->out[i] != j->want[i])
-            return fail("output byte %zu is wrong", i);
+    if (!same_bytes(j->out, j->want, j->bytes, "output"))
+        return 0;
     if (memcmp(j->tag, j->want_tag, 16) != 0)
         return fail("wrong tag");
     if (!j->in_place && memcmp(j->in, j->text, j->bytes) != 0)

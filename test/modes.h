@@ -94,14 +94,6 @@ static void fill_around(uint8_t *out)
     memset(out - low, 0xc3, low + (above < now.bytes + CANARY ? above : now.bytes + CANARY));
 }
 
-static int same_bytes(const uint8_t *got, const uint8_t *want, size_t bytes, const char *what)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (got[i] != want[i])
-            return fail("%s byte %zu is wrong", what, i);
-    return 1;
-}
-
 /* A text, in one call. */
 static int run_mode_now(void)
 {
