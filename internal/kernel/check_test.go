@@ -150,6 +150,9 @@ func (p *packet) setup(kernel func(*PacketArgs), memory unsafe.Pointer) {
 }
 
 func fill(r *rand.Rand, b []byte) {
+	for ; len(b) >= 8; b = b[8:] {
+		binary.LittleEndian.PutUint64(b, r.Uint64())
+	}
 	for i := range b {
 		b[i] = byte(r.Uint32())
 	}
@@ -196,6 +199,8 @@ func newBenchFor(t testing.TB, text, ad int) *bench {
 	return b
 }
 
+var allUntouched = bytes.Repeat([]byte{untouched}, 4096)
+
 // A region is where one argument lies in its memory.
 type region struct {
 	name        string
@@ -224,11 +229,18 @@ func (r *region) check() (err error) {
 		end := min(at+16, len(r.want))
 		err = fmt.Errorf("%s differs from byte %d on: %x, want %x", r.name, at, r.bytes[at:end], r.want[at:end])
 	}
-	for i := max(0, r.from-256); i < min(len(r.memory), r.to+256); i++ {
-		if (i < r.from || i >= r.to) && r.memory[i] != untouched {
-			err = fmt.Errorf("byte %d of %s was written: it has %d bytes", i-r.from, r.name, r.to-r.from)
+	for _, around := range [][]byte{r.memory[max(0, r.from-256):r.from], r.memory[r.to:min(len(r.memory), r.to+256)]} {
+		if !bytes.Equal(around, allUntouched[:len(around)]) {
+			at := 0
+			for around[at] == untouched {
+				at++
+			}
+			at += len(r.memory) - cap(around) - r.from
+			err = fmt.Errorf("byte %d of %s was written: it has %d bytes", at, r.name, r.to-r.from)
+			copy(around, allUntouched)
 		}
-		r.memory[i] = untouched
+	}
+	for b := r.bytes; len(b) > 0; b = b[copy(b, allUntouched):] {
 	}
 	return err
 }
