@@ -19,7 +19,7 @@ $(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -timeo
 
 # The captures on arm64, as data processing units have it.
 $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
-    cd gateway && CGO_ENABLED=0 GOARCH=arm64 $(GO) test -v -exec "qemu-aarch64 -cpu max" \
+    cd gateway && CGO_ENABLED=0 GOARCH=arm64 $(GO) test -v -vet=off -exec "qemu-aarch64 -cpu max" \
     -run "Captures|Parse|Files|Feed|Given|Late|KeyLog" ./internal/engine ./internal/packet ./internal/capture ./internal/keys ./handover'))
 
 # Structures are laid out for 64 bits; they have to compile for 32. The tests need packages that take minutes to compile.
@@ -61,7 +61,7 @@ $(eval $(call suite,bench-gateway-check,gateway gateway-bench-trusting,$(GO) run
 
 $(eval $(call long_suite,long-gateway-soak,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s -run Soak -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s \
-    -run 'AnySegments|FlippedBits' -args -long $(LONG_SECONDS)s))
+    -run 'AnySegments|FlippedBits|Tshark' -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestMemory|TestClosedRefuses' ./cmd/sealane-gateway ./internal/attack))
 # What has one goroutine: only pointers are checked.
 $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \

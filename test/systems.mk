@@ -2,7 +2,8 @@
 
 ifneq ($(filter x86_64,$(ISA)),)
 $(eval $(call variant,$(B)/musl,musl-gcc))
-$(eval $(call suite,check-musl,$(B)/musl/check,$(B)/musl/check))
+$(eval $(call suite,check-musl,$(B)/musl/check,$(B)/musl/check --some))
+$(eval $(call long_suite,long-check-musl,$(B)/musl/check,$(B)/musl/check))
 $(eval $(call suite,setuid-musl,$(B)/musl/api,test/setuid $(B)/musl/api))
 $(eval $(call suite,api-musl,$(B)/musl/api $(B)/vectors.txt,$(B)/musl/api $(B)/vectors.txt))
 

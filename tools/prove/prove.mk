@@ -76,7 +76,7 @@ prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove mutation.mutate 
     $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove mutation.native --calls 50 $(1) $(2)'
 
 $(eval $(call check_suite,prove-changed,,tools/prove/changed))
-$(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove run.prove --quick $(PROVE_OBJECTS)))
+$(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-imports,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.imports))
 $(eval $(call suite,prove-imports-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.imports --plant %" up circle missing))
 $(eval $(call suite,prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.terms_z3 --count 40))
@@ -85,7 +85,7 @@ $(eval $(call suite,prove-terms-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYT
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove tests.semantics --inputs 20 $(PROVE_OBJECTS)))
 ifneq ($(and $(PROVE_ARM),$(shell command -v qemu-arm)),)
-$(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove run.prove --quick $(PROVE_ARM)))
+$(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),tools/prove/quick $(PROVE_PYTHON) $(PROVE_ARM)))
 $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove tests.semantics_arm --inputs 20 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\

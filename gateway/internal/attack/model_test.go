@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	runs  = flag.Int("runs", 10000, "random attackers")
+	runs  = flag.Int("runs", 5000, "random attackers")
 	first = flag.Int("first", 0, "begin with this one")
 	long  = flag.Duration("long", 0, "no new random attackers after that time; 0: all")
 )

@@ -222,7 +222,7 @@ func runFrames(frames []capture.Frame, keyLog []byte, o Options) (*collector, St
 }
 
 func TestAnySegments(t *testing.T) {
-	const runs = 2000
+	const runs = 1000
 	begun := seed.Of(t)
 	all := originals(t)
 	delivered, expected := 0, 0

@@ -24,7 +24,7 @@ func (d *drain) Flush()                                    {}
 // TestSoak has many connections come and go, damaged in all ways, with keys that are early, late or missing, in a table that
 // is too small. Memory does not grow. It runs for as long as -long says, and at least for a fixed number of connections.
 func TestSoak(t *testing.T) {
-	const least, samples = 3000, 50
+	const least, samples = 1500, 50
 	all := originals(t)
 	r := rand.New(rand.NewPCG(seed.Of(t), 0))
 	store := keys.NewStore(200)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"crypto/rand"
 	stdtls "crypto/tls"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/seed"
 	"github.com/sealane/sealane/gateway/internal/traffic"
 	"github.com/sealane/sealane/gateway/internal/wrap"
 )
@@ -183,7 +183,10 @@ func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, jo
 		InsecureSkipVerify: true, KeyLogWriter: &log, MaxVersion: version, ServerName: "sealane.test",
 	})
 	question = make([]byte, 3000)
-	rand.Read(question)
+	r := mathrand.New(mathrand.NewPCG(seed.Of(t), uint64(number)))
+	for i := range question {
+		question[i] = byte(r.Uint32())
+	}
 	done := make(chan error, 1)
 	go func() {
 		_, err := io.ReadFull(server, make([]byte, len(question)))
