@@ -199,7 +199,7 @@ static size_t first_other(const uint8_t *p, size_t bytes, uint8_t pattern)
     return i;
 }
 
-/* Each call reads all of it, so it goes by words. */
+/* Each case reads all of the scratch memory, so this compares words. */
 static int scratch_wiped(const arena *a, size_t end, uint8_t pattern)
 {
     const uint64_t all = pattern * (uint64_t)0x0101010101010101;
