@@ -102,14 +102,17 @@
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
-/* lo, mi, hi := or += a h, where hs has the sum of h's halves. */
+/* Of each block of a vector, a = a0 + 2^64 a1 and h likewise (asm/ghash.h); hs has h0 + h1. By r = xmm or ymm for less
+ * than a whole vector: lo is register 16, mi 17, hi 18.
+ *   lo := or += a0 h0,   hi := or += a1 h1,   mi := or += (a0 + a1) (h0 + h1)
+ */
 .macro multiply first, a, h, hs, r=zmm
     vpshufd \r\()11, \a, 0x4e
-    vpxord \r\()11, \r\()11, \a
+    vpxord \r\()11, \r\()11, \a                                                /* a0 + a1 */
     .if \first
-    vpclmulqdq \r\()16, \a, \h, 0x00
-    vpclmulqdq \r\()18, \a, \h, 0x11
-    vpclmulqdq \r\()17, \r\()11, \hs, 0x00
+    vpclmulqdq \r\()16, \a, \h, 0x00                                           /* a0 h0 */
+    vpclmulqdq \r\()18, \a, \h, 0x11                                           /* a1 h1 */
+    vpclmulqdq \r\()17, \r\()11, \hs, 0x00                                     /* (a0 + a1) (h0 + h1) */
     .else
     vpclmulqdq \r\()9, \a, \h, 0x00
     vpclmulqdq \r\()10, \a, \h, 0x11
@@ -120,11 +123,11 @@
     .endif
 .endm
 
-/* ... a h + b g, where hs has the sums of both. */
+/* The same of a h + b g, where hs has h0 + h1 and g0 + g1. */
 .macro multiply_two first, a, b, h, g, hs
-    vpunpcklqdq rc, \a, \b
-    vpunpckhqdq rd, \a, \b
-    vpxord rc, rc, rd
+    vpunpcklqdq rc, \a, \b                                                      /* a0, b0 */
+    vpunpckhqdq rd, \a, \b                                                      /* a1, b1 */
+    vpxord rc, rc, rd                                                           /* a0 + a1, b0 + b1 */
     .if \first
     vpclmulqdq lo, \a, \h, 0x00
     vpclmulqdq ra, \b, \g, 0x00
@@ -148,13 +151,15 @@
     .endif
 .endm
 
-/* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced. */
+/* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced: twice the lowest 64 bits w are folded upwards, as w becomes
+ * 2^64 w + P w, with P of poly (asm/ghash.h).
+ */
 .macro reduce_to out, r=zmm
-    vpternlogd \r\()17, \r\()16, \r\()18, 0x96
-    vpclmulqdq \r\()9, \r\()16, \r\()25, 0x00                                  /* P w */
+    vpternlogd \r\()17, \r\()16, \r\()18, 0x96                                 /* mi += lo + hi */
+    vpclmulqdq \r\()9, \r\()16, \r\()25, 0x00                                  /* P w, w of lo */
     vpshufd \r\()16, \r\()16, 0x4e
-    vpternlogd \r\()17, \r\()16, \r\()9, 0x96
-    vpclmulqdq \r\()9, \r\()17, \r\()25, 0x00
+    vpternlogd \r\()17, \r\()16, \r\()9, 0x96                                  /* mi += lo, halves exchanged, + P w */
+    vpclmulqdq \r\()9, \r\()17, \r\()25, 0x00                                  /* P w, w of mi */
     vpshufd \r\()17, \r\()17, 0x4e
     vpxord \out, \r\()18, \r\()9
     vpxord \out, \out, \r\()17
@@ -176,9 +181,19 @@
     .endif
 .endm
 
-/* The same for eight vectors at mac, cut into steps to put between other work. Vector r is multiplied by H^(32-4r).
- * Step by step a pair of vectors a, b is made ready: pa, pb, and pc for the sums of halves.
+/* y := y H^32 + the eight vectors at mac, vector r times H^(32-4r), cut into 80 steps to put between other work. A pair
+ * of vectors is multiplied in 16 steps, while the next pair is made ready in every second of them:
+ *
+ *   steps   multiplied    made ready
+ *    0..7                 2, 3
+ *    8..23  2, 3          4, 5
+ *   24..39  4, 5          6, 7
+ *   40..55  6, 7          0, 1 and y
+ *   56..71  0, 1
+ *   72..79  the sum is reduced, as in reduce_to
  */
+
+/* A pair of vectors a, b is made ready: pa, pb, and pc, the sums of their blocks' halves. */
 .macro prepare step, a, b, pa, pb, pc
     .if \step == 0
     vmovdqu64 \pa, [mac + 64*\a]
@@ -201,6 +216,7 @@
     .endif
 .endm
 
+/* sum := or += the two products in ra, rb. */
 .macro add_to sum, init
     .if \init
     vpxord \sum, ra, rb
@@ -209,6 +225,7 @@
     .endif
 .endm
 
+/* lo, hi, mi := or += pa times the power at key + ha, + pb times that at key + hb; sa, sb: the sums of their halves. */
 .macro multiply_pair step, init, ha, hb, sa, sb, pa, pb, pc
     .if \step == 0
     vbroadcasti32x4 rc, [key + \ha]
@@ -364,6 +381,7 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
+/* Vector i: J0 and the first round key, but for word 3 of each block, the counter, which is in `word` of from's. */
 .macro counter_vector i, word, from, n, with_j0
     .if \i < \n
     vmovdqa64 zmm\i, j0
@@ -393,6 +411,7 @@
     .endr
 .endm
 
+/* What vectors_but_last (aesgcm_kernel.h) is made of. */
 .macro round_key at:vararg
     vbroadcasti32x4 rk, [\at]
 .endm
@@ -405,6 +424,7 @@
     vaesenc mask, mask, rk
 .endm
 
+/* The next n whole vectors of text; between the rounds, `hash` vectors at mac are authenticated. */
 .macro encrypt n, hash=0, short=0
     counters \n
     vectors_but_last \n, 0, \hash, \short
@@ -501,6 +521,7 @@
 1:  tail 1, \hash, \with_j0
 .endm
 
+/* The same, with J0 in the last vector if there is room: text_left modulo 64 is not 49 .. 63 or 0. */
 .macro tails hash
     last_mask
     mov eax, 0x0888
@@ -521,7 +542,20 @@
     kmovq k1, r13
 .endm
 
-/* A whole packet of n vectors. In eax, 16 times its blocks. */
+/* xmm13 := the block of lengths, in bits; of POLYVAL that of associated data is the first half. */
+.macro lengths_block
+    vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
+    vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
+    vpsllq xmm13, xmm13, 3
+    test flags, SEALANE_FLAG_POLYVAL
+    jz .Llengths\@
+    vpshufd xmm13, xmm13, 0x4e
+.Llengths\@:
+.endm
+
+/* ---- A whole packet of at most four vectors --------------------------------------------------------------------- */
+
+/* Of n vectors. In eax, 16 times its blocks. */
 .macro little n
 .Llittle\n:
     load_vectors \n
@@ -584,6 +618,15 @@
     keep_vectors \n
 .endm
 
+/* ---- The kernel -------------------------------------------------------------------------------------------------- */
+
+/* The bytes of text in a call choose its path:
+ *
+ *   1 .. 256        .Llittle1 to .Llittle4, a whole packet with at most one block of associated data
+ *   less than TAIL  .Ltail: at most five vectors, and all that follows the other paths
+ *   to EIGHTS       .Lfours: four vectors at a time, then .Ltail; opening, only to OPEN_EIGHTS
+ *   more            .Leights: eight at a time, then .Lfours where four are left, then .Ltail
+ */
     scratch_end 256
     function sealane_aesgcm_avx512, later
 
@@ -886,12 +929,7 @@
     vpxord xmm13, xmm13, xmm13
     test eax, eax
     jz .Lhash_lengths
-    vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
-    vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
-    vpsllq xmm13, xmm13, 3
-    test flags, SEALANE_FLAG_POLYVAL
-    jz .Lhash_lengths
-    vpshufd xmm13, xmm13, 0x4e
+    lengths_block
 .Lhash_lengths:
     test steps, steps
     jnz .Lhash_ad
@@ -973,13 +1011,7 @@
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish_sum
 .Llengths_alone:
-    vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
-    vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
-    vpsllq xmm13, xmm13, 3
-    test flags, SEALANE_FLAG_POLYVAL
-    jz .Llengths_multiply
-    vpshufd xmm13, xmm13, 0x4e
-.Llengths_multiply:
+    lengths_block
     vpxord xmm13, xmm13, xmm19
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
     reduce_to y

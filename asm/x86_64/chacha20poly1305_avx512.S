@@ -74,7 +74,7 @@
 #define PARTIAL 2176  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
 #define SECOND 2240   /* of 32 blocks the second half's states; of 24, opening, the keystream of the last 8; or a short
                        * packet, as it is authenticated */
-#define PACE 4        /* nops between the steps of the shortest layout */
+#define PACE 4        /* nops between the steps of a pass of 4 blocks */
 #define R8 (8*24)      /* where in a limb those of r^8 .. r^1 begin, and so on */
 #define R16 (8*16)
 #define R24 (8*8)
@@ -91,9 +91,9 @@
 #define mac r12       /* what is authenticated next */
 #define mleft r13     /* bytes to authenticate */
 #define enough r14    /* how far */
-#define mode r15d     /* what is in ACC: */
-#define MODE_ADD 0    /* 0 or the accumulator of an earlier part, to be added to the next block, in element 0 */
-#define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
+#define acc_is r15d   /* what is in ACC: */
+#define ADDEND 0      /* 0 or the accumulator of an earlier part, to be added to the next block, in element 0 */
+#define SUM 1         /* a sum of earlier blocks, to be multiplied by a power of r */
 
 /* Vector registers of Poly1305. */
 #define lo0 zmm24
@@ -682,13 +682,13 @@
  */
 #define TWO_BESIDE 0b101101
 #define SIX_END (1 << 6)
-.macro first_pass layout
-    \layout\()_begin
+.macro first_pass blocks
+    \blocks\()_begin
     integer_begin
     mov dword ptr [scratch + COUNT], SIX_END + TWO_BESIDE
-2:  \layout\()_round 0
+2:  \blocks\()_round 0
     integer_double_round
-    \layout\()_round 1
+    \blocks\()_round 1
     shr dword ptr [scratch + COUNT], 1
     jnc 3f
     integer_double_round
@@ -696,13 +696,13 @@
     jne 2b
     one_time_key
     first_powers
-4:  \layout\()_round 0
+4:  \blocks\()_round 0
     more_powers
-    \layout\()_round 1
+    \blocks\()_round 1
     dec steps
     jnz 4b
-    \layout\()_round 0
-    \layout\()_round 1
+    \blocks\()_round 0
+    \blocks\()_round 1
 .endm
 
 .macro save_acc l0, l1, l2
@@ -839,7 +839,7 @@
     test r9, r9
     jz .Lempty
 
-    /* A short packet, all at once: four blocks of keystream, Poly1305 in integer registers. */
+    /* ---- A short packet, at once: four blocks of keystream, Poly1305 in integer registers ----------------------- */
 .Lfour:
     row_d 3, ecx
     set_rows 0, 1, 2
@@ -948,7 +948,7 @@
     vmovdqa64 [scratch + CWORDS], vx
     jmp .Lfinish
 
-    /* Up to 8 blocks. */
+    /* ---- First passes: up to 8 blocks --------------------------------------------------------------------------- */
 .Leight:
     first_pass eight
     jmp .Lad
@@ -987,6 +987,7 @@
     dec steps
     jnz .Lthirtytwo_powers
 
+    /* ---- Associated data, or the accumulator of an earlier part ------------------------------------------------- */
 .Lad:
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
@@ -996,7 +997,7 @@
     jnz .Lad_first
 
     /* The accumulator of an earlier part. */
-    mov mode, MODE_ADD
+    mov acc_is, ADDEND
     mov rbx, [args + SEALANE_ARG_STATE]
     mov rax, [rbx + SEALANE_STATE_H]
     mov r11, [rbx + SEALANE_STATE_H + 8]
@@ -1020,7 +1021,7 @@
      */
 .Lad_first:
     save_acc lo0, lo1, lo2
-    mov mode, MODE_ADD
+    mov acc_is, ADDEND
     mov r13, [args + SEALANE_ARG_AD_BYTES]
     test r13, r13
     jz .Lad_done
@@ -1071,7 +1072,7 @@
     vpsllq vt, vt, 20
     vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
     vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
-    cmp mode, MODE_MULTIPLY
+    cmp acc_is, SUM
     jne .Lad_save
     clear_hi
     vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
@@ -1083,7 +1084,7 @@
     carry
 .Lad_save:
     save_acc lo0, lo1, lo2
-    mov mode, MODE_MULTIPLY
+    mov acc_is, SUM
     add rbx, 128
     xor r11d, r11d
     mov eax, 0xff
@@ -1093,6 +1094,8 @@
     mov mac, dst
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src
+
+    /* ---- Keystream ---------------------------------------------------------------------------------------------- */
 
     /* The rounds of 8 blocks, or of the first 16, end as keystream in registers 0 to 15; 16 to 23 have that of the
      * other 8 of 24.
@@ -1133,6 +1136,7 @@
     vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm31
     .endr
 
+    /* ---- Text and keystream ------------------------------------------------------------------------------------- */
 .Lapply:
     mov chunk, text_left
     cmp text_left, SIXTEEN_BYTES
@@ -1194,6 +1198,8 @@
     sub mleft, mac
     mov enough, -1
 
+    /* ---- Poly1305 of whole steps -------------------------------------------------------------------------------- */
+
     /* Of mleft bytes at mac the ones up to `enough`, or all whole steps. The first step of 8 blocks costs no
      * multiplication, so it is a short one.
      */
@@ -1203,7 +1209,7 @@
     vmovdqa64 h2, [scratch + ACC + 128]
     vpbroadcastq mask44, [consts + MASK44]
     vpbroadcastq pad, [consts + PAD]
-    cmp mode, MODE_MULTIPLY
+    cmp acc_is, SUM
     je .Lauthenticate_steps
     cmp mleft, 240
     jbe .Lauthenticate_steps
@@ -1213,7 +1219,7 @@
     vpaddq h0, h0, vx                                                           /* h + m */
     vpaddq h1, h1, vy
     vpaddq h2, h2, vz
-    mov mode, MODE_MULTIPLY
+    mov acc_is, SUM
     add mac, 128
     sub mleft, 128
 .Lauthenticate_steps:
@@ -1252,7 +1258,7 @@
     cmp mleft, 384
     jae .Ltriple
 .Ltriples_done:
-    mov mode, MODE_MULTIPLY
+    mov acc_is, SUM
 .Lauthenticated_steps:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lauthenticated_open
@@ -1276,7 +1282,7 @@
     test text_left, text_left
     jz .Lfinish
 
-    /* The next pass. */
+    /* ---- The next pass ------------------------------------------------------------------------------------------ */
 .Lnext:
     add dword ptr [scratch + NONCE], 16
     mov key, [args + SEALANE_ARG_KEY]
@@ -1302,6 +1308,8 @@
     save_second_half
     jmp .Lsixteen_end
 
+    /* ---- The end ------------------------------------------------------------------------------------------------ */
+
     /* All text is there: at most 16 blocks are left to the end, the block of lengths among them. */
 .Llast:
     cmp mleft, 240
@@ -1311,7 +1319,7 @@
 .Llast_blocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Llast_load
-    mov eax, r13d
+    mov eax, r13d                                                               /* mleft */
     and eax, 63
     jz .Llast_load
     mov rbx, -1
@@ -1353,7 +1361,7 @@
     natural_limbs lo0, lo1
     clear_lo
     clear_hi
-    cmp mode, MODE_ADD
+    cmp acc_is, ADDEND
     jne .Llast_first
     vpaddq vx, vx, h0
     vpaddq vy, vy, h1
@@ -1369,7 +1377,7 @@
     times 1, vy, rbx, 8*40, 0
     times 2, vz, rbx, 8*40, 0
 .Llast_sum:
-    cmp mode, MODE_MULTIPLY
+    cmp acc_is, SUM
     jne .Llast_fold
     vmovdqu64 vt, [consts + STEP_ORDER]                                         /* r^(m+8) .. */
     vpermq zmm19, vt, [rbx + POWERS + 0*LIMB + 8*24]
@@ -1434,7 +1442,7 @@
     mov r14, mleft
     and rbx, -4
     shr r14, 2
-    and r13d, 3
+    and r13d, 3                                                                 /* mleft */
     add rbx, r14
     add rax, rbx
     adc r11, 0

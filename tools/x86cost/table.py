@@ -130,6 +130,11 @@ def taken(algorithm: str, name: str, cpu: str) -> bool:
     return not slow and not re.match("sealane avx(2|512)", name)
 
 
+def portable(algorithm: str, name: str, cpu: str) -> bool:
+    """Whether a candidate is portable code there: Go has no other AES without AES instructions."""
+    return name == "sealane portable" or algorithm != "ChaCha20-Poly1305" and name == "standard library" and "aes" not in x86cost.HAS[cpu]
+
+
 def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
     chosen = options.cpus.split(",")
     old = [cpu for cpu in chosen if cpu in PEERS]
@@ -144,7 +149,7 @@ def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
         for language in options.languages.split(","):
             found += [Row(language, algorithm, name, "seal", int(size), cpu, (cpu,)) for cpu in old
                       for name in candidates(options, language, algorithm, cpu) if taken(algorithm, name, cpu)
-                      for size in options.sizes.split(",") if name != "sealane portable" or int(size) <= PORTABLE_MOST]
+                      for size in options.sizes.split(",") if int(size) <= PORTABLE_MOST or not portable(algorithm, name, cpu)]
             for name in candidates(options, language, algorithm) if cpus else ():
                 same = language == "Go" or name.startswith("sealane ")  # whatever the others may use
                 groups = [("aesni", cpus)] if same else [(k, tuple(v)) for k, v in classes.items() if v]
