@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,5 +175,36 @@ func TestHTTP3(t *testing.T) {
 	}
 	if len(all) != 3 || stats.HTTP3.Headers != 6 || stats.HTTP3.Unreadable+stats.HTTP3.Cut != 0 {
 		t.Errorf("%d streams, %+v", len(all), stats.HTTP3)
+	}
+	pages := map[string]string{"/upload": "thanks\n", "/index.html": `<html><body>page of nginx<script src="/page0.js"></script><img src="/page1"></body></html>`}
+	for n := range 2 {
+		var page strings.Builder
+		for i := range 400 {
+			fmt.Fprintf(&page, "page %d line %d of nginx\n", n, i)
+		}
+		pages[fmt.Sprintf("/page%d", n)] = page.String()
+	}
+	pages["/page0.js"] = "/*\n" + pages["/page0"] + "*/\n"
+	for name, paths := range map[string][]string{"q-nginx": {"/page0", "/page1", "/upload"}, "q-chromium": {"/favicon.ico", "/index.html", "/page0.js", "/page1"}} {
+		got, stats = decryptQUIC(t, name, 1)
+		var asked []string
+		for _, stream := range got.streams {
+			for id, x := range http2Of(t, stream) {
+				path, posted := x.fields[0][":path"], ""
+				asked = append(asked, path)
+				if path == "/favicon.ico" && x.fields[1][":status"] == "404" { // there is none, in nginx's words
+					continue
+				}
+				if path == "/upload" {
+					posted = pages["/page0"]
+				}
+				if string(x.body[0]) != posted || string(x.body[1]) != pages[path] || x.fields[1][":status"] != "200" {
+					t.Errorf("%s, stream %d: %v, %d and %d bytes", name, id, x.fields, len(x.body[0]), len(x.body[1]))
+				}
+			}
+		}
+		if slices.Sort(asked); !slices.Equal(asked, paths) || stats.HTTP3.Unreadable+stats.HTTP3.Cut != 0 {
+			t.Errorf("%s: %v, %+v", name, asked, stats.HTTP3)
+		}
 	}
 }

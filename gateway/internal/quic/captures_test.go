@@ -143,6 +143,8 @@ var expected = map[string]struct {
 	"q-pyupdate":      {conns: 1, how: Closed, version: 1, updates: 10},
 	"q-pyh3":          {conns: 1, how: Closed, version: 1},
 	"q-curl":          {conns: 1, how: Closed, version: 1},
+	"q-nginx":         {conns: 2, how: Closed, version: 1},
+	"q-chromium":      {conns: 1, how: Closed, version: 1},
 }
 
 // names are those of the captures.
@@ -214,7 +216,7 @@ func checkAnswers(t *testing.T, c *said, earlyKeyless bool) {
 var differs = map[string]bool{"q-0rtt": true, "q-rebinding": true}
 
 // quick are those that tshark looks at in each run: it takes a second for each. With -long it looks at all.
-var quick = []string{"q-v2", "q-retry", "q-migration", "q-chacha", "q-aes256", "q-py0rtt", "q-pyupdate", "q-curl"}
+var quick = []string{"q-v2", "q-retry", "q-migration", "q-chacha", "q-aes256", "q-py0rtt", "q-pyupdate", "q-curl", "q-nginx", "q-chromium"}
 
 // tshark sees the same bytes in each stream of each connection.
 func TestTshark(t *testing.T) {
