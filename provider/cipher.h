@@ -22,6 +22,8 @@ extern const OSSL_DISPATCH chacha20_functions[];
 extern const OSSL_DISPATCH aes_128_gcm_functions[];
 extern const OSSL_DISPATCH aes_192_gcm_functions[];
 extern const OSSL_DISPATCH aes_256_gcm_functions[];
+extern const OSSL_DISPATCH aes_128_gcm_siv_functions[];
+extern const OSSL_DISPATCH aes_256_gcm_siv_functions[];
 extern const OSSL_DISPATCH aes_128_cbc_functions[];
 extern const OSSL_DISPATCH aes_192_cbc_functions[];
 extern const OSSL_DISPATCH aes_256_cbc_functions[];

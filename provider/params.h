@@ -12,6 +12,11 @@
 #include <openssl/core.h>
 #include <openssl/core_names.h>
 
+/* Of OpenSSL 3.2's headers. */
+#ifndef OSSL_CIPHER_PARAM_SPEED
+#define OSSL_CIPHER_PARAM_SPEED "speed"
+#endif
+
 typedef enum {
     PARAM_UNKNOWN,
     PARAM_KEYLEN,
@@ -38,6 +43,7 @@ typedef enum {
     PARAM_TLS_VERSION,
     PARAM_TLS_MAC,
     PARAM_TLS_MAC_SIZE,
+    PARAM_SPEED,
     PARAM_COUNT
 } param_name;
 
@@ -89,6 +95,8 @@ static inline param_name param_named(const char *key)
         return param_if(key, OSSL_CIPHER_PARAM_NUM, PARAM_NUM);
     case 'p':
         return param_if(key, OSSL_CIPHER_PARAM_PADDING, PARAM_PADDING);
+    case 's':
+        return param_if(key, OSSL_CIPHER_PARAM_SPEED, PARAM_SPEED);
     case 't':
         if (key[1] == 'l')
             return param_tls(key);

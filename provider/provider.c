@@ -29,6 +29,8 @@ static const OSSL_ALGORITHM ciphers[] = {
      "sealane AES-192-GCM"},
     {"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", "provider=sealane", aes_128_gcm_functions,
      "sealane AES-128-GCM"},
+    {"AES-256-GCM-SIV", "provider=sealane", aes_256_gcm_siv_functions, "sealane AES-256-GCM-SIV"},
+    {"AES-128-GCM-SIV", "provider=sealane", aes_128_gcm_siv_functions, "sealane AES-128-GCM-SIV"},
     {"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", "provider=sealane", aes_256_cbc_functions, "sealane AES-256-CBC"},
     {"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", "provider=sealane", aes_192_cbc_functions, "sealane AES-192-CBC"},
     {"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", "provider=sealane", aes_128_cbc_functions, "sealane AES-128-CBC"},

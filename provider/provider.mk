@@ -82,6 +82,7 @@ bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-go 
 # ---- Tests ----
 
 PROVIDER := $(B)/provider/sealane.so
+EVP_VECTORS := $(B)/vectors.txt $(B)/aeads.txt
 PROVIDER_ASAN := $(B)/asan/provider/sealane.so
 # But for those of AVX-512, which a CPU that has it takes without being told.
 PROVIDER_LEVELS := $(filter-out avx512%,$(LEVELS))
@@ -97,16 +98,16 @@ $(foreach l,$(PROVIDER_LEVELS),$(eval $(call suite,provider-differential-$(l),$(
     env SEALANE_CPU=$(l) $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=2)))
 $(eval $(call suite,provider-differential-planted,$(PROVIDER) $(B)/provider/test-differential,\
     --must-fail "$(B)/provider/test-differential $(B)/provider --plant=%" return length output tag error parameter))
-$(eval $(call suite,provider-evp,$(PROVIDER) $(B)/provider/test-evp $(B)/vectors.txt,\
-    $(B)/provider/test-evp $(B)/provider $(B)/vectors.txt))
-$(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/vectors.txt,\
-    $(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt))
-$(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(B)/vectors.txt,\
-    --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(B)/vectors.txt --plant=%" \
+$(eval $(call suite,provider-evp,$(PROVIDER) $(B)/provider/test-evp $(EVP_VECTORS),\
+    $(B)/provider/test-evp $(B)/provider $(EVP_VECTORS)))
+$(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(EVP_VECTORS),\
+    $(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(EVP_VECTORS)))
+$(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(EVP_VECTORS),\
+    --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(EVP_VECTORS) --plant=%" \
     vectors stream copies tampering refusals allocations threads reloading self-test leak))
 # A level that has no ChaCha20 of its own.
-$(eval $(call suite,provider-evp-planted-avx2,$(PROVIDER) $(B)/provider/test-evp $(B)/vectors.txt,\
-    --must-fail "env SEALANE_CPU=avx2 $(B)/provider/test-evp $(B)/provider $(B)/vectors.txt --plant=%" vectors stream))
+$(eval $(call suite,provider-evp-planted-avx2,$(PROVIDER) $(B)/provider/test-evp $(EVP_VECTORS),\
+    --must-fail "env SEALANE_CPU=avx2 $(B)/provider/test-evp $(B)/provider $(EVP_VECTORS) --plant=%" vectors stream))
 $(eval $(call suite,provider-modes,$(PROVIDER) $(B)/provider/test-modes,$(B)/provider/test-modes $(B)/provider))
 $(foreach l,avx2 aesni portable,$(eval $(call suite,provider-modes-$(l),$(PROVIDER) $(B)/provider/test-modes,\
     env SEALANE_CPU=$(l) $(B)/provider/test-modes $(B)/provider)))
@@ -142,14 +143,14 @@ LOADING := $(PROVIDER) $(B)/broken/provider/sealane.so $(B)/provider/test-config
 $(eval $(call suite,provider-loading,$(LOADING),provider/test/loading $(B)))
 $(eval $(call suite,provider-loading-planted,$(LOADING),\
     --must-fail "provider/test/loading $(B) --plant=%" broken name symbols python included on gone odd))
-$(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/vectors.txt,\
-    $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/vectors.txt))
+$(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(EVP_VECTORS),\
+    $(B)/clang/provider/test-evp $(B)/clang/provider $(EVP_VECTORS)))
 
 # Every other OpenSSL that Debian has, by line: the newest of three, and the rest in make test-long. Neither is installed.
 OPENSSL_LINES := 3.0 3.5 3.6 4.0
-$(foreach l,3.0 3.5 4.0,$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(B)/vectors.txt,\
+$(foreach l,3.0 3.5 4.0,$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(EVP_VECTORS),\
     provider/test/versions test $(B) newest $(l) 1)))
-$(foreach l,$(OPENSSL_LINES),$(eval $(call long_suite,provider-openssl-$(l)-programs,$(LOADING) $(B)/vectors.txt,\
+$(foreach l,$(OPENSSL_LINES),$(eval $(call long_suite,provider-openssl-$(l)-programs,$(LOADING) $(EVP_VECTORS),\
     provider/test/versions test $(B) all $(l) 60 nginx-light curl haproxy nodejs python3)))
 
 .PHONY: test-provider

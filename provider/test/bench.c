@@ -46,6 +46,16 @@ static const work works[] = {
     {"AES-256-GCM", 4096, 0, 0},
     {"AES-256-GCM", 8192, 2.8, 2.8},
     {"AES-256-GCM", 16384, 3.2, 3.2},
+    {"AES-128-GCM-SIV", 64, 1.0, 1.0},
+    {"AES-128-GCM-SIV", 256, 0, 0},
+    {"AES-128-GCM-SIV", 1420, 4.0, 4.0},
+    {"AES-128-GCM-SIV", 4096, 0, 0},
+    {"AES-128-GCM-SIV", 16384, 8.0, 8.0},
+    {"AES-256-GCM-SIV", 64, 1.0, 1.0},
+    {"AES-256-GCM-SIV", 256, 0, 0},
+    {"AES-256-GCM-SIV", 1420, 4.0, 4.0},
+    {"AES-256-GCM-SIV", 4096, 0, 0},
+    {"AES-256-GCM-SIV", 16384, 8.0, 8.0},
     {"ChaCha20", 64, 1.0, 0},
     {"ChaCha20", 256, 0, 0},
     {"ChaCha20", 576, 0, 0},
@@ -113,8 +123,16 @@ static void check(int ok, const char *what)
 
 typedef struct {
     EVP_CIPHER_CTX *ctx;
-    int side, bytes, aead;
+    int side, bytes, aead, siv;
 } subject;
+
+/* The default provider's AES-GCM-SIV has the last packet's associated data in the next one, too, until an empty update.
+ */
+static int forget(const subject *s)
+{
+    int n;
+    return !s->siv || EVP_CipherUpdate(s->ctx, NULL, &n, ad, 0);
+}
 
 static void seal(const subject *s)
 {
@@ -122,7 +140,7 @@ static void seal(const subject *s)
     iv[0]++;
     ok = EVP_EncryptInit_ex(s->ctx, NULL, NULL, NULL, iv);
     if (s->aead)
-        ok &= EVP_EncryptUpdate(s->ctx, NULL, &n, ad, sizeof ad);
+        ok &= forget(s) & EVP_EncryptUpdate(s->ctx, NULL, &n, ad, sizeof ad);
     ok &= EVP_EncryptUpdate(s->ctx, sealed[s->side], &n, text, s->bytes) & EVP_EncryptFinal_ex(s->ctx, NULL, &n);
     if (s->aead)
         ok &= EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_GET_TAG, 16, tag[s->side]);
@@ -135,7 +153,7 @@ static void open_packet(const subject *s)
     int n, ok;
     ok = EVP_DecryptInit_ex(s->ctx, NULL, NULL, NULL, iv);
     if (s->aead)
-        ok &= EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, 16, tag[s->side]) &
+        ok &= EVP_CIPHER_CTX_ctrl(s->ctx, EVP_CTRL_AEAD_SET_TAG, 16, tag[s->side]) & forget(s) &
               EVP_DecryptUpdate(s->ctx, NULL, &n, ad, sizeof ad);
     ok &= EVP_DecryptUpdate(s->ctx, opened, &n, sealed[s->side], s->bytes) & EVP_DecryptFinal_ex(s->ctx, NULL, &n);
     check(ok, "open");
@@ -202,14 +220,15 @@ int main(int argc, char **argv)
         printf("| | bytes | default, ns | sealane, ns | times as fast | floor |\n|---|---:|---:|---:|---:|---|\n");
     for (int i = 0; i < WORKS; i++) {
         const work *w = &works[i];
-        if (!is_offered(NULL, w->cipher))
+        if (!is_offered(NULL, w->cipher) || !has_cipher(NULL, w->cipher, "provider=default"))
             continue;
         EVP_CIPHER *c[SIDES] = {fetch(NULL, w->cipher, "provider=default"), fetch(NULL, w->cipher, "provider=sealane")};
         subject s[SIDES];
         double best[SIDES];
         for (int side = 0; side < SIDES; side++) {
             s[side] = (subject){EVP_CIPHER_CTX_new(), side, w->bytes,
-                                (EVP_CIPHER_get_flags(c[0]) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0};
+                                (EVP_CIPHER_get_flags(c[0]) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0,
+                                strstr(w->cipher, "SIV") != NULL};
             check(EVP_EncryptInit_ex(s[side].ctx, c[side], NULL, key, iv) && EVP_CIPHER_CTX_set_padding(s[side].ctx, 0),
                   "init");
         }

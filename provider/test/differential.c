@@ -18,9 +18,10 @@ enum { LONGEST = 20000, ROOM = LONGEST + 64 };
 enum { DEFAULT, SEALANE, SIDES };
 enum { RECORD_ENDED = 1, PACKET_ENDED };
 
-static const char *const cipher_names[] = {
-    "ChaCha20-Poly1305", "ChaCha20",    "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CTR", "AES-192-CTR",
-    "AES-256-CTR",       "AES-128-XTS", "AES-256-XTS", "AES-128-CBC", "AES-192-CBC", "AES-256-CBC"};
+static const char *const cipher_names[] = {"ChaCha20-Poly1305", "ChaCha20",        "AES-128-GCM",    "AES-192-GCM",
+                                           "AES-256-GCM",       "AES-128-CTR",     "AES-192-CTR",    "AES-256-CTR",
+                                           "AES-128-XTS",       "AES-256-XTS",     "AES-128-CBC",    "AES-192-CBC",
+                                           "AES-256-CBC",       "AES-128-GCM-SIV", "AES-256-GCM-SIV"};
 enum { CIPHERS = sizeof cipher_names / sizeof cipher_names[0] };
 
 static const char *const plants[] = {"none", "return", "length", "output", "tag", "error", "parameter"};
@@ -77,14 +78,14 @@ typedef struct {
 typedef struct {
     EVP_CIPHER *cipher[SIDES];
     EVP_CIPHER_CTX *ctx[SIDES];
-    int is_aead, is_gcm, is_ctr, is_xts, is_cbc;
+    int is_aead, is_gcm, is_siv, is_ctr, is_xts, is_cbc;
     int has_key;   /* AES-XTS: the default provider's copies of a context without one jump to NULL */
     int announced; /* AES-GCM: a TLS record may have been, and nothing come since */
     int opens; /* AES-GCM: the last init was one to decrypt, and no failure, which leaves the providers as they were */
     int needs_iv; /* RECORD_ENDED or PACKET_ENDED: an AEAD packet has ended: what follows has no defined result until
                      there is a new IV */
     int spoiled;  /* of several parameters some have been set, which ones is not said: no more calls */
-    int has_text; /* ChaCha20-Poly1305: the packet */
+    int has_text; /* ChaCha20-Poly1305, AES-GCM-SIV: the packet */
     int held;   /* AES-CBC: some of the text may wait for more, over which the default provider writes if it is in place
                  */
     int record; /* bytes that the next TLS record must have, 0 too; negative if none has been announced */
@@ -175,6 +176,33 @@ static void compare(const char *call)
 
 /* ---- Calls ---- */
 
+/* AES-GCM-SIV: what is not in both alike. A tag is set, without which sealane does not open; and the default provider
+ * forgets the associated data of the last packet, which takes an update of none. */
+static void begin_siv(pair *p)
+{
+    uint8_t tag[16];
+    int n;
+    fill(tag, sizeof tag);
+    for (int s = 0; s < SIDES; s++)
+        if (!EVP_CIPHER_CTX_ctrl(p->ctx[s], EVP_CTRL_AEAD_SET_TAG, sizeof tag, tag))
+            die("the test itself");
+    if (!EVP_CipherUpdate(p->ctx[DEFAULT], NULL, &n, tag, 0))
+        die("the test itself");
+    p->has_text = p->needs_iv = 0;
+}
+
+/* Whether the packet that has come is authentic. */
+static int siv_opens(const pair *p)
+{
+    uint8_t none[16];
+    int n;
+    EVP_CIPHER_CTX *copy = EVP_CIPHER_CTX_new();
+    const int opens = EVP_CIPHER_CTX_copy(copy, p->ctx[DEFAULT]) && EVP_CipherFinal_ex(copy, none, &n) > 0;
+    EVP_CIPHER_CTX_free(copy);
+    ERR_clear_error();
+    return opens;
+}
+
 /* The default provider takes more bytes of an IV than it has. */
 static int iv_has_room(const pair *p)
 {
@@ -189,16 +217,16 @@ static int is_chacha20(const pair *p)
 static void call_init(pair *p)
 {
     uint8_t key[64], iv[128]; /* as long as AES-GCM may be told */
-    const int with_cipher = one_in(8), with_key = !one_in(3) || (p->is_gcm && with_cipher);
+    const int with_cipher = one_in(8), with_key = !one_in(3) || ((p->is_gcm || p->is_siv) && with_cipher);
     /* AES-GCM: without an IV one is drawn at random; the default provider seals with one of zeroes after a new key. */
-    const int with_iv = !one_in(4) || (p->is_gcm && with_key) || p->needs_iv ||
+    const int with_iv = !one_in(4) || ((p->is_gcm || p->is_siv) && with_key) || p->needs_iv ||
                         (is_chacha20(p) && with_key && !stock[NEW_KEY_LEAVES_THE_SPENT_BLOCK]);
     /* AES-XTS and AES-CBC: without a key the default provider stays with the direction of the last one. */
     const int enc = one_in(6) || ((p->is_xts || p->is_cbc) && !with_key) ? -1 : (int)below(2);
     size_t number = one_in(3) ? below(40) : p->is_aead ? 12 : 16;
-    OSSL_PARAM params[] = {
-        OSSL_PARAM_construct_size_t(one_in(2) ? OSSL_CIPHER_PARAM_IVLEN : OSSL_CIPHER_PARAM_KEYLEN, &number),
-        OSSL_PARAM_construct_end()};
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t(
+                               one_in(2) && !p->is_siv ? OSSL_CIPHER_PARAM_IVLEN : OSSL_CIPHER_PARAM_KEYLEN, &number),
+                           OSSL_PARAM_construct_end()};
     const int with_params = one_in(10);
     fill(key, sizeof key);
     fill(iv, sizeof iv);
@@ -229,15 +257,18 @@ static void call_init(pair *p)
     note(" init(%d,%d)", with_key + 2 * with_iv + 4 * with_cipher + 8 * with_params, enc);
     if ((with_key || with_iv || with_cipher) && seen[DEFAULT].result > 0)
         p->record = -1;
-    p->spoiled = (p->is_xts || p->is_cbc) && seen[DEFAULT].result <= 0; /* of whose key the direction is */
+    /* Of whose key the direction is. */
+    p->spoiled = (p->is_xts || p->is_cbc || p->is_siv) && seen[DEFAULT].result <= 0;
     p->held = 0;
     compare("init");
+    if (p->is_siv && !p->spoiled)
+        begin_siv(p);
 }
 
 /* After the end of a packet the default provider takes more of it, in AES-GCM if it did not open; sealane does not. */
 static void note_end(pair *p, int is_end)
 {
-    if (is_end && p->is_aead && (!p->is_gcm || seen[DEFAULT].result <= 0))
+    if (is_end && p->is_aead && !p->is_siv && (!p->is_gcm || seen[DEFAULT].result <= 0))
         p->needs_iv = PACKET_ENDED;
 }
 
@@ -270,8 +301,11 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
         return; /* the default provider reads from NULL */
     if (p->needs_iv || (p->announced && !iv_has_room(p)) || (p->is_gcm && by_cipher && bytes == 0 && has_in))
         return; /* no text at all ends the associated data in the default provider, but more may follow */
-    if (!p->is_gcm && p->is_aead && p->has_text && has_in && !has_out && !stock[AD_AFTER_TEXT_IS_REFUSED])
+    if (!p->is_gcm && p->is_aead && p->has_text && has_in && !has_out &&
+        (p->is_siv || !stock[AD_AFTER_TEXT_IS_REFUSED]))
         return;
+    if (p->is_siv && ((!has_in && !p->has_text) || (!has_out && bytes == 0)))
+        return; /* the default provider ends the packet before, and forgets all associated data */
     if (!p->is_gcm && p->is_aead && by_cipher && bytes == 0 && !stock[CIPHER_OF_NOTHING_ENDS_A_PACKET])
         return;
     if (p->is_cbc) {
@@ -300,6 +334,13 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
     }
     for (int s = 0; s < SIDES && p->is_cbc && seen[s].result <= 0; s++)
         seen[s].output_bytes = 0; /* of a record that is refused the default provider may have decrypted some */
+    if (p->is_siv && has_in && has_out) {
+        if (p->has_text) /* the default provider still opens the first text */
+            p->needs_iv = PACKET_ENDED;
+        else if (!EVP_CIPHER_CTX_is_encrypting(p->ctx[DEFAULT]) && !siv_opens(p))
+            seen[DEFAULT].output_bytes = seen[SEALANE].output_bytes = 0;
+        p->has_text = 1;
+    }
     allow_no_tag(p, !has_in);
     allow_reason(PROV_R_INVALID_AAD);
     allow_reason(PROV_R_TAG_NOT_SET);
@@ -314,7 +355,7 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
 static void call_final(pair *p)
 {
     const int has_out = p->is_cbc || !one_in(4); /* the default provider writes to NULL */
-    if (p->needs_iv || (p->announced && !iv_has_room(p)))
+    if (p->needs_iv || (p->announced && !iv_has_room(p)) || (p->is_siv && !p->has_text))
         return;
     start_observing();
     for (int s = 0; s < SIDES; s++) {
@@ -334,6 +375,9 @@ static void call_final(pair *p)
 
 static void call_ctrl(pair *p, const char *name, int type, int bytes, const uint8_t *in, int is_get)
 {
+    if (p->is_siv &&
+        (is_get ? !p->has_text : type == EVP_CTRL_CCM_SET_L || (type == EVP_CTRL_AEAD_SET_IVLEN && bytes != 12)))
+        return; /* the default provider tells the packet's before, and takes the first 12 bytes of any IV */
     start_observing();
     for (int s = 0; s < SIDES; s++) {
         uint8_t buffer[64];
@@ -363,12 +407,12 @@ static void call_set_tag(pair *p)
     EVP_CIPHER_CTX *copy = EVP_CIPHER_CTX_new();
     int n;
     fill(tag, sizeof tag);
-    if (!one_in(3) && EVP_CIPHER_CTX_copy(copy, p->ctx[DEFAULT]) &&
+    if (!one_in(3) && !p->is_siv && EVP_CIPHER_CTX_copy(copy, p->ctx[DEFAULT]) &&
         EVP_CipherInit_ex(copy, NULL, NULL, NULL, NULL, 1) && EVP_CipherFinal_ex(copy, NULL, &n))
         EVP_CIPHER_CTX_ctrl(copy, EVP_CTRL_AEAD_GET_TAG, 16, tag);
     ERR_clear_error();
     EVP_CIPHER_CTX_free(copy);
-    call_ctrl(p, "set tag", EVP_CTRL_AEAD_SET_TAG, odd(16, 20), one_in(12) ? NULL : tag, 0);
+    call_ctrl(p, "set tag", EVP_CTRL_AEAD_SET_TAG, odd(16, 20), one_in(12) && !p->is_siv ? NULL : tag, 0);
 }
 
 /* AES-GCM generates the IVs of TLS records from here on: from this one, not a random one. */
@@ -444,6 +488,44 @@ static void call_good_record(pair *p)
     p->record = -1;
     if (!p->is_gcm)
         p->needs_iv = RECORD_ENDED;
+    compare("update");
+}
+
+/* AES-GCM-SIV: a packet that opens, sealed by the default provider under the same key and nonce. */
+static void call_good_siv(pair *p)
+{
+    static uint8_t sealed[ROOM];
+    const unsigned bytes = text_length(), ad_bytes = 2 + below(one_in(4) ? 600 : 40);
+    uint8_t ad[1024], tag[16], iv[12];
+    int length;
+    EVP_CIPHER_CTX *copy = EVP_CIPHER_CTX_new();
+    fill(ad, sizeof ad), fill(iv, sizeof iv), fill(sealed, bytes);
+    if (!EVP_CIPHER_CTX_copy(copy, p->ctx[DEFAULT]) || !EVP_CipherInit_ex(copy, NULL, NULL, NULL, iv, 1) ||
+        !EVP_CipherUpdate(copy, NULL, &length, ad, 0) || !EVP_CipherUpdate(copy, NULL, &length, ad, (int)ad_bytes) ||
+        !EVP_CipherUpdate(copy, sealed, &length, sealed, (int)bytes) || !EVP_CipherFinal_ex(copy, ad + 900, &length) ||
+        !EVP_CIPHER_CTX_ctrl(copy, EVP_CTRL_AEAD_GET_TAG, sizeof tag, tag))
+        die("the test itself");
+    EVP_CIPHER_CTX_free(copy);
+    for (int s = 0; s < SIDES; s++)
+        if (!EVP_CipherInit_ex(p->ctx[s], NULL, NULL, NULL, iv, 0))
+            die("the test itself");
+    begin_siv(p);
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        observation *o = &seen[s];
+        o->output_bytes = bytes;
+        o->result =
+            EVP_CIPHER_CTX_ctrl(p->ctx[s], EVP_CTRL_AEAD_SET_TAG, sizeof tag, tag) &&
+            EVP_CipherUpdate(p->ctx[s], NULL, &o->length, ad, (int)ad_bytes / 3 + 1) &&
+            EVP_CipherUpdate(p->ctx[s], NULL, &o->length, ad + ad_bytes / 3 + 1, (int)(ad_bytes - ad_bytes / 3 - 1)) &&
+            EVP_CipherUpdate(p->ctx[s], o->output, &o->length, sealed, (int)bytes) &&
+            EVP_CipherFinal_ex(p->ctx[s], ad + 900, &length) > 0;
+        take_error(s);
+    }
+    note(" good-packet(%d,%d)", (int)bytes, (int)ad_bytes);
+    if (seen[DEFAULT].result != 1)
+        die("the test itself");
+    p->has_text = 1;
     compare("update");
 }
 
@@ -595,6 +677,8 @@ static void call_params(pair *p)
     static const unsigned types[] = {OSSL_PARAM_UNSIGNED_INTEGER, OSSL_PARAM_INTEGER, OSSL_PARAM_OCTET_STRING};
     static const size_t sizes[] = {1, 2, 4, 8, 12, 13, 16, 17, 24};
     const int is_get = one_in(2), count = 1 + (int)below(3);
+    if (p->is_siv && is_get && !p->has_text)
+        return;
     uint8_t value[3][32], buffer[SIDES][3][32];
     OSSL_PARAM params[SIDES][4];
     unsigned used = 0;
@@ -606,6 +690,8 @@ static void call_params(pair *p)
         const char *name = names[which];
         if (is_chacha20(p) && !stock[STREAM_TELLS_ITS_IV] && strcmp(name, OSSL_CIPHER_PARAM_UPDATED_IV) == 0)
             name = OSSL_CIPHER_PARAM_PADDING;
+        if (p->is_siv && !is_get && strcmp(name, OSSL_CIPHER_PARAM_IVLEN) == 0)
+            name = OSSL_CIPHER_PARAM_RC2_KEYBITS; /* the default provider takes any, and keeps to 12 */
         const unsigned type = types[below(3)];
         const size_t size = sizes[below(sizeof sizes / sizeof sizes[0])];
         fill(value[i], 32);
@@ -716,10 +802,10 @@ static void call_anything(pair *p)
         break;
     case 28:
     case 29:
-        call_record(p);
+        (p->is_siv ? call_good_siv : call_record)(p);
         break;
     case 30:
-        call_good_record(p);
+        (p->is_siv ? call_good_siv : call_good_record)(p);
         break;
     case 31:
         if (!p->is_gcm || !iv_has_room(p))
@@ -762,7 +848,8 @@ static void sequence(pair *p)
     p->needs_iv = p->spoiled = p->has_text = p->has_key = p->announced = p->opens = p->held = 0;
     for (int s = 0; s < SIDES; s++) {
         p->ctx[s] = EVP_CIPHER_CTX_new();
-        if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, p->is_gcm ? zeroes : NULL, 1))
+        if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, p->is_siv ? zeroes : NULL,
+                               p->is_gcm || p->is_siv ? zeroes : NULL, 1))
             die("the first init");
     }
     for (unsigned i = 0; i < n && !p->spoiled; i++) {
@@ -806,7 +893,7 @@ int main(int argc, char **argv)
         printf("this OpenSSL %s: %s\n", behaviour_table[i].name, stock[i] ? "yes" : "no");
     }
     for (int i = 0; i < CIPHERS; i++) {
-        if (!is_offered(NULL, cipher_names[i])) {
+        if (!is_offered(NULL, cipher_names[i]) || !has_cipher(NULL, cipher_names[i], "provider=default")) {
             memset(&pairs[i], 0, sizeof pairs[i]);
             continue;
         }
@@ -814,6 +901,7 @@ int main(int argc, char **argv)
         pairs[i].cipher[SEALANE] = fetch(NULL, cipher_names[i], "provider=sealane");
         pairs[i].is_aead = (EVP_CIPHER_get_flags(pairs[i].cipher[DEFAULT]) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0;
         pairs[i].is_gcm = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_GCM_MODE;
+        pairs[i].is_siv = EVP_CIPHER_get_mode(pairs[i].cipher[SEALANE]) == 0x10005; /* without a name before 3.2 */
         pairs[i].is_ctr = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_CTR_MODE;
         pairs[i].is_cbc = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_CBC_MODE;
         pairs[i].is_xts = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_XTS_MODE;

@@ -1,8 +1,8 @@
 /* sealane.so through EVP: published vectors, pieces, copies, threads, allocations.
  *
- *     evp FOLDER WYCHEPROOF [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail
+ *     evp FOLDER WYCHEPROOF AEADS [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail
  *
- * WYCHEPROOF is what test/vectors/flatten.go makes of Wycheproof's files. */
+ * WYCHEPROOF and AEADS are what test/vectors/flatten.go makes of Wycheproof's files, AEADS of those for AES-GCM-SIV. */
 #include <pthread.h>
 
 #include <openssl/core_names.h>
@@ -53,12 +53,25 @@ static int update_in_pieces(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, 
     return ok & EVP_CipherUpdate(c, out, &n, in, (int)bytes);
 }
 
+/* AES-GCM-SIV, whose text is one piece. OpenSSL before 3.2 has no name for its mode. */
+static int is_siv(const EVP_CIPHER *cipher)
+{
+    return EVP_CIPHER_get_mode(cipher) == 0x10005;
+}
+
+static int update_text(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, size_t bytes, int pieces)
+{
+    return update_in_pieces(c, out, in, bytes, is_siv(EVP_CIPHER_CTX_get0_cipher(c)) ? 1 : pieces);
+}
+
 static int seal(EVP_CIPHER_CTX *c, const packet *p, uint8_t *out, uint8_t tag[16], int pieces)
 {
     int n;
     return EVP_EncryptInit_ex(c, NULL, NULL, p->key, p->iv) &&
+           /* The default provider forgets the last packet's associated data with an empty update. */
+           (!is_siv(EVP_CIPHER_CTX_get0_cipher(c)) || EVP_EncryptUpdate(c, NULL, &n, p->ad, 0)) &&
            (p->ad_bytes == 0 || update_in_pieces(c, NULL, p->ad, p->ad_bytes, pieces)) &&
-           update_in_pieces(c, out, p->text, p->bytes, pieces) && EVP_EncryptFinal_ex(c, NULL, &n) &&
+           update_text(c, out, p->text, p->bytes, pieces) && EVP_EncryptFinal_ex(c, NULL, &n) &&
            EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag);
 }
 
@@ -68,7 +81,7 @@ static int open_packet(EVP_CIPHER_CTX *c, const packet *p, uint8_t *out, int pie
     return EVP_DecryptInit_ex(c, NULL, NULL, p->key, p->iv) &&
            EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, (void *)p->tag) &&
            (p->ad_bytes == 0 || update_in_pieces(c, NULL, p->ad, p->ad_bytes, pieces)) &&
-           update_in_pieces(c, out, p->sealed, p->bytes, pieces) && EVP_DecryptFinal_ex(c, NULL, &n);
+           update_text(c, out, p->sealed, p->bytes, pieces) && EVP_DecryptFinal_ex(c, NULL, &n);
 }
 
 /* ---- Wycheproof ---- */
@@ -87,7 +100,9 @@ static int unhex(uint8_t *out, size_t room, const char *hex, size_t *bytes)
 static int read_packet(packet *p, FILE *f, const EVP_CIPHER *cipher, int *valid)
 {
     static char line[8 * LONGEST], field[6][2 * LONGEST + 1], algorithm[64], verdict_of[16];
-    const char *wanted = EVP_CIPHER_get_mode(cipher) == EVP_CIPH_GCM_MODE ? "AES-GCM" : "CHACHA20-POLY1305";
+    const char *wanted = is_siv(cipher)                                     ? "AES-GCM-SIV"
+                         : EVP_CIPHER_get_mode(cipher) == EVP_CIPH_GCM_MODE ? "AES-GCM"
+                                                                            : "CHACHA20-POLY1305";
     while (fgets(line, sizeof line, f) != NULL) {
         size_t tag_bytes, sealed_bytes;
         if (sscanf(line, "%63s %*s %40000s %40000s %40000s %40000s %40000s %40000s %15s", algorithm, field[0], field[1],
@@ -216,11 +231,11 @@ static void check_copies(const EVP_CIPHER *cipher)
     int ok = 1, n;
     for (size_t bytes = 0; bytes < 3000; bytes += 37) {
         uint8_t tag[2][16];
-        const int cut = (int)bytes / 3;
+        const int cut = is_siv(cipher) ? 0 : (int)bytes / 3;
         EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *copy = EVP_CIPHER_CTX_new();
         random_packet(&p, bytes, &random_state);
         ok &= EVP_EncryptInit_ex(c, cipher, NULL, p.key, p.iv) && EVP_EncryptUpdate(c, NULL, &n, p.ad, 13) &&
-              EVP_EncryptUpdate(c, first, &n, p.text, cut) && EVP_CIPHER_CTX_copy(copy, c);
+              (cut == 0 || EVP_EncryptUpdate(c, first, &n, p.text, cut)) && EVP_CIPHER_CTX_copy(copy, c);
         memcpy(second, first, (size_t)cut);
         if (planted("copies"))
             EVP_EncryptUpdate(copy, second, &n, p.text, 1);
@@ -304,6 +319,50 @@ static void check_refusals(const EVP_CIPHER *cipher)
     ERR_clear_error();
     EVP_CIPHER_CTX_free(c);
     verdict("an ended packet takes nothing more, nor text associated data", ok);
+}
+
+/* AES-GCM-SIV: the same of a text in one update; and it gives out nothing that is not authentic. */
+static void check_siv_refusals(const EVP_CIPHER *cipher)
+{
+    static packet p;
+    static uint8_t out[LONGEST], untouched[LONGEST], zeroes[LONGEST], long_ad[LONGEST];
+    int n, ok = 1;
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+    memset(untouched, 0xa5, sizeof untouched);
+    for (size_t bytes = 0; bytes < 5000; bytes = 2 * bytes + 3) {
+        uint8_t tag[16];
+        random_packet(&p, bytes, &random_state);
+        memcpy(out, untouched, sizeof out);
+        ok &= EVP_CIPHER_CTX_reset(c) && EVP_EncryptInit_ex(c, cipher, NULL, NULL, p.iv) &&
+              EVP_EncryptUpdate(c, out, &n, p.text, (int)bytes) <= 0 && /* no key */
+              EVP_EncryptInit_ex(c, NULL, NULL, p.key, NULL) && EVP_CIPHER_CTX_reset(c) &&
+              EVP_EncryptInit_ex(c, cipher, NULL, p.key, NULL) &&
+              EVP_EncryptUpdate(c, out, &n, p.text, (int)bytes) <= 0; /* no IV */
+        ok &= EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_IVLEN, 13, NULL) <= 0 &&
+              EVP_DecryptInit_ex(c, NULL, NULL, NULL, p.iv) &&
+              EVP_DecryptUpdate(c, out, &n, p.text, (int)bytes) <= 0 && /* no tag */
+              EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 15, p.tag) <= 0 && memcmp(out, untouched, bytes) == 0;
+        ok &= EVP_EncryptInit_ex(c, NULL, NULL, NULL, p.iv) &&
+              EVP_EncryptUpdate(c, NULL, &n, long_ad, (int)(4 * bytes % LONGEST)) && /* of another packet */
+              EVP_EncryptFinal_ex(c, out, &n) <= 0 && EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag) <= 0;
+        ok &= seal(c, &p, p.sealed, p.tag, 1);
+        ok &= EVP_EncryptUpdate(c, NULL, &n, p.ad, 13) <= 0 && EVP_EncryptFinal_ex(c, out, &n) &&
+              EVP_EncryptUpdate(c, out, &n, p.text, (int)bytes) <= 0 && memcmp(out, untouched, bytes) == 0 &&
+              EVP_EncryptFinal_ex(c, out, &n) <= 0 && EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag) <= 0;
+        ok &= open_packet(c, &p, out, 2) && memcmp(out, p.text, bytes) == 0 && EVP_DecryptFinal_ex(c, out, &n) &&
+              EVP_DecryptUpdate(c, out, &n, p.sealed, (int)bytes) <= 0 && EVP_DecryptFinal_ex(c, out, &n) <= 0;
+        ok &= open_packet(c, &p, out, 1) && EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, p.iv) &&
+              EVP_DecryptFinal_ex(c, out, &n) <= 0; /* the text was not of this tag */
+        ok &= EVP_DecryptInit_ex(c, NULL, NULL, NULL, p.iv) && EVP_DecryptFinal_ex(c, out, &n) <= 0;
+        p.tag[3] ^= (uint8_t)!planted("refusals");
+        ok &= !open_packet(c, &p, out, 1) && memcmp(out, zeroes, bytes) == 0;
+        memcpy(out, p.sealed, bytes);
+        ok &= EVP_DecryptInit_ex(c, NULL, NULL, NULL, p.iv) && EVP_DecryptUpdate(c, out, &n, out, (int)bytes) &&
+              EVP_DecryptFinal_ex(c, out, &n) <= 0 && memcmp(out, p.sealed, bytes) == 0;
+    }
+    ERR_clear_error();
+    EVP_CIPHER_CTX_free(c);
+    verdict("AES-GCM-SIV: a second text, no tag, and what is not authentic", ok);
 }
 
 static uint64_t allocations;
@@ -453,9 +512,10 @@ static int status_of(const OSSL_PROVIDER *p)
  */
 static void check_self_test(const char *folder)
 {
-    static const char *const names[] = {NULL,          "ChaCha20-Poly1305", "ChaCha20",    "AES-128-GCM", "AES-192-GCM",
-                                        "AES-256-GCM", "AES-128-CTR",       "AES-192-CTR", "AES-256-CTR", "AES-128-XTS",
-                                        "AES-256-XTS", "AES-128-CBC",       "AES-192-CBC", "AES-256-CBC"};
+    static const char *const names[] = {NULL,          "ChaCha20-Poly1305", "ChaCha20",        "AES-128-GCM",
+                                        "AES-192-GCM", "AES-256-GCM",       "AES-128-CTR",     "AES-192-CTR",
+                                        "AES-256-CTR", "AES-128-XTS",       "AES-256-XTS",     "AES-128-CBC",
+                                        "AES-192-CBC", "AES-256-CBC",       "AES-128-GCM-SIV", "AES-256-GCM-SIV"};
     enum { NAMES = sizeof names / sizeof names[0], ANSWERS = NAMES - 1 };
     int ok = 1, n;
     for (int i = 0; i < NAMES; i++) {
@@ -511,6 +571,8 @@ static int skey_works(const char *key_type, const char *keys, const char *cipher
          EVP_CipherInit_ex(d, cipher, NULL, key, iv, 1) && EVP_CipherUpdate(c, text[0], &n, text[0], 96) &&
          EVP_CipherUpdate(d, text[1], &n, text[1], 96) && memcmp(text[0], text[1], 96) == 0;
     ok = ok && EVP_CipherInit_SKEY(c, NULL, k, iv, iv_bytes, 0, NULL) && EVP_CipherInit_ex(d, NULL, NULL, key, iv, 0) &&
+         (!is_siv(cipher) || (EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, key) &&
+                              EVP_CIPHER_CTX_ctrl(d, EVP_CTRL_AEAD_SET_TAG, 16, key))) &&
          EVP_CipherUpdate(c, text[0], &n, text[0], 96) && EVP_CipherUpdate(d, text[1], &n, text[1], 96) &&
          memcmp(text[0], text[1], 96) == 0;
     EVP_CIPHER_CTX_free(c);
@@ -581,8 +643,8 @@ static void check_skeys_of_the_first(const char *folder)
 
 static int check_skeys(const char *folder)
 {
-    static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM",
-                                      "ChaCha20",          "AES-128-CTR", "AES-256-XTS", "AES-192-CBC"};
+    static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM",    "ChaCha20",
+                                      "AES-128-CTR",       "AES-256-XTS", "AES-192-CBC", "AES-256-GCM-SIV"};
     static uint8_t key[65];
     int ok = 1;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
@@ -614,20 +676,22 @@ static int check_skeys(const char *folder)
 static const struct {
     const char *name;
     unsigned vectors; /* that Wycheproof has at least */
-} aeads[] = {{"ChaCha20-Poly1305", 300}, {"AES-128-GCM", 100}, {"AES-192-GCM", 100}, {"AES-256-GCM", 100}};
+} aeads[] = {{"ChaCha20-Poly1305", 300}, {"AES-128-GCM", 100},    {"AES-192-GCM", 100},
+             {"AES-256-GCM", 100},       {"AES-128-GCM-SIV", 90}, {"AES-256-GCM-SIV", 100}};
 
-/* 0 if sealane does not have it at this level. */
-static int check_aead(const char *name, const char *wycheproof, unsigned vectors)
+/* 0 if sealane does not have it at this level. An OpenSSL that does not either is not compared with. */
+static int check_aead(const char *name, char **wycheproof, unsigned vectors)
 {
     if (!is_offered(NULL, name))
         return 0;
-    EVP_CIPHER *aead = fetch(NULL, name, "provider=sealane"), *other = fetch(NULL, name, "provider=default");
-    check_vectors(aead, wycheproof, vectors);
+    EVP_CIPHER *aead = fetch(NULL, name, "provider=sealane"), *other = EVP_CIPHER_fetch(NULL, name, "provider=default");
+    ERR_clear_error();
+    check_vectors(aead, wycheproof[is_siv(aead)], vectors);
     check_copies(aead);
     check_tampering(aead);
-    check_refusals(aead);
+    (is_siv(aead) ? check_siv_refusals : check_refusals)(aead);
     check_allocations(aead);
-    check_threads(aead, other);
+    check_threads(aead, other == NULL ? aead : other);
     EVP_CIPHER_free(aead);
     EVP_CIPHER_free(other);
     return 1;
@@ -636,14 +700,14 @@ static int check_aead(const char *name, const char *wycheproof, unsigned vectors
 int main(int argc, char **argv)
 {
     int not_run = 0;
-    if (argc < 3)
+    if (argc < 4)
         return 2;
-    if (argc > 3 && strncmp(argv[3], "--plant=", 8) == 0)
-        plant = argv[3] + 8;
+    if (argc > 4 && strncmp(argv[4], "--plant=", 8) == 0)
+        plant = argv[4] + 8;
     CRYPTO_set_mem_functions(counting_malloc, counting_realloc, counting_free);
     loaded = load_providers(NULL, argv[1]);
     for (size_t i = 0; i < sizeof aeads / sizeof aeads[0]; i++)
-        not_run += !check_aead(aeads[i].name, argv[2], aeads[i].vectors);
+        not_run += !check_aead(aeads[i].name, argv + 2, aeads[i].vectors);
     check_stream();
     not_run += check_skeys(argv[1]);
     check_reloading(argv[1]);

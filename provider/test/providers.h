@@ -47,13 +47,18 @@ static inline EVP_CIPHER *fetch(OSSL_LIB_CTX *libctx, const char *name, const ch
     return c;
 }
 
-/* Whether sealane has it at the level of this process. */
-static inline int is_offered(OSSL_LIB_CTX *libctx, const char *name)
+static inline int has_cipher(OSSL_LIB_CTX *libctx, const char *name, const char *properties)
 {
-    EVP_CIPHER *c = EVP_CIPHER_fetch(libctx, name, "provider=sealane");
+    EVP_CIPHER *c = EVP_CIPHER_fetch(libctx, name, properties);
     EVP_CIPHER_free(c);
     ERR_clear_error();
     return c != NULL;
+}
+
+/* Whether sealane has it at the level of this process. */
+static inline int is_offered(OSSL_LIB_CTX *libctx, const char *name)
+{
+    return has_cipher(libctx, name, "provider=sealane");
 }
 
 /* splitmix64: a seed tells the whole run. */
