@@ -321,7 +321,7 @@ $(foreach l,$(filter avx2 aesni ssse3 portable,$(LEVELS)),$(eval $(call suite,ae
     env SEALANE_CPU=$(l) $(B)/aeads $(B)/aeads.txt)))
 $(eval $(call suite,aeads-asan,$(B)/asan-clang/aeads $(B)/aeads.txt,$(B)/asan-clang/aeads $(B)/aeads.txt))
 $(eval $(call suite,aeads-planted,$(B)/aeads $(B)/aeads.txt,\
-    --must-fail "$(B)/aeads $(B)/aeads.txt --plant=%" vector seal forgery text piece))
+    --must-fail "$(B)/aeads $(B)/aeads.txt --plant=%" vector seal forgery text piece stream carry))
 $(eval $(call suite,modes-openssl,$(B)/modes_openssl,$(B)/modes_openssl --seconds=2))
 $(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/modes_openssl --seconds=2 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
@@ -394,7 +394,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
+GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -timeout 1h -v -short -tags purego $(GO_LIBRARY)))
@@ -403,7 +403,7 @@ $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -timeout 1h -v -race -
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 # The tests of these packages, linked once for all levels.
-GO_LEVELS := aes aesgcm batch chacha20poly1305 openssh
+GO_LEVELS := aes aesgcm batch chacha20 chacha20poly1305 openssh
 .PHONY: $(B)/levels/built
 $(B)/levels/built:
 	@$(GO_ENV) $(GO) test -vet=off -c -o $(B)/levels/ $(GO_LEVELS:%=./%)

@@ -14,10 +14,9 @@ const sivChunk = 2048 // bytes that are reversed, or counted, at a time
 
 // sivWork is what else a packet needs. POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is
 // reversed and multiplied by x, its result reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks
-// as ciphertext; what it opens them to, under a key of zeroes, is thrown away.
+// as associated data, which it does not decrypt.
 type sivWork struct {
 	state kernel.GCMState
-	flags uint64
 	held  int // bytes of chunk that wait
 	chunk [sivChunk]byte
 }
@@ -52,15 +51,16 @@ func (p *sivPacket) setHashKey(int) {
 	clear(h[:])
 }
 
-// flush absorbs what waits: a multiple of 64 bytes.
+// flush absorbs the blocks of chunk. Each call of a kernel begins with the sum zero, hence the last one goes into the first block.
 func (p *sivPacket) flush() {
 	var none [sivNonceSize]byte
 	var a kernel.PacketArgs
-	a.Out, a.In, a.Bytes = unsafe.Pointer(&p.chunk), unsafe.Pointer(&p.chunk), uint64(p.held)
+	subtle.XORBytes(p.chunk[:BlockSize], p.chunk[:BlockSize], p.state.Y[:])
+	a.AD, a.ADBytes = unsafe.Pointer(&p.chunk), uint64(p.held)
 	a.Key, a.Nonce, a.State = unsafe.Pointer(&p.hash), unsafe.Pointer(&none), p.state.State()
-	a.Flags = p.flags | kernel.FlagOpen | kernel.FlagNonce
+	a.Flags = kernel.FlagFirst | kernel.FlagNonce
 	kernel.AESGCM(p.level, &a)
-	p.flags, p.held = 0, 0
+	p.held = 0
 }
 
 // absorb absorbs data, filled up with zeroes to whole blocks.
@@ -84,11 +84,10 @@ func (p *sivPacket) absorb(in []byte) {
 	}
 }
 
-// polyval absorbs associated data, text and their lengths. Zeroes before the blocks do not change the sum, and make
-// their number a multiple of 4.
+// polyval absorbs associated data, text and their lengths.
 func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
-	p.flags, p.held = kernel.FlagFirst, int(-(blocksOf(ad)+blocksOf(text)+1)%4)*BlockSize
-	clear(p.chunk[:p.held])
+	p.held = 0
+	clear(p.state.Y[:])
 	binary.LittleEndian.PutUint64(sum[:8], 8*uint64(len(ad)))
 	binary.LittleEndian.PutUint64(sum[8:], 8*uint64(len(text)))
 	p.absorb(ad)
@@ -98,9 +97,7 @@ func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
 	reverse(sum[:], p.state.Y[:])
 }
 
-func blocksOf(b []byte) uint64 { return (uint64(len(b)) + BlockSize - 1) / BlockSize }
-
-// count adds the key stream of block and those after it.
+// count adds the keystream of block and those after it.
 func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
 	low, high := binary.LittleEndian.Uint64(block[:8]), binary.LittleEndian.Uint64(block[8:])
 	for len(in) > 0 {

@@ -327,7 +327,7 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_ecb_decrypt(const sealane_aes_key *k
                                                         size_t in_bytes);
 
 /* Counter mode (NIST SP 800-38A, 6.5) of a text that comes in pieces of any length; the caller's memory, its contents
- * private. It holds key stream: wipe it. */
+ * private. It holds keystream: wipe it. */
 typedef struct sealane_aes_ctr {
     uint8_t counter[16], stream[16];
     uint64_t blocks;
@@ -335,7 +335,7 @@ typedef struct sealane_aes_ctr {
 } sealane_aes_ctr;
 
 /* Begins a text. counter is the first block's; its last counter_bits count: 128, which wrap around (SSH, RFC 4344), or
- * 32, which may not (IPsec, RFC 3686). No value may be used twice under one key: equal key stream reveals the sum of
+ * 32, which may not (IPsec, RFC 3686). No value may be used twice under one key: equal keystream reveals the sum of
  * both texts. SEALANE_INVALID_STREAM (s is NULL), _NULL, _OVERLAP (counter lies in *s), _INVALID_LENGTH (other
  * counter_bits): *s is all zeroes. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_init(sealane_aes_ctr *s, const uint8_t counter[16],
@@ -495,6 +495,20 @@ SEALANE_API SEALANE_CHECKED int sealane_ssh_seal(const sealane_ssh_key *k, uint3
 SEALANE_API SEALANE_CHECKED int sealane_ssh_open(const sealane_ssh_key *k, uint32_t sequence, uint8_t *out,
                                                  const uint8_t tag[SEALANE_TAG_BYTES], const uint8_t *in,
                                                  size_t in_bytes);
+
+/* ChaCha20 as it was first (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008), with 64 bits of counter and 64 of
+ * nonce, for protocols and formats that have it; RFC 8439 has 32 and 96. It does NOT AUTHENTICATE: compare a MAC over
+ * the ciphertext before it is decrypted, or take sealane_seal. k has SEALANE_CHACHA20_POLY1305, and is for this alone.
+ *
+ * Encrypts or decrypts, which is the same, a text of any length; counter is the number of its first block of 64 bytes,
+ * usually 0. A text may come in several calls: those before the last one take whole blocks. No block may be used twice
+ * under one key and nonce: equal keystream reveals the sum of both texts. SEALANE_INVALID_KEY (also: another
+ * algorithm's), _NULL, _TOO_LONG (also: the counter behind the text would be 2^64), _OVERLAP: nothing is written. */
+#define SEALANE_CHACHA20_NONCE_BYTES 8
+SEALANE_API SEALANE_CHECKED int sealane_chacha20_xor(const sealane_key *k,
+                                                     const uint8_t nonce[SEALANE_CHACHA20_NONCE_BYTES],
+                                                     uint64_t counter, uint8_t *out, const uint8_t *in,
+                                                     size_t in_bytes);
 
 /* QUIC's packet protection (RFC 9001, section 5; RFC 9369): header masks and AEAD of many packets in one call. Keys
  * come derived, as HKDF is in every TLS library; docs/modes.md has the labels.

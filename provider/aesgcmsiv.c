@@ -1,7 +1,7 @@
 /* AES-GCM-SIV (RFC 8452) as OpenSSL's default provider has it from 3.2 on: associated data in any pieces, then the text
  * in one update, which seals or opens it. It differs on the safe side: an init begins a packet without the associated
- * data of the last one; a key, an IV and, to open, a tag must have been set; text that is not authentic is not given
- * out; and what has ended, or never began, does not open. */
+ * data of the last one. A key, an IV and, to open, a tag must have been set. Forged text is not given out, and a packet
+ * without text does not open. */
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
@@ -219,7 +219,7 @@ static int add_ad(context *c, const uint8_t *in, size_t bytes)
     return 1;
 }
 
-/* What is not authentic is zeroed, in place as it came; the end of the packet says so. */
+/* Forged text is zeroed, in place as it came; the end of the packet fails. */
 static int text(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     if (!c->has_key)

@@ -65,7 +65,6 @@ typedef struct {
     uint8_t hash_key[16], tag[16], last[16];
 #if !defined(SEALANE_SIV_KERNELS)
     sealane_gcm_state state;
-    uint64_t flags;
     size_t held; /* bytes of chunk that wait */
     uint8_t chunk[CHUNK];
 #endif
@@ -136,8 +135,7 @@ static void count(siv *s, uint8_t block[16], uint8_t *out, const uint8_t *in, si
 }
 
 /* POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is reversed and multiplied by x, its result
- * reversed again (appendix A). A kernel of AES-GCM takes such blocks as ciphertext; what it opens them to, under a key
- * of zeroes, is thrown away. */
+ * reversed again (appendix A). A kernel of AES-GCM takes such blocks as associated data, which it does not decrypt. */
 static inline void reverse(uint8_t *out, const uint8_t *in)
 {
     uint64_t first, last;
@@ -169,21 +167,22 @@ static void set_hash_key(siv *s, const sealane_packet *p)
     wipe(h, sizeof h);
 }
 
-/* Absorbs what waits: a multiple of 64 bytes. */
+/* Absorbs the blocks of chunk. Each call of a kernel begins with the sum zero, hence the last one goes into the first
+ * block. */
 static void flush(siv *s)
 {
     static const uint8_t none[SEALANE_AES_GCM_NONCE_BYTES] = {0};
     const sealane_packet_args a = {
-        .out = slot(s->chunk),
-        .in = slot(s->chunk),
-        .bytes = s->held,
+        .ad = slot(s->chunk),
+        .ad_bytes = s->held,
         .key = slot(&s->hash),
         .nonce = slot(none),
         .state = slot(&s->state),
-        .flags = s->flags | SEALANE_FLAG_OPEN | SEALANE_FLAG_NONCE,
+        .flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_NONCE,
     };
+    add(s->chunk, s->chunk, s->state.y, 16);
     call(s->gcm, &a);
-    s->flags = 0, s->held = 0;
+    s->held = 0;
 }
 
 /* Data, filled up with zeroes to whole blocks. */
@@ -206,17 +205,10 @@ static void absorb(siv *s, const uint8_t *in, size_t bytes)
     }
 }
 
-static inline uint64_t blocks_of(size_t bytes)
-{
-    return bytes / 16 + (bytes % 16 != 0);
-}
-
-/* Zeroes before the blocks do not change the sum, and make their number a multiple of 4. */
 static void polyval(siv *s, uint8_t sum[16], const sealane_packet *p, const uint8_t *text)
 {
-    const uint64_t blocks = blocks_of(p->ad_bytes) + blocks_of(p->bytes) + 1;
-    s->flags = SEALANE_FLAG_FIRST, s->held = 16 * (size_t)(-blocks % 4);
-    memset(s->chunk, 0, s->held);
+    s->held = 0;
+    memset(s->state.y, 0, 16);
     store64(sum, 8 * (uint64_t)p->ad_bytes), store64(sum + 8, 8 * (uint64_t)p->bytes);
     absorb(s, p->ad, p->ad_bytes);
     absorb(s, text, p->bytes);
@@ -229,7 +221,7 @@ static void polyval(siv *s, uint8_t sum[16], const sealane_packet *p, const uint
 static void wipe_siv(siv *s, const sealane_packet *p)
 {
     const size_t ad = p->ad_bytes < CHUNK ? p->ad_bytes : CHUNK, text = p->bytes < CHUNK ? p->bytes : CHUNK;
-    const size_t most = ad + text + 96; /* two fillings, the lengths, the zeroes before */
+    const size_t most = ad + text + 48; /* two fillings, the lengths */
     wipe_long(s, offsetof(siv, chunk) + (most < CHUNK ? most : CHUNK));
 }
 

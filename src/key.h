@@ -147,6 +147,10 @@ static inline int nonce_fits(sealane_alg alg, size_t nonce_bytes)
     return nonce_bytes == nonce_bytes_of(alg);
 }
 
+/* Adds ChaCha20's keystream from block `counter` on, which must not pass the last of 2^32. */
+void sealane_chacha20_part(const sealane_key *k, const uint8_t nonce[12], uint32_t counter, uint8_t *out,
+                           const uint8_t *in, size_t bytes);
+
 /* XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of
  * the nonce as its nonce. */
 static inline void xchacha_begin(uint8_t subkey[32], uint8_t subnonce[12], const sealane_key *k,

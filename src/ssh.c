@@ -1,7 +1,6 @@
 /* chacha20-poly1305@openssh.com (OpenSSH's PROTOCOL.chacha20poly1305), by the kernels of ChaCha20-Poly1305.
  *
- * The text's keystream is that of a part in the middle of a packet, whose authentication has the key zero and comes to
- * nothing. Poly1305 is that of associated data, whose key is block 0 of the same keystream; what is no whole block of
+ * Poly1305 is that of associated data, whose key is block 0 of the same keystream; what is no whole block of
  * it is added by portable code, and so is the end, as there are no lengths.
  */
 #include "../include/sealane.h"
@@ -54,24 +53,6 @@ static NOINLINE void call(const sealane_level *level, const void *a)
     level->kernel(a, scratch, level->consts);
 }
 
-/* Adds the text's keystream, which begins with block 1. */
-static void crypt(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t *out, const uint8_t *in, size_t bytes)
-{
-    sealane_state state = {.counter = 1};
-    uint8_t nothing[16];
-    const sealane_packet_args a = {
-        .out = slot(out),
-        .in = slot(in),
-        .bytes = bytes,
-        .key = slot(key_bytes_of(k)),
-        .nonce = slot(nonce),
-        .tag = slot(nothing),
-        .state = slot(&state),
-        .flags = SEALANE_FLAG_LAST,
-    };
-    call(key_level(k), &a);
-}
-
 static void authenticate(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t tag[16], const uint8_t *in,
                          size_t bytes)
 {
@@ -113,7 +94,7 @@ static void crypt_both(const sealane_ssh_key *k, const uint8_t nonce[NONCE_BYTES
 {
     crypt_length(&k->length, nonce, out, in);
     if (bytes != LENGTH_BYTES)
-        crypt(&k->text, nonce, out + LENGTH_BYTES, in + LENGTH_BYTES, bytes - LENGTH_BYTES);
+        sealane_chacha20_part(&k->text, nonce, 1, out + LENGTH_BYTES, in + LENGTH_BYTES, bytes - LENGTH_BYTES);
 }
 
 int sealane_ssh_length(const sealane_ssh_key *k, uint32_t sequence, uint32_t *packet_length, const uint8_t in[4])

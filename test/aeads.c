@@ -1,5 +1,5 @@
 /* aeads: AES-CMAC, AES-CCM, AES-GCM-SIV and SSH's ChaCha20-Poly1305 as any program sees them: vectors, pieces,
- * tampering, wrong use.
+ * tampering, wrong use. And ChaCha20 by itself.
  *
  *     aeads FILE               FILE: Wycheproof's vectors, flattened by test/vectors/flatten.go
  *     aeads FILE --plant=NAME  a fault in what is called; must fail
@@ -541,6 +541,129 @@ static int check_ssh(void)
            fail("a key that was wiped", 0);
 }
 
+/* ---- ChaCha20 by itself ---- */
+
+/* draft-agl-tls-chacha20poly1305-04, section 7: a key, of which only the last byte is not zero, or that counts from
+ * zero; a nonce likewise, or only its first byte; keystream from block 0 on. */
+static const struct {
+    int key_end, nonce_begin, nonce_end;
+    const char *stream;
+} streams[] = {
+    {0, 0, 0,
+     "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+     "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669"},
+    {1, 0, 0,
+     "4540f05a9f1fb296d7736e7b208e3c96eb4fe1834688d2604f450952ed432d41"
+     "bbe2a0b6ea7566d2a5d1e7e20d42af2c53d792b1c43fea817e9ad275ae546963"},
+    {0, 0, 1,
+     "de9cba7bf3d69ef5e786dc63973f653a0b49e015adbff7134fcb7df137821031"
+     "e85a050278a7084527214f73efc7fa5b5277062eb7a0433e445f41e3"},
+    {0, 1, 0,
+     "ef3fdfd6c61578fbf5cf35bd3dd33b8009631634d21e42ac33960bd138e50d32"
+     "111e4caf237ee53ca8ad6426194a88545ddc497a0b466e7d6bbdb0041b2f586b"},
+    {-1, -1, -1,
+     "f798a189f195e66982105ffb640bb7757f579da31602fc93ec01ac56f85ac3c1"
+     "34a4547b733b46413042c9440049176905d3be59ea1c53f15916155c2be8241a"
+     "38008b9a26bc35941e2444177c8ade6689de95264986d95889fb60e84629c9bd"
+     "9a5acb1cc118be563eb9b3a4a472f82e09a7e778492b562ef7130e88dfe031c7"
+     "9db9d4f7c7a899151b9a475032b63fc385245fe054e3dd5a97a5f576fe064025"
+     "d3ce042c566ab2c507b138db853e3d6959660996546cc9c4a6eafdc777c040d7"
+     "0eaf46f76dad3979e5c5360c3317166a1c894c94a371876a94df7628fe4eaaf2"
+     "ccb27d5aaae0ad7ad0f9d4b6ad3b54098746d4524d38407a6deb3ab78fab78c9"},
+};
+
+static int check_streams(void)
+{
+    sealane_key k;
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        uint8_t raw[32] = {0}, nonce[8] = {0}, want[256];
+        const size_t bytes = strlen(streams[i].stream) / 2;
+        for (size_t at = 0; at < bytes; at++)
+            if (sscanf(streams[i].stream + 2 * at, "%2hhx", &want[at]) != 1)
+                return fail("the test itself", i);
+        for (int at = 0; at < 32 && streams[i].key_end < 0; at++)
+            raw[at] = (uint8_t)at, nonce[at % 8] = (uint8_t)(at % 8);
+        if (streams[i].key_end >= 0)
+            raw[31] = (uint8_t)streams[i].key_end, nonce[0] = (uint8_t)streams[i].nonce_begin,
+            nonce[7] = (uint8_t)streams[i].nonce_end;
+        memset(text, 0, bytes), memset(out, FILL, sizeof out);
+        want[bytes / 2] ^= (uint8_t)planted("stream");
+        if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, raw, 32) != 0 ||
+            sealane_chacha20_xor(&k, nonce, 0, out, text, bytes) != 0 || memcmp(out, want, bytes) != 0 ||
+            !all(out + bytes, 64, FILL))
+            return fail("a published stream", i);
+    }
+    return 1;
+}
+
+static uint32_t rotate(uint32_t x, int n)
+{
+    return x << n | x >> (32 - n);
+}
+
+/* A block by the definition. */
+static void stream_block(uint8_t block[64], const uint8_t key[32], const uint8_t nonce[8], uint64_t counter)
+{
+    static const uint8_t quarters[8][4] = {{0, 4, 8, 12},  {1, 5, 9, 13},  {2, 6, 10, 14}, {3, 7, 11, 15},
+                                           {0, 5, 10, 15}, {1, 6, 11, 12}, {2, 7, 8, 13},  {3, 4, 9, 14}};
+    uint32_t first[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}, x[16];
+    for (int i = 0; i < 32; i++)
+        first[4 + i / 4] |= (uint32_t)key[i] << i % 4 * 8;
+    first[12] = (uint32_t)counter, first[13] = (uint32_t)(counter >> 32);
+    for (int i = 0; i < 8; i++)
+        first[14 + i / 4] |= (uint32_t)nonce[i] << i % 4 * 8;
+    memcpy(x, first, sizeof x);
+    for (int i = 0; i < 80; i++) {
+        uint32_t *a = &x[quarters[i % 8][0]], *b = &x[quarters[i % 8][1]], *c = &x[quarters[i % 8][2]],
+                 *d = &x[quarters[i % 8][3]];
+        *a += *b, *d = rotate(*d ^ *a, 16), *c += *d, *b = rotate(*b ^ *c, 12);
+        *a += *b, *d = rotate(*d ^ *a, 8), *c += *d, *b = rotate(*b ^ *c, 7);
+    }
+    for (int i = 0; i < 64; i++)
+        block[i] = (uint8_t)((x[i / 4] + first[i / 4]) >> i % 4 * 8);
+}
+
+/* Any length from any counter, most of them across a carry, and refusals. */
+static int check_chacha20(void)
+{
+    static sealane_key k, none, other;
+    uint8_t raw[32], nonce[8], block[64];
+    for (size_t i = 0; i < 400; i++) {
+        const size_t bytes = i < 300 ? i : below(LONGEST - 64), blocks = bytes / 64 + 1;
+        uint64_t counter = (uint64_t)below(1 << 30) << 32 | (i % 2 ? below(1 << 30) : 0xffffffff - below(blocks));
+        if (i % 8 == 7) /* to the very end */
+            counter = UINT64_MAX - (uint64_t)(bytes + 63) / 64;
+        randomize(raw, 32), randomize(nonce, 8), randomize(text, bytes), memset(out, FILL, sizeof out);
+        if (i % 3 == 0)
+            memcpy(out, text, bytes);
+        if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, raw, 32) != 0 ||
+            sealane_chacha20_xor(&k, nonce, counter, out, i % 3 == 0 ? out : text, bytes) != 0)
+            return fail("ChaCha20", bytes);
+        for (size_t at = 0; at < bytes; at++) {
+            if (at % 64 == 0)
+                stream_block(block, raw, nonce, counter + at / 64 - (uint64_t)(planted("carry") && counter > 9));
+            if (out[at] != (text[at] ^ block[at % 64]))
+                return fail("ChaCha20 by its definition", bytes);
+        }
+        if (i % 3 != 0 && !all(out + bytes, 64, FILL))
+            return fail("ChaCha20, behind the text", bytes);
+    }
+    memset(out, FILL, sizeof out);
+#define REFUSED(call, status) refused(#call, call, status)
+    return sealane_key_init(&other, SEALANE_XCHACHA20_POLY1305, raw, 32) == 0 &&
+           REFUSED(sealane_chacha20_xor(NULL, nonce, 0, out, text, 9), SEALANE_INVALID_KEY) &&
+           REFUSED(sealane_chacha20_xor(&none, nonce, 0, out, text, 9), SEALANE_INVALID_KEY) &&
+           REFUSED(sealane_chacha20_xor(&other, nonce, 0, out, text, 9), SEALANE_INVALID_KEY) &&
+           REFUSED(sealane_chacha20_xor(&k, NULL, 0, out, text, 9), SEALANE_NULL) &&
+           REFUSED(sealane_chacha20_xor(&k, nonce, 0, NULL, text, 9), SEALANE_NULL) &&
+           REFUSED(sealane_chacha20_xor(&k, nonce, 0, out, NULL, 9), SEALANE_NULL) &&
+           REFUSED(sealane_chacha20_xor(&k, nonce, 0, out, out + 1, 9), SEALANE_OVERLAP) &&
+           REFUSED(sealane_chacha20_xor(&k, out + 8, 0, out, text, 9), SEALANE_OVERLAP) &&
+           REFUSED(sealane_chacha20_xor(&k, nonce, 0, out, text, (size_t)-1), SEALANE_TOO_LONG) &&
+           REFUSED(sealane_chacha20_xor(&k, nonce, UINT64_MAX - 1, out, text, 65), SEALANE_TOO_LONG);
+#undef REFUSED
+}
+
 static void report(const char *name, int outcome)
 {
     printf("%s %s%s%s\n", outcome ? "ok  " : "FAIL", name, outcome ? "" : ": ", outcome ? "" : why);
@@ -563,6 +686,8 @@ int main(int argc, char **argv)
     report("GCM-SIV: lengths and forgeries", check_lengths());
     report("wrong use of GCM-SIV", check_wrong_siv());
     report("SSH's packets", check_ssh());
+    report("published streams of ChaCha20", check_streams());
+    report("ChaCha20 by its definition", check_chacha20());
     printf("aeads (%s): %u passed, %u failed, 0 not run\n", sealane_aes_impl_name(&k), passed, failed);
     return failed != 0;
 }

@@ -290,6 +290,32 @@ static void ssh(const uint8_t *key, size_t key_bytes)
     same("SSH, forged in place", bytes);
 }
 
+/* ChaCha20 of a 64-bit counter, whose lower half often wraps around. OpenSSL carries as well. */
+static void chacha20(const uint8_t *key, size_t key_bytes)
+{
+    const size_t bytes = some_length();
+    const uint64_t counter = below(2) ? random64() >> 1 : (random64() >> 1 | 0xffffffff) - below(1 + bytes / 64);
+    uint8_t iv[16];
+    sealane_key k;
+    int m;
+    for (int i = 0; i < 8; i++)
+        iv[i] = (uint8_t)(counter >> 8 * i);
+    randomize(iv + 8, 8), randomize(text, bytes);
+    EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, "ChaCha20", NULL);
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    must(EVP_EncryptInit_ex2(ctx, c, key, iv, NULL) == 1 && EVP_EncryptUpdate(ctx, want, &m, text, (int)bytes) == 1,
+         "ChaCha20", bytes);
+    EVP_CIPHER_CTX_free(ctx);
+    EVP_CIPHER_free(c);
+    const uint8_t *in = input(bytes);
+    const size_t piece = 64 * below(bytes / 64 + 1);
+    must(key_bytes != 0 && sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) == 0 &&
+             sealane_chacha20_xor(&k, iv + 8, counter, got, in, piece) == 0 &&
+             sealane_chacha20_xor(&k, iv + 8, counter + piece / 64, got + piece, in + piece, bytes - piece) == 0,
+         "ChaCha20", bytes);
+    same("ChaCha20", bytes);
+}
+
 int main(int argc, char **argv)
 {
     double limit = 2;
@@ -303,10 +329,10 @@ int main(int argc, char **argv)
             return 2;
     printf("modes_openssl: seed %#llx\n", (unsigned long long)seed);
     for (const clock_t start = clock(); (double)(clock() - start) < limit * CLOCKS_PER_SEC; cases++) {
-        static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts, cmac, ccm, ssh};
+        static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts, cmac, ccm, ssh, chacha20};
         uint8_t key[64];
         randomize(key, sizeof key);
-        all[cases % 8](key, 16 + 8 * below(3));
+        all[cases % 9](key, 16 + 8 * below(3));
     }
     printf("modes_openssl: %llu cases are the same\n", (unsigned long long)cases);
     return 0;

@@ -40,6 +40,7 @@ typedef enum {
     SSH_SEAL,
     SSH_OPEN,
     SSH_FORGED,
+    CHACHA20,
     SSH_LENGTH,
     XTS_KEY,
     XTS_ENCRYPT,
@@ -70,6 +71,7 @@ static const char *const way_names[WAYS] = {"key",
                                             "SSH",
                                             "SSH backwards",
                                             "SSH forged",
+                                            "ChaCha20",
                                             "SSH length",
                                             "XTS key",
                                             "XTS",
@@ -180,6 +182,8 @@ static int call(void)
         return sealane_ssh_open(&now.ssh, 7, now.text, now.tag, now.text, now.bytes);
     case SSH_FORGED:
         return sealane_ssh_open(&now.ssh, 7, now.text, now.tag, now.text, now.bytes) != SEALANE_NOT_AUTHENTIC;
+    case CHACHA20: /* over the carry */
+        return sealane_chacha20_xor(&now.ssh.text, now.iv, 0xfffffffe, now.out, now.text, now.bytes);
     case SSH_LENGTH:
         return sealane_ssh_length(&now.ssh, 7, &now.length, now.text);
     case XTS_KEY:

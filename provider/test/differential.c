@@ -176,7 +176,7 @@ static void compare(const char *call)
 
 /* ---- Calls ---- */
 
-/* AES-GCM-SIV: what is not in both alike. A tag is set, without which sealane does not open; and the default provider
+/* AES-GCM-SIV: evens out where both differ. A tag is set, without which sealane does not open; and the default provider
  * forgets the associated data of the last packet, which takes an update of none. */
 static void begin_siv(pair *p)
 {
@@ -700,7 +700,7 @@ static void call_params(pair *p)
             value[i][0] = (uint8_t)(one_in(3) ? below(40) : one_in(2) ? 32 : p->is_aead ? 12 : 16);
         }
         if (!is_get && strcmp(name, OSSL_CIPHER_PARAM_NUM) == 0)
-            memset(value[i], 0, 32); /* elsewhere in a block the default provider has no key stream */
+            memset(value[i], 0, 32); /* elsewhere in a block the default provider has no keystream */
         for (int s = 0; s < SIDES; s++) {
             memcpy(buffer[s][i], value[i], 32);
             params[s][i] = (OSSL_PARAM){name, type, buffer[s][i], size, OSSL_PARAM_UNMODIFIED};

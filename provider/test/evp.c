@@ -176,7 +176,7 @@ static const char *level_of_process(void)
     return level;
 }
 
-/* ---- ChaCha20: RFC 8439, appendix A.1 (key stream; the counter is the IV's first word) ---- */
+/* ---- ChaCha20: RFC 8439, appendix A.1 (keystream; the counter is the IV's first word) ---- */
 
 /* By preference, whoever has it: sealane on a level that is fast at it, else the default provider. */
 static void check_stream(void)

@@ -174,18 +174,18 @@ impl Usable<ChaCha20Poly1305> {
         }
     }
 
-    /// Adds ChaCha20's key stream from block 1 on.
-    pub(crate) fn stream(self, key: &[u8; 32], nonce: &[u8; 12], text: &mut Text<'_>) {
+    /// Adds ChaCha20's keystream from a block on, up to the last of 2^32.
+    pub(crate) fn stream(self, key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut Text<'_>) {
         match self {
-            Usable::Kernel(kernel) => kernel.stream(key, nonce).next(text, true, &mut [0; 2]),
+            Usable::Kernel(kernel) => kernel.stream(key, nonce, block).next(text, true, &mut [0; 2]),
             #[cfg(feature = "portable")]
-            Usable::Portable => portable::chacha20(key, nonce, 1, text.copied()),
+            Usable::Portable => portable::chacha20(key, nonce, block, text.copied()),
             #[cfg(not(feature = "portable"))]
             Usable::Portable => unreachable!("no such level without the feature portable"),
         }
     }
 
-    /// Poly1305 of data, whose key is block 0 of the key stream.
+    /// Poly1305 of data, whose key is block 0 of the keystream.
     pub(crate) fn poly1305(self, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
         match self {
             Usable::Kernel(kernel) => {
@@ -337,7 +337,7 @@ impl Aes {
         }
     }
 
-    /// Adds key stream to whole blocks. The last four bytes of `counter` count, and wrap around.
+    /// Adds keystream to whole blocks. The last four bytes of `counter` count, and wrap around.
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         match self {
             Aes::Kernel(key) => key.count(counter, text),

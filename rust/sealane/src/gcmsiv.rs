@@ -4,7 +4,7 @@
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{Aes, AnyParts, Gcm};
+use crate::cipher::{Aes, Gcm};
 use crate::dit::Dit;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::GcmKey;
@@ -158,8 +158,8 @@ impl GcmSivKey {
 /// A packet in progress: the keys of its nonce.
 ///
 /// Without a kernel for it, POLYVAL is GHASH of blocks whose bytes are reversed. Its hash key is reversed and multiplied by
-/// x, its result reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks as ciphertext. What it opens
-/// them to, under a key of zeroes, is thrown away.
+/// x, its result reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks as associated data, which it
+/// does not decrypt.
 struct Packet {
     message: Aes,
     gcm: Gcm,
@@ -167,15 +167,27 @@ struct Packet {
 }
 
 struct Sum<'a> {
-    parts: AnyParts<'a>,
+    gcm: &'a Gcm,
     chunk: &'a mut [u8],
     held: usize,
+    hash: [u8; 16],
+}
+
+impl Drop for Sum<'_> {
+    fn drop(&mut self) {
+        self.hash.zeroize();
+    }
 }
 
 impl Sum<'_> {
-    /// Absorbs what waits: a multiple of 64 bytes.
+    /// Absorbs the blocks of the chunk. Each call begins with the sum zero, hence the last one goes into the first block.
     fn flush(&mut self) {
-        self.parts.next(&mut Text::in_place(&mut self.chunk[..self.held]));
+        for (byte, add) in self.chunk.iter_mut().zip(&self.hash) {
+            *byte ^= add;
+        }
+        let mut parts = self.gcm.parts(CallNonce::Nonce(&[0; 12]), &self.chunk[..self.held], 0, true);
+        parts.next(&mut Text::in_place(&mut []));
+        self.hash = parts.hash();
         self.held = 0;
     }
 
@@ -208,11 +220,6 @@ fn reversed(block: &[u8]) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(block);
     u128::from_be_bytes(bytes).to_le_bytes()
-}
-
-/// How many blocks of 16 bytes.
-fn blocks_of(data: &[u8]) -> usize {
-    data.len() / 16 + usize::from(data.len() % 16 != 0)
 }
 
 impl Packet {
@@ -272,21 +279,16 @@ impl Packet {
         let mut lengths = [0; 16];
         lengths[..8].copy_from_slice(&(8 * ad.len() as u64).to_le_bytes());
         lengths[8..].copy_from_slice(&(8 * text.len() as u64).to_le_bytes());
-        let blocks = blocks_of(ad).wrapping_add(blocks_of(text)).wrapping_add(1);
         let chunk = self.chunk.get_or_insert_with(Memory::new).bytes();
-        // Zeroes before the others, which do not change the sum, make their number a multiple of 4.
-        let held = 16 * (blocks.wrapping_neg() % 4);
-        chunk[..held].fill(0);
-        let parts = self.gcm.parts(CallNonce::Nonce(&[0; 12]), &[], 0, true);
-        let mut sum = Sum { parts, chunk, held };
+        let mut sum = Sum { gcm: &self.gcm, chunk, held: 0, hash: [0; 16] };
         sum.absorb(ad);
         sum.absorb(text);
         sum.absorb(&lengths);
         sum.flush();
-        reversed(&sum.parts.hash())
+        reversed(&sum.hash)
     }
 
-    /// Adds key stream to the text. The first four bytes of the counter block count, little-endian, and wrap around.
+    /// Adds keystream to the text. The first four bytes of the counter block count, little-endian, and wrap around.
     fn crypt(&mut self, text: &mut Text<'_>, tag: &[u8; 16]) {
         let mut block = *tag;
         block[15] |= 0x80;

@@ -35,6 +35,7 @@
 
 mod batch;
 mod ccm;
+mod chacha20;
 mod cipher;
 mod cpu;
 mod dit;
@@ -54,6 +55,7 @@ mod traits;
 
 pub use batch::{open_batch, seal_batch, Direction, Open, Packet, Seal};
 pub use ccm::{CcmKey, Cmac, CmacKey};
+pub use chacha20::ChaCha20Key;
 pub use error::Error;
 pub use gcmsiv::GcmSivKey;
 pub use kernel::Text;

@@ -4,7 +4,7 @@
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256, Block};
 use chacha20::cipher::{KeyIvInit, StreamCipher};
-use chacha20::ChaCha20;
+use chacha20::{ChaCha20, ChaCha20Legacy};
 use ghash::universal_hash::UniversalHash;
 use ghash::GHash;
 use poly1305::Poly1305;
@@ -44,7 +44,7 @@ impl ChaChaParts {
         if open {
             self.mac.update_padded(text);
         }
-        // The longest text that callers let through ends where the key stream does: it cannot fail.
+        // The longest text that callers let through ends where the keystream does: it cannot fail.
         if self.cipher.try_apply_keystream(text).is_err() {
             text.zeroize();
         }
@@ -63,17 +63,22 @@ impl ChaChaParts {
     }
 }
 
-/// Adds ChaCha20's key stream from a block on.
+/// Adds ChaCha20's keystream from a block on. RustCrypto's cipher with a counter of 64 bits has the last of 2^32 blocks, too: what
+/// RFC 8439's nonce begins with is the counter's upper half.
 pub(crate) fn chacha20(key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut [u8]) {
     use chacha20::cipher::StreamCipherSeek;
-    let mut cipher = <ChaCha20 as KeyIvInit>::new(key.into(), nonce.into());
-    // Callers let no text through that is longer than the key stream: it cannot fail.
-    if cipher.try_seek(64 * u64::from(block)).is_err() || cipher.try_apply_keystream(text).is_err() {
+    let mut short = [0; 8];
+    short.copy_from_slice(&nonce[4..]);
+    let mut cipher = <ChaCha20Legacy as KeyIvInit>::new(key.into(), (&short).into());
+    let upper = u32::from_le_bytes([nonce[0], nonce[1], nonce[2], nonce[3]]);
+    let counter = u64::from(upper) << 32 | u64::from(block);
+    // Callers let no text through that is longer than the keystream: it cannot fail.
+    if cipher.try_seek(64 * u128::from(counter)).is_err() || cipher.try_apply_keystream(text).is_err() {
         text.zeroize();
     }
 }
 
-/// Poly1305 of data, whose key is block 0 of the key stream.
+/// Poly1305 of data, whose key is block 0 of the keystream.
 pub(crate) fn poly1305(key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
     let mut block = [0; 64];
     chacha20(key, nonce, 0, &mut block);
@@ -114,7 +119,7 @@ impl AnyAes {
         }
     }
 
-    /// Adds key stream to a text. The last four bytes of `counter` count, and wrap around.
+    /// Adds keystream to a text. The last four bytes of `counter` count, and wrap around.
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut [u8]) {
         let mut stream = [Block::default(); WIDTH];
         for text in text.chunks_mut(16 * WIDTH) {
@@ -183,7 +188,7 @@ impl Gcm {
     }
 }
 
-/// Blocks of key stream that are made at once: what the crate aes does side by side, or more.
+/// Blocks of keystream that are made at once: what the crate aes does side by side, or more.
 const WIDTH: usize = 8;
 
 pub(crate) struct GcmParts<'a> {

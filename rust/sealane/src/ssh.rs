@@ -144,7 +144,7 @@ impl SshKey {
         let (length, text) = packet.split_at_mut(LENGTH_LEN);
         self.crypt_length(nonce, length);
         if !text.is_empty() {
-            self.level.stream(&self.text, nonce, &mut Text::in_place(text));
+            self.level.stream(&self.text, nonce, 1, &mut Text::in_place(text));
         }
     }
 }

@@ -12,7 +12,8 @@ use aes_gcm::aes::Aes192;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use chacha20poly1305::{ChaCha20Poly1305, XChaCha20Poly1305};
 use sealane::{
-    levels, open_batch, seal_batch, Algorithm, CcmKey, CmacKey, Error, GcmSivKey, HeaderKey, Key, Packet, SshKey, Text,
+    levels, open_batch, seal_batch, Algorithm, CcmKey, ChaCha20Key, CmacKey, Error, GcmSivKey, HeaderKey, Key, Packet,
+    SshKey, Text,
 };
 
 const ALGORITHMS: [Algorithm; 5] = [
@@ -913,7 +914,7 @@ fn gcm_siv_of_all_lengths() {
     assert!(!format!("{:?}", key).contains("119"));
 }
 
-/// SSH's packets: their key stream beside RustCrypto's ChaCha20-Poly1305, which begins at block 1 too. The tag is that of the
+/// SSH's packets: their keystream beside RustCrypto's ChaCha20-Poly1305, which begins at block 1 too. The tag is that of the
 /// portable level, which has RustCrypto's Poly1305.
 #[test]
 fn ssh_packets() {
@@ -955,6 +956,57 @@ fn ssh_packets() {
     assert_eq!(short, [1; 3]);
     assert_eq!(key.open_in_place(1, &mut short, &[0; 16]), Err(Error::LengthMismatch));
     assert_eq!(key.length(1, &[0; 5]), Err(Error::LengthMismatch));
+    assert!(!format!("{:?}", key).contains("119"));
+}
+
+/// ChaCha20 with a counter of 64 bits beside RustCrypto's, most texts across a carry of the counter's lower half. And the last
+/// vector of draft-agl-tls-chacha20poly1305-04, section 7: its first 64 bytes.
+#[test]
+fn chacha20_of() {
+    use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+    let mut random = Random(0x9216_d5d9_8979_fb1b);
+    for n in 0..unless_miri(700, 140) {
+        let (key, nonce, text) = (random.bytes(32), random.bytes(8), random.bytes(n));
+        let lower = if n % 4 == 0 { random.next() as u32 } else { u32::MAX - random.below(n / 64 + 1) as u32 };
+        let counter = random.next() << 33 >> 1 | u64::from(lower);
+        let mut want = text.clone();
+        let mut peer = chacha20::ChaCha20Legacy::new_from_slices(&key, &nonce).expect("lengths");
+        peer.seek(64 * u128::from(counter));
+        peer.apply_keystream(&mut want);
+        if planted("chacha20") && n == 200 {
+            want[150] ^= 1;
+        }
+        let nonce = nonce.try_into().expect("8 bytes");
+        for (level, _) in levels(Algorithm::ChaCha20Poly1305).filter(|(_, works)| *works).collect::<Vec<_>>() {
+            let key = ChaCha20Key::with_level(&key, level).expect("key");
+            let (mut whole, mut pieces) = (text.clone(), text.clone());
+            key.apply(&nonce, counter, &mut whole).expect("within the counter");
+            assert!(whole == want, "{} bytes at {}", n, level);
+            let cut = 64 * random.below(n / 64 + 1);
+            key.apply(&nonce, counter, &mut pieces[..cut]).expect("within the counter");
+            key.apply(&nonce, counter + cut as u64 / 64, &mut pieces[cut..]).expect("within the counter");
+            assert!(pieces == want, "{} bytes at {}", n, level);
+        }
+    }
+    for n in 0..40 {
+        assert_eq!(ChaCha20Key::new(&vec![0x77; n]).err(), if n == 32 { None } else { Some(Error::InvalidKey) });
+    }
+    let counting: Vec<u8> = (0..32).collect();
+    let mut stream = [0; 64];
+    ChaCha20Key::new(&counting).expect("key").apply(&[0, 1, 2, 3, 4, 5, 6, 7], 0, &mut stream).expect("short");
+    let hex: String = stream.iter().map(|b| format!("{:02x}", b)).collect();
+    assert_eq!(
+        hex,
+        "f798a189f195e66982105ffb640bb7757f579da31602fc93ec01ac56f85ac3c1\
+         34a4547b733b46413042c9440049176905d3be59ea1c53f15916155c2be8241a"
+    );
+    let key = ChaCha20Key::new(&[0x77; 32]).expect("key");
+    let mut text = [1; 65];
+    assert_eq!(key.apply(&[1; 8], u64::MAX - 1, &mut text), Err(Error::TooLong));
+    assert_eq!(text, [1; 65]);
+    assert_eq!(key.apply(&[1; 8], u64::MAX - 1, &mut text[..64]), Ok(()));
+    assert_eq!(key.apply(&[1; 8], u64::MAX, &mut []), Ok(()));
+    assert_eq!(ChaCha20Key::with_level(&[1; 32], "mmx").err(), Some(Error::InvalidLevel));
     assert!(!format!("{:?}", key).contains("119"));
 }
 

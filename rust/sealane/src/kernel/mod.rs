@@ -551,12 +551,12 @@ impl Runnable<ChaCha20Poly1305> {
         Parts::new(self.machine(), key, nonce, ad, flags(open), total)
     }
 
-    /// ChaCha20's key stream from block 1 on, in one part that is the last: its authentication has the key zero, and comes to
+    /// ChaCha20's keystream from a block on, in one part that is the last: its authentication has the key zero, and comes to
     /// nothing.
-    pub(crate) fn stream<'a>(self, key: &'a [u8; 32], nonce: &'a [u8; 12]) -> Parts<'a> {
+    pub(crate) fn stream<'a>(self, key: &'a [u8; 32], nonce: &'a [u8; 12], block: u32) -> Parts<'a> {
         let mut parts = self.parts(key, nonce, &[], 0, false);
         parts.begun = true;
-        parts.state.0[STATE_COUNTER / 8] = 1;
+        parts.state.0[STATE_COUNTER / 8] = u64::from(block);
         parts
     }
 }
@@ -687,7 +687,7 @@ impl AesKey {
         unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block) }
     }
 
-    /// Adds key stream to whole blocks of text, and leaves the next block's counter: its last four bytes.
+    /// Adds keystream to whole blocks of text, and leaves the next block's counter: its last four bytes.
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         self.count_as(AES_CTR, counter, text);
     }

@@ -1,0 +1,99 @@
+//! ChaCha20 without authentication.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::dit::Dit;
+use crate::kernel::{ChaCha20Poly1305, Text};
+use crate::level::{Usable, CHACHA20POLY1305};
+use crate::Error;
+
+const BLOCK_LEN: u64 = 64;
+
+/// A key of ChaCha20 as it was first (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008), with 64 bits of counter and 64 of
+/// nonce; RFC 8439 has 32 and 96. It is wiped when it is dropped.
+///
+/// It does not authenticate. Use [`Key`](crate::Key) unless a protocol or format has this cipher, and then compare a MAC over
+/// the ciphertext before it is decrypted.
+///
+/// ```
+/// use sealane::ChaCha20Key;
+///
+/// # fn main() -> Result<(), sealane::Error> {
+/// let key = ChaCha20Key::new(&[7; 32])?; // yours
+/// let mut text = *b"a text";
+/// key.apply(b"a nonce ", 0, &mut text)?;
+/// key.apply(b"a nonce ", 0, &mut text)?;
+/// assert_eq!(&text, b"a text");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ChaCha20Key {
+    key: [u8; 32],
+    level: Usable<ChaCha20Poly1305>,
+}
+
+impl Drop for ChaCha20Key {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for ChaCha20Key {}
+
+impl core::fmt::Debug for ChaCha20Key {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ChaCha20Key").field("level", &self.level.name()).finish_non_exhaustive()
+    }
+}
+
+impl ChaCha20Key {
+    /// Makes a key of 32 bytes ready for use. The first key in a process picks the level, as
+    /// [`Key::new`](crate::Key::new) does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    pub fn new(key: &[u8]) -> Result<ChaCha20Key, Error> {
+        ChaCha20Key::at(key, CHACHA20POLY1305.of_process())
+    }
+
+    /// The same with a level of the caller's choice, for tests: [`levels`](crate::levels) of ChaCha20-Poly1305 has their names.
+    ///
+    /// # Errors
+    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    pub fn with_level(key: &[u8], level: &str) -> Result<ChaCha20Key, Error> {
+        ChaCha20Key::at(key, CHACHA20POLY1305.named(level))
+    }
+
+    fn at(key: &[u8], level: Result<Usable<ChaCha20Poly1305>, Error>) -> Result<ChaCha20Key, Error> {
+        let key = key.try_into().map_err(|_| Error::InvalidKey)?;
+        Ok(ChaCha20Key { key, level: level? })
+    }
+
+    /// Encrypts or decrypts a text in place, which is the same. `counter` is the number of its first block of 64 bytes, usually
+    /// 0. A text may come in several calls: those before the last one take whole blocks. No block may be used twice with one
+    /// nonce: equal keystream reveals the sum of both texts.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] if the counter behind the text would be 2^64 or more: `text` is as it was.
+    pub fn apply(&self, nonce: &[u8; 8], mut counter: u64, mut text: &mut [u8]) -> Result<(), Error> {
+        let _dit = Dit::on();
+        if (text.len() as u64).div_ceil(BLOCK_LEN) > u64::MAX - counter {
+            return Err(Error::TooLong);
+        }
+        // RFC 8439's nonce begins with the upper half of the counter here. Kernels count with 32 bits: a part ends where they
+        // wrap around.
+        let mut long = [0; 12];
+        long[4..].copy_from_slice(nonce);
+        while !text.is_empty() {
+            let blocks = (1 << 32) - (counter & 0xffff_ffff);
+            let n = usize::try_from(BLOCK_LEN * blocks).map_or(text.len(), |most| most.min(text.len()));
+            let (part, rest) = core::mem::take(&mut text).split_at_mut(n);
+            long[..4].copy_from_slice(&((counter >> 32) as u32).to_le_bytes());
+            self.level.stream(&self.key, &long, counter as u32, &mut Text::in_place(part));
+            counter = counter.saturating_add(blocks); // used only after a whole part
+            text = rest;
+        }
+        Ok(())
+    }
+}
