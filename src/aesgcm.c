@@ -181,13 +181,3 @@ void SEALANE_KERNEL_ABI sealane_aesgcm_portable(const void *args, void *scratch,
     run(args);
     burn_stack();
 }
-
-void SEALANE_KERNEL_ABI sealane_aesgcm_batch_portable(const void *args, void *scratch, const void *consts)
-{
-    const sealane_batch_args *a = args;
-    const sealane_lane *lanes = (const sealane_lane *)(uintptr_t)a->lanes;
-    for (size_t i = 0; i < a->count; i++) {
-        const sealane_packet_args packet = lane_args(&lanes[i], a->flags | SEALANE_FLAG_NONCE);
-        sealane_aesgcm_portable(&packet, scratch, consts);
-    }
-}

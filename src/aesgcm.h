@@ -6,7 +6,6 @@
 
 /* The kernel of the portable level; scratch and consts are not used. */
 sealane_kernel sealane_aesgcm_portable;
-sealane_kernel sealane_aesgcm_batch_portable;
 
 /* A key for a kernel: SEALANE_GCM_KEY_* of asm/args.h. */
 typedef struct sealane_gcm_key {

@@ -146,24 +146,21 @@ typedef struct {
 typedef struct {
     const sealane_level *level;
     const sealane_batch *batch;
-    uint64_t plain, more, extended; /* first words of keys: plain to plain + more; XChaCha20-Poly1305's, or 0 */
+    uint64_t plain, extended; /* first words of keys, of ChaCha20-Poly1305 and XChaCha20-Poly1305 */
 } planner;
 
-/* For the first key of a primitive. 0: there is none, or no packets are faster side by side. */
-static int find_planner(planner *r, const sealane_op *ops, unsigned n, int gcm, sealane_batch_choice *choice)
+/* For the first key of ChaCha20-Poly1305. 0: there is none, or no packets are faster side by side. */
+static int find_planner(planner *r, const sealane_op *ops, unsigned n, sealane_batch_choice *choice)
 {
-    _Static_assert(SEALANE_AES_256_GCM == SEALANE_AES_128_GCM + 1 && SEALANE_AES_192_GCM == SEALANE_AES_128_GCM + 2,
-                   "AES-GCM's numbers are not in a row");
     for (unsigned i = 0; i < n; i++) {
         const sealane_key *k = ops[i].key;
-        if (!key_valid(k) || is_gcm(key_alg(k)) != gcm)
+        if (!key_valid(k) || is_gcm(key_alg(k)))
             continue;
         const int level = (int)key_index(k);
         r->level = key_level(k);
         r->batch = choice(table_of(key_alg(k)), r->level);
-        r->plain = key_word(gcm ? SEALANE_AES_128_GCM : SEALANE_CHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
-        r->more = gcm ? 2 : 0;
-        r->extended = gcm ? 0 : key_word(SEALANE_XCHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
+        r->plain = key_word(SEALANE_CHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
+        r->extended = key_word(SEALANE_XCHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
         return r->batch != NULL && n >= r->batch->few;
     }
     return 0;
@@ -193,8 +190,7 @@ static ALWAYS_INLINE inline void add(plan *p, sealane_op *op, unsigned i, const 
 static NOINLINE size_t add_special(plan *p, sealane_op *op, unsigned i, const planner *r, int open)
 {
     const sealane_packet wanted = packet_of(op, open);
-    if (op->key == NULL || r->extended == 0 || op->key->opaque[0] != r->extended ||
-        sealane_mistake(&wanted) != SEALANE_OK)
+    if (op->key == NULL || op->key->opaque[0] != r->extended || sealane_mistake(&wanted) != SEALANE_OK)
         return (size_t)alone(op, open ? SEALANE_FLAG_OPEN : 0);
     uint8_t *subkey = p->subkey[p->subkeys], *subnonce = p->subnonce[p->subkeys];
     p->subkeys++;
@@ -206,7 +202,7 @@ static NOINLINE size_t add_special(plan *p, sealane_op *op, unsigned i, const pl
 /* Gives packets lanes, and does those that get none; how many of these succeeded. */
 static ALWAYS_INLINE inline size_t make_plan(plan *p, sealane_op *ops, unsigned n, const planner *r, int open)
 {
-    const uint64_t plain = r->plain, more = r->more;
+    const uint64_t plain = r->plain;
     const size_t key_at = r->level->key_at;
     size_t good = 0;
     p->count = p->subkeys = 0;
@@ -218,7 +214,7 @@ static ALWAYS_INLINE inline size_t make_plan(plan *p, sealane_op *ops, unsigned 
         }
         const sealane_packet wanted = {op->key,      op->out,   op->in, op->in_bytes, op->ad,
                                        op->ad_bytes, op->nonce, 12,     op->tag,      open};
-        if (op->key != NULL && op->key->opaque[0] - plain <= more && op->nonce_bytes == 12 &&
+        if (op->key != NULL && op->key->opaque[0] == plain && op->nonce_bytes == 12 &&
             packet_mistake(&wanted, (sealane_limits){LENGTH_MAX, INT32_MAX, SEALANE_TAG_BYTES}) == SEALANE_OK)
             add(p, op, i, (const uint8_t *)op->key + key_at, op->nonce, open);
         else
@@ -286,8 +282,7 @@ size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_
     for (size_t at = 0; at < n; at += CHUNK) {
         const unsigned some = n - at < CHUNK ? (unsigned)(n - at) : CHUNK;
         planner r;
-        /* Of two primitives the packets of one get lanes: where they pay, AES-GCM's gain less. */
-        if (find_planner(&r, ops + at, some, 0, choice) || find_planner(&r, ops + at, some, 1, choice))
+        if (find_planner(&r, ops + at, some, choice))
             good += run_planned(ops + at, some, &r, direction);
         else
             good += one_by_one(ops + at, some, direction);

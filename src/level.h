@@ -58,7 +58,7 @@ typedef struct sealane_table {
     const sealane_level *levels;
     unsigned count;
     int (*selftest)(const sealane_level *);       /* 1 if the level gives the known answers (selftest.c) */
-    int (*batch_selftest)(const sealane_level *); /* 1 if its batch kernel does */
+    int (*batch_selftest)(const sealane_level *); /* 1 if its batch kernel does; NULL: no level has one */
 } sealane_table;
 
 enum {
@@ -125,7 +125,6 @@ int sealane_cap_of_process(void);
 int sealane_chacha20poly1305_selftest(const sealane_level *level);
 int sealane_chacha20poly1305_batch_selftest(const sealane_level *level);
 int sealane_aesgcm_selftest(const sealane_level *level);
-int sealane_aesgcm_batch_selftest(const sealane_level *level);
 int sealane_aes_selftest(const sealane_level *level);
 int sealane_chacha20masks_selftest(const sealane_level *level);
 

@@ -321,13 +321,3 @@ void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const void *args, void
     run(args);
     sealane_burn_stack();
 }
-
-void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const void *args, void *scratch, const void *consts)
-{
-    const sealane_batch_args *a = args;
-    const sealane_lane *lanes = (const sealane_lane *)(uintptr_t)a->lanes;
-    for (size_t i = 0; i < a->count; i++) {
-        const sealane_packet_args packet = lane_args(&lanes[i], a->flags);
-        sealane_chacha20poly1305_portable(&packet, scratch, consts);
-    }
-}

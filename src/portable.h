@@ -7,9 +7,6 @@
 /* The kernel of the portable level; scratch and consts are not used. */
 sealane_kernel sealane_chacha20poly1305_portable;
 
-/* Its batch kernel: one packet after the other. */
-sealane_kernel sealane_chacha20poly1305_batch_portable;
-
 /* C cannot say what a compiler keeps in memory for want of registers. This overwrites a kibibyte of the stack below the
  * caller's frame, where the functions of this file and of ghash.h, that it has called, had theirs. */
 void sealane_burn_stack(void);

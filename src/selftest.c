@@ -26,13 +26,20 @@ typedef struct {
     uint8_t nonce[16]; /* AES-GCM: J0 */
     uint8_t tag[16], opened_tag[16];
     uint8_t ad[16 + 32];
-    uint8_t plain[LONGEST], sealed[LONGEST];
+    const uint8_t *plain; /* in texts */
+    uint8_t texts[LONGEST + 255], sealed[LONGEST];
 } chain;
 
-static void fill(chain *c, size_t n)
+static void fill(uint8_t *text, size_t bytes, size_t first)
 {
-    for (size_t j = 0; j < n; j++)
-        c->plain[j] = (uint8_t)(7 * j + n);
+    for (size_t j = 0; j < bytes; j++)
+        text[j] = (uint8_t)(7 * j + first);
+}
+
+/* Byte j of text n is 7 j + n, and so stands n / 7 bytes from the begin of text 0; 183 is 1 / 7 modulo 256. */
+static void take_text(chain *c, size_t n)
+{
+    c->plain = c->texts + (uint8_t)(183 * n);
     memcpy(c->ad, c->tag, 16);
     memcpy(c->ad + 16, c->plain, 32);
 }
@@ -60,7 +67,7 @@ static NOINLINE void run(const chain *c, uint8_t *out, const uint8_t *in, size_t
 static int link_of_chain(chain *c, size_t n)
 {
     const size_t ad_bytes = 16 + n % 33;
-    fill(c, n);
+    take_text(c, n);
     run(c, c->sealed, c->plain, n, ad_bytes, c->tag, 0);
     run(c, c->sealed, c->sealed, n, ad_bytes, c->opened_tag, SEALANE_FLAG_OPEN);
     return memcmp(c->sealed, c->plain, n) == 0 && equal16(c->tag, c->opened_tag);
@@ -72,7 +79,7 @@ static void seal_in_parts(chain *c)
     SEALANE_SCRATCH(scratch);
     _Static_assert(sizeof(sealane_state) == sizeof(sealane_gcm_state), "one size for both");
     sealane_state state;
-    fill(c, LONGEST);
+    take_text(c, LONGEST);
     for (int i = 0; i < 3; i++) {
         const sealane_packet_args a = {
             .out = slot(c->sealed + ends[i]),
@@ -107,6 +114,7 @@ int sealane_chacha20poly1305_selftest(const sealane_level *level)
     chain c = {.level = level, .key = key};
     make_key(key);
     memcpy(c.nonce, nonce, sizeof nonce);
+    fill(c.texts, sizeof c.texts, 0);
 
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (!link_of_chain(&c, lengths[i]))
@@ -188,7 +196,7 @@ static NOINLINE int same_as_ghash(chain *c, sealane_gcm_key keys[2], size_t n)
     sealane_gcm_state state;
     uint8_t *b = c->sealed, first[16];
     give_keys(c->level, keys, n < ad_bytes ? ad_bytes : n);
-    fill(c, n);
+    take_text(c, n);
     memset(b, 0, zeroes + end);
     memcpy(b + zeroes, c->ad, ad_bytes), memcpy(b + zeroes + ad_end, c->plain, n);
     store64(b + zeroes + end - 16, 8 * ad_bytes), store64(b + zeroes + end - 8, 8 * n);
@@ -233,6 +241,7 @@ int sealane_aesgcm_selftest(const sealane_level *level)
     chain c = {.level = level};
     make_key(key);
     memcpy(c.nonce, nonce, sizeof nonce);
+    fill(c.texts, sizeof c.texts, 0);
     make_gcm_keys(keys, level, key);
     for (unsigned i = 0; i <= sizeof lengths / sizeof lengths[0]; i++) {
         c.flags = i % 2 == 0 ? SEALANE_FLAG_NONCE : 0;
@@ -253,8 +262,6 @@ enum { PACKETS = 33, SQUARES = (PACKETS - 1) * PACKETS * (2 * PACKETS - 1) / 6 }
 
 static const uint8_t batch_answer[16] = {0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2,
                                          0x26, 0xe3, 0xa7, 0x8e, 0x01, 0x62, 0x47, 0x2d};
-static const uint8_t gcm_batch_answer[16] = {0x13, 0xf0, 0x65, 0x2a, 0xdc, 0x12, 0x36, 0xf0,
-                                             0xdd, 0x44, 0xe9, 0x90, 0x93, 0xb0, 0xdd, 0xb6};
 
 typedef struct {
     sealane_lane lane[PACKETS];
@@ -270,8 +277,7 @@ static void fill_squares(squares *s)
         for (size_t j = 0; j < 32; j++)
             s->key[n][j] = (uint8_t)(0x80 + j + n);
         memset(s->nonce[n], (int)n, 12);
-        for (size_t j = 0; j < n * n; j++)
-            s->text[at + j] = (uint8_t)(7 * j + n);
+        fill(s->text + at, n * n, n);
         s->lane[n] = (sealane_lane){
             .out = slot(s->text + at),
             .in = slot(s->text + at),
@@ -309,37 +315,20 @@ static void tag_of_tags(uint8_t tag[16], const squares *s)
     sealane_chacha20poly1305_portable(&all, NULL, NULL);
 }
 
-static int run_squares(squares *s, const sealane_batch *batch, const uint8_t answer[16])
-{
-    SEALANE_BATCH_SCRATCH(scratch);
-    uint8_t tag[16];
-    const sealane_batch_args seal = {.lanes = slot(s->lane), .count = PACKETS},
-                             open = {.lanes = slot(s->lane), .count = PACKETS, .flags = SEALANE_FLAG_OPEN};
-    batch->kernel(&seal, scratch, batch->consts);
-    tag_of_tags(tag, s);
-    for (size_t n = 0; n < PACKETS; n++)
-        s->lane[n].tag = slot(s->opened_tag[n]);
-    batch->kernel(&open, scratch, batch->consts);
-    return squares_are_plain(s) && equal16(tag, answer);
-}
-
 int sealane_chacha20poly1305_batch_selftest(const sealane_level *level)
 {
+    SEALANE_BATCH_SCRATCH(scratch);
     _Alignas(64) squares s;
+    uint8_t tag[16];
+    const sealane_batch_args seal = {.lanes = slot(s.lane), .count = PACKETS},
+                             open = {.lanes = slot(s.lane), .count = PACKETS, .flags = SEALANE_FLAG_OPEN};
     fill_squares(&s);
-    return run_squares(&s, &level->batch, batch_answer);
-}
-
-/* Keys of the three lengths alternate. */
-int sealane_aesgcm_batch_selftest(const sealane_level *level)
-{
-    _Alignas(64) squares s;
-    sealane_gcm_key keys[3];
-    fill_squares(&s);
-    make_gcm_keys(keys, level, s.key[0]);
+    level->batch.kernel(&seal, scratch, level->batch.consts);
+    tag_of_tags(tag, &s);
     for (size_t n = 0; n < PACKETS; n++)
-        s.lane[n].key = slot(&keys[n % 3]);
-    return run_squares(&s, &level->batch, gcm_batch_answer);
+        s.lane[n].tag = slot(s.opened_tag[n]);
+    level->batch.kernel(&open, scratch, level->batch.consts);
+    return squares_are_plain(&s) && equal16(tag, batch_answer);
 }
 
 /* ---- The modes that do not authenticate ---- */
@@ -433,8 +422,7 @@ int sealane_aes_selftest(const sealane_level *level)
             key->schedule[j] = (uint8_t)(0x80 + 32 * (i % 2) + j);
         run_mode(&m, SEALANE_AES_SETUP, key, 0);
     }
-    for (size_t j = 0; j < sizeof m.text; j++)
-        m.text[j] = (uint8_t)(7 * j);
+    fill(m.text, sizeof m.text, 0);
     for (size_t i = 0; i < sizeof link_blocks; i++)
         link_of_modes(&m, i, link_blocks[i]);
     run_mode_lanes(&m, SEALANE_AES_CBC_ENCRYPT, m.keys[0], 1, MOST_BLOCKS);
@@ -461,8 +449,7 @@ int sealane_chacha20masks_selftest(const sealane_level *level)
     for (size_t i = 0; i < sizeof keys; i++)
         keys[i] = (uint8_t)(0x80 + i);
     for (size_t l = 0; l < MASKS; l++)
-        for (size_t j = 0; j < 16; j++)
-            samples[l][j] = (uint8_t)(7 * j + l);
+        fill(samples[l], 16, l);
     for (size_t l = 0; l < MASKS; l++)
         lane[l] = (sealane_mode_lane){.out = slot(samples[l]), .in = slot(samples[l]), .key = slot(keys + 3 * l)};
     for (size_t n = 1; n <= MASKS; n++) {

@@ -188,7 +188,7 @@ static const sealane_level chacha20poly1305_levels[] = {
      CHACHA20_KEY_AT, WHOLE},
 #endif
     {"portable", 0, sealane_chacha20poly1305_portable, NULL,
-     {sealane_chacha20poly1305_batch_portable, NULL, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+     {NULL, NULL, 0, 0, {0}},
      CHACHA20_KEY_AT, WHOLE},
 };
 
@@ -250,7 +250,7 @@ static const sealane_level aesgcm_levels[] = {
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
 #endif
     {"portable", 0, sealane_aesgcm_portable, NULL,
-     {sealane_aesgcm_batch_portable, NULL, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+     {NULL, NULL, 0, 0, {0}},
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
 };
 
@@ -339,7 +339,7 @@ const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
     [SEALANE_CHACHA20POLY1305] = {"chacha20poly1305", chacha20poly1305_levels, COUNT(chacha20poly1305_levels), sealane_chacha20poly1305_selftest,
                    sealane_chacha20poly1305_batch_selftest},
     [SEALANE_AESGCM] = {"aesgcm", aesgcm_levels, COUNT(aesgcm_levels), sealane_aesgcm_selftest,
-                   sealane_aesgcm_batch_selftest},
+                   NULL},
     [SEALANE_AES] = {"aes", aes_levels, COUNT(aes_levels), sealane_aes_selftest,
                    NULL},
     [SEALANE_CHACHA20MASKS] = {"chacha20masks", chacha20masks_levels, COUNT(chacha20masks_levels), sealane_chacha20masks_selftest,

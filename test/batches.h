@@ -348,24 +348,31 @@ static int same_outcome(const sealane_op *ops, const sealane_status *want, size_
     return good == want_good || fail("%zu packets are said to be good, not %zu", good, want_good);
 }
 
-/* That of the level in question; keys of AES-GCM are of use only to their own level's kernel. */
+/* That of the level in question. */
 static const sealane_batch *test_choice(const sealane_table *table, const sealane_level *level)
 {
-    if (table != &sealane_tables[now.gcm ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305] ||
-        (now.gcm && strcmp(level->name, now.level.name) != 0))
-        return sealane_level_batch(table, level);
-    return now.level.batch.kernel ? &now.level.batch : NULL;
+    (void)level;
+    return table == &sealane_tables[SEALANE_CHACHA20POLY1305] ? &now.level.batch : NULL;
 }
+
+/* Portable code has no batch kernel: this stands in for one. */
+static void SEALANE_KERNEL_ABI one_by_one(const void *args, void *scratch, const void *consts)
+{
+    const sealane_batch_args *a = args;
+    const sealane_lane *lanes = (const sealane_lane *)(uintptr_t)a->lanes;
+    for (size_t i = 0; i < a->count; i++) {
+        const sealane_packet_args packet = lane_args(&lanes[i], a->flags);
+        sealane_chacha20poly1305_portable(&packet, scratch, consts);
+    }
+}
+
+static const sealane_batch portable_batch = {
+    .kernel = one_by_one, .few = 2, .classes = 7, .from = {2, 3, 3, 5, 9, 0, 16}};
 
 static const sealane_batch *portable_choice(const sealane_table *table, const sealane_level *level)
 {
-    static const sealane_batch stand_ins[] = {
-        {.kernel = sealane_chacha20poly1305_batch_portable, .few = 2, .classes = 7, .from = {2, 3, 3, 5, 9, 0, 16}},
-        {.kernel = sealane_aesgcm_batch_portable, .few = 2, .classes = 7, .from = {3, 2, 0, 5, 9, 4, 16}},
-    };
-    if (table == &sealane_tables[SEALANE_AESGCM] && level->kernel != sealane_aesgcm_portable)
-        return below(2) ? sealane_level_batch(table, level) : NULL;
-    return &stand_ins[table - sealane_tables];
+    (void)level;
+    return table == &sealane_tables[SEALANE_CHACHA20POLY1305] ? &portable_batch : NULL;
 }
 
 /* Seals n packets, forges some, and opens them; with caller's mistakes among them. */
@@ -422,14 +429,14 @@ static int group_batches(void)
 
 /* ---- Batch kernels that are wrong in one way ---- */
 
-static const sealane_batch *corrupt_batch_inner;
+static sealane_batch corrupt_batch;
 
 static sealane_lane *lane_of(const sealane_batch_args *a, size_t i)
 {
     return (sealane_lane *)(uintptr_t)a->lanes + i;
 }
 
-#define BATCH_INNER() corrupt_batch_inner->kernel(a, scratch, consts)
+#define BATCH_INNER() corrupt_batch.kernel(a, scratch, consts)
 
 #define BATCH_CORRUPTERS(X)            \
     X(tag, "tag-of-one-lane")          \
@@ -493,7 +500,7 @@ CORRUPTER_OF(batch, corrupt_batch_last)
 {
     sealane_batch_args fewer = *a;
     fewer.count -= a->count % 16 == 1;
-    corrupt_batch_inner->kernel(&fewer, scratch, consts);
+    corrupt_batch.kernel(&fewer, scratch, consts);
 }
 
 CORRUPTER_OF(batch, corrupt_batch_lanes)
@@ -529,8 +536,7 @@ CORRUPTER_OF(batch, corrupt_batch_ones)
 /* For the self-test of batches: right except in the lane of 1024 bytes, which goes last there. */
 CORRUPTER_OF(batch, wrong_batch_tag)
 {
-    now.gcm ? sealane_aesgcm_batch_portable(a, scratch, consts)
-            : sealane_chacha20poly1305_batch_portable(a, scratch, consts);
+    one_by_one(a, scratch, consts);
     if (a->count > 0 && lane_of(a, a->count - 1)->bytes == 1024)
         slot_bytes(lane_of(a, a->count - 1)->tag)[7] ^= 1;
 }

@@ -157,17 +157,19 @@ static void check_level(const sealane_table *table, const sealane_level *level, 
     }
     memset(&now, 0, sizeof now);
     now.level = *level, now.primitive = primitive, now.gcm = primitive == SEALANE_AESGCM;
+    if (primitive == SEALANE_CHACHA20POLY1305 && level->kernel == sealane_chacha20poly1305_portable)
+        now.level.batch = portable_batch;
     if (corrupting && corrupting->kernel) {
         corrupt_inner = level->kernel;
         now.level.kernel = corrupting->kernel;
     }
     if (corrupting && corrupting->batch) {
-        corrupt_batch_inner = &level->batch;
+        corrupt_batch = now.level.batch;
         now.level.batch.kernel = corrupting->batch;
     }
     if (corrupting == NULL || corrupting->batch == NULL)
         run_groups(all, count);
-    if (level->batch.kernel)
+    if (now.level.batch.kernel)
         run_groups(batch_groups, sizeof batch_groups / sizeof *batch_groups);
     now.level.name = NULL;
 }

@@ -78,11 +78,12 @@ type machineBatches struct {
 }
 
 // batches is nil if the level in use does packets one by one.
-func batches(level kernel.Level, err error, planOf func(kernel.Level) *kernel.BatchPlan) *machineBatches {
-	if err != nil || level == kernel.Portable {
+func batches() *machineBatches {
+	level, err := aead.ChaCha20Poly1305Level()
+	if err != nil {
 		return nil
 	}
-	plan := planOf(level)
+	plan := kernel.ChaCha20Poly1305BatchPlan(level)
 	if plan == nil {
 		return nil
 	}
@@ -131,12 +132,7 @@ func thisMachine() machine {
 			cipher.Levels = append(cipher.Levels, level)
 		}
 		if c.Name == kernel.ChaCha20Poly1305Levels.Primitive {
-			level, err := aead.ChaCha20Poly1305Level()
-			cipher.Batches = batches(level, err, kernel.ChaCha20Poly1305BatchPlan)
-		}
-		if c.Name == kernel.AESGCMLevels.Primitive {
-			level, err := aead.AESGCMLevel()
-			cipher.Batches = batches(level, err, kernel.AESGCMBatchPlan)
+			cipher.Batches = batches()
 		}
 		m.Ciphers = append(m.Ciphers, cipher)
 	}

@@ -42,7 +42,7 @@ type aesGCM struct {
 	nonceSize int
 	tagSize   uint8
 	level     kernel.Level
-	lanes     kernel.Level // the same if nonces and tags are as lanes of batches have them, else 0
+	usual     kernel.Level // the same if nonces and tags have the usual size, else 0
 }
 
 // FIPS140Only says whether the program was told to refuse what FIPS 140-3 does not approve, or no module was validated for.
@@ -75,7 +75,7 @@ func NewAESGCM(level kernel.Level, key []byte, nonceBytes, tagBytes int) (cipher
 	}
 	k := &aesGCM{level: level, nonceSize: nonceBytes, tagSize: uint8(tagBytes)}
 	if nonceBytes == gcmNonceSize && tagBytes == tagSize {
-		k.lanes = level
+		k.usual = level
 	}
 	kernel.AESGCMSetup(level, &k.key, key)
 	return k, nil
@@ -90,7 +90,7 @@ func (k *aesGCM) Implementation() string { return kernel.AESGCMLevels.Name(uint8
 // Seal does nearly all packets itself, in few instructions: every packet pays for them.
 func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	n := len(plaintext)
-	if k.lanes == 0 || len(nonce) != gcmNonceSize || uint(n)|uint(len(additionalData)) > packet.PartBytes {
+	if k.usual == 0 || len(nonce) != gcmNonceSize || uint(n)|uint(len(additionalData)) > packet.PartBytes {
 		return k.sealAny(dst, nonce, plaintext, additionalData)
 	}
 	ret := extend(dst, n+tagSize)
@@ -108,7 +108,7 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
 	args.Tag = unsafe.Add(out, n)
-	kernel.AESGCM(k.lanes, &args)
+	kernel.AESGCM(k.usual, &args)
 	return ret
 }
 
@@ -125,7 +125,7 @@ func (k *aesGCM) sealAny(dst, nonce, plaintext, additionalData []byte) []byte {
 	}
 	ret := extend(dst, n+int(k.tagSize))
 	out := ret[len(dst):]
-	checkOverlap(out, plaintext, additionalData, true)
+	checkGCMOverlap(out, plaintext, additionalData)
 	var tag [tagSize]byte
 	k.run(&tag, out, plaintext, nonce, additionalData, n, 0)
 	copy(out[n:], tag[:])
@@ -134,7 +134,7 @@ func (k *aesGCM) sealAny(dst, nonce, plaintext, additionalData []byte) []byte {
 
 func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
 	n := len(ciphertext) - tagSize
-	if k.lanes == 0 || len(nonce) != gcmNonceSize || n <= 0 || uint(n)|uint(len(additionalData)) > packet.PartBytes {
+	if k.usual == 0 || len(nonce) != gcmNonceSize || n <= 0 || uint(n)|uint(len(additionalData)) > packet.PartBytes {
 		return k.openAny(dst, nonce, ciphertext, additionalData)
 	}
 	ret := extend(dst, n)
@@ -153,7 +153,7 @@ func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce | kernel.FlagOpen
 	args.Tag = unsafe.Pointer(&tag)
-	kernel.AESGCM(k.lanes, &args)
+	kernel.AESGCM(k.usual, &args)
 	came := ciphertext[n:]
 	differ := (tag[0] ^ binary.NativeEndian.Uint64(came)) | (tag[1] ^ binary.NativeEndian.Uint64(came[8:]))
 	tag = [2]uint64{}
@@ -177,7 +177,7 @@ func (k *aesGCM) openAny(dst, nonce, ciphertext, additionalData []byte) ([]byte,
 	}
 	ret := extend(dst, n)
 	out := ret[len(dst):]
-	checkOverlap(out, ciphertext, additionalData, true)
+	checkGCMOverlap(out, ciphertext, additionalData)
 	var tag [tagSize]byte
 	k.run(&tag, out, ciphertext, nonce, additionalData, n, kernel.FlagOpen)
 	same := subtle.ConstantTimeCompare(tag[:k.tagSize], ciphertext[n:])
@@ -201,5 +201,14 @@ func (k *aesGCM) run(tag *[tagSize]byte, out, in, nonce, ad []byte, n int, direc
 		kernel.AESGCM(k.level, &args)
 	} else {
 		packet.AESGCM(k.level, &args, k.nonceSize)
+	}
+}
+
+func checkGCMOverlap(out, in, ad []byte) {
+	if alias.Inexact(out, in) {
+		panic(gcmOverlapsInput)
+	}
+	if alias.Overlap(out, ad) {
+		panic(gcmOverlapsAD)
 	}
 }

@@ -50,19 +50,13 @@ func batchKeys(t testing.TB, r *rand.Rand, table *dispatch.Table, level kernel.L
 	return append(keys, keyPair{gcm, gcm})
 }
 
-// batchTables are those that have batch kernels, each with the table of these.
-var batchTables = []struct{ table, batches *dispatch.Table }{
-	{&kernel.ChaCha20Poly1305Levels, &kernel.ChaCha20Poly1305BatchLevels},
-	{&kernel.AESGCMLevels, &kernel.AESGCMBatchLevels},
-}
-
 // forEachTable runs f for every level of every primitive.
 func forEachTable(t *testing.T, f func(t *testing.T, table *dispatch.Table, level kernel.Level)) {
-	for _, b := range batchTables {
-		for _, row := range b.table.Rows {
-			t.Run(b.table.Primitive+"/"+row.Name, func(t *testing.T) {
+	for _, table := range []*dispatch.Table{&kernel.ChaCha20Poly1305Levels, &kernel.AESGCMLevels} {
+		for _, row := range table.Rows {
+			t.Run(table.Primitive+"/"+row.Name, func(t *testing.T) {
 				skipUnsupported(t, row)
-				f(t, b.table, kernel.Level(row.Level))
+				f(t, table, kernel.Level(row.Level))
 			})
 		}
 	}
@@ -285,39 +279,36 @@ func TestBatchNoAllocations(t *testing.T) {
 // TestBatchCorrupt has a process whose batch kernels give wrong answers: packets must be right all the same, one by one.
 func TestBatchCorrupt(t *testing.T) {
 	const child = "SEALANE_TEST_CORRUPT_BATCH"
+	batches := &kernel.ChaCha20Poly1305BatchLevels
 	if name := os.Getenv(child); name != "" {
 		dispatch.Corrupt = name
-		for _, b := range batchTables {
-			for _, row := range b.batches.Rows {
-				if row.Name != name {
-					continue
-				}
-				if b.batches.Works(row.Level) {
-					t.Error("a corrupt batch kernel works")
-				}
-				checkBatch(t, newRand(), batchKeys(t, newRand(), b.table, kernel.Level(row.Level)), 100)
+		for _, row := range batches.Rows {
+			if row.Name != name {
+				continue
 			}
+			if batches.Works(row.Level) {
+				t.Error("a corrupt batch kernel works")
+			}
+			checkBatch(t, newRand(), batchKeys(t, newRand(), &kernel.ChaCha20Poly1305Levels, kernel.Level(row.Level)), 100)
 		}
 		return
 	}
-	for _, b := range batchTables {
-		for _, row := range b.batches.Rows {
-			t.Run(b.table.Primitive+"/"+row.Name, func(t *testing.T) {
-				for _, single := range b.table.Rows { // which may need more of a CPU than the batch kernel that serves it
-					if single.Name == row.Name {
-						skipUnsupported(t, single)
-					}
+	for _, row := range batches.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			for _, single := range kernel.ChaCha20Poly1305Levels.Rows { // which may need more of a CPU than the batch kernel that serves it
+				if single.Name == row.Name {
+					skipUnsupported(t, single)
 				}
-				skipUnsupported(t, row)
-				command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // what go test -exec was given
-				cmd := exec.Command(command[0], command[1:]...)
-				cmd.Env = append(os.Environ(), child+"="+row.Name)
-				out, err := cmd.CombinedOutput()
-				if err != nil || strings.Count(string(out), b.batches.Primitive+": level "+row.Name+" fails its known-answer test") != 1 {
-					t.Errorf("%v\n%s", err, out)
-				}
-			})
-		}
+			}
+			skipUnsupported(t, row)
+			command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // what go test -exec was given
+			cmd := exec.Command(command[0], command[1:]...)
+			cmd.Env = append(os.Environ(), child+"="+row.Name)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), batches.Primitive+": level "+row.Name+" fails its known-answer test") != 1 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 

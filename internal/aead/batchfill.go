@@ -72,19 +72,9 @@ func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) in
 	left, tag := len(ops), unsafe.Pointer(&w.tags[w.count%chunk])
 	level, plan := p.level, p.plan
 	for {
-		var key unsafe.Pointer
-		if p.gcm {
-			k, ok := op.AEAD.(*aesGCM)
-			if !ok || k.lanes != level {
-				break
-			}
-			key = unsafe.Pointer(&k.key)
-		} else {
-			k, ok := op.AEAD.(*chaCha20Poly1305)
-			if !ok || k.level != level {
-				break
-			}
-			key = unsafe.Pointer(&k.key)
+		k, ok := op.AEAD.(*chaCha20Poly1305)
+		if !ok || k.level != level {
+			break
 		}
 		srcBytes := uint(len(op.Src))
 		n := srcBytes - tagIn
@@ -106,7 +96,7 @@ func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) in
 		if tagIn == 0 {
 			tag = unsafe.Add(out, n)
 		}
-		l.Out, l.In, l.AD, l.Key, l.Nonce, l.Tag[0] = out, in, ad, key, unsafe.Pointer(unsafe.SliceData(op.Nonce)), tag
+		l.Out, l.In, l.AD, l.Key, l.Nonce, l.Tag[0] = out, in, ad, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(op.Nonce)), tag
 		op.Out, op.Err = op.Dst[:total], nil
 		left--
 		if left == 0 {
@@ -125,31 +115,25 @@ func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) in
 //go:noinline
 func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 	op := &ops[i]
-	key, level, kind := laneKey(op.AEAD)
-	n := len(op.Src) - p.tagIn
-	if kind == noLane || kind.gcm() != p.gcm || level != p.level || !p.hasLane(op) {
+	key, level, nonceBytes := laneKey(op.AEAD)
+	if key == nil || level != p.level || len(op.Nonce) != nonceBytes || !p.hasLane(op) {
 		return op.alone(p.direction)
 	}
-	op.checkNonce(kind, p)
+	n := len(op.Src) - p.tagIn
 	op.Out, op.Err = extend(op.Dst, n+p.tagOut), nil
-	out := op.Out[len(op.Dst):]
-	in := op.Src
-	if !p.gcm { // the plaintext may lie over the tag; crypto/cipher does not allow it
-		in = in[:n]
-	}
-	checkOverlap(out, in, op.AD, p.gcm)
-	if alias.Overlap(out, op.Src[n:]) {
-		return op.alone(p.direction) // the tag is gone when it is to be compared
+	out, in := op.Out[len(op.Dst):], op.Src[:n] // the plaintext may lie over the tag
+	if alias.Inexact(out, in) || alias.Overlap(out, op.AD) || alias.Overlap(out, op.Src[n:]) {
+		return op.alone(p.direction) // which panics, but if only the tag is gone when it is to be compared
 	}
 	count := w.count % chunk
 	l := &w.lanes[count]
 	l.Bytes, l.ADBytes = uint64(n), uint64(len(op.AD))
 	l.Out, l.In = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in))
-	l.AD, l.Key, l.Nonce = unsafe.Pointer(unsafe.SliceData(op.AD)), key, unsafe.Pointer(unsafe.SliceData(op.Nonce))
-	if kind == extendedLane {
+	l.AD, l.Key, l.Nonce = unsafe.Pointer(unsafe.SliceData(op.AD)), unsafe.Pointer(key), unsafe.Pointer(unsafe.SliceData(op.Nonce))
+	if nonceBytes == nonceSizeX {
 		o := &w.once[w.derived%chunk]
 		w.derived++
-		o.derive((*[keySize]byte)(key), (*[nonceSizeX]byte)(op.Nonce))
+		o.derive(key, (*[nonceSizeX]byte)(op.Nonce))
 		l.Key, l.Nonce = unsafe.Pointer(&o.key), unsafe.Pointer(&o.nonce)
 	}
 	if p.tagIn != 0 {
@@ -160,29 +144,4 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 	w.packet[count] = uint8(i)
 	w.count++
 	return 0
-}
-
-func (op *Op) checkNonce(kind cipherKind, p *planner) {
-	switch {
-	case kind == gcmLane && len(op.Nonce) != gcmNonceSize:
-		panic(gcmBadNonce)
-	case kind == plainLane && len(op.Nonce) != nonceSize, kind == extendedLane && len(op.Nonce) != nonceSizeX:
-		if p.direction == kernel.FlagOpen {
-			panic("chacha20poly1305: bad nonce length passed to Open")
-		}
-		panic("chacha20poly1305: bad nonce length passed to Seal")
-	}
-}
-
-func checkOverlap(out, in, ad []byte, gcm bool) {
-	switch {
-	case alias.Inexact(out, in) && gcm:
-		panic(gcmOverlapsInput)
-	case alias.Inexact(out, in):
-		panic(overlapsInput)
-	case alias.Overlap(out, ad) && gcm:
-		panic(gcmOverlapsAD)
-	case alias.Overlap(out, ad):
-		panic(overlapsAD)
-	}
 }

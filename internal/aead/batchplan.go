@@ -2,37 +2,19 @@ package aead
 
 import (
 	"crypto/cipher"
-	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// A cipherKind is a cipher that lanes are for.
-type cipherKind uint8
-
-const (
-	noLane cipherKind = iota
-	plainLane
-	extendedLane
-	gcmLane
-)
-
-func (k cipherKind) gcm() bool { return k == gcmLane }
-
-// laneKey returns what a kernel needs to know of a key, and noLane for ciphers that have no lanes: those that are not of
-// this package, and AES-GCM with nonces or tags of an uncommon size.
-func laneKey(a cipher.AEAD) (key unsafe.Pointer, level kernel.Level, kind cipherKind) {
+// laneKey returns what a kernel needs to know of a key, nil for ciphers that have no lanes.
+func laneKey(a cipher.AEAD) (key *[keySize]byte, level kernel.Level, nonceBytes int) {
 	switch k := a.(type) {
 	case *chaCha20Poly1305:
-		return unsafe.Pointer(&k.key), k.level, plainLane
+		return &k.key, k.level, nonceSize
 	case *xChaCha20Poly1305:
-		return unsafe.Pointer(&k.key), k.level, extendedLane
-	case *aesGCM:
-		if k.lanes != 0 {
-			return unsafe.Pointer(&k.key), k.level, gcmLane
-		}
+		return &k.key, k.level, nonceSizeX
 	}
-	return nil, 0, noLane
+	return nil, 0, 0
 }
 
 // A planner is what packets that share a call of a kernel have in common.
@@ -40,48 +22,23 @@ type planner struct {
 	plan      *kernel.BatchPlan
 	direction uint64
 	level     kernel.Level
-	gcm       bool
 	tagIn     int // bytes of tag in Src
 	tagOut    int // and in Out
 }
 
-// find is whether one of the packets has a plan; then the planner is for the first such one. Of two primitives the packets of
-// one get lanes: ChaCha20-Poly1305's, which gain more. Others of the cipher are nearly always of that level, as a process has
-// but one.
+// find is whether there are batches for one of the packets; then the planner is for the first such one. Others are nearly
+// always of that level, as a process has but one.
 func (p *planner) find(ops []Op, direction uint64) bool {
-	gcm := -1
 	for i := range ops {
-		switch k := ops[i].AEAD.(type) {
-		case *aesGCM:
-			if gcm < 0 && k.lanes != 0 {
-				gcm = i
+		if key, level, _ := laneKey(ops[i].AEAD); key != nil {
+			*p = planner{plan: kernel.ChaCha20Poly1305BatchPlan(level), direction: direction, level: level, tagOut: tagSize}
+			if direction == kernel.FlagOpen {
+				p.tagIn, p.tagOut = tagSize, 0
 			}
-		case *chaCha20Poly1305:
-			return p.use(k.level, plainLane, direction)
-		case *xChaCha20Poly1305:
-			return p.use(k.level, extendedLane, direction)
+			return p.plan != nil
 		}
 	}
-	if gcm < 0 {
-		return false
-	}
-	_, level, kind := laneKey(ops[gcm].AEAD)
-	return p.use(level, kind, direction)
-}
-
-// use is whether there are batches for a cipher; then the planner is for it.
-func (p *planner) use(level kernel.Level, kind cipherKind, direction uint64) bool {
-	if kind.gcm() {
-		p.plan = kernel.AESGCMBatchPlan(level)
-	} else {
-		p.plan = kernel.ChaCha20Poly1305BatchPlan(level)
-	}
-	p.direction, p.level, p.gcm = direction, level, kind.gcm()
-	p.tagIn, p.tagOut = 0, tagSize
-	if direction == kernel.FlagOpen {
-		p.tagIn, p.tagOut = tagSize, 0
-	}
-	return p.plan != nil
+	return false
 }
 
 // hasLane is whether packets of that length are ever faster side by side.

@@ -57,11 +57,7 @@ func (w *workspace) carryOut(ops []Op, p *planner) (good int) {
 
 func (w *workspace) callKernel(p *planner) {
 	args := kernel.Batch(w.longestFirst(), p.direction)
-	if p.gcm {
-		kernel.AESGCMBatch(p.level, &args, w.memory.Scratch())
-	} else {
-		kernel.ChaCha20Poly1305Batch(p.level, &args, w.memory.Scratch())
-	}
+	kernel.ChaCha20Poly1305Batch(p.level, &args, w.memory.Scratch())
 }
 
 // authenticate compares the tags of all packets, zeroes what forgeries have left, and returns the number of the others.
@@ -77,7 +73,7 @@ func (w *workspace) authenticate(ops []Op, p *planner) int {
 		if byWords && tags[i].sameWords(came) || !byWords && tags[i].same(came) {
 			continue
 		}
-		ops[w.packet[i%chunk]].reject(p)
+		ops[w.packet[i%chunk]].reject()
 		forged++
 	}
 	clear(tags)
@@ -87,12 +83,9 @@ func (w *workspace) authenticate(ops []Op, p *planner) int {
 // reject is for an op whose tag was wrong.
 //
 //go:noinline
-func (op *Op) reject(p *planner) {
+func (op *Op) reject() {
 	clear(op.Out[len(op.Dst):])
 	op.Out, op.Err = nil, errOpen
-	if p.gcm {
-		op.Err = errGCMOpen
-	}
 }
 
 func (t *tag) same(u *tag) bool {

@@ -34,7 +34,7 @@ func SetAESGCM(k *AESGCM, level kernel.Level, key []byte) error {
 		return aes.KeySizeError(len(key))
 	case 16, 24, 32:
 	}
-	*k = AESGCM{level: level, lanes: level, nonceSize: nonceSize, tagSize: tagSize}
+	*k = AESGCM{level: level, usual: level, nonceSize: nonceSize, tagSize: tagSize}
 	kernel.AESGCMSetup(level, &k.key, key)
 	return nil
 }

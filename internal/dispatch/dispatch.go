@@ -24,10 +24,9 @@ type Table struct {
 	Primitive string
 	Rows      []Row
 
-	works  [LevelEnd]atomic.Uint32 // by level: what Works knows
-	chosen atomic.Uint32           // a level; 0 before the choice, none if no row passed
-	mu     sync.Mutex
-	tests  map[string]bool // outcomes of the known-answer tests that have run
+	mu      sync.Mutex
+	chosen  atomic.Uint32           // a level; 0 before the choice, none if no row passed
+	results [LevelEnd]atomic.Uint32 // of the known-answer tests, by level: 0 before a test, passed or failed
 }
 
 const none = 1 << 8
@@ -62,68 +61,48 @@ func (t *Table) choose() uint32 {
 	}
 	chosen := uint32(none)
 	for _, r := range t.Rows[t.start():] {
-		if len(r.Lacks()) > 0 {
-			continue
-		}
-		if t.test(r) {
+		if len(r.Lacks()) == 0 && t.test(r) {
 			chosen = uint32(r.Level)
 			break
 		}
-		t.tellFailed(r)
 	}
 	t.chosen.Store(chosen)
 	return chosen
 }
 
-func (t *Table) tellFailed(r Row) {
-	if OnFailure != nil {
-		OnFailure(t, r)
+// test runs the known-answer test of r, once, and reports its failure. The caller holds mu.
+func (t *Table) test(r Row) bool {
+	result := &t.results[r.Level]
+	if result.Load() == 0 {
+		if r.Test(Corrupt == r.Name) {
+			result.Store(passed)
+		} else {
+			result.Store(failed)
+			if OnFailure != nil {
+				OnFailure(t, r)
+			}
+		}
 	}
+	return result.Load() == passed
 }
 
-// test runs the known-answer test of r, once. The caller holds mu.
-func (t *Table) test(r Row) bool {
-	passed, done := t.tests[r.Name]
-	if !done {
-		if t.tests == nil {
-			t.tests = make(map[string]bool)
-		}
-		passed = r.Test(Corrupt == r.Name)
-		t.tests[r.Name] = passed
-	}
-	return passed
-}
+const passed, failed = 1, 2 // values of results
 
 // Works says whether the table has that level and its known-answer test passed. The first call for a level tests, the
 // others read the outcome. It is for keys that have a level already, which the CPU can run.
 func (t *Table) Works(level uint8) bool {
-	return t.works[level].Load() == yes || t.testWorks(level)
+	return t.results[level].Load() == passed || t.testWorks(level)
 }
-
-const yes, no = 1, 2 // the results that Works stores
 
 func (t *Table) testWorks(level uint8) bool {
-	known := t.works[level].Load()
-	if known == 0 {
-		known = no
-		if t.testLevel(level) {
-			known = yes
-		}
-		t.works[level].Store(known)
+	if t.results[level].Load() == failed {
+		return false
 	}
-	return known == yes
-}
-
-func (t *Table) testLevel(level uint8) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.Rows {
 		if r.Level == level {
-			if _, done := t.tests[r.Name]; t.test(r) {
-				return true
-			} else if !done {
-				t.tellFailed(r)
-			}
+			return t.test(r)
 		}
 	}
 	return false

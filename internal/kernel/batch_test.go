@@ -13,18 +13,9 @@ import (
 	"unsafe"
 )
 
-// forEachBatch runs f for every level of every primitive that has a batch kernel. Those that the CPU lacks are skipped by
-// name.
-func forEachBatch(t *testing.T, f func(t *testing.T, c *primitive, level Level)) {
-	for _, c := range []*primitive{ofChaCha20, ofAESGCM} {
-		t.Run(c.table.Primitive, func(t *testing.T) {
-			c.forEachBatchLevel(t, func(t *testing.T, level Level) { f(t, c, level) })
-		})
-	}
-}
-
-func (c *primitive) forEachBatchLevel(t *testing.T, f func(t *testing.T, level Level)) {
-	for _, row := range c.batches.Rows {
+// forEachBatch runs f for every level that has a batch kernel. Those that the CPU lacks are skipped by name.
+func forEachBatch(t *testing.T, f func(t *testing.T, level Level)) {
+	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			if lacks := row.Lacks(); lacks != nil {
 				t.Skipf("NOT RUN: level %s needs %s, which this CPU lacks", row.Name, strings.Join(lacks, " "))
@@ -36,8 +27,8 @@ func (c *primitive) forEachBatchLevel(t *testing.T, f func(t *testing.T, level L
 
 // batchAtLevel returns a level's kernel, which works in memory of its own between inaccessible pages: there it writes
 // nothing but what it wipes, or the test fails.
-func (c *primitive) batchAtLevel(t testing.TB, level Level) func(*BatchArgs) {
-	return watchScratch(t, func(a *BatchArgs, scratch *BatchScratch) { c.runBatch(level, a, scratch) })
+func batchAtLevel(t testing.TB, level Level) func(*BatchArgs) {
+	return watchScratch(t, func(a *BatchArgs, scratch *BatchScratch) { ChaCha20Poly1305Batch(level, a, scratch) })
 }
 
 func watchScratch(t testing.TB, kernel func(*BatchArgs, *BatchScratch)) func(*BatchArgs) {
@@ -107,10 +98,6 @@ func (b *laneBench) run(level Level, kernel func(*BatchArgs), packets []*packet,
 	for i, p := range packets {
 		p.open = open
 		at := b.benches[i].place(p)
-		if p.of.gcm {
-			p.setup(p.of.atLevel(level), at.key.pointer())
-			at.key.want = slices.Clone(at.key.bytes)
-		}
 		at.state.want = slices.Clone(at.state.bytes)
 		for _, r := range at.regions {
 			regions, ofPacket = append(regions, r), append(ofPacket, i)
@@ -154,26 +141,25 @@ func (b *laneBench) run(level Level, kernel func(*BatchArgs), packets []*packet,
 }
 
 // newLane returns a packet of a batch, placed at random.
-func (c *primitive) newLane(r *rand.Rand, text int) *packet {
+func newLane(r *rand.Rand, text int) *packet {
 	ad := r.IntN(33)
 	if r.IntN(4) == 0 {
 		ad = r.IntN(maxLaneAD)
 	}
-	p := c.newPacket(r, text, ad)
-	p.j0 = false
+	p := newPacket(r, text, ad)
 	p.inPlace, p.offset = r.IntN(2) == 0, r.IntN(2)*r.IntN(64)-1
 	return p
 }
 
 // TestBatchLengths has packets of one length, all up to 300 and some beyond, in batches of all sizes.
 func TestBatchLengths(t *testing.T) {
-	forEachBatch(t, func(t *testing.T, c *primitive, level Level) {
+	forEachBatch(t, func(t *testing.T, level Level) {
 		r, b := newRand(), newLaneBench(t)
-		kernel := c.batchAtLevel(t, level)
+		kernel := batchAtLevel(t, level)
 		for n, step := 0, 1; n <= maxLaneText; n += step {
 			var packets []*packet
 			for range 1 + n%maxLanes {
-				packets = append(packets, c.newLane(r, n))
+				packets = append(packets, newLane(r, n))
 			}
 			if err := b.run(level, kernel, packets, r.IntN(2) == 0); err != nil {
 				t.Fatal(err)
@@ -191,14 +177,14 @@ func TestBatchMixes(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		cases = 2*maxLanes + 1
 	}
-	forEachBatch(t, func(t *testing.T, c *primitive, level Level) {
+	forEachBatch(t, func(t *testing.T, level Level) {
 		r, b := newRand(), newLaneBench(t)
-		kernel := c.batchAtLevel(t, level)
+		kernel := batchAtLevel(t, level)
 		for i, begin := 0, time.Now(); i < cases || time.Since(begin) < *long; i++ {
 			most := []int{100, 300, 700, maxLaneText}[i%4]
 			packets := make([]*packet, i%(maxLanes+1))
 			for j := range packets {
-				packets[j] = c.newLane(r, r.IntN(most+1))
+				packets[j] = newLane(r, r.IntN(most+1))
 				if i%7 == 0 {
 					text := packets[j].text
 					for k := range text {
@@ -259,7 +245,10 @@ func TestBatchFaults(t *testing.T) {
 					packets = append(packets, p)
 				}
 				if err = b.run(Portable, func(a *BatchArgs) {
-					ChaCha20Poly1305BatchPortable(a)
+					for i := range a.lanes() {
+						packet := a.packet(i)
+						ChaCha20Poly1305Portable(&packet)
+					}
 					f.fault(a, &a.lanes()[3])
 				}, packets, offset == 0); err != nil {
 					found = found || strings.Contains(err.Error(), f.found)
@@ -275,15 +264,11 @@ func TestBatchFaults(t *testing.T) {
 
 // TestBatchKnownAnswer runs the known-answer tests of batches, and sees them fail when they should.
 func TestBatchKnownAnswer(t *testing.T) {
-	forEachBatch(t, func(t *testing.T, c *primitive, level Level) {
-		test := chaCha20Poly1305BatchTest
-		if c.gcm {
-			test = aesGCMBatchTest
-		}
-		if !test(level, false) {
+	forEachBatch(t, func(t *testing.T, level Level) {
+		if !chaCha20Poly1305BatchTest(level, false) {
 			t.Error("the known-answer test fails")
 		}
-		if test(level, true) {
+		if chaCha20Poly1305BatchTest(level, true) {
 			t.Error("the known-answer test passes with a corrupted answer")
 		}
 	})
@@ -294,9 +279,9 @@ func TestBatchKnownAnswer(t *testing.T) {
 func TestBatchAccumulatorEdges(t *testing.T) {
 	one := big.NewInt(1)
 	two128, p := new(big.Int).Lsh(one, 128), new(big.Int).Sub(new(big.Int).Lsh(one, 130), big.NewInt(5))
-	ofChaCha20.forEachBatchLevel(t, func(t *testing.T, level Level) {
+	forEachBatch(t, func(t *testing.T, level Level) {
 		r, b := newRand(), newLaneBench(t)
-		kernel := ofChaCha20.batchAtLevel(t, level)
+		kernel := batchAtLevel(t, level)
 		for _, n := range []int{16, 64, 80, 128, 256, 576, 1024} {
 			var packets []*packet
 			for _, target := range []*big.Int{new(big.Int), two128, p} {
@@ -358,20 +343,27 @@ func steered(r *rand.Rand, n int, end *big.Int) *packet {
 
 // TestBatchPlans sees that the plans can be carried out.
 func TestBatchPlans(t *testing.T) {
-	for _, c := range []*primitive{ofChaCha20, ofAESGCM} {
-		for _, row := range c.batches.Rows {
-			if row.Lacks() != nil {
-				t.Logf("NOT RUN: %s level %s, which this CPU lacks", c.table.Primitive, row.Name)
-				continue
-			}
-			plan := c.plan(Level(row.Level))
-			if plan == nil {
-				t.Errorf("%s level %s has a batch kernel and no plan", c.table.Primitive, row.Name)
-			} else if most := slices.Max(plan.From[:]); most == 0 || most > BatchFromMax {
-				t.Errorf("%s level %s: a class from %d packets on", c.table.Primitive, row.Name, most)
-			} else if plan.From[plan.Below/64-1] == 0 {
-				t.Errorf("%s level %s: packets of fewer than %d bytes do not pay", c.table.Primitive, row.Name, plan.Below)
-			}
+	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
+		if row.Lacks() != nil {
+			t.Logf("NOT RUN: level %s, which this CPU lacks", row.Name)
+			continue
 		}
+		plan := ChaCha20Poly1305BatchPlan(Level(row.Level))
+		if plan == nil {
+			t.Errorf("level %s has a batch kernel and no plan", row.Name)
+		} else if most := slices.Max(plan.From[:]); most == 0 || most > BatchFromMax {
+			t.Errorf("level %s: a class from %d packets on", row.Name, most)
+		} else if plan.From[plan.Below/64-1] == 0 {
+			t.Errorf("level %s: packets of fewer than %d bytes do not pay", row.Name, plan.Below)
+		}
+	}
+}
+
+// packet returns the arguments of a batch's packet by itself.
+func (a *BatchArgs) packet(i int) PacketArgs {
+	l := &a.lanes()[i]
+	return PacketArgs{
+		Out: l.Out, In: l.In, Bytes: l.Bytes, AD: l.AD, ADBytes: l.ADBytes, Key: l.Key, Nonce: l.Nonce, Tag: l.Tag[0],
+		Total: l.Bytes, Flags: a.Flags | FlagFirst | FlagLast,
 	}
 }

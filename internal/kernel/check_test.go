@@ -36,14 +36,11 @@ type primitive struct {
 	run   func(Level, *PacketArgs)
 	gcm   bool // its keys are set up, and its nonces may be J0
 
-	batches  *dispatch.Table
-	runBatch func(Level, *BatchArgs, *BatchScratch)
-	plan     func(Level) *BatchPlan
 }
 
 var (
-	ofChaCha20 = &primitive{&ChaCha20Poly1305Levels, ChaCha20Poly1305, false, &ChaCha20Poly1305BatchLevels, ChaCha20Poly1305Batch, ChaCha20Poly1305BatchPlan}
-	ofAESGCM   = &primitive{&AESGCMLevels, AESGCM, true, &AESGCMBatchLevels, AESGCMBatch, AESGCMBatchPlan}
+	ofChaCha20 = &primitive{&ChaCha20Poly1305Levels, ChaCha20Poly1305, false}
+	ofAESGCM   = &primitive{&AESGCMLevels, AESGCM, true}
 )
 
 // forEachLevel runs f for every level of ChaCha20-Poly1305. Those that the CPU lacks are skipped by name.

@@ -19,19 +19,21 @@ var (
 	ChaCha20MasksLevels    = table("chacha20masks", chaCha20MasksRows, chaCha20MasksTest)
 )
 
-// The levels that do many packets in one call. A level that is not here, or fails its known-answer test, does them one by
-// one.
-var (
-	ChaCha20Poly1305BatchLevels = table("chacha20poly1305 batch", chaCha20Poly1305BatchRows, chaCha20Poly1305BatchTest)
-	AESGCMBatchLevels           = table("aesgcm batch", aesGCMBatchRows, aesGCMBatchTest)
-)
+// ChaCha20Poly1305BatchLevels do many packets in one call. A level that is not here, or fails its known-answer test, does
+// them one by one.
+var ChaCha20Poly1305BatchLevels = dispatch.Table{Primitive: "chacha20poly1305 batch", Rows: tested(chaCha20Poly1305BatchRows, chaCha20Poly1305BatchTest)}
 
 // table adds portable code to the levels of a primitive.
 func table(primitive string, rows []dispatch.Row, test func(level Level, corrupt bool) bool) dispatch.Table {
 	rows = append(rows, dispatch.Row{Level: uint8(Portable), Name: "portable", Summary: "constant-time Go"})
+	return dispatch.Table{Primitive: primitive, Rows: tested(rows, test)}
+}
+
+// tested gives each row its known-answer test.
+func tested(rows []dispatch.Row, test func(level Level, corrupt bool) bool) []dispatch.Row {
 	for i := range rows {
 		level := Level(rows[i].Level)
 		rows[i].Test = func(corrupt bool) bool { return test(level, corrupt) }
 	}
-	return dispatch.Table{Primitive: primitive, Rows: rows}
+	return rows
 }

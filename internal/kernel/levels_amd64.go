@@ -56,11 +56,11 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 	AVX512Mix: newBatchPlan([][2]int{{4, 32}}),
 	AVX512VL:  newBatchPlan([][2]int{{4, 8}}),
 	AVX2:      newBatchPlan([][2]int{{4, 12}}),
-	Portable:  portableBatchPlan,
 }
 
-// ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
+	raceBatch(a)
 	switch level {
 	case AVX512:
 		ChaCha20Poly1305BatchAVX512(a, scratch)
@@ -71,9 +71,8 @@ func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	case AVX2:
 		ChaCha20Poly1305BatchAVX2(a, scratch)
 	default:
-		ChaCha20Poly1305BatchPortable(a)
+		panic("sealane: a level without a batch kernel")
 	}
-	raceBatch(a)
 }
 
 var aesGCMRows = []dispatch.Row{
@@ -101,18 +100,6 @@ func AESGCM(level Level, a *PacketArgs) {
 		AESGCMPortable(a)
 	}
 	raceGCMArgs(a)
-}
-
-var aesGCMBatchRows []dispatch.Row
-
-var aesGCMBatchPlans = batchPlans{
-	Portable: portableBatchPlan,
-}
-
-// AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
-	AESGCMBatchPortable(a)
-	raceGCMBatch(a)
 }
 
 var aesLevelRows = []dispatch.Row{

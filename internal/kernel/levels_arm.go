@@ -29,19 +29,18 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{
 }
 
 var chaCha20Poly1305BatchPlans = batchPlans{
-	NEON:     newBatchPlan([][2]int{{4, 2}, {3, 2}, {4, 2}, {3, 2}, {4, 3}, {6, 3}}),
-	Portable: portableBatchPlan,
+	NEON: newBatchPlan([][2]int{{4, 2}, {3, 2}, {4, 2}, {3, 2}, {4, 3}, {6, 3}}),
 }
 
-// ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
+	raceBatch(a)
 	switch level {
 	case NEON:
 		ChaCha20Poly1305BatchNEON(a, scratch)
 	default:
-		ChaCha20Poly1305BatchPortable(a)
+		panic("sealane: a level without a batch kernel")
 	}
-	raceBatch(a)
 }
 
 var aesGCMRows = []dispatch.Row{
@@ -63,18 +62,6 @@ func AESGCM(level Level, a *PacketArgs) {
 		AESGCMPortable(a)
 	}
 	raceGCMArgs(a)
-}
-
-var aesGCMBatchRows []dispatch.Row
-
-var aesGCMBatchPlans = batchPlans{
-	Portable: portableBatchPlan,
-}
-
-// AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
-	AESGCMBatchPortable(a)
-	raceGCMBatch(a)
 }
 
 var aesLevelRows = []dispatch.Row{

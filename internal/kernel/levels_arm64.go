@@ -30,22 +30,21 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{
 }
 
 var chaCha20Poly1305BatchPlans = batchPlans{
-	NEON6:    newBatchPlan([][2]int{{2, 1}, {4, 1}, {3, 1}, {8, 1}}),
-	NEON:     newBatchPlan([][2]int{{4, 1}, {2, 4}, {4, 6}}),
-	Portable: portableBatchPlan,
+	NEON6: newBatchPlan([][2]int{{2, 1}, {4, 1}, {3, 1}, {8, 1}}),
+	NEON:  newBatchPlan([][2]int{{4, 1}, {2, 4}, {4, 6}}),
 }
 
-// ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
+	raceBatch(a)
 	switch level {
 	case NEON6:
 		ChaCha20Poly1305BatchNEON(a, scratch)
 	case NEON:
 		ChaCha20Poly1305BatchNEON(a, scratch)
 	default:
-		ChaCha20Poly1305BatchPortable(a)
+		panic("sealane: a level without a batch kernel")
 	}
-	raceBatch(a)
 }
 
 var aesGCMRows = []dispatch.Row{
@@ -64,18 +63,6 @@ func AESGCM(level Level, a *PacketArgs) {
 		AESGCMPortable(a)
 	}
 	raceGCMArgs(a)
-}
-
-var aesGCMBatchRows []dispatch.Row
-
-var aesGCMBatchPlans = batchPlans{
-	Portable: portableBatchPlan,
-}
-
-// AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
-	AESGCMBatchPortable(a)
-	raceGCMBatch(a)
 }
 
 var aesLevelRows = []dispatch.Row{

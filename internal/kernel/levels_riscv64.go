@@ -24,16 +24,17 @@ func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	raceArgs(a)
 }
 
-var chaCha20Poly1305BatchRows []dispatch.Row
+var chaCha20Poly1305BatchRows = []dispatch.Row{}
 
-var chaCha20Poly1305BatchPlans = batchPlans{
-	Portable: portableBatchPlan,
-}
+var chaCha20Poly1305BatchPlans = batchPlans{}
 
-// ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
-	ChaCha20Poly1305BatchPortable(a)
 	raceBatch(a)
+	switch level {
+	default:
+		panic("sealane: a level without a batch kernel")
+	}
 }
 
 var aesGCMRows []dispatch.Row
@@ -42,18 +43,6 @@ var aesGCMRows []dispatch.Row
 func AESGCM(level Level, a *PacketArgs) {
 	AESGCMPortable(a)
 	raceGCMArgs(a)
-}
-
-var aesGCMBatchRows []dispatch.Row
-
-var aesGCMBatchPlans = batchPlans{
-	Portable: portableBatchPlan,
-}
-
-// AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
-	AESGCMBatchPortable(a)
-	raceGCMBatch(a)
 }
 
 var aesLevelRows []dispatch.Row

@@ -4,7 +4,6 @@ package kernel
 
 func raceArgs(*PacketArgs)    {}
 func raceGCMArgs(*PacketArgs) {}
-func raceGCMBatch(*BatchArgs) {}
 
 func raceAESArgs(*ModeArgs) {}
 func raceMasks(*ModeArgs)   {}

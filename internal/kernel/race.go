@@ -98,14 +98,10 @@ func raceMasks(a *ModeArgs) {
 	}
 }
 
-func raceBatch(a *BatchArgs) { raceLanes(a, 32) }
-
-func raceGCMBatch(a *BatchArgs) { raceLanes(a, asmGcmKeyBytes) }
-
-func raceLanes(a *BatchArgs, keyBytes uint64) {
+func raceBatch(a *BatchArgs) {
 	for _, l := range a.lanes() {
 		raceRead(l.In, l.Bytes)
-		raceRead(l.Key, keyBytes)
+		raceRead(l.Key, 32)
 		raceRead(l.Nonce, 12)
 		raceRead(l.AD, l.ADBytes)
 		raceWrite(l.Out, l.Bytes)

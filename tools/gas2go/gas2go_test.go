@@ -45,7 +45,7 @@ const testLevels = `{"names": ["avx512", "avx2", "aesniavx",
 // addLevels gives a root kernels of the name of a primitive, and their levels.
 func addLevels(t *testing.T, root string) {
 	t.Helper()
-	for _, name := range []string{"chacha20masks_ssse3", "chacha20masks_avx512", "aesgcm_avx512", "aesgcm_batch_avx512"} {
+	for _, name := range []string{"chacha20masks_ssse3", "chacha20masks_avx512", "chacha20poly1305_avx512", "chacha20poly1305_batch_avx512"} {
 		text := readFile(t, "testdata/good/sum_ssse3.S")
 		text = strings.ReplaceAll(text, "sum_ssse3", name)
 		if strings.HasSuffix(name, "avx512") {
@@ -56,7 +56,7 @@ func addLevels(t *testing.T, root string) {
 	writeFile(t, filepath.Join(root, levelSource), strings.Replace(testLevels, `"x86_64": {}`, `"x86_64": {
 		"chacha20masks": [{"name": "avx512"},
 			{"name": "avx2", "composition": {"short": "ssse3", "most": 64, "above": 70, "opened": 80, "long": "avx512"}}, {"name": "ssse3"}],
-		"aesgcm": [{"name": "avx512", "batch": {"kernel": "avx512", "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}}]}`, 1))
+		"chacha20poly1305": [{"name": "avx512", "batch": {"kernel": "avx512", "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}}]}`, 1))
 }
 
 func copyFile(t *testing.T, from, to string) {
@@ -302,7 +302,7 @@ func TestGenerated(t *testing.T) {
 		"../dispatch/names.go":       {"var allLevels = []string{\"avx512\", ", ", \"portable\"}\n"},
 		"../dispatch/names_amd64.go": {"var levels = []string{\"avx512\", \"avx2\", \"ssse3\", \"portable\"}\n"},
 		"levels_amd64.go": {"case AVX2:\n\t\tChaCha20MasksAVX2(a)\n", "a.Bytes > 70 && a.Bytes <= 80\n", "(a.Bytes <= 64 || opened)",
-			"AVX512:   newBatchPlan([][2]int{{7, 3}}),", `Needs: []string{"ssse3", "avx2"}}`},
+			"AVX512: newBatchPlan([][2]int{{7, 3}}),", `Needs: []string{"ssse3", "avx2"}}`},
 		"../../" + rustNames:  {"pub(crate) const NAMES: [&str; ", "    \"ce32\",\n"},
 		"../../" + rustLayout: {"const ARG_AD_BYTES: usize = 32;\n"},
 	} {
@@ -447,15 +447,15 @@ func TestLevels(t *testing.T) {
 		{"a name twice", `"ssse3", "neon"`, `"ssse3", "ssse3"`, `want each once: "ssse3"`},
 		{"portable not last", `"armv6", "portable"]`, `"portable", "armv6"]`, "the last is not portable"},
 		{"an instruction set that is none", `"levels": {`, `"levels": {"vax": {}, `, `no instruction set "vax"`},
-		{"a primitive that is none", `"aesgcm": [`, `"rsa": [`, `no primitive "rsa"`},
+		{"a primitive that is none", `"chacha20poly1305": [`, `"rsa": [`, `no primitive "rsa"`},
 		{"a level without a kernel", `{"name": "ssse3"}]`, `{"name": "ssse3"}, {"name": "neon"}]`, "chacha20masks_neon.S"},
 		{"a level without a name", `{"name": "ssse3"}]`, `{"name": "sse9"}]`, "sse9 of chacha20masks: its name is not among names"},
 		{"levels in another order", `"chacha20masks": [{"name": "avx512"},`, `"chacha20masks": [{"name": "ssse3"}, {"name": "avx512"},`, "in another order"},
 		{"a kernel without a level", `{"name": "ssse3"}]`, `{"name": "avx2"}]`, "chacha20masks"},
 		{"a kernel of batches without one", `, "batch": {"kernel": "avx512", "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}`, "",
-			"aesgcm_batch_avx512.S: asm/levels.json has no level for it"},
+			"chacha20poly1305_batch_avx512.S: asm/levels.json has no level for it"},
 		{"a composition of nothing", `"short": "ssse3"`, `"short": "sse9"`, "chacha20masks_sse9.S"},
-		{"a batch that is none", `"kernel": "avx512"`, `"kernel": "avx2"`, "aesgcm_batch_avx2.S"},
+		{"a batch that is none", `"kernel": "avx512"`, `"kernel": "avx2"`, "chacha20poly1305_batch_avx2.S"},
 		{"a batch of one packet", "[4, 2]", "[1, 2]", "1 packets of 2 classes"},
 		{"a batch of too many classes", "[4, 2]", "[4, 32]", "33 classes"},
 		{"a batch whose last class never pays", "[6, 1]", "[0, 1]", "the last one's may pay"},
@@ -464,7 +464,7 @@ func TestLevels(t *testing.T) {
 		{"no line", `"x86_64": [{"name": "any"}],`, ``, "x86_64 has no microarchitecture"},
 		{"a line without a vendor", `"vendor": "0x41", `, "", "the others name a vendor"},
 		{"a part that is no number", `"from": "0xb76"`, `"from": "six"`, "invalid syntax"},
-		{"a line for a level that is none", `"x86_64": [{"name": "any"}]`, `"x86_64": [{"name": "any", "first": {"aesgcm": "ssse3"}}]`, `aesgcm has no level "ssse3"`},
+		{"a line for a level that is none", `"x86_64": [{"name": "any"}]`, `"x86_64": [{"name": "any", "first": {"chacha20poly1305": "ssse3"}}]`, `chacha20poly1305 has no level "ssse3"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

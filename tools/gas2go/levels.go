@@ -87,7 +87,7 @@ type primitiveData struct {
 
 var primitives = []*primitiveData{
 	{Name: "chacha20poly1305", Args: "PacketArgs", KeyAt: "CHACHA20_KEY_AT", Flags: "WHOLE", Rows: "chaCha20Poly1305", Race: "raceArgs", Batch: "raceBatch", Rust: "CHACHA20POLY1305", Type: "ChaCha20Poly1305"},
-	{Name: "aesgcm", Args: "PacketArgs", KeyAt: "GCM_KEY_AT", Flags: "WHOLE | SEALANE_FLAG_NONCE", Rows: "aesGCM", Race: "raceGCMArgs", Batch: "raceGCMBatch", Rust: "AESGCM", Type: "AesGcm"},
+	{Name: "aesgcm", Args: "PacketArgs", KeyAt: "GCM_KEY_AT", Flags: "WHOLE | SEALANE_FLAG_NONCE", Rows: "aesGCM", Race: "raceGCMArgs", Rust: "AESGCM", Type: "AesGcm"},
 	{Name: "aes", Args: "ModeArgs", KeyAt: "0", Flags: "0", Rows: "aesLevel", Race: "raceAESArgs", Rust: "AES_BLOCKS", Type: "AesBlocks"}, // in Rust AES alone is a feature
 	{Name: "chacha20masks", Args: "ModeArgs", KeyAt: "0", Flags: "0", Rows: "chaCha20Masks", Race: "raceMasks", Rust: "CHACHA20MASKS", Type: "ChaCha20Masks"},
 }

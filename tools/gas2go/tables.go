@@ -256,26 +256,26 @@ func {{$go}}{{levelName .Name}}(a *{{$p.Args}}) {
 	}
 }
 {{end}}{{end}}{{if $p.Batch}}
-{{$batched := batches $p $levels}}{{if $batched}}var {{$p.Rows}}BatchRows = []dispatch.Row{
-{{range $levels}}{{if .Batch}}	{Level: uint8({{levelName .Name}}), Name: "{{.Name}}", Needs: {{quoted .Batch.Needs}}},
-{{end}}{{end}}}
-{{else}}var {{$p.Rows}}BatchRows []dispatch.Row
-{{end}}
-var {{$p.Rows}}BatchPlans = batchPlans{
-{{range $levels}}{{if .Batch}}	{{levelName .Name}}: newBatchPlan([][2]int{{runs .Batch.GoFrom}}),
-{{end}}{{end}}	Portable: portableBatchPlan,
+var {{$p.Rows}}BatchRows = []dispatch.Row{ {{- range $levels}}{{if .Batch}}
+	{Level: uint8({{levelName .Name}}), Name: "{{.Name}}", Needs: {{quoted .Batch.Needs}}},
+{{- end}}{{end}}
 }
 
-// {{$go}}Batch runs a level's batch kernel. The CPU must have what it needs.
+var {{$p.Rows}}BatchPlans = batchPlans{ {{- range $levels}}{{if .Batch}}
+	{{levelName .Name}}: newBatchPlan([][2]int{{runs .Batch.GoFrom}}),
+{{- end}}{{end}}
+}
+
+// {{$go}}Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
 func {{$go}}Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
-{{if $batched}}	switch level {
-{{range $levels}}{{if .Batch}}	case {{levelName .Name}}:
+	{{$p.Batch}}(a)
+	switch level { {{- range $levels}}{{if .Batch}}
+	case {{levelName .Name}}:
 		{{$go}}Batch{{levelName .Batch.Kernel}}(a, scratch)
-{{end}}{{end}}	default:
-		{{$go}}BatchPortable(a)
+{{- end}}{{end}}
+	default:
+		panic("sealane: a level without a batch kernel")
 	}
-{{else}}	{{$go}}BatchPortable(a)
-{{end}}	{{$p.Batch}}(a)
 }
 {{end}}{{end}}`
 
@@ -375,9 +375,8 @@ static void SEALANE_KERNEL_ABI sealane_{{$p.Name}}_{{.Name}}(const void *args, v
 {{end}}     {{$p.KeyAt}}, {{$p.Flags}}},
 {{end}}#endif
 {{end}}{{end}}    {"portable", 0, sealane_{{$p.Name}}_portable, NULL,
-{{if $p.Batch}}     {sealane_{{$p.Name}}_batch_portable, NULL, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
-{{else}}     {NULL, NULL, 0, 0, {0}},
-{{end}}     {{$p.KeyAt}}, {{$p.Flags}}},
+     {NULL, NULL, 0, 0, {0}},
+     {{$p.KeyAt}}, {{$p.Flags}}},
 };
 
 {{end}}#define COUNT(levels) (sizeof(levels) / sizeof(levels)[0])

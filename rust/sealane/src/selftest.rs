@@ -2,6 +2,8 @@
 //! the one before, so that one tag at the end answers for all of them. They and their answers, which other implementations
 //! have computed, are those of the C library (src/selftest.c).
 
+use core::ops::Range;
+
 use crate::cipher::{bytes_of_tag, Aes, AnyParts, ChaChaMaskKey, Gcm};
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::GcmKey;
@@ -31,44 +33,54 @@ fn key() -> [u8; 32] {
     key
 }
 
+/// Writes the bytes 7 j + first.
+fn fill(text: &mut [u8], first: usize) {
+    for (j, byte) in text.iter_mut().enumerate() {
+        *byte = (7 * j + first) as u8;
+    }
+}
+
 struct Chain {
     tag: [u8; 16],
-    plain: [u8; LONGEST],
+    texts: [u8; LONGEST + 255],
     sealed: [u8; LONGEST],
     ad: [u8; 48],
 }
 
 impl Chain {
     fn new() -> Self {
-        Chain { tag: [0; 16], plain: [0; LONGEST], sealed: [0; LONGEST], ad: [0; 48] }
+        let mut texts = [0; LONGEST + 255];
+        fill(&mut texts, 0);
+        Chain { tag: [0; 16], texts, sealed: [0; LONGEST], ad: [0; 48] }
     }
 
-    fn fill(&mut self, n: usize) {
-        for (j, byte) in self.plain[..n].iter_mut().enumerate() {
-            *byte = (7 * j + n) as u8;
-        }
+    /// The place of text n, whose byte j is 7 j + n: so it stands n / 7 bytes from the begin of text 0; 183 is 1 / 7 modulo 256.
+    fn take_text(&mut self, n: usize) -> Range<usize> {
+        let at = 183 * n % 256;
         self.ad[..16].copy_from_slice(&self.tag);
-        self.ad[16..].copy_from_slice(&self.plain[..32]);
+        self.ad[16..].copy_from_slice(&self.texts[at..at + 32]);
+        at..at + n
     }
 
     /// Seals n bytes and opens them in place.
     fn link(&mut self, n: usize, mut run: impl FnMut(&[u8], &mut Text<'_>, bool, &mut Tag)) -> bool {
-        self.fill(n);
+        let place = self.take_text(n);
+        let plain = &self.texts[place];
         let ad = &self.ad[..16 + n % 33];
         let sealed = &mut self.sealed[..n];
         let (mut made, mut opened) = ([0; 2], [0; 2]);
-        match Text::apart(&self.plain[..n], sealed) {
+        match Text::apart(plain, sealed) {
             Ok(mut text) => run(ad, &mut text, false, &mut made),
             Err(_) => return false,
         }
         run(ad, &mut Text::in_place(sealed), true, &mut opened);
         self.tag = bytes_of_tag(&made);
-        *sealed == self.plain[..n] && opened == made
+        *sealed == *plain && opened == made
     }
 }
 
 /// Seals all of a text in three parts.
-fn in_parts(text: &mut [u8; LONGEST], mut parts: AnyParts<'_>) -> [u8; 16] {
+fn in_parts(text: &mut [u8], mut parts: AnyParts<'_>) -> [u8; 16] {
     let mut text = Text::in_place(text);
     parts.next(&mut text.part(0, 1024));
     parts.next(&mut text.part(1024, 1024));
@@ -85,9 +97,9 @@ pub(crate) fn chacha20poly1305(level: Usable<ChaCha20Poly1305>) -> bool {
             return false;
         }
     }
-    chain.fill(LONGEST);
+    let place = chain.take_text(LONGEST);
     let parts = level.parts(&key, &NONCE, &chain.ad[..16], LONGEST as u64, false);
-    in_parts(&mut chain.plain, parts) == CHACHA_ANSWER
+    in_parts(&mut chain.texts[place], parts) == CHACHA_ANSWER
 }
 
 /// A key of the i-th length: not all of them at once, as stacks may be small.
@@ -115,9 +127,9 @@ pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
         block[12..].copy_from_slice(&(i as u32).wrapping_neg().to_be_bytes());
         let nonce = if i % 2 == 0 { CallNonce::Nonce(&NONCE) } else { CallNonce::Block(&block) };
         if i == LENGTHS.len() {
-            chain.fill(LONGEST);
+            let place = chain.take_text(LONGEST);
             let parts = key.parts(nonce, &chain.ad[..16], LONGEST as u64, false);
-            return in_parts(&mut chain.plain, parts) == GCM_ANSWER && polyval(level);
+            return in_parts(&mut chain.texts[place], parts) == GCM_ANSWER && polyval(level);
         }
         if !chain.link(n, |ad, text, open, tag| key.packet(nonce, ad, text, open, tag)) {
             return false;
@@ -135,9 +147,7 @@ fn polyval(level: Usable<AesGcm>) -> bool {
     let (Usable::Kernel(kernel), mut text, mut sum) = (level, [0; 1100], [0; 16]) else { return true };
     sum.copy_from_slice(&key()[..16]);
     for n in [1, 16, 31, 48, 64, 112, 113, 200, 304, 560, 1100] {
-        for (j, byte) in text[..n].iter_mut().enumerate() {
-            *byte = (7 * j + n) as u8;
-        }
+        fill(&mut text[..n], n);
         let mut hash = GcmKey::unset(kernel);
         hash.set_polyval_key(&sum, n);
         sum = hash.polyval(&text[..n % 33], &text[..n]);
