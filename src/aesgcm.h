@@ -22,15 +22,6 @@ typedef struct sealane_gcm_state {
     uint8_t unused[16];
 } sealane_gcm_state;
 
-SEALANE_AT(sealane_gcm_key, rounds, SEALANE_GCM_KEY_ROUNDS);
-SEALANE_AT(sealane_gcm_key, schedule, SEALANE_GCM_KEY_SCHEDULE);
-SEALANE_AT(sealane_gcm_key, table, SEALANE_GCM_KEY_TABLE);
-SEALANE_AT(sealane_gcm_state, y, SEALANE_GCM_STATE_Y);
-SEALANE_AT(sealane_gcm_state, counter, SEALANE_GCM_STATE_COUNTER);
-SEALANE_AT(sealane_gcm_state, mask, SEALANE_GCM_STATE_MASK);
-_Static_assert(sizeof(sealane_gcm_key) == SEALANE_GCM_KEY_BYTES, "key");
-_Static_assert(sizeof(sealane_gcm_state) == SEALANE_GCM_STATE_BYTES, "state");
-
 /* The plaintext's and the associated data's limits (section 5.2.1.1), and the nonce's, in bytes. */
 #define AESGCM_TEXT_MAX (((uint64_t)1 << 36) - 32)
 #define AESGCM_AD_MAX (((uint64_t)1 << 61) - 1)

@@ -17,10 +17,6 @@ typedef struct sealane_aes_schedules {
     uint8_t inverse[SEALANE_AES_KEY_BYTES - SEALANE_AES_KEY_INVERSE];
 } sealane_aes_schedules;
 
-SEALANE_AT(sealane_aes_schedules, rounds, SEALANE_AES_KEY_ROUNDS);
-SEALANE_AT(sealane_aes_schedules, schedule, SEALANE_AES_KEY_SCHEDULE);
-SEALANE_AT(sealane_aes_schedules, inverse, SEALANE_AES_KEY_INVERSE);
-_Static_assert(sizeof(sealane_aes_schedules) == SEALANE_AES_KEY_BYTES, "key");
 _Static_assert(SEALANE_AES_KEY_ROUNDS == SEALANE_GCM_KEY_ROUNDS && SEALANE_AES_KEY_SCHEDULE == SEALANE_GCM_KEY_SCHEDULE,
                "kernels share the code that makes schedules");
 

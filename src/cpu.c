@@ -81,34 +81,44 @@ sealane_cpu_identity sealane_cpu_identify(void)
 
 #include "dit.h"
 
-#if defined(__linux__)
+#if defined(__linux__) || defined(__FreeBSD__)
 #include <sys/auxv.h>
+
+enum { ASIMD = 1 << 1, AES = 1 << 3, PMULL = 1 << 4, CPUID = 1 << 11, DIT = 1 << 24 }; /* HWCAP_* of both systems */
+
+static unsigned long hwcap(void)
+{
+#if defined(__linux__)
+    return getauxval(AT_HWCAP);
+#else
+    unsigned long has = 0;
+    return elf_aux_info(AT_HWCAP, &has, sizeof has) == 0 ? has : ASIMD;
+#endif
+}
 
 /* Some emulators have it and do not tell, but as the register that Linux lets programs read where there is CPUID. */
 int sealane_cpu_has_dit(void)
 {
-    const unsigned long cpuid = 1 << 11, dit = 1 << 24; /* HWCAP_CPUID, HWCAP_DIT */
-    const unsigned long has = getauxval(AT_HWCAP);
+    const unsigned long has = hwcap();
     uint64_t pfr0 = 0;
 
-    if (has & dit)
+    if (has & DIT)
         return 1;
-#if defined(__GNUC__)
-    if (has & cpuid)
+#if defined(__linux__) && defined(__GNUC__)
+    if (has & CPUID)
         __asm__("mrs %0, s3_0_c0_c4_0" : "=r"(pfr0)); /* ID_AA64PFR0_EL1 */
 #endif
     return (pfr0 >> 48 & 15) != 0;
 }
 
-#if defined(__GNUC__)
+#if defined(__linux__) && defined(__GNUC__)
 #define HAVE_MIDR
 /* Programs may read the register where Linux says so (Documentation/arch/arm64/cpu-feature-registers.rst). */
 sealane_cpu_identity sealane_cpu_identify(void)
 {
-    const unsigned long cpuid = 1 << 11; /* HWCAP_CPUID */
     uint64_t midr = 0;
 
-    if (getauxval(AT_HWCAP) & cpuid)
+    if (hwcap() & CPUID)
         __asm__("mrs %0, midr_el1" : "=r"(midr));
     return (sealane_cpu_identity){midr >> 24 & 0xff, midr >> 4 & 0xfff};
 }
@@ -116,15 +126,14 @@ sealane_cpu_identity sealane_cpu_identify(void)
 
 uint32_t sealane_cpu_features(void)
 {
-    const unsigned long asimd = 1 << 1, aes = 1 << 3, pmull = 1 << 4; /* HWCAP_ASIMD, HWCAP_AES, HWCAP_PMULL */
-    const unsigned long has = getauxval(AT_HWCAP);
+    const unsigned long has = hwcap();
     uint32_t found = 0;
 
-    if (has & asimd)
+    if (has & ASIMD)
         found |= SEALANE_ARM_NEON;
-    if (has & aes)
+    if (has & AES)
         found |= SEALANE_ARM_AES;
-    if (has & pmull)
+    if (has & PMULL)
         found |= SEALANE_ARM_PMULL;
     return found;
 }
@@ -154,32 +163,6 @@ uint32_t sealane_cpu_features(void)
 {
     const DWORD crypto = 30; /* PF_ARM_V8_CRYPTO_INSTRUCTIONS_AVAILABLE */
     return SEALANE_ARM_NEON | (IsProcessorFeaturePresent(crypto) ? SEALANE_ARM_AES | SEALANE_ARM_PMULL : 0);
-}
-#elif defined(__FreeBSD__)
-#include <sys/auxv.h>
-
-int sealane_cpu_has_dit(void)
-{
-    const unsigned long dit = 1 << 24; /* HWCAP_DIT */
-    unsigned long has = 0;
-    return elf_aux_info(AT_HWCAP, &has, sizeof has) == 0 && (has & dit) != 0;
-}
-
-uint32_t sealane_cpu_features(void)
-{
-    const unsigned long asimd = 1 << 1, aes = 1 << 3, pmull = 1 << 4; /* HWCAP_ASIMD, HWCAP_AES, HWCAP_PMULL */
-    unsigned long has = 0;
-    uint32_t found = 0;
-
-    if (elf_aux_info(AT_HWCAP, &has, sizeof has) != 0)
-        return SEALANE_ARM_NEON;
-    if (has & asimd)
-        found |= SEALANE_ARM_NEON;
-    if (has & aes)
-        found |= SEALANE_ARM_AES;
-    if (has & pmull)
-        found |= SEALANE_ARM_PMULL;
-    return found;
 }
 #else
 int sealane_cpu_has_dit(void)

@@ -89,53 +89,6 @@ static inline sealane_packet_args lane_args(const sealane_lane *l, uint64_t dire
     };
 }
 
-#define SEALANE_AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #member)
-SEALANE_AT(sealane_packet_args, out, SEALANE_ARG_OUT);
-SEALANE_AT(sealane_packet_args, in, SEALANE_ARG_IN);
-SEALANE_AT(sealane_packet_args, bytes, SEALANE_ARG_BYTES);
-SEALANE_AT(sealane_packet_args, ad, SEALANE_ARG_AD);
-SEALANE_AT(sealane_packet_args, ad_bytes, SEALANE_ARG_AD_BYTES);
-SEALANE_AT(sealane_packet_args, key, SEALANE_ARG_KEY);
-SEALANE_AT(sealane_packet_args, nonce, SEALANE_ARG_NONCE);
-SEALANE_AT(sealane_packet_args, tag, SEALANE_ARG_TAG);
-SEALANE_AT(sealane_packet_args, state, SEALANE_ARG_STATE);
-SEALANE_AT(sealane_packet_args, total, SEALANE_ARG_TOTAL);
-SEALANE_AT(sealane_packet_args, flags, SEALANE_ARG_FLAGS);
-SEALANE_AT(sealane_state, h, SEALANE_STATE_H);
-SEALANE_AT(sealane_state, r, SEALANE_STATE_R);
-SEALANE_AT(sealane_state, s, SEALANE_STATE_S);
-SEALANE_AT(sealane_state, counter, SEALANE_STATE_COUNTER);
-SEALANE_AT(sealane_batch_args, lanes, SEALANE_BATCH_LANES);
-SEALANE_AT(sealane_batch_args, count, SEALANE_BATCH_COUNT);
-SEALANE_AT(sealane_batch_args, flags, SEALANE_BATCH_FLAGS);
-SEALANE_AT(sealane_mode_args, out, SEALANE_MODE_OUT);
-SEALANE_AT(sealane_mode_args, in, SEALANE_MODE_IN);
-SEALANE_AT(sealane_mode_args, bytes, SEALANE_MODE_BYTES);
-SEALANE_AT(sealane_mode_args, encrypts_only, SEALANE_MODE_ENCRYPTS_ONLY);
-SEALANE_AT(sealane_mode_args, lanes, SEALANE_MODE_LANES);
-SEALANE_AT(sealane_mode_args, count, SEALANE_MODE_COUNT);
-SEALANE_AT(sealane_mode_args, key, SEALANE_MODE_KEY);
-SEALANE_AT(sealane_mode_args, state, SEALANE_MODE_STATE);
-SEALANE_AT(sealane_mode_args, bytes_each, SEALANE_MODE_BYTES_EACH);
-SEALANE_AT(sealane_mode_args, operation, SEALANE_MODE_OPERATION);
-SEALANE_AT(sealane_lane, out, SEALANE_LANE_OUT);
-SEALANE_AT(sealane_lane, in, SEALANE_LANE_IN);
-SEALANE_AT(sealane_lane, bytes, SEALANE_LANE_BYTES);
-SEALANE_AT(sealane_lane, ad, SEALANE_LANE_AD);
-SEALANE_AT(sealane_lane, ad_bytes, SEALANE_LANE_AD_BYTES);
-SEALANE_AT(sealane_lane, key, SEALANE_LANE_KEY);
-SEALANE_AT(sealane_lane, nonce, SEALANE_LANE_NONCE);
-SEALANE_AT(sealane_lane, tag, SEALANE_LANE_TAG);
-SEALANE_AT(sealane_mode_lane, out, SEALANE_MODE_LANE_OUT);
-SEALANE_AT(sealane_mode_lane, in, SEALANE_MODE_LANE_IN);
-SEALANE_AT(sealane_mode_lane, key, SEALANE_MODE_LANE_KEY);
-SEALANE_AT(sealane_mode_lane, chain, SEALANE_MODE_LANE_CHAIN);
-_Static_assert(sizeof(sealane_lane) == SEALANE_LANE_STRIDE && sizeof(sealane_mode_lane) == SEALANE_LANE_STRIDE, "lane");
-_Static_assert(sizeof(sealane_packet_args) == SEALANE_ARGS_BYTES && sizeof(sealane_batch_args) == SEALANE_ARGS_BYTES &&
-                   sizeof(sealane_mode_args) == SEALANE_ARGS_BYTES,
-               "args");
-_Static_assert(sizeof(sealane_state) == SEALANE_STATE_BYTES, "state");
-
 /* The tests also build everything with kernels of the Windows calling convention. */
 #if defined(SEALANE_TEST_WIN64)
 #define SEALANE_KERNEL_ABI __attribute__((ms_abi))

@@ -398,10 +398,6 @@ static const corrupter gcm_corrupters[] = {
 #endif
     {"key-in-use", corrupt_gcm_key_in_use, NULL},
     {"nonce", corrupt_gcm_nonce, NULL},
-#define X(id, name) {name, NULL, corrupt_batch_##id},
-    BATCH_CORRUPTERS(X)
-#undef X
-        {"batch-self-test", NULL, NULL},
 };
 
 #if defined(ABI_CORRUPTERS)

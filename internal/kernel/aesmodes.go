@@ -26,13 +26,6 @@ type AESKey struct {
 	Inverse  [asmAESKeyBytes - asmAESKeyInverse]byte    // for decryption
 }
 
-var (
-	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Rounds)-asmAESKeyRounds]
-	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Schedule)-asmAESKeySchedule]
-	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Inverse)-asmAESKeyInverse]
-	_ = [1]byte{}[unsafe.Sizeof(AESKey{})-asmAESKeyBytes]
-)
-
 // XTSDouble makes the tweak of the next block (IEEE 1619, section 5.2): times x in GF(2^128), little-endian.
 func XTSDouble(t *[16]byte) {
 	low, high := leUint64(t[:8]), leUint64(t[8:])

@@ -263,7 +263,7 @@ func removeTables(t *testing.T, root string) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no tables of levels", err)
 	}
-	for _, path := range append(files, filepath.Join(root, goLevelType), filepath.Dir(filepath.Join(root, goNames))) {
+	for _, path := range append(files, filepath.Join(root, goLevelType), filepath.Join(root, goLayoutFile), filepath.Dir(filepath.Join(root, goNames))) {
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
 		}
@@ -298,6 +298,8 @@ func TestGenerated(t *testing.T) {
 		"../../" + rustDir + "/x86_64/mask_avx512.s": {"; vzeroupper\n// 0x5d:\n"},
 		"../../" + rustDir + "/x86_64.rs": {"    mask_avx512, \"sealane_" + strings.ReplaceAll(version, ".", "_") + "_mask_avx512\", \"x86_64/mask_avx512.s\", \"avx512f avx512bw avx512vl bmi2\";\n",
 			"static MASK_AVX512_CONSTANTS: Constants<64> = Constants([\n"},
+		"layout.go": {"unsafe.Offsetof(PacketArgs{}.ADBytes)-asmArgADBytes]", "unsafe.Offsetof(ModeLanesArgs{}.Operation)-asmModeOperation]",
+			"unsafe.Sizeof(Lane{})-asmLaneStride]"},
 		"names.go":                   {"type Level uint8\n", "\tPortable Level = 1 + iota\n", "\tARMv6\n", "\tAESNIAVX\n"},
 		"../dispatch/names.go":       {"var allLevels = []string{\"avx512\", ", ", \"portable\"}\n"},
 		"../dispatch/names_amd64.go": {"var levels = []string{\"avx512\", \"avx2\", \"ssse3\", \"portable\"}\n"},

@@ -31,6 +31,8 @@ type tableData struct {
 	Primitives []*primitiveData
 	Targets    []*target
 	Target     *target // of a file for one
+	Structures []*structure
+	Fields     []field
 }
 
 // Of are the levels of an instruction set, which may be none.
@@ -163,7 +165,7 @@ func (r *report) execute(name, text string, data tableData) error {
 func (r *report) addTables(d *levelData) error {
 	all := tableData{levelData: d, Primitives: primitives, Targets: targets}
 	errs := []error{
-		r.execute(cTables, cTemplate, tableData{levelData: d, Primitives: primitives, Targets: byISA(targets)}), r.execute(goNames, goNamesTemplate, all), r.execute(goLevelType, goLevelTemplate, all),
+		r.execute(cTables, cTemplate, tableData{levelData: d, Primitives: primitives, Targets: byISA(targets), Structures: structures, Fields: r.layout.fields(false)}), r.execute(goNames, goNamesTemplate, all), r.execute(goLevelType, goLevelTemplate, all),
 		r.execute(rustNames, rustNamesTemplate, all), r.execute(goPortable, goTemplate, all),
 		r.execute(goOther, goOtherTemplate, all),
 	}
@@ -342,6 +344,10 @@ const cTemplate = `#include "aesgcm.h"
 #include "portable.h"
 
 /* clang-format off */
+#define AT(type, member, offset) _Static_assert(offsetof(sealane_##type, member) == SEALANE_##offset, #member)
+{{range .Fields}}AT({{.Structure}}, {{.Name}}, {{.Offset}});
+{{end}}{{range .Structures}}_Static_assert(sizeof(sealane_{{.C}}) == SEALANE_{{.Size}}, "{{.C}}");
+{{end}}
 {{define "constants"}}sealane_{{.Primitive.Name}}_{{if .Composition}}{{.Composition.Long}}{{else}}{{.Name}}{{end}}_constants{{end}}
 enum { WHOLE = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 {{$d := .}}{{range $t := .Targets}}

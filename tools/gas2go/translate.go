@@ -47,6 +47,7 @@ const (
 	outputDir     = "internal/kernel"
 	outputPackage = "kernel"
 	offsetsFile   = outputDir + "/offsets.go"
+	goLayoutFile  = outputDir + "/layout.go"
 	scratchFile   = "test/scratch.h"
 )
 
@@ -60,6 +61,10 @@ func translate(root string, targets []*target) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
+	goLayout, err := l.goLayout()
+	if err != nil {
+		return nil, err
+	}
 	version, err := readVersion(root)
 	if err != nil {
 		return nil, err
@@ -69,7 +74,7 @@ func translate(root string, targets []*target) (*report, error) {
 		return nil, err
 	}
 	r := &report{root: root, targets: targets, layout: l, version: version, ran: make(map[*target]bool),
-		files: map[string][]byte{offsetsFile: offsets, rustLayout: l.rustLayout()}}
+		files: map[string][]byte{offsetsFile: offsets, goLayoutFile: goLayout, rustLayout: l.rustLayout()}}
 	if err := r.addTables(levels); err != nil {
 		return nil, err
 	}
