@@ -290,7 +290,7 @@ func TestGenerated(t *testing.T) {
 		"sum_ssse3_amd64.s": {"TEXT ·SumSSSE3(SB), 0, $0-8\n", "QUAD $0x9090909090909090 // 8 x nop\n"},
 		"kernels_amd64.go": {"//go:build gc && !purego\n", "//go:noescape\nfunc MaskAVX512(a *PacketArgs)\n", "const SumSSSE3Extensions = \"ssse3\"\n",
 			"const MaskAVX512Extensions = \"avx512f avx512bw avx512vl bmi2\"\n"},
-		"kernels_amd64_test.go": {"\"SumSSSE3\":            SumSSSE3,\n"},
+		"kernels_amd64_test.go": {"\"SumSSSE3\":                    SumSSSE3,\n"},
 		"offsets.go":            {"asmArgADBytes = 32 //", "asmFlagOpen  = 4 //", "asmScratchBytes     = 4096\n"},
 		"../../" + rustDir + "/x86_64/sum_ssse3.s": {"\n.quad 0x08478b4c104f8b48,0xc98548c0310f8b4c // mov rcx,QWORD PTR [rdi+0x10]; mov r8,QWORD PTR [rdi+0x8]; " +
 			"mov r9,QWORD PTR [rdi]; xor eax,eax; test rcx,rcx\n", "\n.quad 0x9090909090901d74,0x9090909090909090 // je 0x2f; 8 x nop; 6 x nop\n",
