@@ -33,6 +33,33 @@ macro_rules! chacha20 {
     };
 }
 
+/// What is alike in both versions: the sizes of keys and tags.
+macro_rules! sizes {
+    ($aes:ident, $array:ident, $($size:ty),*) => {
+        named! { ChaCha20, ChaCha20Poly1305; XChaCha20, XChaCha20Poly1305; }
+        named! { $aes::Aes128, Aes128Gcm; $aes::Aes192, Aes192Gcm; $aes::Aes256, Aes256Gcm; }
+        $(impl private::Sealed for $size {} impl TagSize for $size {})*
+
+        impl KeySizeUser for ChaCha20 {
+            type KeySize = U32;
+        }
+
+        impl KeySizeUser for XChaCha20 {
+            type KeySize = U32;
+        }
+
+        impl<C: Named + KeySizeUser, N, T> KeySizeUser for Cipher<C, N, T> {
+            type KeySize = C::KeySize;
+        }
+
+        impl<C: Named + KeySizeUser, N, T> KeyInit for Cipher<C, N, T> {
+            fn new(key: &$array<u8, C::KeySize>) -> Self {
+                Cipher::keyed(key)
+            }
+        }
+    };
+}
+
 /// An AEAD: its cipher, and the sizes of its nonce and its tag in bytes, as RustCrypto's crates have them.
 ///
 /// The key is wiped when it is dropped. If no level works on this CPU, which takes a build without the feature `portable`,
@@ -92,35 +119,15 @@ mod traits06 {
 
     use super::{Algorithm, Cipher, Named};
 
+    mod private {
+        pub trait Sealed {}
+    }
+
     chacha20!();
-    named! { ChaCha20, ChaCha20Poly1305; XChaCha20, XChaCha20Poly1305; }
-    named! { aes::Aes128, Aes128Gcm; aes::Aes192, Aes192Gcm; aes::Aes256, Aes256Gcm; }
+    sizes!(aes, Array, U12, U13, U14, U15, U16);
 
     /// Sizes that a tag of AES-GCM may have: 12 to 16 bytes.
-    pub trait TagSize: ArraySize + Sealed {}
-    pub trait Sealed {}
-    macro_rules! sizes {
-        ($($size:ty),*) => { $(impl Sealed for $size {} impl TagSize for $size {})* };
-    }
-    sizes!(U12, U13, U14, U15, U16);
-
-    impl KeySizeUser for ChaCha20 {
-        type KeySize = U32;
-    }
-
-    impl KeySizeUser for XChaCha20 {
-        type KeySize = U32;
-    }
-
-    impl<C: Named + KeySizeUser, N, T> KeySizeUser for Cipher<C, N, T> {
-        type KeySize = C::KeySize;
-    }
-
-    impl<C: Named + KeySizeUser, N, T> KeyInit for Cipher<C, N, T> {
-        fn new(key: &Array<u8, C::KeySize>) -> Self {
-            Cipher::keyed(key)
-        }
-    }
+    pub trait TagSize: ArraySize + private::Sealed {}
 
     impl<C, N: ArraySize, T: TagSize> AeadCore for Cipher<C, N, T> {
         type NonceSize = N;
@@ -255,8 +262,7 @@ pub mod aead05 {
     use super::{Algorithm, Cipher, Named, Text};
     use private::{ChaCha20, XChaCha20};
 
-    named! { ChaCha20, ChaCha20Poly1305; XChaCha20, XChaCha20Poly1305; }
-    named! { aes08::Aes128, Aes128Gcm; aes08::Aes192, Aes192Gcm; aes08::Aes256, Aes256Gcm; }
+    sizes!(aes08, GenericArray, U12, U13, U14, U15, U16);
 
     mod private {
         pub trait Sealed {}
@@ -265,29 +271,6 @@ pub mod aead05 {
 
     /// Sizes that a tag of AES-GCM may have: 12 to 16 bytes.
     pub trait TagSize: ArrayLength<u8> + private::Sealed {}
-    macro_rules! sizes {
-        ($($size:ty),*) => { $(impl private::Sealed for $size {} impl TagSize for $size {})* };
-    }
-    sizes!(U12, U13, U14, U15, U16);
-
-    impl KeySizeUser for ChaCha20 {
-        type KeySize = U32;
-    }
-
-    impl KeySizeUser for XChaCha20 {
-        type KeySize = U32;
-    }
-
-    impl<C: Named + KeySizeUser, N, T> KeySizeUser for Cipher<C, N, T> {
-        type KeySize = C::KeySize;
-    }
-
-    impl<C: Named + KeySizeUser, N, T> KeyInit for Cipher<C, N, T> {
-        fn new(key: &GenericArray<u8, C::KeySize>) -> Self {
-            Cipher::keyed(key)
-        }
-    }
-
     impl<C, N: ArrayLength<u8>, T: TagSize> AeadCore for Cipher<C, N, T> {
         type NonceSize = N;
         type TagSize = T;

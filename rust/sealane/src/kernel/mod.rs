@@ -72,7 +72,9 @@ mod x86_64;
 pub(crate) enum ChaCha20Poly1305 {}
 /// Many packets of it in one call.
 pub(crate) enum ChaCha20Poly1305Batch {}
+#[derive(Clone)]
 pub(crate) enum AesGcm {}
+#[derive(Clone)]
 pub(crate) enum AesBlocks {}
 /// QUIC's masks.
 pub(crate) enum ChaCha20Masks {}
@@ -336,29 +338,39 @@ impl core::fmt::Debug for Text<'_> {
     }
 }
 
-/// A key of AES-GCM, and the kernel that sets it up and uses it. It is wiped when it is dropped.
+/// A key, and the kernel that sets it up and uses it. It is wiped when it is dropped.
 #[derive(Clone)]
 #[repr(C, align(64))]
-pub(crate) struct GcmKey {
-    bytes: [u8; GCM_KEY_BYTES],
-    kernel: Runnable<AesGcm>,
+pub(crate) struct KernelKey<P: 'static, const BYTES: usize> {
+    bytes: [u8; BYTES],
+    kernel: Runnable<P>,
 }
 
-/// A key of AES, and the kernel that sets it up and uses it. It is wiped when it is dropped.
-#[derive(Clone)]
-#[repr(C, align(64))]
-pub(crate) struct AesKey {
-    bytes: [u8; AES_KEY_BYTES],
-    kernel: Runnable<AesBlocks>,
-}
+pub(crate) type GcmKey = KernelKey<AesGcm, GCM_KEY_BYTES>;
+pub(crate) type AesKey = KernelKey<AesBlocks, AES_KEY_BYTES>;
+const _: () = assert!(GCM_KEY_ROUNDS == AES_KEY_ROUNDS && GCM_KEY_SCHEDULE == AES_KEY_SCHEDULE);
 
-impl Drop for GcmKey {
-    fn drop(&mut self) {
-        wipe(&mut self.bytes);
+impl<P, const BYTES: usize> KernelKey<P, BYTES> {
+    /// A key of zeroes, without a table, which `set` or `set_hash_key` makes one of in its place.
+    pub(crate) fn unset(kernel: Runnable<P>) -> Self {
+        let mut key = KernelKey { bytes: [0; BYTES], kernel };
+        key.bytes[AES_KEY_ROUNDS] = LEAST_ROUNDS;
+        key
+    }
+
+    pub(crate) fn level(&self) -> Runnable<P> {
+        self.kernel
+    }
+
+    /// Puts a raw key where kernels expand it, which is nowhere else.
+    fn put(&mut self, key: &[u8]) {
+        assert!(matches!(key.len(), 16 | 24 | 32));
+        self.bytes[AES_KEY_ROUNDS..AES_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
+        self.bytes[AES_KEY_SCHEDULE..AES_KEY_SCHEDULE + key.len()].copy_from_slice(key);
     }
 }
 
-impl Drop for AesKey {
+impl<P, const BYTES: usize> Drop for KernelKey<P, BYTES> {
     fn drop(&mut self) {
         wipe(&mut self.bytes);
     }
@@ -569,28 +581,10 @@ impl Runnable<ChaCha20Masks> {
     }
 }
 
-/// Puts a raw key where kernels expand it, which is nowhere else.
-fn put(bytes: &mut [u8], rounds: usize, schedule: usize, key: &[u8]) {
-    assert!(matches!(key.len(), 16 | 24 | 32));
-    bytes[rounds..rounds + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
-    bytes[schedule..schedule + key.len()].copy_from_slice(key);
-}
-
 impl GcmKey {
-    /// A key of zeroes, without a table, which `set` or `set_hash_key` makes one of in its place.
-    pub(crate) fn unset(kernel: Runnable<AesGcm>) -> Self {
-        let mut key = GcmKey { bytes: [0; GCM_KEY_BYTES], kernel };
-        key.bytes[GCM_KEY_ROUNDS] = LEAST_ROUNDS;
-        key
-    }
-
-    pub(crate) fn level(&self) -> Runnable<AesGcm> {
-        self.kernel
-    }
-
     /// Sets a key of 16, 24 or 32 bytes up.
     pub(crate) fn set(&mut self, key: &[u8]) {
-        put(&mut self.bytes, GCM_KEY_ROUNDS, GCM_KEY_SCHEDULE, key);
+        self.put(key);
         let args = PacketArgs { key: slot(self.bytes.as_mut_ptr()), flags: FLAG_SETUP as u64, ..PacketArgs::default() };
         // SAFETY: this CPU can run it, and the key is as it wants it.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
@@ -662,20 +656,9 @@ impl GcmKey {
 }
 
 impl AesKey {
-    /// A key of zeroes, which `set` makes one of in its place.
-    pub(crate) fn unset(kernel: Runnable<AesBlocks>) -> Self {
-        let mut key = AesKey { bytes: [0; AES_KEY_BYTES], kernel };
-        key.bytes[AES_KEY_ROUNDS] = LEAST_ROUNDS;
-        key
-    }
-
-    pub(crate) fn level(&self) -> Runnable<AesBlocks> {
-        self.kernel
-    }
-
     /// Sets a key of 16, 24 or 32 bytes up.
     pub(crate) fn set(&mut self, key: &[u8]) {
-        put(&mut self.bytes, AES_KEY_ROUNDS, AES_KEY_SCHEDULE, key);
+        self.put(key);
         let args = ModeArgs { key: slot(self.bytes.as_mut_ptr()), operation: AES_SETUP as u64, ..ModeArgs::default() };
         // SAFETY: this CPU can run it, and the key is as it wants it.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
