@@ -59,13 +59,8 @@ func AESGCMLevel() (kernel.Level, error) {
 
 // NewAESGCM returns AES-GCM (NIST SP 800-38D) at a level that the CPU has what it needs for.
 func NewAESGCM(level kernel.Level, key []byte, nonceBytes, tagBytes int) (cipher.AEAD, error) {
-	if fips140Only() {
-		return nil, errGCMFIPS
-	}
-	switch len(key) {
-	default:
-		return nil, aes.KeySizeError(len(key))
-	case 16, 24, 32:
+	if err := gcmKeyMistake(key); err != nil {
+		return nil, err
 	}
 	if tagBytes < gcmMinTagSize || tagBytes > tagSize {
 		return nil, errGCMTagSize
@@ -79,6 +74,17 @@ func NewAESGCM(level kernel.Level, key []byte, nonceBytes, tagBytes int) (cipher
 	}
 	kernel.AESGCMSetup(level, &k.key, key)
 	return k, nil
+}
+
+func gcmKeyMistake(key []byte) error {
+	if fips140Only() {
+		return errGCMFIPS
+	}
+	switch len(key) {
+	case 16, 24, 32:
+		return nil
+	}
+	return aes.KeySizeError(len(key))
 }
 
 func (k *aesGCM) NonceSize() int { return k.nonceSize }

@@ -42,10 +42,7 @@ type chaCha20Poly1305 struct {
 	level kernel.Level
 }
 
-type xChaCha20Poly1305 struct {
-	key   [keySize]byte
-	level kernel.Level
-}
+type xChaCha20Poly1305 struct{ chaCha20Poly1305 }
 
 // ChaCha20Poly1305Level returns the level that this process uses.
 func ChaCha20Poly1305Level() (kernel.Level, error) {
@@ -58,25 +55,21 @@ func ChaCha20Poly1305Level() (kernel.Level, error) {
 
 // NewChaCha20Poly1305 returns ChaCha20-Poly1305 (RFC 8439) at a level that the CPU has what it needs for.
 func NewChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
-	if fips140Only() {
-		return nil, errFIPS
+	k := new(chaCha20Poly1305)
+	if err := SetChaCha20Poly1305(k, level, key); err != nil {
+		return nil, err
 	}
-	if len(key) != keySize {
-		return nil, errKeyLength
-	}
-	return &chaCha20Poly1305{key: [keySize]byte(key), level: level}, nil
+	return k, nil
 }
 
 // NewXChaCha20Poly1305 returns XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03) at a level that the CPU has what it
 // needs for.
 func NewXChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
-	if fips140Only() {
-		return nil, errFIPS
+	k := new(xChaCha20Poly1305)
+	if err := SetChaCha20Poly1305(&k.chaCha20Poly1305, level, key); err != nil {
+		return nil, err
 	}
-	if len(key) != keySize {
-		return nil, errKeyLength
-	}
-	return &xChaCha20Poly1305{key: [keySize]byte(key), level: level}, nil
+	return k, nil
 }
 
 func (k *chaCha20Poly1305) NonceSize() int { return nonceSize }
@@ -102,12 +95,6 @@ func (k *chaCha20Poly1305) Open(dst, nonce, ciphertext, additionalData []byte) (
 }
 
 func (k *xChaCha20Poly1305) NonceSize() int { return nonceSizeX }
-func (k *xChaCha20Poly1305) Overhead() int  { return tagSize }
-
-// Implementation returns the name of the level that k runs at.
-func (k *xChaCha20Poly1305) Implementation() string {
-	return kernel.ChaCha20Poly1305Levels.Name(uint8(k.level))
-}
 
 // oneTime is the key and the nonce of ChaCha20-Poly1305 for one XChaCha20-Poly1305 packet.
 type oneTime struct {

@@ -1,10 +1,6 @@
 package aead
 
-import (
-	"crypto/aes"
-
-	"github.com/sealane/sealane/internal/kernel"
-)
+import "github.com/sealane/sealane/internal/kernel"
 
 // The ciphers as values, for programs with very many keys that choose where each lies, beside a packet's other data. A zero value holds no key and must not be used; assigning it wipes the key.
 type (
@@ -26,13 +22,8 @@ func SetChaCha20Poly1305(k *ChaCha20Poly1305, level kernel.Level, key []byte) er
 
 // SetAESGCM gives k a key for nonces of 12 bytes and tags of 16, as [NewAESGCM] does.
 func SetAESGCM(k *AESGCM, level kernel.Level, key []byte) error {
-	if fips140Only() {
-		return errGCMFIPS
-	}
-	switch len(key) {
-	default:
-		return aes.KeySizeError(len(key))
-	case 16, 24, 32:
+	if err := gcmKeyMistake(key); err != nil {
+		return err
 	}
 	*k = AESGCM{level: level, usual: level, nonceSize: nonceSize, tagSize: tagSize}
 	kernel.AESGCMSetup(level, &k.key, key)

@@ -37,12 +37,7 @@ func (g randomNonceGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byt
 	}
 	ret := extend(dst, gcmNonceSize+len(plaintext)+tagSize)
 	out := ret[len(dst):]
-	if alias.Inexact(out, plaintext) {
-		panic(gcmOverlapsInput)
-	}
-	if alias.Overlap(out, additionalData) {
-		panic(gcmOverlapsAD)
-	}
+	checkGCMOverlap(out, plaintext, additionalData)
 	text := plaintext
 	if alias.Overlap(out, plaintext) { // both begin there: the text makes room for the nonce
 		text = out[gcmNonceSize:][:len(plaintext)]
@@ -63,12 +58,7 @@ func (g randomNonceGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]b
 	}
 	ret := extend(dst, n)
 	out := ret[len(dst):]
-	if alias.Inexact(out, ciphertext) {
-		panic(gcmOverlapsInput)
-	}
-	if alias.Overlap(out, additionalData) {
-		panic(gcmOverlapsAD)
-	}
+	checkGCMOverlap(out, ciphertext, additionalData)
 	first := [gcmNonceSize]byte(ciphertext)
 	sealed := ciphertext[gcmNonceSize:]
 	if alias.Overlap(out, ciphertext) { // both begin there: the nonce makes room for the text

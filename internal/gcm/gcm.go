@@ -7,16 +7,12 @@ import (
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/packet"
 )
 
 const (
 	nonceSize = 12
 	tagSize   = 16
-
-	// partBytes is the most that is done in one call of a kernel, some microseconds' worth, so that the scheduler and the
-	// garbage collector need not wait for long; less at levels that are slow.
-	partBytes     = 64 << 10
-	slowPartBytes = 4 << 10
 )
 
 // A Key is an AES-GCM key. It holds no pointers and may be copied. Its zero value is not ready to be used.
@@ -60,7 +56,7 @@ const (
 // All of args is set, the key to k's Pointer; its text comes from the output's memory or from memory disjoint from it. What was opened
 // must not be seen if the tag is not the one that came.
 func (k *Key) Run(args *Args, nonceBytes int) {
-	if args.Bytes > slowPartBytes || nonceBytes != nonceSize {
+	if args.Bytes > packet.SlowPartBytes || nonceBytes != nonceSize {
 		k.runSeldom(args, nonceBytes)
 	} else {
 		kernel.AESGCM(k.level, args)
@@ -86,52 +82,13 @@ func load(b []byte) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// part returns how much is done in one call.
-func (k *Key) part() uint64 {
-	if k.level.SlowAES() {
-		return slowPartBytes
-	}
-	return partBytes
-}
-
 // runSeldom does a packet whose nonce is not of 12 bytes, or which may have to be done in parts.
 //
 //go:noinline
 func (k *Key) runSeldom(args *kernel.PacketArgs, nonceBytes int) {
-	if args.Bytes <= k.part() && nonceBytes == nonceSize {
+	if args.Bytes <= packet.GCMPart(k.level) && nonceBytes == nonceSize {
 		kernel.AESGCM(k.level, args)
-		return
-	}
-	packet := *args
-	var j0 [16]byte
-	if nonceBytes != nonceSize {
-		kernel.AESGCMNonce(k.level, &k.key, &j0, unsafe.Slice((*byte)(args.Nonce), nonceBytes))
-		packet.Nonce = unsafe.Pointer(&j0)
-		packet.Flags &^= kernel.FlagNonce
-	}
-	if packet.Bytes > k.part() {
-		k.inParts(&packet)
 	} else {
-		kernel.AESGCM(k.level, &packet)
+		packet.AESGCM(k.level, args, nonceBytes)
 	}
-	j0 = [16]byte{}
-}
-
-func (k *Key) inParts(packet *kernel.PacketArgs) {
-	var state kernel.GCMState
-	part, size := *packet, k.part()
-	part.State = state.State()
-	later := packet.Flags & (kernel.FlagOpen | kernel.FlagNonce)
-	part.Flags = packet.Flags &^ kernel.FlagLast
-	part.Bytes = size
-	left := packet.Total
-	for ; left > size; left -= size {
-		kernel.AESGCM(k.level, &part)
-		part.Out, part.In = unsafe.Add(part.Out, size), unsafe.Add(part.In, size)
-		part.Flags = later
-	}
-	part.Bytes = left
-	part.Flags |= kernel.FlagLast
-	kernel.AESGCM(k.level, &part)
-	state = kernel.GCMState{}
 }

@@ -12,6 +12,17 @@ import (
 // nothing of this package.
 const PartBytes = 64 << 10
 
+// SlowPartBytes is the same of text for AES-GCM at levels whose AES is slow.
+const SlowPartBytes = 4 << 10
+
+// GCMPart is how much text AES-GCM is given at most in one call.
+func GCMPart(level kernel.Level) uint64 {
+	if level.SlowAES() {
+		return SlowPartBytes
+	}
+	return PartBytes
+}
+
 // absorbBytes is how much associated data a call takes behind the first PartBytes.
 const absorbBytes = 4096
 
@@ -86,11 +97,12 @@ func AESGCM(level kernel.Level, a *kernel.PacketArgs, nonceBytes int) {
 		gcmAD(level, &part, &state)
 		part.Flags = later
 	}
-	part.Bytes = PartBytes
+	size := GCMPart(level)
+	part.Bytes = size
 	left := a.Total
-	for ; left > PartBytes; left -= PartBytes {
+	for ; left > size; left -= size {
 		kernel.AESGCM(level, &part)
-		part.Out, part.In = unsafe.Add(part.Out, PartBytes), unsafe.Add(part.In, PartBytes)
+		part.Out, part.In = unsafe.Add(part.Out, size), unsafe.Add(part.In, size)
 		part.Flags = later
 	}
 	part.Bytes = left
