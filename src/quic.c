@@ -203,7 +203,8 @@ static inline size_t number_bytes(uint8_t first)
     return (size_t)(first & 3) + 1;
 }
 
-/* The masks of all packets. Those of one AES key are blocks of one text: its round keys are loaded once. */
+/* The masks of all packets. Those of one AES key are blocks of one text: its round keys are loaded once. As lanes,
+ * which would be one way for all, they cost 4 to 16 % of the time of packets of 64 bytes. */
 static NOINLINE void make_row_of_masks(work *w, size_t count)
 {
     SEALANE_SCRATCH(scratch);
