@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"testing"
 
 	"github.com/sealane/sealane/internal/rfc8439"
@@ -72,6 +73,36 @@ func TestAESGCMAnswer(t *testing.T) {
 	}
 	if [16]byte(prev) != aesGCMAnswer {
 		t.Errorf("the answer is %x, the constant %x", prev, aesGCMAnswer)
+	}
+}
+
+// TestPolyvalAnswer computes the constant of POLYVAL's by RFC 8452, appendix A: as GHASH of reversed blocks, under the reversed
+// hash key times x.
+func TestPolyvalAnswer(t *testing.T) {
+	reversed := func(b []byte) []byte {
+		b = bytes.Clone(b)
+		slices.Reverse(b)
+		return b
+	}
+	sum, text := make([]byte, 16), make([]byte, 1100)
+	for i := range sum {
+		sum[i] = byte(0x80 + i)
+	}
+	for _, n := range polyvalSizes {
+		pattern(text, n)
+		zeroes := make([]byte, 15)
+		data := append(bytes.Clone(text[:n%33]), zeroes[:-(n%33)&15]...)
+		data = append(append(data, text[:n]...), zeroes[:-n&15]...)
+		data = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(data, uint64(8*(n%33))), uint64(8*n))
+		h, y := gcmProduct(gcmElementOf(reversed(sum)), gcmElement{1 << 62, 0}), gcmElement{}
+		for ; len(data) > 0; data = data[16:] {
+			block := gcmElementOf(reversed(data[:16]))
+			y = gcmProduct(gcmElement{y[0] ^ block[0], y[1] ^ block[1]}, h)
+		}
+		sum = reversed(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, y[0]), y[1]))
+	}
+	if [16]byte(sum) != polyvalAnswer {
+		t.Errorf("the answer is %x, the constant %x", sum, polyvalAnswer)
 	}
 }
 
