@@ -293,16 +293,21 @@ func aesGCMTest(level Level, corrupt bool) bool {
 	var state GCMState
 	begin(len(answerSizes), answerMost)
 	a.ADBytes, a.Total, a.State = 16, answerMost, state.State()
-	a.Tag = unsafe.Pointer(&tag)
-	for _, part := range answerParts {
-		a.In, a.Out = unsafe.Pointer(&plain[part.at]), unsafe.Pointer(&sealed[part.at])
-		a.Bytes, a.Flags = uint64(part.bytes), uint64(part.flags)
-		AESGCM(level, &a)
+	runParts := func(in *[answerMost]byte, direction uint64) {
+		a.Tag = unsafe.Pointer(&tag)
+		for _, part := range answerParts {
+			a.In, a.Out = unsafe.Pointer(&in[part.at]), unsafe.Pointer(&sealed[part.at])
+			a.Bytes, a.Flags = uint64(part.bytes), uint64(part.flags)|direction
+			AESGCM(level, &a)
+		}
 	}
+	runParts(plain, 0)
+	prev = tag
+	runParts(&sealed, FlagOpen)
 	if corrupt {
 		tag[0] ^= 1
 	}
-	return tag == aesGCMAnswer && (!HasSIV || polyvalTest(level, &texts, &keys[0]))
+	return tag == aesGCMAnswer && prev == aesGCMAnswer && (!HasSIV || polyvalTest(level, &texts, &keys[0]))
 }
 
 // polyvalAnswer is the last sum; TestPolyvalAnswer computes it by definition.
