@@ -49,9 +49,7 @@ struct Chain {
 
 impl Chain {
     fn new() -> Self {
-        let mut texts = [0; LONGEST + 255];
-        fill(&mut texts, 0);
-        Chain { tag: [0; 16], texts, sealed: [0; LONGEST], ad: [0; 48] }
+        Chain { tag: [0; 16], texts: [0; LONGEST + 255], sealed: [0; LONGEST], ad: [0; 48] }
     }
 
     /// The place of text n, whose byte j is 7 j + n: so it stands n / 7 bytes from the begin of text 0; 183 is 1 / 7 modulo 256.
@@ -91,6 +89,7 @@ fn in_parts(text: &mut [u8], mut parts: AnyParts<'_>) -> [u8; 16] {
 
 pub(crate) fn chacha20poly1305(level: Usable<ChaCha20Poly1305>) -> bool {
     let mut chain = Chain::new();
+    fill(&mut chain.texts, 0);
     let key = key();
     for n in LENGTHS {
         if !chain.link(n, |ad, text, open, tag| level.packet(&key, &NONCE, ad, text, open, tag)) {
@@ -116,6 +115,7 @@ fn gcm_key(level: Usable<AesGcm>, key: &[u8; 32], i: usize) -> Option<Gcm> {
 /// Keys of the three lengths, alternating; every second packet, and the one in parts, has a counter that wraps around at 2^32.
 pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
     let mut chain = Chain::new();
+    fill(&mut chain.texts, 0);
     let mut block = [0; 16];
     block[..12].copy_from_slice(&NONCE);
     for (i, n) in LENGTHS.into_iter().chain([LONGEST]).enumerate() {
