@@ -402,7 +402,11 @@ static void add_ipsec(void)
     if (peers_below("avx"))
         return; /* it needs AES instructions */
     if (peers_below("aesni"))
+#if IMB_VERSION_NUM < IMB_VERSION(2, 0, 0)
         init_mb_mgr_avx(manager);
+#else
+        return; /* it needs AVX2 */
+#endif
     else if (peers_below("avx512"))
         init_mb_mgr_avx2(manager);
     else
