@@ -311,9 +311,9 @@ func aesGCMTest(level Level, corrupt bool) bool {
 }
 
 // polyvalAnswer is the last sum; TestPolyvalAnswer computes it by definition.
-var polyvalAnswer = [16]byte{0xd2, 0x5b, 0xd4, 0xd6, 0xe5, 0xe6, 0x56, 0x99, 0x15, 0x34, 0xa8, 0xc7, 0xc9, 0xdb, 0xef, 0x66}
+var polyvalAnswer = [16]byte{0xd4, 0x25, 0xbb, 0x71, 0xe6, 0x1c, 0xe6, 0x18, 0xfa, 0x63, 0xdf, 0xaa, 0x63, 0x71, 0xdc, 0xdb}
 
-var polyvalSizes = [...]int{1, 16, 31, 48, 64, 112, 113, 200, 304, 560, 1100}
+var polyvalSizes = [...]int{1, 16, 31, 48, 64, 112, 113, 200, 304, 560, 1100, 2100}
 
 // polyvalTest is that of POLYVAL: each sum is the hash key of the next length.
 func polyvalTest(level Level, texts *answerTexts, key *GCMKey) bool {

@@ -84,7 +84,7 @@ func TestPolyvalAnswer(t *testing.T) {
 		slices.Reverse(b)
 		return b
 	}
-	sum, text := make([]byte, 16), make([]byte, 1100)
+	sum, text := make([]byte, 16), make([]byte, 2100)
 	for i := range sum {
 		sum[i] = byte(0x80 + i)
 	}
