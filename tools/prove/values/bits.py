@@ -65,13 +65,13 @@ class Group:
 groups = []
 spans = {}  # image, with its constant set -> [(group, mask, image)]
 linear = {}  # image -> value
-_parsed, _bits, _ands, _xors, _tables, _single = {}, {}, {}, {}, {}, {}
+_parsed, _bits, _ands, _xors, _tables, _single, _rows = {}, {}, {}, {}, {}, {}, {}
 strict = False
 
 
 def forget():
     groups.clear()
-    for d in (spans, linear, _parsed, _bits, _ands, _xors, _tables, _single, columns):
+    for d in (spans, linear, _parsed, _bits, _ands, _xors, _tables, _single, _rows, columns):
         d.clear()
 
 
@@ -283,26 +283,31 @@ def look_up(table, control, before):
 def look_up_linear(table, index):
     """The same of a table of data that is a linear function of the index: a sum of products of bits, as a multiplication is. The image
     of a product of bits is that of their images, so that equal sums of products have equal images."""
-    free = [i for i, v in enumerate(index) if v.constant is None]
+    free = [(i, v) for i, v in enumerate(index) if v.constant is None]
     base = sum(v.constant << i for i, v in enumerate(index) if v.constant is not None)
-    steps = [table[base + (1 << i)] for i in free]
-    for m in range(1 << len(free)):
-        at, image = base, table[base].image
-        for j, i in enumerate(free):
-            if m >> j & 1:
-                at, image = at + (1 << i), image ^ steps[j].image ^ table[base].image
-        if table[at].image != image:
-            raise Unproved("a table of data that is no linear function of the index")
+    key = tuple(table), base, tuple(i for i, _ in free)
+    if key not in _rows:
+        _rows[key] = rows_of(table, base, [1 << i for i, _ in free])
+    inputs = [parse(v) for _, v in free]
+    if any(parts for _, parts in inputs):
+        raise Unproved("an index of a table of data that is no linear function")
     out = []
-    for k in range(8):
-        image, parts = parse(cut(table[base], k, 1))
-        for i, step in zip(free, steps):
-            (u, p), (v, q) = parse(index[i]), parse(cut(terms.xor(step, table[base]), k, 1))
-            if p or q or parts:
-                raise Unproved("a table of data, or an index of one, that is no linear function")
+    for image, *steps in _rows[key]:
+        for (u, _), v in zip(inputs, steps):
             image ^= terms.field_product(u, v)
         out.append(make(image, ()))
     return cat(*out)
+
+
+def rows_of(table, base, weights):
+    """Of each bit of a table's bytes its image where the index is `base`, and by how much each bit of the index changes it."""
+    sums = sums_of([table[base + w].image ^ table[base].image for w in weights])
+    if any(table[base + at].image != table[base].image ^ s for at, s in zip(sums_of(weights), sums)):
+        raise Unproved("a table of data that is no linear function of the index")
+    rows = [[parse(cut(v, k, 1)) for v in (table[base], *(terms.xor(table[base + w], table[base]) for w in weights))] for k in range(8)]
+    if any(parts for row in rows for _, parts in row):
+        raise Unproved("a table of data whose bits are no sums")
+    return [[image for image, _ in row] for row in rows]
 
 
 def operation(kind, a, b):

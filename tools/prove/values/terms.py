@@ -43,15 +43,16 @@ RANDOM = random.Random(SEED)
 POLYNOMIAL = (1 << 128) | 0x87
 
 
+DIGITS = int.from_bytes(255 * b"0", "big")
+BITS = int.from_bytes(255 * b"\1", "big")
+
+
 def field_product(a, b):
-    r = 0
-    while b:
-        if b & 1:
-            r ^= a
-        b >>= 1
-        a <<= 1
-        if a >> 128:
-            a ^= POLYNOMIAL
+    """Bits as bytes of integers, whose product counts in each byte, up to 128, the pairs of bits that meet there."""
+    spread = [int.from_bytes(f"{n:b}".encode(), "big") & BITS for n in (a, b)]
+    r = int((spread[0] * spread[1] & BITS | DIGITS).to_bytes(255, "big"), 2)
+    while high := r >> 128:
+        r = r & (1 << 128) - 1 ^ high ^ high << 1 ^ high << 2 ^ high << 7
     return r
 
 
