@@ -23,17 +23,14 @@ import sys
 
 import spec
 from induction import engine
-from induction.engine import BOTH, anew, find, instructions
+from induction.engine import SHAPES, Way, anew, find, instructions, text_named
 from isa import arm32, arm64
-from run import kernels
-from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
-from run.memory import WINDOW
-from spec import reduction
-from spec.args import A, FIRST, LAST, OPEN
+from run.kernels import AD, SCRATCH, text_symbols
+from run.packets import CHACHA, chacha_left, h_before, key_symbols, put_chacha, residue
+from spec.args import FIRST, LAST
 from values import linear, terms
 from values.terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
 
-WHOLE = FIRST | LAST
 LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of the 32-bit address space
 ADS = (1, 13, 16, 40)
 
@@ -102,117 +99,21 @@ def head(kernel, loop):
     return kernel.head
 
 
-def key_symbols():
-    return [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
-
-
-def one_time(flags):
-    if flags & FIRST:
-        key, nonce = key_symbols()
-        return spec.one_time_key(spec.chacha20_block(key, 0, nonce))
-    r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
-    return cat(*(cut(r, 32 * i, 32) for i in range(4))), cat(*(symbol(f"s{i}", 32) for i in range(4)))
-
-
-def h_before():
-    return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)]
-
-
-def residue(limbs, weights=(0, 64, 128)):
-    return sum(v.residue << w for v, w in zip(limbs, weights)) % P
-
-
-class Shape:
-    def __init__(self, flags=WHOLE, opens=False, in_place=False):
-        self.flags, self.opens, self.in_place = flags, opens, in_place
-
-    def __str__(self):
-        part = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[self.flags]
-        return f"{'open' if self.opens else 'seal'}{part}{', in place' if self.in_place else ''}"
-
-
-class Part(Call):
-    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
-
+class Part(engine.Part):
     def __init__(self, kernel, shape, texts, done=None, ad_bytes=0, counter=None):
-        """texts: (first byte, bytes, read, written) of in, and of out, from where the run begins, which is `done` bytes behind
-        what the arguments say. counter: of the part's first block, 32 bits."""
-        super().__init__(kernel)
-        self.shape, self.width, flags = shape, kernel.isa.POINTER, shape.flags
-        self.source, self.begin_in = self.pointer("in", kernels.IN + 1, done)
-        self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", kernels.OUT + 3, done)
-        regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
-        for base, pieces in zip((self.source, self.target), texts):
-            regions += [(f"{base.name} + {first}", base.address + first, n, r, w) for first, n, r, w in pieces]
-        if flags & LAST:
-            regions.append(("tag", TAG, 16, False, True))
-        if flags != WHOLE:
-            regions.append(("state", STATE, A["STATE_BYTES"], True, not flags & LAST))
-        if ad_bytes:
-            regions.append(("ad", AD, ad_bytes, True, False))
-        self.regions(*regions)
-        if self.source is not self.target:
-            self.memory.apart(self.source.address, self.target.address, WINDOW)
-        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if flags == WHOLE else STATE,
-                       flags=flags | (OPEN if shape.opens else 0))
-        self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0, total=symbol("total", 64))
-        key, nonce = key_symbols()
-        self.memory.poke(KEY, cat(*key))
-        self.memory.poke(NONCE, cat(*nonce))
-        self.r, self.s = one_time(flags)
-        self.counter = const(1, 32) if flags & FIRST else counter
-        if not flags & FIRST:
-            h0, h1, h2 = h_before()
-            self.memory.poke(STATE + A["STATE_H"], cat(h0, h1, extend(h2, 64)))
-            self.memory.poke(STATE + A["STATE_R"], self.r)
-            self.memory.poke(STATE + A["STATE_S"], self.s)
-            self.memory.poke(STATE + A["STATE_COUNTER"], extend(counter, 64))
+        """counter: of the part's first block, 32 bits."""
+        super().__init__(kernel, shape, CHACHA, texts, done, ad_bytes)
+        self.set(total=symbol("total", 64))
+        self.counter = const(1, 32) if shape.flags & FIRST else counter
+        self.r, self.s = put_chacha(self, shape.flags, extend(self.counter, 64))
 
     def length(self, name, least, **more):
         return linear.Base(name, least, LONGEST[self.kernel.isa], width=self.width, **more)
-
-    def pointer(self, name, address, done):
-        """Where a text is in a run, and where it begins in the call."""
-        most = 1 << self.width - 2
-        if done is None:
-            base = linear.Base(name, 1 << 20, most, address=address, width=self.width)
-            return base, base
-        base = linear.Base(f"{name} of the call", 1 << 20, most, address=kernels.OUT << 2 if name == "out" else kernels.OUT << 1, width=self.width)
-        here = linear.place(terms.add(self.width, base + 0, done + 0)[0])[0]
-        here.address = address
-        return here, base
-
-    def set(self, **values):
-        for name, v in values.items():
-            self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], extend(v, 64))
-
-    def cells(self):
-        m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
-        if self.kernel.isa is arm64:
-            found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
-        else:
-            found.update((("vector", i), v) for i, v in enumerate(m.vector))
-        found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes)
-        return found
 
     def get(self, cell):
         if cell[0] == "general":
             return self.machine.general[cell[1]]
         return self.memory.cells.get(cell[1], self.memory.unset)
-
-    def put(self, cells):
-        m, none = self.machine, terms.undefined
-        m.general = [none(self.width)] * len(m.general)
-        m.vector = [[none(32)] * 4 for _ in range(32)] if self.kernel.isa is arm64 else [none(32)] * 64
-        for cell, v in cells.items():
-            if cell[0] == "general":
-                m.general[cell[1]] = v
-            elif cell[0] == "memory":
-                self.memory.cells[cell[1]] = v
-            elif len(cell) == 3:
-                m.vector[cell[1]][cell[2]] = v
-            else:
-                m.vector[cell[1]] = v
 
     def limbs(self, loop):
         found = []
@@ -229,17 +130,10 @@ class Part(Call):
         h = residue(self.limbs(loop), [w for _, w in loop.limbs])
         return h * self.r.residue % P if loop.pending else h
 
-    def go(self, start, stop):
-        self.kernel.program().run(self.machine, None, start, stop)
-
     def cipher(self, blocks, text):
         """The specification's, of text that begins `blocks` blocks behind the counter."""
         key, nonce = key_symbols()
         return spec.cipher_text(key, add_modular(self.counter, const(blocks, 32)), nonce, text) if text else None
-
-
-def text_named(name, n):
-    return text_symbols(f"text {name} ", n)
 
 
 def place_of(call, v):
@@ -359,7 +253,7 @@ def induction(kernel, loop, shape, of=None, section=None):
     """What is kept, by as many steps as it takes. section: associated data of any length, too. Returns the state, and the
     numbers of cases and instructions."""
     step, x = loop.step, symbol("any counter", 32)
-    going_on = Shape(shape.flags & LAST, shape.opens, shape.in_place)
+    going_on = Way(shape.flags & LAST, shape.opens, shape.in_place)
     template = begin(kernel, loop, going_on, x)
     blocks = template.done // 64
     following = begin(kernel, loop, going_on, add_modular(x, const(loop.blocks, 32)))
@@ -455,30 +349,16 @@ def leave(kernel, loop, shape, state, rest, folder=None):
     call.expect("the text", call.target.address, result)
     padded = spec.pad16(text if shape.opens else result)
     h = authenticated(h, call.r, waiting, state.mac, padded, padded.width // 8 - state.mac)
-    if shape.flags & LAST:
-        h = spec.poly1305(h, call.r, cat(symbol("ad bytes", 64), symbol("total", 64)))
-        reduction.prove(call.memory.peek(TAG, 16), h % P, call.s, folder, kernel.isa is arm32)
-        return call.machine.steps
-    limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
-    if residue(limbs) != h % P or sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
-        raise Unproved("the accumulator in the state is not the polynomial of the specification, below 2^131")
-    call.expect("r in the state", STATE + A["STATE_R"], call.r)
-    call.expect("s in the state", STATE + A["STATE_S"], call.s)
     # That of the call's begin and the blocks of the whole call; or that of the loop, gone on: which is the same number.
     before = const(1, 32) if shape.flags & FIRST else symbol("state counter", 32)
-    got = call.memory.peek(STATE + A["STATE_COUNTER"], 8)
     blocks = terms.shift_right(bytes_, 6) if kernel.isa is arm64 else linear.shift(bytes_, 6, True)
     whole = terms.add(64, extend(before, 64), blocks)[0] if kernel.isa is arm64 else extend(add_modular(before, blocks), 64)
-    if not same(got, whole):
-        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], extend(add_modular(state.counter, const(rest // 64, 32)), 64))
+    chacha_left(call, shape.flags, h, call.r, call.s, (symbol("ad bytes", 64), symbol("total", 64)),
+                [whole, extend(add_modular(state.counter, const(rest // 64, 32)), 64)], folder)
     return call.machine.steps
 
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
-
-SHAPES = [Shape(flags, opens, in_place) for flags in (WHOLE, FIRST, 0, LAST) for in_place in BOTH for opens in BOTH
-          if flags == WHOLE or not in_place]
-
 
 def rests(loop, shape, quick):
     """Bytes left: every number with which there is no step; of parts behind which others come, multiples of 64 bytes."""
@@ -525,8 +405,8 @@ def planted(kernel, args, attempt):
 
         def show():
             anew()
-            state, _, _ = induction(kernel, loop, Shape(), of)
-            leave(kernel, loop, Shape(), state, loop.enough - 59)
+            state, _, _ = induction(kernel, loop, Way(), of)
+            leave(kernel, loop, Way(), state, loop.enough - 59)
         attempt(what, show, insn)
     wrong("the counter goes on by one more", blocks=right.blocks + 1)
     wrong("a pass has 64 bytes more", step=right.step + 64)

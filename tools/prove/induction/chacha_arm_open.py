@@ -17,9 +17,9 @@ import copy
 import sys
 
 from induction import chacha_arm, engine
-from induction.chacha_arm import ADS, Shape, authenticated, begin, general, head, scratch, text_named
+from induction.chacha_arm import ADS, authenticated, begin, general, head, scratch
 from induction.chacha_armv6 import Invariant, accumulated, finish
-from induction.engine import anew, find
+from induction.engine import Way, anew, find, text_named
 from isa import arm32
 from run import kernels
 from spec.args import FIRST, LAST
@@ -180,7 +180,7 @@ def ends(shape, quick):
     return found if shape.flags & FIRST and not shape.in_place else found[::23]
 
 
-SHAPES = [s for s in chacha_arm.SHAPES if s.opens]
+SHAPES = [s for s in engine.SHAPES if s.opens]
 
 
 def least(kernel):
@@ -213,7 +213,7 @@ def one(kernel, task, args, found):
 
 
 def planted(kernel, args, attempt):
-    loop, shape = loop_of(kernel), Shape(opens=True)
+    loop, shape = loop_of(kernel), Way(opens=True)
 
     def show():
         anew()

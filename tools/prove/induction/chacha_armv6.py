@@ -18,14 +18,14 @@ import sys
 
 import spec
 from induction import chacha_arm, engine
-from induction.chacha_arm import ADS, WHOLE, Shape, general, h_before, residue, scratch, text_named
-from induction.engine import anew, find
+from induction.chacha_arm import ADS, general, scratch
+from induction.engine import SHAPES, Way, anew, find, text_named
 from run import kernels
-from run.kernels import AD, STATE, TAG, text_symbols
-from spec import reduction
-from spec.args import A, FIRST, LAST
+from run.kernels import AD, text_symbols
+from run.packets import chacha_left, h_before, residue
+from spec.args import FIRST, LAST, WHOLE
 from values import linear, terms
-from values.terms import P, Unproved, add_modular, cat, const, extend, same, symbol
+from values.terms import Unproved, add_modular, const, extend, same, symbol
 
 NAME = "sealane_chacha20poly1305_armv6"
 LEAST = 128
@@ -215,16 +215,7 @@ def finish(kernel, shape, call, h, counter, written, folder):
     """What the call leaves. h: the accumulator after all text; counter: behind it."""
     call.left_behind()
     call.wiped(written)
-    if shape.flags & LAST:
-        h = spec.poly1305(h, call.r, cat(symbol("ad bytes", 64), symbol("total", 64)))
-        reduction.prove(call.memory.peek(TAG, 16), h % P, call.s, folder, True)
-        return
-    limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
-    if residue(limbs) != h % P or sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
-        raise Unproved("the accumulator in the state is not the polynomial of the specification, below 2^131")
-    call.expect("r in the state", STATE + A["STATE_R"], call.r)
-    call.expect("s in the state", STATE + A["STATE_S"], call.s)
-    call.expect("the counter in the state", STATE + A["STATE_COUNTER"], extend(counter, 64))
+    chacha_left(call, shape.flags, h, call.r, call.s, (symbol("ad bytes", 64), symbol("total", 64)), [extend(counter, 64)], folder)
 
 
 def induction(kernel, shape, blocks=1, step=16, section=None):
@@ -292,7 +283,7 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    return [(str(shape), shape) for shape in (chacha_arm.SHAPES[3:4] if args.quick else chacha_arm.SHAPES)]
+    return [(str(shape), shape) for shape in (SHAPES[3:4] if args.quick else SHAPES)]
 
 
 def one(kernel, task, args, found):
@@ -309,8 +300,8 @@ def planted(kernel, args, attempt):
     def wrong(what, text=None, number=0, opens=False, **change):
         def show():
             anew()
-            state, _, _ = induction(kernel, Shape(WHOLE, opens), **change)
-            leave(kernel, Shape(WHOLE, opens), state, 5)
+            state, _, _ = induction(kernel, Way(WHOLE, opens), **change)
+            leave(kernel, Way(WHOLE, opens), state, 5)
         attempt(what, show, text and find(kernel, text, number, head(kernel, loops(opens)[0])))
     wrong("the counter goes on by two", blocks=2)
     wrong("blocks of 32 bytes are authenticated", step=32)

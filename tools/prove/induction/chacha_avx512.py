@@ -12,13 +12,13 @@ import sys
 
 import spec
 from induction import engine
-from induction.chacha_x86 import LONGEST, SHAPES, WHOLE, Part, one_time, state_before
-from induction.engine import anew, find
-from run.kernels import AD, SCRATCH, STATE, TAG, text_symbols
-from spec import reduction
-from spec.args import A, FIRST, LAST
+from induction.chacha_x86 import LONGEST, Part, state_before
+from induction.engine import SHAPES, Way, anew, find
+from run.kernels import AD, SCRATCH, text_symbols
+from run.packets import chacha_left, one_time
+from spec.args import FIRST, LAST, WHOLE
 from values import linear, terms
-from values.terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
+from values.terms import P, Unproved, add_modular, const, cut, extend, same, symbol
 
 NAME = "sealane_chacha20poly1305_avx512"
 PASS, AHEAD, LEAST = 2048, 384, 2048 + 1
@@ -65,7 +65,7 @@ def place_of(call, v, done):
     found = linear.place(v)
     if found is None or found[0] not in (call.source, call.target):
         return None
-    return ("out" if found[0] is call.target and not call.in_place else "in"), found[1] - done
+    return ("out" if found[0] is call.target and not call.shape.in_place else "in"), found[1] - done
 
 
 def spec_text(flags, counter, text):
@@ -269,17 +269,8 @@ def leave(kernel, shape, state, phase, rest, folder=None):
         h = spec.poly1305(h, r, behind)
     first = max(mac, 0)
     h = spec.poly1305(h, r, spec.pad16(cut(source if opens else result, 8 * first, 8 * (rest - first)))) if rest > first else h
-    if flags & LAST:
-        h = spec.poly1305(h, r, cat(symbol("ad bytes", 64), total))
-        reduction.prove(call.memory.peek(TAG, 16), h % P, s, folder)
-    else:
-        after = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
-        if sum(v.residue << 64 * i for i, v in enumerate(after)) % P != h % P or sum(v.most << 64 * i for i, v in enumerate(after)) >= 1 << 131:
-            raise Unproved("the accumulator in the state is not the polynomial of the specification, below 2^131")
-        call.expect("r in the state", STATE + A["STATE_R"], r)
-        call.expect("s in the state", STATE + A["STATE_S"], s)
-        before = const(1, 64) if flags & FIRST else state_before()[1]
-        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], terms.add(64, before, linear.shift(total, 6, True))[0])
+    before = const(1, 64) if flags & FIRST else state_before()[1]
+    chacha_left(call, flags, h, r, s, (symbol("ad bytes", 64), total), [terms.add(64, before, linear.shift(total, 6, True))[0]], folder)
     return call.machine.steps
 
 
@@ -343,8 +334,7 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    parts = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}
-    return [(f"{'open' if shape[1] else 'seal'}{parts[shape[0]]}{', in place' if shape[2] else ''}", shape, (i, 4 if args.all else 1))
+    return [(str(shape), shape, (i, 4 if args.all else 1))
             for shape in SHAPES[:1 if args.quick else None] for i in range(4 if args.all else 1)]
 
 
@@ -357,7 +347,7 @@ def planted(kernel, args, attempt):
     global ORDER
     place = head(kernel)
 
-    def wrong(what, text=None, behind=place, shape=(WHOLE, False, False), rest=77):
+    def wrong(what, text=None, behind=place, shape=Way(), rest=77):
         def show():
             found = engine.Found()
             whole(kernel, shape, args, found, [rest])
@@ -374,7 +364,7 @@ def planted(kernel, args, attempt):
     wrong("a product is left out", "vpmadd52huq")
     wrong("a limb is not cut", "vpandq zmm26, zmm26")
     if not args.quick:
-        wrong("a part's blocks are not counted", "shr r11, 6", 0, (0, False, False), 64)
+        wrong("a part's blocks are not counted", "shr r11, 6", 0, Way(0), 64)
 
 
 def main():

@@ -21,12 +21,10 @@ import sys
 
 import spec
 from induction import engine
-from induction.engine import BOTH, anew, find, instructions
-from run import kernels
-from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
-from run.memory import WINDOW
-from spec import reduction
-from spec.args import A, FIRST, LAST, OPEN
+from induction.engine import SHAPES, Way, anew, find, instructions
+from run.kernels import AD, SCRATCH, text_symbols
+from run.packets import CHACHA, chacha_left, h_before, key_symbols, one_time, put_chacha, residue
+from spec.args import A, FIRST, LAST, WHOLE
 from values import linear, terms
 from values.terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
 
@@ -91,54 +89,13 @@ def at(name):
     return SCRATCH + FRAME + SLOT[name]
 
 
-def key_symbols():
-    return [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
-
-
-class Part(Call):
-    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
-
-    def __init__(self, kernel, call, texts, ad_bytes=None):
-        """call: (flags, whether it opens, whether it does so in place)."""
-        super().__init__(kernel)
-        self.flags, self.opens, self.in_place = call
-        in_place, last = self.in_place, self.flags & LAST
-        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << 62, address=address)
-        self.source = pointer("in", kernels.IN + 1)
-        self.target = self.source if in_place else pointer("out", kernels.OUT + 3)
-        # texts: (first byte, bytes, read, written) of in, of out; the same bytes only once
-        regions = []
-        for base, pieces in zip((self.source, self.target), texts):
-            for first, size, read, write in pieces:
-                regions.append((f"{base.name} + {first}", base.address + first, size, read, write))
-        if last:
-            regions.append(("tag", TAG, 16, False, True))
-        if self.flags != FIRST | LAST:
-            regions.append(("state", STATE, A["STATE_BYTES"], True, not last))
-        if ad_bytes:
-            regions.append(("ad", AD, ad_bytes, True, False))
-        self.regions(("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False), *regions)
-        if not in_place:
-            self.memory.apart(self.source.address, self.target.address, WINDOW)
+class Part(engine.Part):
+    def __init__(self, kernel, shape, texts, ad_bytes=0):
+        super().__init__(kernel, shape, CHACHA, texts, None, ad_bytes)
 
     def set_arguments(self, ad_bytes, total):
-        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if self.flags == FIRST | LAST else STATE,
-                       flags=self.flags | (OPEN if self.opens else 0))
-        for name, v in (("in", self.source + 0), ("out", self.target + 0), ("bytes", total), ("total", total), ("ad_bytes", ad_bytes)):
-            self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], v)
-        key, nonce = key_symbols()
-        self.memory.poke(KEY, cat(*key))
-        self.memory.poke(NONCE, cat(*nonce))
-        if not self.flags & FIRST:
-            limbs, counter = state_before()
-            r, s = one_time(self.flags)
-            self.memory.poke(STATE + A["STATE_H"], cat(*(extend(v, 64) for v in limbs)))
-            self.memory.poke(STATE + A["STATE_R"], r)
-            self.memory.poke(STATE + A["STATE_S"], s)
-            self.memory.poke(STATE + A["STATE_COUNTER"], counter)
-
-    def go(self, start, stop):
-        self.kernel.program().run(self.machine, None, start, stop)
+        self.set(bytes=total, total=total, ad_bytes=ad_bytes)
+        put_chacha(self, self.shape.flags, state_before()[1])
 
     def slot(self, name, size=8):
         return self.memory.peek(at(name), size)
@@ -180,29 +137,17 @@ def check_moving(call, loop, moved, left, counter, h):
     if not same(call.slot("counter", 4), counter):
         raise Unproved("the counter is not what it should be")
     limbs = [call.memory.peek(at("h") + 8 * i, 8) for i in range(3)]
-    most = loop.most_of(call.flags)
+    most = loop.most_of(call.shape.flags)
     if limbs[2].most > most:
         raise Unproved(f"h2 may be {limbs[2].most}, more than the {most} of the invariant")
     if residue(limbs) != h % P:
         raise Unproved("the accumulator is not the polynomial of the specification")
 
 
-def one_time(flags):
-    if flags & FIRST:
-        key, nonce = key_symbols()
-        return spec.one_time_key(spec.chacha20_block(key, 0, nonce))
-    r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
-    return cat(*(cut(r, 32 * i, 32) for i in range(4))), cat(*(symbol(f"s{i}", 32) for i in range(4)))
-
-
 def state_before():
     """What a part before has left: accumulator, below 2^131, and counter, in 64 bits. It is below 2^32 where text follows: a packet's
     last block has at most 2^32 - 1."""
-    return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)], extend(symbol("state counter", 32), 64)
-
-
-def residue(limbs):
-    return sum(v.residue << 64 * i for i, v in enumerate(limbs)) % P
+    return h_before(), extend(symbol("state counter", 32), 64)
 
 
 def base(kernel, loop, shape, ad_bytes, first, of, section=None):
@@ -312,28 +257,15 @@ def leave(kernel, loop, kept, shape, rest, folder):
         h = spec.poly1305(h, r, sealed)
     if text:
         h = spec.poly1305(h, r, spec.pad16(text if opens else result))
-    if flags & LAST:
-        h = spec.poly1305(h, r, cat(ad_bytes, n))
-        reduction.prove(call.memory.peek(TAG, 16), h % P, s, folder)
-    else:
-        limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
-        if residue(limbs) != h % P or sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
-            raise Unproved("the accumulator in the state is not the polynomial of the specification, below 2^131")
-        call.expect("r in the state", STATE + A["STATE_R"], r)
-        call.expect("s in the state", STATE + A["STATE_S"], s)
-        before = const(1, 64) if flags & FIRST else state_before()[1]
-        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], terms.add(64, before, linear.shift(n, 6, True))[0])
+    before = const(1, 64) if flags & FIRST else state_before()[1]
+    chacha_left(call, flags, h, r, s, (ad_bytes, n), [terms.add(64, before, linear.shift(n, 6, True))[0]], folder)
     return call.machine.steps
 
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
 
 ADS = (0, 1, 13, 16, 40)
-WHOLE = FIRST | LAST
-# Flags, whether it opens, whether in place.
-SHAPES = [(flags, opens, in_place) for flags in (WHOLE, FIRST, 0, LAST) for in_place in BOTH for opens in BOTH
-          if flags == WHOLE or not in_place]
-QUICK_SHAPES = [(WHOLE, False, False), (WHOLE, True, True), (0, True, False), (0, False, False)]
+QUICK_SHAPES = [Way(), Way(WHOLE, True, True), Way(0, True), Way(0)]
 
 
 def prepare(kernel, args):
@@ -358,7 +290,7 @@ def prepare(kernel, args):
 def exits(loop, quick):
     few = (0, 1, 17, 63, 64, 65, loop.step // 2 + 1, loop.step - 1)
     if quick:
-        return [((WHOLE, False, False), 77), ((WHOLE, True, True), loop.step - 1), ((0, False, False), 128), ((LAST, True, False), 0)]
+        return [(Way(), 77), (Way(WHOLE, True, True), loop.step - 1), (Way(0), 128), (Way(LAST, True), 0)]
     found = []
     for shape in SHAPES:
         flags, _, in_place = shape
@@ -368,9 +300,7 @@ def exits(loop, quick):
 
 
 def tasks(kernel, args):
-    parts = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}
-    return [(f"{'open' if opens else 'seal'}{parts[flags]}, {rest} bytes left{', in place' if in_place else ''}", (flags, opens, in_place), rest)
-            for (flags, opens, in_place), rest in exits(LOOPS[kernel.name], args.quick)]
+    return [(f"{shape}, {rest} bytes left", shape, rest) for shape, rest in exits(LOOPS[kernel.name], args.quick)]
 
 
 def least(kernel):
@@ -379,7 +309,7 @@ def least(kernel):
 
 def fresh_kept(kernel, loop, flags, written=()):
     """From one base, which prepare() compares with all others."""
-    shape = (flags & FIRST or LAST, False, False)
+    shape = Way(flags & FIRST or LAST)
     call = base(kernel, loop, shape, 0, *loop.classes(*shape[:2])[0])
     kept = Kept(call, loop)
     kept.written |= set(written)
@@ -408,8 +338,8 @@ def planted(kernel, args, attempt):
         def show():
             anew()
             kept = fresh_kept(kernel, loop, WHOLE)
-            step(kernel, loop, kept, (WHOLE, False, False))
-            leave(kernel, loop, kept, (WHOLE, False, False), 5, None)
+            step(kernel, loop, kept, Way())
+            leave(kernel, loop, kept, Way(), 5, None)
         attempt(what, show, insn)
     place = head(kernel)
     wipes = [i for i in instructions(kernel) if f"{i.mnemonic} {i.op_str}".startswith(("movdqa xmmword ptr [rax", "vmovdqa ymmword ptr [rax"))]

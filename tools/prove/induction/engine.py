@@ -15,13 +15,70 @@ import multiprocessing
 import os
 import sys
 import time
+from typing import NamedTuple
 
-from run import lists, proof, prove
-from run.kernels import Kernel
-from values import terms
+from run import lists, packets, proof, prove
+from run.kernels import ARGS, IN, OUT, Call, Kernel, text_symbols
+from run.memory import WINDOW
+from spec.args import A, FIRST, LAST, WHOLE
+from values import linear, terms
 from values.terms import Unproved
 
 BOTH = (False, True)
+PARTS = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}
+
+
+class Way(NamedTuple):
+    """How a call works."""
+
+    flags: int = WHOLE
+    opens: bool = False
+    in_place: bool = False
+
+    def __str__(self):
+        return f"{'open' if self.opens else 'seal'}{PARTS[self.flags]}{', in place' if self.in_place else ''}"
+
+
+SHAPES = [Way(flags, opens, in_place) for flags in PARTS for in_place in BOTH for opens in BOTH if flags == WHOLE or not in_place]
+
+
+class Part(Call):
+    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
+
+    def __init__(self, kernel, shape, sizes, texts, done=None, ad_bytes=0, flags=0):
+        """texts: (first byte, bytes, read, written) of in, and of out, from where the run begins, which is `done` bytes behind the
+        pointers that are arguments."""
+        super().__init__(kernel)
+        self.shape, self.width = shape, kernel.isa.POINTER
+        self.source, self.begin_in = self.pointer("in", IN + 1, done)
+        self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", OUT + 3, done)
+        packets.lay_out(self, shape, sizes, [(f"{base.name} + {first}", base.address + first, *more)
+                                             for base, found in zip((self.source, self.target), texts) for first, *more in found], ad_bytes, flags=flags)
+        if not shape.in_place:
+            self.memory.apart(self.source.address, self.target.address, WINDOW)
+        self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0)
+
+    def pointer(self, name, address, done):
+        """Where a text is in a run, and where it begins in the call."""
+        most = 1 << self.width - 2
+        if done is None:
+            base = linear.Base(name, 1 << 20, most, address=address, width=self.width)
+            return base, base
+        base = linear.Base(f"{name} of the call", 1 << 20, most, address=OUT << 2 if name == "out" else OUT << 1, width=self.width)
+        here = linear.place(terms.add(self.width, base + 0, done + 0)[0])[0]
+        here.address = address
+        return here, base
+
+    def set(self, **values):
+        for name, v in values.items():
+            self.memory.poke(ARGS + A["ARG_" + name.upper()], terms.extend(v, 64))
+
+    def go(self, start, stop):
+        self.kernel.program().run(self.machine, None, start, stop)
+
+
+def text_named(name, n):
+    return text_symbols(f"text {name} ", n)
 
 
 def anew():

@@ -19,21 +19,19 @@ however they were found. Then each exit starts from that state.
 """
 import copy
 import sys
+from typing import NamedTuple
 
 import spec
 from induction import engine
-from induction.engine import BOTH, anew, find, instructions
+from induction.engine import BOTH, PARTS, anew, find, instructions, text_named
 from isa import x86
-from run import kernels
-from run.kernels import AD, KEY, NONCE, SCRATCH, STATE, TAG, Call, text_symbols
-from run.memory import WINDOW
-from run.packets import gcm_key
-from spec.args import A, FIRST, LAST, OPEN
+from run.kernels import AD, NONCE, SCRATCH, STATE, text_symbols
+from run.packets import GCM, gcm_key, gcm_left, nonce_symbols
+from spec.args import A, FIRST, LAST, WHOLE
 from values import linear, terms
 from values.terms import Unproved, add_modular, cat, const, cut, field_power, field_product, same, symbol
 
 LONGEST = (1 << 36) - 32  # bytes of text, SP 800-38D, 5.2.1.1
-WHOLE = FIRST | LAST
 ADS = (1, 13, 16, 40)
 
 
@@ -104,66 +102,32 @@ def head(kernel):
     return kernel.head
 
 
-class Shape:
-    def __init__(self, flags=WHOLE, opens=False, in_place=False, bits=128, j0=False):
-        self.flags, self.opens, self.in_place, self.bits, self.j0 = flags, opens, in_place, bits, j0
+class Shape(NamedTuple):
+    flags: int = WHOLE
+    opens: bool = False
+    in_place: bool = False
+    bits: int = 128
+    j0: bool = False
 
     def __str__(self):
-        part = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[self.flags]
-        return f"AES-{self.bits}, {'open' if self.opens else 'seal'}{part}{', any J0' if self.j0 else ''}{', in place' if self.in_place else ''}"
+        return f"AES-{self.bits}, {'open' if self.opens else 'seal'}{PARTS[self.flags]}{', any J0' if self.j0 else ''}{', in place' if self.in_place else ''}"
 
 
-def nonce_symbols():
-    return [symbol(f"nonce{i}", 32) for i in range(3)]
-
-
-class Part(Call):
-    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
-
-    def __init__(self, kernel, shape, texts, word, nonce_given, ad_bytes=0):
-        """texts: (first byte, bytes, read, written) of in, and of out. word: the last one of J0, or of the state's counter block, as the
-        integer that it is."""
-        super().__init__(kernel)
-        self.shape, flags = shape, shape.flags
-        self.width, self.bytes = kernel.isa.POINTER, None
-        self.source, self.begin_in = self.pointer("in", kernels.IN + 1)
-        self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", kernels.OUT + 3)
-        regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 12 if nonce_given else 16, True, False)]
-        for base, pieces in zip((self.source, self.target), texts):
-            regions += [(f"{base.name} + {first}", base.address + first, n, r, w) for first, n, r, w in pieces]
-        if flags & LAST:
-            regions.append(("tag", TAG, 16, False, True))
-        if flags != WHOLE:
-            regions.append(("state", STATE, A["GCM_STATE_BYTES"], True, not flags & LAST))
-        if ad_bytes:
-            regions.append(("ad", AD, ad_bytes, True, False))
-        self.regions(*regions)
-        memory = self.memory
-        if not shape.in_place:
-            memory.apart(self.source.address, self.target.address, WINDOW)
-        cells, _ = gcm_key(kernel, shape.bits)
+class Part(engine.Part):
+    def __init__(self, kernel, shape, texts, word, nonce_given, ad_bytes=0, done=None):
+        """word: the last one of J0, or of the state's counter block, as the integer that it is."""
+        super().__init__(kernel, shape, (GCM[0], 12 if nonce_given else 16, GCM[2]), texts, done, ad_bytes, A["FLAG_NONCE"] if nonce_given else 0)
+        memory, self.bytes, cells = self.memory, None, gcm_key(kernel, shape.bits)[0]
         memory.cells.update(cells)
         self.schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
         self.h = spec.field_element(spec.aes(self.schedule, const(0, 128)))
         self.j0 = cat(*nonce_symbols(), spec.reverse(word))
         memory.poke(NONCE, cut(self.j0, 0, 96 if nonce_given else 128))
-        self.mask = spec.aes(self.schedule, self.j0) if flags & FIRST else cat(*(symbol(f"mask{i}", 32) for i in range(4)))
-        if not flags & FIRST:
+        self.mask = spec.aes(self.schedule, self.j0) if shape.flags & FIRST else cat(*(symbol(f"mask{i}", 32) for i in range(4)))
+        if not shape.flags & FIRST:
             memory.poke(STATE + A["GCM_STATE_Y"], cat(*(symbol(f"y before {i}", 32) for i in range(4))))
             memory.poke(STATE + A["GCM_STATE_COUNTER"], self.j0)
             memory.poke(STATE + A["GCM_STATE_MASK"], self.mask)
-        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if flags == WHOLE else STATE,
-                       flags=flags | (OPEN if shape.opens else 0) | (A["FLAG_NONCE"] if nonce_given else 0))
-        self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0)
-
-    def pointer(self, name, address):
-        """Where a text is in a run, and its value in the arguments."""
-        base = linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
-        return base, base
-
-    def set(self, **values):
-        for name, v in values.items():
-            self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], terms.extend(v, 64))
 
     def length(self, name, least, most=LONGEST):
         return linear.Base(name, least, min(most, (1 << self.width - 2) - 32), width=self.width)
@@ -180,10 +144,6 @@ class Part(Call):
             y ^= field_product(field_product(terms.X127, lane.image), factor)
             factor = field_product(factor, inverse)
         return y
-
-
-def text_named(name, n):
-    return text_symbols(f"text {name} ", n)
 
 
 def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None):
@@ -401,23 +361,12 @@ def leave(kernel, loop, shape, state, rest):
     call.expect("the text", call.target.address, result)
     y = spec.ghash(y, call.h, waiting)
     y = spec.ghash(y, call.h, text if opens else result)
-    if shape.flags & LAST:
-        bits = lambda v: spec.reverse(terms.shift_left(v, 3))
-        y = spec.ghash(y, call.h, cat(bits(terms.extend(ad_bytes, 64)), bits(terms.extend(packet, 64))))
-        if spec.field_element(call.memory.peek(TAG, 16)) != y ^ spec.field_element(call.mask):
-            raise Unproved("the tag is not that of the specification")
-    else:
-        if spec.field_element(call.memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
-            raise Unproved("GHASH in the state is not that of the specification")
-        # That of the loop, gone on; or that of the call's begin, and the blocks of the whole call: which is the same number.
-        more = 1 if shape.flags & FIRST else 0
-        moving = spec.counter_block(cat(*nonce_symbols(), spec.reverse(symbol("any counter", 32))), (state.done + n) // 16 + more)
-        whole = add_modular(add_modular(word, cut(linear.shift(total + 0, 4, True), 0, 32)), const(more, 32))
-        at = STATE + A["GCM_STATE_COUNTER"]
-        call.expect("the nonce in the state", at, cut(call.j0, 0, 96))
-        if not same(call.memory.peek(at + 12, 4), spec.reverse(whole)):
-            call.expect("the counter in the state", at, moving)
-        call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], call.mask)
+    # That of the loop, gone on; or that of the call's begin, and the blocks of the whole call: which is the same number.
+    more = 1 if shape.flags & FIRST else 0
+    moving = spec.counter_block(cat(*nonce_symbols(), spec.reverse(symbol("any counter", 32))), (state.done + n) // 16 + more)
+    counted = add_modular(add_modular(word, cut(linear.shift(total + 0, 4, True), 0, 32)), const(more, 32)) if not shape.flags & LAST else word
+    gcm_left(call, shape.flags, y, call.h, call.mask, (terms.extend(ad_bytes, 64), terms.extend(packet, 64)),
+             [cat(cut(call.j0, 0, 96), spec.reverse(counted)), cat(cut(call.j0, 0, 96), cut(moving, 96, 32))])
     return call.machine.steps
 
 

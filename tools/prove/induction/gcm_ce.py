@@ -15,11 +15,12 @@ import sys
 
 import spec
 from induction import engine, gcm
-from induction.engine import BOTH, anew, find
-from induction.gcm import ADS, LONGEST, Shape, nonce_symbols, text_named
+from induction.engine import BOTH, anew, find, text_named
+from induction.gcm import ADS, LONGEST, Shape
 from run import kernels
-from run.kernels import AD, STATE, TAG, text_symbols
-from spec.args import A, FIRST, LAST, OPEN
+from run.kernels import AD, STATE, text_symbols
+from run.packets import gcm_left, nonce_symbols
+from spec.args import A, FIRST, LAST
 from values import linear, terms
 from values.terms import Unproved, add_modular, carryless, cat, const, cut, field_product, same, symbol, xor
 
@@ -42,26 +43,15 @@ class Part(gcm.Part):
     """done: bytes before the text in reach, a multiple of 128; None: the call begins here."""
 
     def __init__(self, kernel, shape, texts, j0, given, ad_bytes=0, done=None, tail=0):
-        self.done, self.end = done, None
         pieces = list(texts[0])
         if tail and done is None:
             pieces.append((END - tail, tail, True, False))
-        super().__init__(kernel, shape, (pieces, texts[1]), const(1, 32), given, ad_bytes)
+        super().__init__(kernel, shape, (pieces, texts[1]), const(1, 32), given, ad_bytes, done)
         self.j0 = j0
         self.memory.poke(kernels.NONCE, cut(j0, 0, 96 if given and shape.flags & FIRST else 128))
         self.mask = spec.aes(self.schedule, j0) if shape.flags & FIRST else self.mask
         if not shape.flags & FIRST:
             self.memory.poke(STATE + A["GCM_STATE_COUNTER"], j0)
-            flags = shape.flags | (OPEN if shape.opens else 0) | (A["FLAG_NONCE"] if given else 0)
-            self.arguments(flags=flags)
-
-    def pointer(self, name, address):
-        if self.done is None:
-            return super().pointer(name, address)
-        base = linear.Base(f"{name} of the call", 1 << 20, 1 << 62, address=kernels.OUT << 2 if name == "out" else kernels.OUT << 1)
-        here = linear.place(terms.add(64, base + 0, self.done + 0)[0])[0]
-        here.address = address
-        return here, base
 
     def known(self, v, what):
         found = linear.place(v)
@@ -306,18 +296,8 @@ def leave(kernel, shape, state, residue, last, given):
     result = spec.gcm_text(call.schedule, counter_block(word), 0, text)
     call.expect("the text", call.target.address, result)
     y = spec.ghash(call.y, call.h, text if opens else result)
-    if shape.flags & LAST:
-        bits = lambda v: spec.reverse(terms.shift_left(v, 3))
-        y = spec.ghash(y, call.h, cat(bits(terms.extend(call.ad_bytes, 64)), bits(terms.extend(symbol("packet bytes", 61), 64))))
-        if spec.field_element(call.memory.peek(TAG, 16)) != y ^ spec.field_element(call.mask):
-            raise Unproved("the tag is not that of the specification")
-        return call.machine.steps
-    if spec.field_element(call.memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
-        raise Unproved("GHASH in the state is not that of the specification")
-    at = STATE + A["GCM_STATE_COUNTER"]
-    call.expect("the nonce in the state", at, cat(*nonce_symbols()))
-    call.expect("the counter in the state", at + 12, spec.reverse(add_modular(word, const((n + 15) // 16, 32))))
-    call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], call.mask)
+    gcm_left(call, shape.flags, y, call.h, call.mask, (terms.extend(call.ad_bytes, 64), terms.extend(symbol("packet bytes", 61), 64)),
+             [cat(*nonce_symbols(), spec.reverse(add_modular(word, const((n + 15) // 16, 32))))])
     return call.machine.steps
 
 

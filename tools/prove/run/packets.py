@@ -3,9 +3,9 @@ import spec
 from isa import arm32
 from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, STATE, TAG, Call, begins_with_many, name_many, text_symbols
 from spec import reduction
-from spec.args import A, FIRST, LAST, OPEN
+from spec.args import A, FIRST, LAST, OPEN, WHOLE
 from values import terms
-from values.terms import P, Unproved, cat, const, cut, extend, symbol
+from values.terms import P, Unproved, cat, const, cut, extend, same, symbol
 
 
 class Shape:
@@ -14,18 +14,112 @@ class Shape:
 
     section, both = None, True
 
-    def __init__(self, size, ad=0, opens=False, flags=FIRST | LAST, in_place=False):
+    def __init__(self, size, ad=0, opens=False, flags=WHOLE, in_place=False):
         self.size, self.ad, self.opens, self.flags, self.in_place = size, ad, opens, flags, in_place
 
     def __str__(self):
         parts = [f"{'open' if self.opens else 'seal'} {self.size}"]
         if self.ad:
             parts.append(f"ad {self.ad}")
-        if self.flags != FIRST | LAST:
+        if self.flags != WHOLE:
             parts.append({FIRST: "first part", LAST: "last part", 0: "middle part"}[self.flags])
         if self.in_place:
             parts.append("in place")
         return ", ".join(parts)
+
+
+CHACHA, GCM = (32, 12, A["STATE_BYTES"]), (A["GCM_KEY_BYTES"], 12, A["GCM_STATE_BYTES"])  # bytes of key, nonce and state
+
+
+def lay_out(call, shape, sizes, texts, ad_size=0, ad_at=AD, flags=0, **arguments):
+    """Memory and arguments of a packet or a part of one. texts: the regions of input and output; ad_size: of associated data that may
+    be read."""
+    last, parts = shape.flags & LAST, shape.flags != WHOLE
+    key, nonce, state = sizes
+    call.regions(("key", KEY, key, True, False), ("nonce", NONCE, nonce, True, False), ("ad", ad_at, ad_size, True, False),
+                 ("tag", TAG, 16 if last else 0, False, True), ("state", STATE, state if parts else 0, True, not last), *texts)
+    call.arguments(ad=ad_at, key=KEY, nonce=NONCE, tag=TAG, state=STATE if parts else None,
+                   flags=shape.flags | (OPEN if shape.opens else 0) | flags, **arguments)
+
+
+def text_regions(source, target, n, in_place):
+    """Output that was written is read again to be authenticated."""
+    return [("in", source, n, True, in_place)] + ([] if in_place else [("out", target, n, True, True)])
+
+
+def key_symbols():
+    """Of ChaCha20: key and nonce."""
+    return [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
+
+
+def nonce_symbols():
+    return [symbol(f"nonce{i}", 32) for i in range(3)]
+
+
+def residue(limbs, weights=(0, 64, 128)):
+    return sum(v.residue << w for v, w in zip(limbs, weights)) % P
+
+
+def h_before():
+    """The accumulator in the state of a later part: below 2^131."""
+    return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)]
+
+
+def one_time(flags):
+    """r and s of Poly1305: of a later part they are in the state."""
+    if flags & FIRST:
+        key, nonce = key_symbols()
+        return spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+    r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
+    return cat(*(cut(r, 32 * i, 32) for i in range(4))), cat(*(symbol(f"s{i}", 32) for i in range(4)))
+
+
+def put_chacha(call, flags, counter):
+    """Key, nonce and, of a later part, the state, with a counter of 64 bits. Returns r and s."""
+    key, nonce = key_symbols()
+    r, s = one_time(flags)
+    call.memory.poke(KEY, cat(*key))
+    call.memory.poke(NONCE, cat(*nonce))
+    if not flags & FIRST:
+        h0, h1, h2 = h_before()
+        for name, v in (("H", cat(h0, h1, extend(h2, 64))), ("R", r), ("S", s), ("COUNTER", counter)):
+            call.memory.poke(STATE + A["STATE_" + name], v)
+    return r, s
+
+
+def chacha_left(call, flags, h, r, s, lengths, counters, folder):
+    """Tag or state behind the call, h being the polynomial of all text. lengths: the last block of a packet; counters: of the state,
+    64 bits, one of which it is."""
+    if flags & LAST:
+        reduction.prove(call.memory.peek(TAG, 16), spec.poly1305(h, r, cat(*lengths)) % P, s, folder, call.kernel.isa is arm32)
+        return
+    limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
+    if residue(limbs) != h % P:
+        raise Unproved("the accumulator in the state is not the polynomial of the specification")
+    if sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
+        raise Unproved(f"the accumulator in the state may reach 2^131 ({[hex(v.most) for v in limbs]})")
+    call.expect("r in the state", STATE + A["STATE_R"], r)
+    call.expect("s in the state", STATE + A["STATE_S"], s)
+    got = call.memory.peek(STATE + A["STATE_COUNTER"], 8)
+    if not any(same(got, counter) for counter in counters):
+        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], counters[-1])
+
+
+def gcm_left(call, flags, y, h, mask, lengths, blocks):
+    """Tag or state behind the call, y being GHASH of all text. lengths: of associated data and of the packet; blocks: of the
+    state's counter, one of which it is."""
+    if flags & LAST:
+        y = spec.ghash(y, h, cat(*(spec.reverse(terms.shift_left(v, 3)) for v in lengths)))
+        if spec.field_element(call.memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
+            raise Unproved("the tag is not that of the specification")
+        return
+    if spec.field_element(call.memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
+        raise Unproved("GHASH in the state is not that of the specification")
+    at = STATE + A["GCM_STATE_COUNTER"]
+    got = call.memory.peek(at, 16)
+    if not any(all(same(cut(got, i, 32), cut(block, i, 32)) for i in range(0, 128, 32)) for block in blocks):
+        call.expect("the counter in the state", at, blocks[-1])
+    call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], mask)
 
 
 def ad_length(shape):
@@ -48,46 +142,19 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     call = Call(kernel)
     n = shape.size
     source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
-    regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
-    if first:
-        regions.append(("ad", ad_at, shape.ad, True, False))
-    if last:
-        regions.append(("tag", TAG, 16, False, True))
-    if not first or not last:
-        regions.append(("state", STATE, A["STATE_BYTES"], True, not last))
-    regions.append(("in", source, n, True, shape.in_place))
-    if not shape.in_place:
-        regions.append(("out", target, n, True, True))  # what was written is read again to be authenticated
-    call.regions(*regions)
+    counter = const(1, 64) if first else extend(symbol("state counter", 32), 64)
+    lay_out(call, shape, CHACHA, text_regions(source, target, n, shape.in_place), shape.ad if first else 0, ad_at, out=target,
+            **{"in": source}, bytes=n, ad_bytes=shape.ad, total=(total := total_of(shape, 64)))
     if not shape.in_place and shape.both:
         call.memory.apart(source, target)
-    call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
-                   state=None if first and last else STATE, total=(total := total_of(shape, 64)), flags=shape.flags | (OPEN if shape.opens else 0))
-    memory = call.memory
-    key, nonce = [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
-    memory.poke(KEY, cat(*key))
-    memory.poke(NONCE, cat(*nonce))
+    memory, (key, nonce) = call.memory, key_symbols()
+    r, s = put_chacha(call, shape.flags, counter)
+    h = 0 if first else residue(h_before())
     ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
     if ad and first:
         memory.poke(ad_at, ad)
     if text:
         memory.poke(source, text)
-
-    counter = const(1, 64) if first else extend(symbol("state counter", 32), 64)
-    if first:
-        h = 0
-        r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
-    else:
-        limbs = [symbol("h0", 64), symbol("h1", 64), symbol("h2", 3)]
-        h = sum(v.residue << 64 * i for i, v in enumerate(limbs))
-        r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
-        r = cat(*(cut(r, 32 * i, 32) for i in range(4)))
-        s = cat(*(symbol(f"s{i}", 32) for i in range(4)))
-        memory.poke(STATE + A["STATE_H"], cat(limbs[0], limbs[1], extend(limbs[2], 64)))
-        memory.poke(STATE + A["STATE_R"], r)
-        memory.poke(STATE + A["STATE_S"], s)
-        memory.poke(STATE + A["STATE_COUNTER"], counter)
-
     steps, behind_ad = run_call(call, shape, trace)
     if not function:
         return steps
@@ -100,18 +167,7 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
         h = behind_ad
     if authenticated:
         h = spec.poly1305(h, r, spec.pad16(authenticated) if last else authenticated)
-    if last:
-        h = spec.poly1305(h, r, cat(ad_length(shape), total))
-        reduction.prove(memory.peek(TAG, 16), h % P, s, folder, kernel.isa is arm32)
-    else:
-        state = [memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
-        if sum(v.residue << 64 * i for i, v in enumerate(state)) % P != h % P:
-            raise Unproved("the accumulator in the state is not the polynomial of the specification")
-        if sum(v.most << 64 * i for i, v in enumerate(state)) >= 1 << 131:
-            raise Unproved(f"the accumulator in the state may reach 2^131 ({[hex(v.most) for v in state]})")
-        call.expect("r in the state", STATE + A["STATE_R"], r)
-        call.expect("s in the state", STATE + A["STATE_S"], s)
-        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], after_part(kernel, counter, n // 64))
+    chacha_left(call, shape.flags, h, r, s, (ad_length(shape), total), [after_part(kernel, counter, n // 64)], folder)
     return steps
 
 
@@ -139,7 +195,7 @@ class PolyvalShape(Shape):
 
 def total_of(shape, bits):
     """The bytes of text of a packet, of which this call's are a part: what the argument says."""
-    return const(shape.size, 64) if shape.flags == FIRST | LAST else extend(symbol("packet bytes", bits), 64)
+    return const(shape.size, 64) if shape.flags == WHOLE else extend(symbol("packet bytes", bits), 64)
 
 
 def after_part(kernel, counter, blocks):
@@ -251,29 +307,17 @@ def aesgcm(kernel, shape, trace=None, function=True):
         return steps
     if shape.given:
         cells, _ = given_key(kernel, cells, 0, trace)
-    first, last = shape.flags & FIRST, shape.flags & LAST
+    first = shape.flags & FIRST
     call = Call(kernel)
     n = shape.size
     source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
-    regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 16 if shape.j0 else 12, True, False)]
-    if first:
-        regions.append(("ad", ad_at, shape.ad, True, False))
-    if last:
-        regions.append(("tag", TAG, 16, False, True))
-    if not first or not last:
-        regions.append(("state", STATE, A["GCM_STATE_BYTES"], True, not last))
-    regions.append(("in", source, n, True, shape.in_place))
-    if not shape.in_place:
-        regions.append(("out", target, n, True, True))
-    call.regions(*regions)
+    lay_out(call, shape, (GCM[0], 16 if shape.j0 else 12, GCM[2]), text_regions(source, target, n, shape.in_place), shape.ad if first else 0, ad_at,
+            0 if shape.j0 else A["FLAG_NONCE"], out=target, **{"in": source}, bytes=n, ad_bytes=shape.ad, total=(total := total_of(shape, 61)))
     if not shape.in_place and shape.both:
         call.memory.apart(source, target)
-    flags = shape.flags | (OPEN if shape.opens else 0) | (0 if shape.j0 else A["FLAG_NONCE"])
-    call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
-                   state=None if first and last else STATE, total=(total := total_of(shape, 61)), flags=flags)
     memory = call.memory
     memory.cells.update(cells)
-    j0 = cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("nonce3", 32) if shape.j0 else const(1 << 24, 32))
+    j0 = cat(*nonce_symbols(), symbol("nonce3", 32) if shape.j0 else const(1 << 24, 32))
     memory.poke(NONCE, cut(j0, 0, 128 if shape.j0 else 96))
     ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
     if ad and first:
@@ -284,7 +328,7 @@ def aesgcm(kernel, shape, trace=None, function=True):
     mask = spec.aes(schedule, j0) if function else symbol("mask", 128)
     if not first:
         counter = shape.counter if kernel.bitwise or kernel.branches_on_counter and not shape.j0 else 0
-        begins = spec.counter_block(j0, counter) if counter else cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("state counter", 32))
+        begins = spec.counter_block(j0, counter) if counter else cat(*nonce_symbols(), symbol("state counter", 32))
         before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
         y = spec.field_element(before)
         memory.poke(STATE + A["GCM_STATE_Y"], before)
@@ -305,16 +349,7 @@ def aesgcm(kernel, shape, trace=None, function=True):
     if first:
         y = spec.ghash(y, h, ad) if behind_ad is None else behind_ad
     y = spec.ghash(y, h, authenticated)
-    if last:
-        lengths = cat(spec.reverse(terms.shift_left(ad_length(shape), 3)), spec.reverse(terms.shift_left(total, 3)))
-        y = spec.ghash(y, h, lengths)
-        if spec.field_element(memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
-            raise Unproved("the tag is not that of the specification")
-    else:
-        if spec.field_element(memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
-            raise Unproved("GHASH in the state is not that of the specification")
-        call.expect("the counter in the state", STATE + A["GCM_STATE_COUNTER"], spec.counter_block(begins, (1 if first else 0) + n // 16))
-        call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], mask)
+    gcm_left(call, shape.flags, y, h, mask, (ad_length(shape), total), [spec.counter_block(begins, (1 if first else 0) + n // 16)])
     return steps
 
 
