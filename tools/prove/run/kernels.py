@@ -14,8 +14,8 @@ from values.terms import Unproved, cat, const, cut, extend, same, secret, symbol
 ISAS = {"EM_X86_64": x86, "EM_AARCH64": arm64, "EM_ARM": arm32}
 
 
-def lines_of(elf, start):
-    """Address in the function -> file:line of the source, if the object says it."""
+def lines_of(elf, start, size):
+    """Address in the function -> file:line of the source, if the object says it. An entry is for all that follows until the next."""
     if not elf.has_dwarf_info():
         return {}
     dwarf, found = elf.get_dwarf_info(), {}
@@ -26,7 +26,8 @@ def lines_of(elf, start):
             if entry.state and not entry.state.end_sequence:
                 name = files[entry.state.file - (version < 5)].name.decode()
                 found[entry.state.address - start] = f"{os.path.basename(name)}:{entry.state.line}"
-    return found
+    line = None
+    return {a: line for a in range(size) if (line := found.get(a, line))}
 
 
 class Kernel:
@@ -51,7 +52,7 @@ class Kernel:
             self.scratch_end = next((s["st_value"] for s in symbols if s.name == "sealane_scratch_end"), None)
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
             self.constants = content(constants[0]) if constants else b""
-            self.lines = lines_of(elf, function["st_value"])
+            self.lines = lines_of(elf, function["st_value"], function["st_size"])
         self.steps, self.head = None, None
         # Kernels have the bytes behind the macros' part, up to the end of Go's frame (scratch_end); those of batches have all there are.
         self.scratch_from = A["SCRATCH_SAVE_BYTES"]
@@ -119,9 +120,34 @@ FAR = 1 << 16
 POINTERS = {"out", "in", "ad", "key", "nonce", "tag", "state", "lanes"}
 
 
+class Writer:
+    """A trace of instructions that tells which one is the last to write a byte."""
+
+    def __init__(self, memory, address):
+        self.address, self.pc, self.last = address & ~3, None, None
+        memory.cells = Watched(self, memory.cells)
+
+    def add(self, pc):
+        self.pc = pc
+
+
+class Watched(dict):
+    """Cells of memory."""
+
+    def __init__(self, writer, cells):
+        super().__init__(cells)
+        self.writer = writer
+
+    def __setitem__(self, address, v):
+        if address == self.writer.address:
+            self.writer.last = self.writer.pc
+        super().__setitem__(address, v)
+
+
 class Call:
     """One call of a kernel: memory and registers as the caller sets them."""
 
+    watched = written_at = None  # an address, and where the instruction is that writes there last: proof.writer()
     symbolic = True  # pointers are anything with the alignment that callers guarantee; else where they point in a run
 
     def __init__(self, kernel):
@@ -178,7 +204,13 @@ class Call:
         self.machine.fill_vectors(symbol)
 
     def run(self, trace=None):
-        self.kernel.program().run(self.machine, trace)
+        if self.watched is not None:
+            trace = Writer(self.memory, self.watched)
+        try:
+            self.kernel.program().run(self.machine, trace)
+        finally:
+            if self.watched is not None and trace.last is not None:
+                Call.written_at = trace.last
         self.left_behind()
         return self.machine.steps
 
@@ -251,7 +283,9 @@ class Call:
             return
         for i in range(0, value.width, 8):
             if not same(cut(got, i, 8), cut(value, i, 8)):
-                raise Unproved(f"byte {i // 8} of {what} is not what the specification says")
+                e = Unproved(f"byte {i // 8} of {what} is not what the specification says")
+                e.address = address + i // 8
+                raise e
 
 
 def begins_with_many(kernel):

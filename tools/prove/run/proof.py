@@ -3,6 +3,7 @@ import copy
 
 from isa import x86
 from run import modes, packets
+from run.kernels import Call
 from run.lists import ENDS
 from run.memory import ReadAgain
 from run.packets import Setup
@@ -59,7 +60,8 @@ def prove(kernel, shape, folder):
             try:
                 steps += prove_one(kernel, twin, folder)
             except Unproved as e:
-                raise Unproved(f"{'in place' if in_place else 'apart'}: {e}") from None
+                e.args = f"{'in place' if in_place else 'apart'}: {e}",
+                raise
         return steps
 
 
@@ -77,6 +79,22 @@ def prove_one(kernel, shape, folder):
     if "_batch_" in kernel.name:
         return packets.batch(kernel, shape, folder)
     return packets.aesgcm(kernel, shape) if "aesgcm" in kernel.name else packets.chacha20poly1305(kernel, shape, folder)
+
+
+def writer(kernel, shape, error):
+    """Of a wrong byte, the instruction that wrote it last, for a report; the call is made again."""
+    if error.address is None:
+        return ""
+    Call.watched, Call.written_at = error.address, None
+    try:
+        prove(kernel, shape, None)
+    except Unproved:
+        pass
+    finally:
+        Call.watched = None
+    pc = Call.written_at
+    step = kernel.program().steps.get(pc)
+    return f"; written at {pc:#x} {step[3]} ({kernel.lines.get(pc, 'no line')})" if step else "; nothing wrote it"
 
 
 def run(kernel, shape, trace):

@@ -85,7 +85,7 @@ def one(task):
     try:
         return str(shape), proof.prove(_kernel, shape, folder), None
     except Unproved as e:
-        return str(shape), 0, str(e)
+        return str(shape), 0, f"{e}{proof.writer(_kernel, shape, e)}"
     except RecursionError:
         return str(shape), 0, "terms too deep"
 

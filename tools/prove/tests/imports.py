@@ -1,4 +1,5 @@
-"""How the prover's files import each other: no file one that is not there or of a layer above its own, and no circles.
+"""How the prover's files import each other: no file one that is not there or of a layer above its own, and no circles. Also prints
+how many lines each layer has.
 
     tests.imports [--plant up | circle | missing]
 
@@ -16,15 +17,21 @@ LAYERS = (("values",), ("spec", "isa"), ("run",), ("induction",), ("mutation",),
 PLANTED = {"up": ("values.terms", "run.kernels"), "circle": ("run.memory", "run.kernels"), "missing": ("isa.arm32", "terms")}
 
 
-def modules():
-    """Of each file by its module's name, the prover's files that it imports, also inside functions."""
-    paths = {}
+def paths():
+    """The prover's files by their modules' names."""
+    found = {}
     for folder, _, files in os.walk(HERE):
         for f in files:
             if f.endswith(".py"):
                 name = os.path.relpath(os.path.join(folder, f), HERE).removesuffix(".py").replace(os.sep, ".")
-                paths[name.removesuffix(".__init__")] = os.path.join(folder, f)
-    for name, path in paths.items():
+                found[name.removesuffix(".__init__")] = os.path.join(folder, f)
+    return found
+
+
+def modules():
+    """Of each file by its module's name, the prover's files that it imports, also inside functions."""
+    known = paths()
+    for name, path in known.items():
         with open(path) as f:
             tree = ast.parse(f.read())
         found = set()
@@ -32,9 +39,9 @@ def modules():
             if isinstance(node, ast.Import):
                 found |= {a.name for a in node.names}
             elif isinstance(node, ast.ImportFrom):
-                found |= {m if (m := f"{node.module}.{a.name}") in paths else node.module for a in node.names}
-        missing = {m for m in found - set(paths) if importlib.util.find_spec(m.split(".")[0]) is None}
-        yield name, found & set(paths) | missing
+                found |= {m if (m := f"{node.module}.{a.name}") in known else node.module for a in node.names}
+        missing = {m for m in found - set(known) if importlib.util.find_spec(m.split(".")[0]) is None}
+        yield name, found & set(known) | missing
 
 
 def layer(name):
@@ -71,5 +78,10 @@ def main():
         wrong = ["a circle: " + " imports ".join([*way, way[0]])]
     for text in wrong:
         print(f"FAIL {text}")
+    lines = [0] * len(LAYERS)
+    for name, path in paths().items():
+        with open(path) as f:
+            lines[layer(name) or 0] += len(f.readlines())
+    print("lines: " + ", ".join(f"{n} {' and '.join(packages)}" for n, packages in zip(lines, LAYERS)) + f"; {sum(lines[:3])} trusted, {sum(lines)} in all")
     print(f"imports: {len(graph) - len(wrong)} passed, {len(wrong)} failed, 0 not run")
     return 1 if wrong else 0

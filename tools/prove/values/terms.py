@@ -113,6 +113,7 @@ class Unproved(Exception):
     """What was to be shown does not hold, or could not be shown."""
 
     value = None  # what would have to be known, where that is it
+    address = None  # of the byte that is wrong
 
 
 class Value:
