@@ -497,22 +497,31 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    """Calls by their shapes; of CBC encryption all in one or, of AES of bit operations, each by itself."""
+    """Calls by their shapes; of CBC encryption all in one. Of AES of bit operations, calls in place and apart are one after the other,
+    as they have everything else in common, and those of CBC encryption are by themselves."""
     calls = CBC_CALLS[7::31] if args.quick else CBC_CALLS
-    lanes = [[c] for c in calls] if kernel.bitwise else [calls]
-    return [(str(s), s) for s in shapes(kernel)[::7 if args.quick else 1]] + [("cbc encrypt", c) for c in lanes]
+    found = shapes(kernel)[::7 if args.quick else 1]
+    if not kernel.bitwise or args.quick:
+        return [(str(s), s) for s in found] + [("cbc encrypt", calls)]
+    return [(str(found[i]), *found[i:i + 2]) for i in range(0, len(found), 2)] + [("cbc encrypt", calls[i:i + 2]) for i in range(0, len(calls), 2)]
 
 
 def one(kernel, task, args, found):
     anew(kernel)
     if isinstance(task[1], list):
         for bits_, count, in_place in task[1]:
-            anew(kernel)
+            if not kernel.bitwise or args.quick:
+                anew(kernel)
             before = found.cases
             found.end(f"AES-{bits_}, {count} lanes{', in place' if in_place else ''}", cbc, kernel, bits_, count, in_place)
             found.cases += 2 * (found.cases - before)  # base and step too
         return
-    shape, rests = task[1], loop_of(kernel).rests
+    for shape in task[1:]:
+        of_one(kernel, shape, args, found)
+
+
+def of_one(kernel, shape, args, found):
+    rests = loop_of(kernel).rests
     state, steps = induction(kernel, shape)
     found.add(2, steps)
     for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if args.quick else rests:
