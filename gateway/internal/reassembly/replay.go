@@ -296,12 +296,10 @@ search:
 				}
 				continue
 			}
-			stats := r.Dec.Stats
 			n := r.read(p, &all[0][i], &all[1][j], true)
 			if n == proved {
 				return true
 			}
-			r.Dec.Stats = stats // it was only tried
 			p.remember(pair, n)
 			if n > score {
 				best, score = [2]int{i, j}, n

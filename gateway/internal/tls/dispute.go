@@ -17,10 +17,20 @@ import (
 //	any        Rewind, Reset: before any record opened   reading, from the beginning
 
 func (d *Decrypter) dispute(c *Conn, side uint8) {
-	c.mode[side] = disputed
+	d.halt(c, side)
 	if d.Disputed != nil {
 		d.Disputed(c)
 	}
+}
+
+// halt has a direction stop, in the epoch of its next record if that can be read.
+func (d *Decrypter) halt(c *Conn, side uint8) {
+	if c.half[side].next != plain {
+		if e, k, ok := d.coming(c, side); ok && e != plain {
+			d.begin(c, side, e, k != nil)
+		}
+	}
+	c.mode[side] = disputed
 }
 
 // keep adds to what a disputed direction has.
@@ -106,23 +116,24 @@ func (c *Conn) Prefix(side uint8, b []byte) int {
 // TryRecord takes a record as the next one of a disputed direction, if it opens. Before it there may be a Prefix.
 func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
 	d.settle(c)
-	c.mode[side] = reading
 	skip := 0
 	if len(rec) > changeBytes {
 		skip = c.Prefix(side, rec)
 	}
-	d.took = false
-	v := d.take(c, side, rec[skip:])
+	o, v := d.open(c, side, rec[skip:])
+	if v == delayed {
+		return Postponed
+	} else if v == refused {
+		return Refused
+	}
+	c.mode[side], d.took = reading, false
+	v = d.become(c, side, rec[skip:], o, v)
 	if d.took && d.Read != nil {
 		d.Read(c, side, rec)
 	}
-	switch v {
-	case refused:
+	if v != taken { // as a hello says
 		c.mode[side] = disputed
-		return Refused
-	case delayed:
-		c.mode[side] = disputed
-		return Postponed
+		return [...]Outcome{delayed: Postponed, refused: Refused}[v]
 	}
 	d.wakeUp(c)
 	c.arm(side)
@@ -176,7 +187,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 		before := gap + i
 		doubt := uint32(min(int(h.doubt)+before/c.shortest()+1, maxTrials, max(1, *work/(size+trialBytes))))
 		trials := d.Stats.Trials
-		o, ok := d.look(c, side, b[i:i+size], 0, doubt)
+		o, ok := d.look(c, side, h, b[i:i+size], 0, doubt)
 		*work -= int(d.Stats.Trials-trials) * (size + trialBytes)
 		if !ok {
 			continue
@@ -240,7 +251,7 @@ func Plausible(b []byte) int {
 func (d *Decrypter) Stop(c *Conn, side uint8) {
 	d.settle(c)
 	if c.mode[side] == reading {
-		c.mode[side] = disputed
+		d.halt(c, side)
 		d.keep(c, side, d.takePart(c, side))
 		d.dropPart(c, side)
 	}
@@ -264,6 +275,9 @@ func (d *Decrypter) Reset(c *Conn) {
 
 func (d *Decrypter) rewind(c *Conn, side uint8) {
 	h, r := &c.half[side], &c.rest[side]
+	if c.mode[side].over() {
+		d.Stats.GivenUp-- // it was not, after all
+	}
 	d.held -= len(r.held)
 	d.dropPart(c, side)
 	d.dropKeys(c, side)

@@ -60,37 +60,63 @@ var labelOf = [...][2]keys.Label{
 	application: {keys.ClientTraffic, keys.ServerTraffic},
 }
 
+// coming returns the epoch that the next protected record of a direction enters, and its keys, or nil: for blind, and for plain, which says
+// that there are none. It returns false if they may still come.
+func (d *Decrypter) coming(c *Conn, side uint8) (e epoch, k *keySet, ok bool) {
+	for e = c.half[side].next; ; e = handshake {
+		secret, wait := d.secret(c, side, labelOf[e][side])
+		if wait {
+			return e, nil, false
+		}
+		if secret != nil {
+			if k = d.newKeys(); k.fromTraffic(c.suite, secret) {
+				return e, k, true
+			}
+		}
+		if e != early { // what that protected is passed over
+			break
+		}
+	}
+	if e != handshake {
+		return plain, nil, true
+	}
+	s, wait := d.secret(c, side, labelOf[application][side])
+	if e = plain; s != nil {
+		e = blind
+	}
+	return e, nil, !wait
+}
+
 // enter begins the next epoch. It returns false if the keys may still come.
 func (d *Decrypter) enter(c *Conn, side uint8) bool {
-	h, r := &c.half[side], &c.rest[side]
-	secret, wait := d.secret(c, side, labelOf[h.next][side])
-	if wait {
+	e, k, ok := d.coming(c, side)
+	if !ok {
 		return false
 	}
-	if secret != nil && d.newKeys().fromTraffic(c.suite, secret) {
-		d.install(c, side)
-		h.missing, r.gone = 0, 0
-		h.epoch, h.next = h.next, plain
-		if c.half[0].epoch == application && c.half[1].epoch == application {
-			d.dropSecrets(c)
-		}
-		return true
+	if e == plain {
+		e, c.half[side].seq = blind, 0
+		d.undecryptable(c, side)
 	}
-	switch h.next {
-	case early: // what it protected is passed over
-		h.next = handshake
-		return d.enter(c, side)
-	case handshake:
-		if s, wait := d.secret(c, side, labelOf[application][side]); s != nil {
-			h.epoch, h.next = blind, plain
-			return true
-		} else if wait {
-			return false
-		}
-	}
-	h.epoch, h.next, h.seq = blind, plain, 0
-	d.undecryptable(c, side)
+	d.begin(c, side, e, k != nil)
 	return true
+}
+
+// begin is enter for what coming said.
+func (d *Decrypter) begin(c *Conn, side uint8, e epoch, keyed bool) {
+	h := &c.half[side]
+	if keyed {
+		d.install(c, side)
+		h.missing, c.rest[side].gone = 0, 0
+	}
+	h.epoch, h.next = e, plain
+	d.enough(c)
+}
+
+// enough wipes the secrets of a connection when no more of them are needed.
+func (d *Decrypter) enough(c *Conn) {
+	if c.half[0].epoch == application && c.half[1].epoch == application {
+		d.dropSecrets(c)
+	}
 }
 
 // late looks whether keys have come for a direction that had none.

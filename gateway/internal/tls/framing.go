@@ -212,19 +212,35 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 	d.held += len(p) + c.note(side, len(p), d.Mark)
 }
 
-// A verdict is what became of a record.
+// A verdict is what a record is found to be, and then what became of it.
 type verdict uint8
 
 const (
-	taken   verdict = iota
-	delayed         // until there are keys, or the other direction has gone on
-	refused         // with Dispute: it does not open; nothing has changed but that its epoch is entered
+	taken     verdict = iota // it opens
+	delayed                  // until there are keys, or the other direction has gone on
+	refused                  // it does not open
+	passed                   // the same, and the direction goes on behind it
+	keyless                  // nothing can open it
+	unsealed                 // it has no tag: a record of the handshake in plain text, or one for middleboxes
+	misshapen                // no record begins so
 )
 
 // whole takes a whole record. It returns false if the direction stops before it.
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
 	d.took = false
-	v := d.take(c, side, rec)
+	v := taken
+	if c.mode[side] != counting || d.late(c, side) {
+		o, is := d.open(c, side, rec)
+		v = d.become(c, side, rec, o, is)
+	} else if !plausible(rec) {
+		d.abandon(c, side)
+	} else if rec[0] == typeData || c.version == version12 {
+		h.seq++
+		// If the keys come yet, there is a hole before what they open.
+		c.rest[side].gone++
+		h.missing = min(h.missing+uint32(len(rec)), 1<<30)
+	}
 	if d.took && d.Read != nil {
 		d.Read(c, side, rec)
 	}
@@ -234,74 +250,88 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	return v == taken
 }
 
-func (d *Decrypter) take(c *Conn, side uint8, rec []byte) verdict {
+// open tries a record as the next one of a direction. Nothing has changed then: become takes what opens, and a trial ends here.
+func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v verdict) {
 	h := &c.half[side]
-	if c.mode[side] == counting && !d.late(c, side) {
-		if plausible(rec) {
-			if rec[0] == typeData || c.version == version12 {
-				h.seq++
-				// If the keys come yet, there is a hole before what they open.
-				c.rest[side].gone++
-				h.missing = min(h.missing+uint32(len(rec)), 1<<30)
-			}
-			return taken
-		}
-		d.abandon(c, side)
-		return taken
-	}
 	if c.mode[1-side].holds() && d.behind(c, side) {
-		return delayed
+		return o, delayed
 	}
 	if h.next != plain && rec[0] == typeData {
-		if !d.enter(c, side) {
-			return delayed
-		}
-		if c.mode[side] != reading {
-			return taken
+		e, k, ok := d.coming(c, side)
+		switch {
+		case !ok:
+			return o, delayed
+		case e == plain:
+			return o, keyless
+		case k != nil:
+			h, o.rekeyed = &half{aead: k.aead, iv: k.iv, epoch: e}, true
+		default:
+			h = &half{epoch: e}
 		}
 	}
-	// The usual case first.
-	if h.epoch == application && rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 {
-		if text := d.open13(h, h.seq, rec); text != nil {
-			h.seq++
-			h.fails, h.doubt = 0, 0
-			d.inner13(c, side, text)
-			return taken
+	o.number, o.epoch = h.seq, h.epoch
+	sealed := mayOpen13(rec)
+	switch {
+	case h.epoch == application && sealed: // the usual case
+	case !plausible(rec):
+		return o, misshapen
+	case h.epoch == plain:
+		return o, unsealed
+	case h.epoch == protected12:
+		if o.text = d.open12(c.suite, h, h.seq, rec); o.text != nil {
+			return o, taken
 		}
-		return d.mismatch(c, side, rec)
+		sealed = false
+	case (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
+		(!d.Dispute || c.proof[side] == unproved):
+		return o, unsealed // for middleboxes, or from a side without keys; never after a record that was authenticated
 	}
-	if !plausible(rec) {
+	if sealed && h.epoch != blind {
+		if o.text = d.open13(h, h.seq, rec); o.text != nil {
+			return o, taken
+		}
+	}
+	return d.otherwise(c, side, h, rec)
+}
+
+// become has a direction go on with a record, which open found to be what v says. It returns refused if the direction stops before it.
+func (d *Decrypter) become(c *Conn, side uint8, rec []byte, o opening, v verdict) verdict {
+	h := &c.half[side]
+	switch v {
+	case taken:
+		d.accept(c, side, rec, o)
+		return taken
+	case delayed:
+		return delayed
+	case misshapen:
 		return d.unframed(c, side)
-	}
-	switch h.epoch {
-	case plain:
-		if !d.plainRecord(c, side, rec) {
+	case unsealed:
+		if h.epoch != plain {
+			d.took = true
+		} else if !d.plainRecord(c, side, rec) {
 			return delayed
 		}
 		return taken
-	case protected12:
-		if text := d.open12(c.suite, h, h.seq, rec); text != nil {
-			h.seq++
-			h.fails, h.doubt = 0, 0
-			d.inner12(c, side, rec[0], text)
-			return taken
+	}
+	if h.next != plain && rec[0] == typeData && (!d.enter(c, side) || c.mode[side] != reading) {
+		return taken
+	}
+	switch {
+	case v == passed:
+		if h.fails++; h.epoch == handshake {
+			d.Stats.EarlyDropped += uint64(len(rec))
+			c.rest[side].why = NoKeys
+		} else if h.fails > 1<<10 { // a record may hold as little as 64 bytes (RFC 8449); certificates of 64 KiB would be a surprise
+			d.undecryptable(c, side)
 		}
-		return d.mismatch(c, side, rec)
+	case d.Dispute:
+		return refused
+	case c.trials > maxConnTrials:
+		d.abandon(c, side)
+	default:
+		d.bad(c, side, len(rec))
 	}
-	if (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
-		(!d.Dispute || c.proof[side] == unproved) {
-		d.took = true
-		return taken // for middleboxes, or from a side without keys; never after a record that was authenticated
-	}
-	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
-		if text := d.open13(h, h.seq, rec); text != nil {
-			h.seq++
-			h.fails, h.doubt = 0, 0
-			d.inner13(c, side, text)
-			return taken
-		}
-	}
-	return d.mismatch(c, side, rec)
+	return taken
 }
 
 // behind tells whether a direction has its keys before the other one, which holds bytes, and must not overtake it.

@@ -152,7 +152,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 		if rest := b[i+size:]; len(rest) >= headerBytes && !plausible(rest) {
 			continue
 		}
-		if o, ok := d.find(c, side, b[i:i+size], 0); ok {
+		if o, ok := d.find(c, side, h, b[i:i+size], 0); ok {
 			// The bytes before it belong to records that are lost.
 			h.missing = uint32(min(uint64(h.missing)+uint64(i), 1<<30))
 			d.accept(c, side, b[i:i+size], o)
@@ -166,7 +166,8 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 			d.feed(c, side, b[i+size:])
 			return
 		}
-		if c.mode[side] != scanning {
+		if c.trials > maxConnTrials && !d.Dispute {
+			d.abandon(c, side)
 			d.held -= len(r.held)
 			r.held = nil
 			return
@@ -178,9 +179,8 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 	r.held = append(r.held[:0], b[i:]...)
 }
 
-// mismatch is called for a record that does not open with the key and number that are due.
-func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) verdict {
-	h := &c.half[side]
+// otherwise tries a record that does not open with the key and number that are due, with those of h.
+func (d *Decrypter) otherwise(c *Conn, side uint8, h *half, rec []byte) (o opening, v verdict) {
 	if h.epoch == early || h.epoch == blind {
 		// The keys that come next may be late as well.
 		next := application
@@ -188,44 +188,28 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) verdict {
 			next = handshake
 		}
 		if _, wait := d.secret(c, side, labelOf[next][side]); wait {
-			return delayed
+			return o, delayed
 		}
 	}
-	if c.proof[side] != current {
-		if o, ok := d.otherSecret(c, side, rec); ok {
-			d.accept(c, side, rec, o)
-			return taken
-		}
+	ok, first := false, h != &c.half[side] || c.proof[side] != current
+	if first {
+		o, ok = d.otherSecret(c, side, h, rec)
 	}
-	if o, ok := d.find(c, side, rec, 1); ok {
-		d.accept(c, side, rec, o)
-		return taken
+	if !ok {
+		o, ok = d.find(c, side, h, rec, 1)
 	}
 	switch {
-	case c.mode[side] != reading:
-		return taken
-	case h.epoch == blind:
-		// A record of the handshake, which may hold as little as 64 bytes (RFC 8449). Certificates of 64 KiB would be a
-		// surprise.
-		if h.fails++; h.fails > 1<<10 {
-			d.undecryptable(c, side)
-		}
-		return taken
-	case side == Client && h.epoch == handshake && c.proof[side] != current && c.early != earlyNone && h.fails < math.MaxUint16:
-		// 0-RTT data that the server will not read, or for which there is no key.
-		h.fails++
-		d.Stats.EarlyDropped += uint64(len(rec))
-		c.rest[side].why = NoKeys
-		return taken
+	case ok:
+		return o, taken
+	case h.epoch == blind: // a record of the handshake
+		return o, passed
+	case side == Client && h.epoch == handshake && first && c.early != earlyNone && h.fails < math.MaxUint16:
+		return o, passed // 0-RTT data that the server will not read, or for which there is no key
 	}
-	if d.Dispute {
-		return refused
-	}
-	d.bad(c, side, len(rec))
-	return taken
+	return o, refused
 }
 
-// An opening is a record that opens, otherwise than with the key and number that are due. Nothing has changed until it is accepted.
+// An opening is a record that opens. Nothing has changed until it is accepted.
 type opening struct {
 	text    []byte // in the scratch memory: valid until something else is opened
 	number  uint64 // of the record
@@ -247,6 +231,7 @@ func (d *Decrypter) accept(c *Conn, side uint8, rec []byte, o opening) {
 			c.lineage[side] = afterUpdate[c.lineage[side]]
 		}
 		h.epoch, h.next = o.epoch, plain // were it still to be entered, its numbers would begin anew
+		d.enough(c)
 	}
 	r.gone += o.lost
 	h.seq, h.doubt, h.fails = o.number+1, 0, 0
@@ -262,8 +247,7 @@ func (d *Decrypter) accept(c *Conn, side uint8, rec []byte, o opening) {
 
 // otherSecret tries the other secrets that there are for the random of a connection, if there are, on the first record of an
 // epoch.
-func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) (o opening, ok bool) {
-	h := &c.half[side]
+func (d *Decrypter) otherSecret(c *Conn, side uint8, h *half, rec []byte) (o opening, ok bool) {
 	if c.Given() || c.suite == nil || h.epoch == plain || h.epoch == blind || h.seq != 0 {
 		return o, false
 	}
@@ -323,23 +307,19 @@ func mayOpen13(rec []byte) bool {
 }
 
 // find is look, bounded by the trials in the life of a connection.
-func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) (o opening, ok bool) {
+func (d *Decrypter) find(c *Conn, side uint8, h *half, rec []byte, from uint32) (o opening, ok bool) {
 	if c.trials > maxConnTrials {
-		if !d.Dispute {
-			d.abandon(c, side)
-		}
 		return o, false
 	}
 	before := d.Stats.Trials
-	o, ok = d.look(c, side, rec, from, c.half[side].doubt)
+	o, ok = d.look(c, side, h, rec, from, h.doubt)
 	c.trials += uint32(d.Stats.Trials - before)
 	return o, ok
 }
 
 // look tries the keys and numbers that a record may have, if `doubt` records before it may be lost. Numbers below from are left out for the
 // key in use.
-func (d *Decrypter) look(c *Conn, side uint8, rec []byte, from, doubt uint32) (o opening, ok bool) {
-	h := &c.half[side]
+func (d *Decrypter) look(c *Conn, side uint8, h *half, rec []byte, from, doubt uint32) (o opening, ok bool) {
 	tls12 := h.epoch == protected12
 	if !tls12 && !mayOpen13(rec) {
 		return o, false
@@ -361,12 +341,12 @@ func (d *Decrypter) look(c *Conn, side uint8, rec []byte, from, doubt uint32) (o
 	if tls12 {
 		return o, false
 	}
-	return d.lookNext(c, side, rec, doubt)
+	return d.lookNext(c, side, h, rec, doubt)
 }
 
 // lookNext tries the keys of the epochs that follow, and those after a KeyUpdate.
-func (d *Decrypter) lookNext(c *Conn, side uint8, rec []byte, doubt uint32) (o opening, ok bool) {
-	h, r := &c.half[side], &c.rest[side]
+func (d *Decrypter) lookNext(c *Conn, side uint8, h *half, rec []byte, doubt uint32) (o opening, ok bool) {
+	r := &c.rest[side]
 	if c.suite == nil || c.lineage[side] == bare {
 		return o, false
 	}
