@@ -6,8 +6,8 @@ import (
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/packet"
-	"github.com/sealane/sealane/gateway/internal/reassembly"
 	"github.com/sealane/sealane/gateway/internal/rules"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -290,17 +290,17 @@ func (w *Worker) noted(c *conn, f *capture.Frame, s *packet.Segment, ip, tcp int
 
 // repeated notes what the sender sends again, if that was sent.
 func (h *gateHalf) repeated(from, to uint32) {
-	if h.passage != passing || !reassembly.After(h.sent, from) {
+	if h.passage != passing || !held.After(h.sent, from) {
 		return
 	}
 	if !h.again {
 		h.again, h.againAt, h.againEnd = true, from, to
 		return
 	}
-	if reassembly.After(h.againAt, from) {
+	if held.After(h.againAt, from) {
 		h.againAt = from
 	}
-	if reassembly.After(to, h.againEnd) {
+	if held.After(to, h.againEnd) {
 		h.againEnd = to
 	}
 }
@@ -374,7 +374,7 @@ func finishHeaders(b []byte, ip, tcp, n int) {
 
 // acknowledged drops the data that the receiver has.
 func (w *Worker) acknowledged(h *gateHalf, ack uint32) {
-	if h.passage != passing || reassembly.After(ack, h.sent+1) {
+	if h.passage != passing || held.After(ack, h.sent+1) {
 		return
 	}
 	n := int(int32(ack - h.memAt))
@@ -461,7 +461,7 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 		}
 	}
 	// A record that is not whole.
-	if h.stalled = 0; h.passage == passing && (state == tls.DirReading || state == tls.DirStarting) && reassembly.After(*c.pair.Next[side], h.sent) {
+	if h.stalled = 0; h.passage == passing && (state == tls.DirReading || state == tls.DirStarting) && held.After(*c.pair.Next[side], h.sent) {
 		h.stalled = max(w.now, 1)
 		if !g.listed {
 			g.listed = true
@@ -473,7 +473,7 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 // agrees tells whether what was read, from a place on, is what was sent already, as far as that is still there.
 func (h *gateHalf) agrees(start uint32) bool {
 	from := start
-	if reassembly.After(h.memAt, from) {
+	if held.After(h.memAt, from) {
 		from = h.memAt
 	}
 	n := int(int32(h.sent - from))
@@ -592,13 +592,13 @@ func (w *Worker) send(h *gateHalf, data []byte) {
 // resend sends bytes again, as the sender has.
 func (w *Worker) resend(h *gateHalf) {
 	from, to := h.againAt, h.againEnd
-	if reassembly.After(to, h.sent) {
+	if held.After(to, h.sent) {
 		to = h.sent
 	}
-	if reassembly.After(h.memAt, from) {
+	if held.After(h.memAt, from) {
 		from = h.memAt
 	}
-	if !reassembly.After(to, from) || int(from-h.memAt) > len(h.mem) || !h.known {
+	if !held.After(to, from) || int(from-h.memAt) > len(h.mem) || !h.known {
 		if h.known {
 			w.segment1(h, h.sent-1, nil, packet.ACK) // the receiver says again how far it is
 		}

@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/packet"
-	"github.com/sealane/sealane/gateway/internal/reassembly"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -54,7 +54,7 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 	} else if s.Flags&packet.SYN != 0 {
 		at++
 	}
-	f := finish{at, reassembly.Class{TTL: s.TTL(), Known: true, Stamped: s.Stamped()}, x}
+	f := finish{at, held.Class{TTL: s.TTL(), Known: true, Stamped: s.Stamped()}, x}
 	if c.pair.Usual[side^c.client].Sum == packet.SumGood {
 		f.like.Sum = s.Sum()
 	}
@@ -78,7 +78,7 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 // A finish is a FIN or RST that came before what it ends was read.
 type finish struct {
 	at   uint32
-	like reassembly.Class
+	like held.Class
 	is   flow.Event
 }
 
@@ -104,7 +104,7 @@ func (w *Worker) late(e *entry) {
 		c := w.conn(e.Conn)
 		if f := c.fins[side]; w.isLast(c, e, side, f) {
 			e.Happens(f.is)
-		} else if !reassembly.After(e.Next[side], f.at) {
+		} else if !held.After(e.Next[side], f.at) {
 			continue // what it ends may come yet
 		}
 		e.Flags &^= flow.Late0 << side
@@ -167,7 +167,7 @@ func (w *Worker) finish(e *entry, x flow.Event) {
 		w.order.Finish(&c.pair, side^c.client, w.now)
 		// Bytes that the receiver has and the capture lacks, without the number that a FIN takes.
 		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 &&
-			reassembly.After(acked, e.Next[side]) && acked-e.Next[side] <= reassembly.MaxBytes {
+			held.After(acked, e.Next[side]) && acked-e.Next[side] <= held.MaxBytes {
 			n := int(acked - e.Next[side])
 			w.Stats.Holes++
 			w.Stats.HoleBytes += uint64(n)

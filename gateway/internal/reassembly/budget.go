@@ -1,9 +1,9 @@
 package reassembly
 
 import (
-	"math"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -60,8 +60,8 @@ func (r *Reassembler) entitled(p *Pair) bool {
 		return p.claim == granted
 	}
 	if d := p.Dir[tls.Client]; d != nil && p.asked == 0 {
-		p.asked = uint8(min(max(len(d.held.segs), 1), 255))
-		if len(d.held.segs) > 0 {
+		p.asked = uint8(min(max(len(d.held.Segs), 1), 255))
+		if len(d.held.Segs) > 0 {
 			r.ask(p, d)
 		}
 	}
@@ -70,15 +70,15 @@ func (r *Reassembler) entitled(p *Pair) bool {
 
 // ask looks for the randoms of ClientHellos in what is held of a client. Whatever else was tried, there is work for that.
 func (r *Reassembler) ask(p *Pair, d *Direction) {
-	defer func(a arena) { r.arena = a }(r.arena)
-	credit, deep := d.credit-len(d.held.segs)*perOverlap, d.deep
-	d.credit, d.deep = maxAsked*perBranch, false
-	looked := seat{}
-	for i, s := range d.held.segs {
-		if p.claim < granted && (looked.segment == nil || looked.seq != s.seq) && mayBeHello(d.held.alone(i), tls.Client) {
-			r.alternatives(d, Class{}, s.seq, toRandom+32, func(b []byte) bool {
+	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
+	credit, deep := d.credit-len(d.held.Segs)*held.PerOverlap, d.deep
+	d.credit, d.deep = maxAsked*held.PerBranch, false
+	looked := held.Seat{}
+	for i, s := range d.held.Segs {
+		if p.claim < granted && (looked.Segment == nil || looked.Seq != s.Seq) && mayBeHello(d.held.Alone(i), tls.Client) {
+			r.alternatives(d, held.Class{}, s.Seq, toRandom+32, func(b []byte) bool {
 				if r.known(b, tls.Client) {
-					r.named(p, tls.Client, b, d.said(s.seq, b))
+					r.named(p, tls.Client, b, d.held.Said(s.Seq, b))
 				}
 				return p.claim < granted
 			})
@@ -93,36 +93,10 @@ const (
 	maxAsked, fewAsked = 128, 64
 )
 
-// alone returns the bytes of a segment up to where another one begins: what is behind may be of that one.
-func (h *held) alone(i int) []byte {
-	s := h.segs[i]
-	for _, o := range h.segs[i+1:] {
-		if o.seq != s.seq {
-			return s.buf[:min(o.seq-s.seq, s.end-s.seq)]
-		}
-	}
-	return s.buf
-}
-
-// said returns when all of some bytes had come: a sender of only the first bytes of a hello does not come first.
-func (d *Direction) said(at uint32, b []byte) int64 {
-	when := int64(math.MinInt64)
-	for i := range b {
-		first := int64(math.MaxInt64)
-		for _, s := range d.held.at(at + uint32(i)) {
-			if x := s.from(at + uint32(i)); x != nil && x[0] == b[i] {
-				first = min(first, s.mark)
-			}
-		}
-		when = max(when, first)
-	}
-	return when
-}
-
 // opens tells whether a segment may be a part of a ClientHello up to its random, with others, and it is time to look:
 // when there are twice as many as there were.
 func (p *Pair) opens(d *Direction, seq uint32, data []byte) bool {
-	if len(d.held.segs) < 2*int(p.asked) || len(d.held.segs) > fewAsked {
+	if len(d.held.Segs) < 2*int(p.asked) || len(d.held.Segs) > fewAsked {
 		return false
 	}
 	within := func(at uint32) bool { return seq-at-1 < toRandom+32 }
@@ -210,6 +184,6 @@ func (r *Reassembler) allow(p *Pair, d *Direction, now int64, most int) {
 func (r *Reassembler) last(p *Pair, d *Direction, now int64) {
 	if r.entitled(p) {
 		r.lend(d, now, 4*maxCredit)
-		d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
+		d.credit = max(d.credit, min(burst, d.held.Bytes*perLast))
 	}
 }

@@ -6,66 +6,27 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
 // A record of which copies differ is put together in one order of copies after the other, and tried, until it opens or
 // there is no work left for it.
 
-// A policy is an order of copies. The first ones come first, or the last ones; rank goes before that, or not.
-const policies = 4
-
-// arrange puts those segments that overlap a range into the order in which they are painted: the best last. Of copies that begin and
-// end together there is the best.
-func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, policy uint8) []seat {
-	before := func(a, b seat) int {
-		if policy < 2 {
-			if x, y := a.Class().rank(usual), b.Class().rank(usual); x != y {
-				return x - y
-			}
-		}
-		if (a.order > b.order) == (policy&1 == 0) {
-			return -1
-		}
-		return 1
-	}
-	l := r.list[:0]
-	for _, s := range d.held.over(base, end) {
-		switch n := len(l); {
-		case !s.within(base, end):
-		case n == 0 || l[n-1].seq != s.seq || l[n-1].end != s.end:
-			l = append(l, s)
-		case before(l[n-1], s) < 0:
-			l[n-1] = s
-		}
-	}
-	slices.SortStableFunc(l, before)
-	r.list = l
-	return l
+// paint puts the bytes that are held from a place on into b, in an order of copies.
+func (r *Reassembler) paint(d *Direction, usual held.Class, policy uint8, at uint32, b []byte) {
+	d.credit -= held.Paint(r.make.Arrange(&d.held, usual, at, at+uint32(len(b)), policy), at, b)
 }
 
-// perPainted is what a segment costs that is put into its place, in bytes that are opened.
-const perPainted = 256
-
-// paint puts the bytes from base on into b. It returns what that costs.
-func (d *Direction) paint(list []seat, base uint32, b []byte) (n int) {
-	for _, s := range list {
-		if at := int32(s.seq - base); at >= 0 {
-			if int(at) < len(b) {
-				n += copy(b[at:], s.buf) / 4
-			}
-		} else if int(-at) < len(s.buf) {
-			n += copy(b, s.buf[-at:]) / 4
-		}
-		n += perPainted
-	}
-	return n
+// alternatives calls each with the different bytes that n of them from a place on may be: see Ways.
+func (r *Reassembler) alternatives(d *Direction, usual held.Class, at uint32, n int, each func(b []byte) bool) {
+	r.make.Ways(&d.held, usual, at, n, d.deep, &d.credit, each)
 }
 
 // frame returns how long a record with a header is, or 0 if it is none.
 func frame(b []byte) int {
 	n := 5 + int(b[3])<<8 + int(b[4])
-	if b[0] < 20 || b[0] > 23 || b[1] != 3 || b[2] > 4 || n == 5 || n > maxRecord {
+	if b[0] < 20 || b[0] > 23 || b[1] != 3 || b[2] > 4 || n == 5 || n > held.MaxRecord {
 		return 0
 	}
 	return n
@@ -73,10 +34,10 @@ func frame(b []byte) int {
 
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
-	defer func(a arena) { r.arena = a }(r.arena)
+	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	base := d.base
 	d.fresh, d.postponed = false, false
-	have := int(d.held.unbroken(base, maxRecord) - base)
+	have := int(d.held.Unbroken(base, held.MaxRecord) - base)
 	if have < 5 {
 		return false
 	}
@@ -92,7 +53,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		if n == 0 || n > len(b) {
 			return b
 		}
-		h := maphash.Bytes(r.seed, b[:n]) ^ d.salt
+		h := maphash.Bytes(r.make.Seed, b[:n]) ^ d.salt
 		if slices.Contains(d.failed, h) {
 			return b[:n]
 		}
@@ -123,21 +84,21 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	test := func(b []byte) []byte {
 		rec := attempt(b, 0)
 		for ways := 1; ways < 1<<len(d.urgent) && !done && !stop; ways++ {
-			if x, n := d.lacking(ways, base, b, r.arena.take(len(b))); n > 0 {
+			if x, n := d.lacking(ways, base, b, r.make.Take(len(b))); n > 0 {
 				attempt(x, n)
 			}
 		}
 		return rec
 	}
 	// one paints in an order, and tries what that gives.
-	one := func(list []seat) []byte {
+	one := func(list []held.Seat) []byte {
 		b := r.record[:have]
 		if d.credit < 0 {
 			r.Stats.Deferred++
 			stop, d.fresh = true, true
 			return b
 		}
-		d.credit -= d.paint(list, base, b)
+		d.credit -= held.Paint(list, base, b)
 		return test(b)
 	}
 	if d.credit < 0 {
@@ -146,9 +107,9 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		return false
 	}
 	var first []byte
-	for i := range uint8(policies) {
+	for i := range uint8(held.Policies) {
 		policy := d.policy ^ i
-		b := one(r.arrange(d, usual, base, end, policy))
+		b := one(r.make.Arrange(&d.held, usual, base, end, policy))
 		if done {
 			d.policy = policy
 			return true
@@ -164,7 +125,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		}
 	}
 	// Copies of its header come first: they say how long it is.
-	list := slices.DeleteFunc(slices.Clone(d.held.over(base, end)), func(s seat) bool { return !s.within(base, end) })
+	list := slices.DeleteFunc(slices.Clone(d.held.Over(base, end)), func(s held.Seat) bool { return !s.Within(base, end) })
 	var heads [][]byte
 	r.alternatives(d, usual, base, 5, func(head []byte) bool {
 		if n := frame(head); n > 0 && n <= have {
@@ -174,10 +135,10 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	})
 	if d.deep {
 		// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
-		last := slices.MaxFunc(list, func(a, b seat) int { return cmp.Compare(a.order, b.order) })
-		for _, said := range d.nth(list) {
+		last := slices.MaxFunc(list, func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
+		for _, said := range d.held.Nth(list, &d.credit) {
 			copy(r.record, first)
-			for _, some := range [][]seat{said, {last}} {
+			for _, some := range [][]held.Seat{said, {last}} {
 				if one(some); done || stop {
 					return done
 				}
@@ -185,7 +146,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		}
 	}
 	for _, head := range heads {
-		if d.deep && r.sumUp(p, d, side, list, head, func(b []byte) bool { test(b); return done || stop }) {
+		if d.deep && r.bySums(p, d, side, list, head, func(b []byte) bool { test(b); return done || stop }) {
 			return done
 		}
 	}
@@ -231,38 +192,20 @@ func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n i
 	return all, n
 }
 
-// nth parts a list by how many segments came before with a byte of the same place.
-func (d *Direction) nth(list []seat) (all [][]seat) {
-	for _, s := range list {
-		n := 0
-		for _, o := range d.held.over(s.seq, s.end) {
-			if o.order < s.order && o.within(s.seq, s.end) {
-				n++
-			}
-			d.credit--
-		}
-		for len(all) <= n {
-			all = append(all, nil)
-		}
-		all[n] = append(all[n], s)
-	}
-	return all
-}
-
 // learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
 func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
-	for _, s := range d.held.over(base, base+uint32(len(b))) {
-		if !s.within(base, base+uint32(len(b))) {
+	for _, s := range d.held.Over(base, base+uint32(len(b))) {
+		if !s.Within(base, base+uint32(len(b))) {
 			continue
 		}
-		x, y := b, s.buf
-		if at := int32(s.seq - base); at >= 0 {
+		x, y := b, s.Buf
+		if at := int32(s.Seq - base); at >= 0 {
 			x = b[at:]
 		} else {
-			y = s.from(base)
+			y = s.From(base)
 		}
-		if n := min(len(x), len(y)); n >= 5 && same(x, y) == n && s.Class().Known {
-			p.authentic(side, s.Class(), len(s.buf))
+		if n := min(len(x), len(y)); n >= 5 && held.Same(x, y) == n && s.Class().Known {
+			p.authentic(side, s.Class(), len(s.Buf))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
@@ -15,8 +16,8 @@ import (
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from *packet.Segment, now int64) Result {
 	r.now = now
 	d := r.direction(p, int(side))
-	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
-		len(d.held.segs) < maxCrowd && r.Pool.room(len(data)) && !p.TLS.InDispute(side) {
+	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.Ends(seq) && d.held.Bytes+len(data) < maxBeginning &&
+		len(d.held.Segs) < held.MaxCrowd && r.Pool.Room(len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
 		if !d.begun {
 			d.begun, d.origin, d.first = true, seq, seq
@@ -28,18 +29,18 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
 		if r.opens(p, side, len(data)) {
-			of := source{packet: from}
+			of := held.From(from)
 			p.authentic(side, of.Class(), len(data))
 			r.release(p, int(side))
 			return Taken
 		}
-		if of := (source{packet: from}); d.held.joins(&r.Pool, seq, &of, r.order, p.newest(1-side), data) {
+		if of := held.From(from); d.held.Joins(&r.Pool, seq, &of, r.order, p.newest(1-side), data) {
 			// It lies beside the one before.
 		} else if from != nil && len(from.Payload) == len(data) {
-			d.held.lazily(&r.Pool, from, seq, r.order, r.Dec.Mark)
+			d.held.Lazily(&r.Pool, from, seq, r.order, r.Dec.Mark)
 		} else {
-			of := source{packet: from}
-			d.held.insert(&r.Pool, seq, of.Class(), r.order, r.Dec.Mark, data)
+			of := held.From(from)
+			d.held.Insert(&r.Pool, seq, of.Class(), r.order, r.Dec.Mark, data)
 		}
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
@@ -54,11 +55,12 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	d.earn(p, len(data))
 	d.last, d.lastBytes = seq, len(data)
 	if from != nil {
-		if at, is := from.Urgent(); is && at-r.base(p, d, side) < MaxBytes && !slices.Contains(d.urgent, at) {
+		if at, is := from.Urgent(); is && at-r.base(p, d, side) < held.MaxBytes && !slices.Contains(d.urgent, at) {
 			d.urgent = append(d.urgent[max(len(d.urgent)-maxUrgent+1, 0):], at)
 		}
 	}
-	result := r.segment(p, d, side, seq, data, &source{packet: from}, now)
+	of := held.From(from)
+	result := r.segment(p, d, side, seq, data, &of, now)
 	if result != Repeated || !p.settled() {
 		r.settle(p, side, now)
 	}
@@ -89,11 +91,11 @@ func (p *Pair) settled() bool {
 }
 
 func (r *Reassembler) segment(
-	p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64,
+	p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source, now int64,
 ) Result {
 	next := p.Next[side]
 	if d.phase == beginning && !d.begun {
-		if seq != *next && looksLikeHello(data, side) && len(d.held.segs) == 0 {
+		if seq != *next && looksLikeHello(data, side) && len(d.held.Segs) == 0 {
 			*next = seq // whatever the SYN said
 		}
 		d.begun, d.origin, d.first = true, *next, *next
@@ -112,12 +114,12 @@ func (r *Reassembler) segment(
 		}
 		seq, data = seq+old, data[old:]
 	}
-	if seq-base > MaxAhead && !(d.phase == beginning && (base-seq < maxBeginning || looksLikeHello(data, side))) {
+	if seq-base > held.MaxAhead && !(d.phase == beginning && (base-seq < maxBeginning || looksLikeHello(data, side))) {
 		r.Stats.Unrelated++
 		return Unrelated
 	}
 	ahead := int32(seq - *next)
-	if missing, behind := p.missing(d, side); !behind && (After(seq, missing) || !p.Stalled(side)) {
+	if missing, behind := p.missing(d, side); !behind && (held.After(seq, missing) || !p.Stalled(side)) {
 		d.Since = now // from here on something is missing
 	}
 	if d.phase == beginning {
@@ -211,21 +213,22 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		d.failed = d.failed[:0]
 		r.Stats.Contested++
 		d.Since = r.now
-		d.held.prune(&r.Pool, base)
+		d.held.Prune(&r.Pool, base)
 	}
 	*next = d.base
 	fed := d.fed
 	for at := base; len(b) > 0; {
-		n, order, class := min(len(b), 1<<15), uint64(0), Class{}
-		for len(fed) > 0 && !After(fed[0].end, at) {
+		n, order, class := min(len(b), 1<<15), uint64(0), held.Class{}
+		for len(fed) > 0 && !held.After(fed[0].end, at) {
 			fed = fed[1:]
 		}
 		if len(fed) > 0 {
 			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
 		}
-		if x := d.held.novel(at, b[:n], &source{class: class}, p.Usual[side]); len(x.rest) > 0 {
-			d.conflict = d.conflict || x.conflict
-			d.held.insert(&r.Pool, x.from, class, order, r.Dec.Mark, x.rest)
+		of := held.As(class)
+		if x := d.held.Novel(at, b[:n], &of, p.Usual[side]); len(x.Rest) > 0 {
+			d.conflict = d.conflict || x.Conflict
+			d.held.Insert(&r.Pool, x.From, class, order, r.Dec.Mark, x.Rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -233,7 +236,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 }
 
 // feeds notes when bytes were fed to TLS.
-func (d *Direction) feeds(end uint32, order uint64, class Class) {
+func (d *Direction) feeds(end uint32, order uint64, class held.Class) {
 	if len(d.fed) == maxFed {
 		d.fed = append(d.fed[:0], d.fed[maxFed/2:]...)
 	}
@@ -255,7 +258,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
-			} else if (d.conflict || p.Contested() && d.held.bytes <= lengths[len(lengths)-1]) && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
+			} else if (d.conflict || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
 				// Of a direction without copies, what is further on decides nothing.
 				r.catchUp(p)
 				r.settle(p, 1-side, now)
@@ -266,7 +269,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 		}
 		if d.usual.Known && p.TLS.Proved(s) {
 			p.authentic(s, d.usual, 0)
-			d.usual = Class{}
+			d.usual = held.Class{}
 		}
 		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
 			continue
@@ -280,7 +283,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			d.Since = now
 		}
 		d.again = false
-		if d.phase != contested && len(d.held.segs) == 0 && len(d.urgent) == 0 {
+		if d.phase != contested && len(d.held.Segs) == 0 && len(d.urgent) == 0 {
 			r.release(p, int(s))
 		}
 	}
@@ -292,7 +295,7 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	if d.phase != contested && (d.conflict || len(d.urgent) > 0) {
 		// What TLS has may never become a record, and another copy of it be one already.
 		base := r.base(p, d, side)
-		copied := d.conflict && slices.ContainsFunc(d.held.over(base, *p.Next[side]), func(s seat) bool { return s.within(base, *p.Next[side]) })
+		copied := d.conflict && slices.ContainsFunc(d.held.Over(base, *p.Next[side]), func(s held.Seat) bool { return s.Within(base, *p.Next[side]) })
 		if len(r.Dec.Pending(p.TLS, side)) > 0 && (copied || d.urges(base, *p.Next[side]) && p.TLS.Protected(side)) {
 			r.Dec.Stop(p.TLS, side)
 			r.collect(p, side)
@@ -300,9 +303,9 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	}
 	if d.phase != contested {
 		base := r.base(p, d, side)
-		d.urgent = slices.DeleteFunc(d.urgent, func(at uint32) bool { return After(base, at) })
-		d.held.prune(&r.Pool, base)
-		if len(d.held.segs) == 0 {
+		d.urgent = slices.DeleteFunc(d.urgent, func(at uint32) bool { return held.After(base, at) })
+		d.held.Prune(&r.Pool, base)
+		if len(d.held.Segs) == 0 {
 			d.conflict = false
 		}
 	}
@@ -321,7 +324,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 			return
 		}
 		s := r.best(p, d, side, *next)
-		if s.segment == nil {
+		if s.Segment == nil {
 			return
 		}
 		r.feed(p, d, side, s)
@@ -329,34 +332,34 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 }
 
 // feed feeds a segment that is due.
-func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s seat) {
+func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	next, mark := p.Next[side], r.Dec.Mark
 	if d.phase == beginning || d.again {
-		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
+		d.mark, d.order = max(d.mark, s.Mark), max(d.order, s.Order)
 		r.Dec.Mark = d.mark
 	}
-	b := s.from(*next)
+	b := s.From(*next)
 	*next += uint32(len(b))
-	d.feeds(*next, s.order, s.Class())
+	d.feeds(*next, s.Order, s.Class())
 	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
 	if d.phase != beginning && !p.TLS.InDispute(side) {
-		d.held.prune(&r.Pool, r.base(p, d, side))
+		d.held.Prune(&r.Pool, r.base(p, d, side))
 	}
 }
 
 // catchUp feeds what both directions have behind what was read again, in the order in which it came.
 func (r *Reassembler) catchUp(p *Pair) {
 	for {
-		var due [2]seat
+		var due [2]held.Seat
 		first := -1
 		for side, d := range p.Dir {
 			if d == nil || d.phase == contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.phase == beginning && d.begun) {
 				continue
 			}
 			s := r.best(p, d, uint8(side), *p.Next[side])
-			if due[side] = s; s.segment != nil && (first < 0 || max(d.order, s.order) < max(p.Dir[first].order, due[first].order)) {
+			if due[side] = s; s.Segment != nil && (first < 0 || max(d.order, s.Order) < max(p.Dir[first].order, due[first].Order)) {
 				first = side
 			}
 		}
@@ -368,14 +371,14 @@ func (r *Reassembler) catchUp(p *Pair) {
 }
 
 // best returns the segment to go on with at a place.
-func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best seat) {
+func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best held.Seat) {
 	usual := p.Usual[side]
-	for _, s := range d.held.at(at) {
-		if s.from(at) == nil {
+	for _, s := range d.held.At(at) {
+		if s.From(at) == nil {
 			continue
 		}
-		if best.segment == nil || s.Class().rank(usual) > best.Class().rank(usual) ||
-			s.Class().rank(usual) == best.Class().rank(usual) && (s.order < best.order) == (d.policy&1 == 0) {
+		if best.Segment == nil || s.Class().Rank(usual) > best.Class().Rank(usual) ||
+			s.Class().Rank(usual) == best.Class().Rank(usual) && (s.Order < best.Order) == (d.policy&1 == 0) {
 			best = s
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -74,17 +75,17 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 	if b := r.Dec.TakeSearched(p.TLS, side); len(b) > 0 {
 		*next -= uint32(len(b))
 		r.order++
-		d.held.insert(&r.Pool, *next, Class{}, r.order, r.Dec.Mark, b)
+		d.held.Insert(&r.Pool, *next, held.Class{}, r.order, r.Dec.Mark, b)
 	}
-	end := d.held.covered(*next, MaxBytes, math.MaxUint64)
+	end := d.held.Covered(*next, held.MaxBytes, math.MaxUint64)
 	total, h := int(end-*next), d.hunt
 	if !d.conflict {
 		h.full = h.sought
 	} else {
-		h.full = max(0, min(h.full, int(int32(seq-*next))-maxRecord))
+		h.full = max(0, min(h.full, int(int32(seq-*next))-held.MaxRecord))
 	}
 	h.late += n
-	all := d.conflict && h.late >= maxRecord/2
+	all := d.conflict && h.late >= held.MaxRecord/2
 	from := min(h.sought, total)
 	if all {
 		from = min(h.full, total)
@@ -107,7 +108,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 		r.Dec.Pass(p.TLS, side, n)
 		*next += uint32(n)
 		h.sought, h.full = h.sought-n, h.full-n
-		d.held.prune(&r.Pool, *next)
+		d.held.Prune(&r.Pool, *next)
 	}
 	return false
 }
@@ -122,12 +123,12 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	if cap(r.other) < n {
 		r.other = make([]byte, max(n, maxIsland))
 	}
-	for policy := range uint8(policies) {
+	for policy := range uint8(held.Policies) {
 		if policy > 0 && (!every || !d.conflict || d.credit < 0) {
 			break
 		}
 		b := r.other[:n]
-		d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy^policy), start, b)
+		r.paint(d, p.Usual[side], d.policy^policy, start, b)
 		all, whole := spots(b)
 		d.credit -= len(all) * perHeader
 		rest = min(rest, whole)
@@ -142,11 +143,11 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	}
 	// Ways through the copies of a possible record.
 	b := r.other[:n]
-	d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy), start, b)
+	r.paint(d, p.Usual[side], d.policy, start, b)
 	all, _ := spots(b)
 	for _, s := range all[:min(len(all), maxSpots)] {
 		ok, short, ways := false, d.credit < 0, 0
-		before := r.arena
+		before := r.make.Arena
 		r.alternatives(d, p.Usual[side], start+uint32(s.at), s.size, func(way []byte) bool {
 			if slices.Equal(way[:5], b[s.at:s.at+5]) && !short {
 				ok, short = r.bid(p, d, side, start+uint32(s.at), way, numbers)
@@ -154,7 +155,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 			ways++
 			return !ok && !short && ways < fewWays
 		})
-		r.arena = before
+		r.make.Arena = before
 		if ok || short {
 			return ok, min(rest, s.at)
 		}
@@ -165,7 +166,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 // bid tries a record at a place with this many numbers. short says that there is not enough work.
 func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int) (ok, short bool) {
 	h := d.hunt
-	key := maphash.Bytes(r.seed, rec) + uint64(numbers)
+	key := maphash.Bytes(r.make.Seed, rec) + uint64(numbers)
 	if _, there := h.tried[key]; there {
 		return false, false
 	}
@@ -194,7 +195,7 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 		return false, false
 	}
 	r.learn(p, d, side, at, rec)
-	if hole := d.held.covered(base, MaxBytes, math.MaxUint64); After(at, hole) {
+	if hole := d.held.Covered(base, held.MaxBytes, math.MaxUint64); held.After(at, hole) {
 		r.Stats.Holes++
 		r.Stats.HoleBytes += uint64(at - hole)
 	}
@@ -210,15 +211,15 @@ func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
 		return true
 	}
 	base := *p.Next[side]
-	hole := d.held.covered(base, MaxBytes, math.MaxUint64)
+	hole := d.held.Covered(base, held.MaxBytes, math.MaxUint64)
 	for _, numbers := range huntNumbers {
 		if found, _ := r.sift(p, d, side, base, hole, numbers, true); found {
 			return true
 		}
-		for i := d.held.find(hole + 1); i < len(d.held.segs) && d.credit > 0; {
-			start := d.held.segs[i].seq
-			end := d.held.covered(start, maxIsland, math.MaxUint64)
-			for i++; i < len(d.held.segs) && !After(d.held.segs[i].seq, end); {
+		for i := d.held.Find(hole + 1); i < len(d.held.Segs) && d.credit > 0; {
+			start := d.held.Segs[i].Seq
+			end := d.held.Covered(start, maxIsland, math.MaxUint64)
+			for i++; i < len(d.held.Segs) && !held.After(d.held.Segs[i].Seq, end); {
 				i++
 			}
 			if found, _ := r.sift(p, d, side, start, end, numbers, true); found {
@@ -233,9 +234,9 @@ func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
 	if d.looks = min(d.looks+1, maxLooks); d.looks < maxLooks {
 		return false
 	}
-	for _, s := range d.held.segs {
-		if After(s.seq, hole) {
-			n := min(s.seq-hole, maxForgone)
+	for _, s := range d.held.Segs {
+		if held.After(s.Seq, hole) {
+			n := min(s.Seq-hole, maxForgone)
 			r.Stats.Holes++
 			r.Stats.HoleBytes += uint64(n)
 			d.looks = 0
@@ -244,7 +245,7 @@ func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
 			*p.Next[side] += n
 			r.Dec.Lose(p.TLS, side, int(n))
 			d.hunt.sought, d.hunt.full = 0, 0
-			d.held.prune(&r.Pool, *p.Next[side])
+			d.held.Prune(&r.Pool, *p.Next[side])
 			return true
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -63,14 +64,14 @@ type Direction struct {
 	// Of the bytes fed last, while it begins or was read again: the latest of all before them.
 	mark      int64
 	order     uint64
-	held      held
+	held      held.List
 	origin    uint32 // where it begins, while it does
 	first     uint32 // what that was at first; 0 is nowhere
 	last      uint32 // where the last segment is
 	lastBytes int
-	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
-	base      uint32    // of the contested bytes, or where TLS stopped in the beginning
-	usual     Class     // of the beginning's packets, if the direction streams before its keys are there
+	maybe     [4]uint32  // where else it may begin, the last first; 0 is nowhere
+	base      uint32     // of the contested bytes, or where TLS stopped in the beginning
+	usual     held.Class // of the beginning's packets, if the direction streams before its keys are there
 	phase     phase
 	begun     bool // origin is known
 	conflict  bool // copies differ
@@ -97,7 +98,7 @@ type Direction struct {
 type fed struct {
 	end   uint32
 	order uint64 // of their arrival
-	class Class
+	class held.Class
 }
 
 // A Pair is what hangs on a connection.
@@ -105,8 +106,8 @@ type Pair struct {
 	TLS   *tls.Conn
 	Next  [2]*uint32 // sequence numbers that are due, by side of TLS
 	Dir   [2]*Direction
-	Usual [2]Class // of packets that were authenticated
-	clean [2]int32 // how long the longest of these was; -1: the checksum of one was bad
+	Usual [2]held.Class // of packets that were authenticated
+	clean [2]int32      // how long the longest of these was; -1: the checksum of one was bad
 	claim claim
 	asked uint8 // how many segments of the client there were when its hellos were looked at for claim
 }
@@ -114,7 +115,7 @@ type Pair struct {
 // A Reassembler serves many connections. It belongs to one core.
 type Reassembler struct {
 	Dec   *tls.Decrypter
-	Pool  Pool
+	Pool  held.Pool
 	Stats Stats
 
 	now     int64
@@ -122,30 +123,25 @@ type Reassembler struct {
 	spared  int64 // when that was computed
 	order   uint64
 	free    []*Direction
-	seed    maphash.Seed
+	make    held.Maker
 	largest *Direction
-	list    []seat
 	record  []byte
 	other   []byte
-	ways    []*ways  // of walks that are over
 	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
 	changes uint64
-	arena   arena
 }
 
 // New returns a Reassembler that feeds d.
 func New(d *tls.Decrypter, limit int) *Reassembler {
 	d.Dispute = true
 	return &Reassembler{
-		Dec: d, Pool: Pool{Limit: limit}, seed: maphash.MakeSeed(), spare: maxSpare, record: make([]byte, maxRecord), other: make([]byte, maxRecord),
+		Dec: d, Pool: held.Pool{Limit: limit}, make: held.Maker{Seed: maphash.MakeSeed()}, spare: maxSpare, record: make([]byte, held.MaxRecord), other: make([]byte, held.MaxRecord),
 	}
 }
 
 const (
-	maxRecord = 5 + 1<<14 + 2048
 	// What is kept of a handshake, for reading it again.
 	maxBeginning = 256 << 10
-	maxCopies    = 64
 	maxFailed    = 512
 	// The most ways through the copies of a record that are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
@@ -185,12 +181,12 @@ func (r *Reassembler) release(p *Pair, side int) {
 	if d == nil {
 		return
 	}
-	for _, s := range d.held.segs {
-		r.Pool.drop(s.segment)
+	for _, s := range d.held.Segs {
+		r.Pool.Drop(s.Segment)
 	}
-	clear(d.held.segs)
+	clear(d.held.Segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held{segs: d.held.segs[:0]}, fed: d.fed[:0], failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
+	*d = Direction{held: held.List{Segs: d.held.Segs[:0]}, fed: d.fed[:0], failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -212,8 +208,8 @@ func (p *Pair) Stalled(side uint8) bool {
 	if d == nil {
 		return false
 	}
-	last := len(d.held.segs) - 1
-	return d.phase == contested || last >= 0 && After(d.held.segs[last].end, *p.Next[side])
+	last := len(d.held.Segs) - 1
+	return d.phase == contested || last >= 0 && held.After(d.held.Segs[last].End, *p.Next[side])
 }
 
 // Maybe says that a direction may begin at a place.
@@ -260,7 +256,7 @@ func (p *Pair) Idle(side uint8) bool {
 // Hopeless tells whether much has come of a direction of which no record opens.
 func (p *Pair) Hopeless(side uint8) bool {
 	d := p.Dir[side]
-	return d != nil && d.phase == contested && d.held.bytes > 32<<10 && !p.TLS.Opened(side)
+	return d != nil && d.phase == contested && d.held.Bytes > 32<<10 && !p.TLS.Opened(side)
 }
 
 // either tells whether something is so of a direction of which something is held.
@@ -296,9 +292,9 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	next := *p.Next[side]
 	base := next - uint32(len(r.Dec.Pending(p.TLS, side)))
 	if !d.conflict {
-		for i := len(d.held.segs) - 1; i >= 0; i-- {
-			if s := d.held.segs[i]; After(base, s.seq) {
-				p.authentic(side, s.Class(), len(s.buf))
+		for i := len(d.held.Segs) - 1; i >= 0; i-- {
+			if s := d.held.Segs[i]; held.After(base, s.Seq) {
+				p.authentic(side, s.Class(), len(s.Buf))
 				break
 			}
 		}
@@ -307,10 +303,10 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 		b := make([]byte, 0, n)
 		for at := d.origin; at != base; {
 			s := r.best(p, d, side, at)
-			if s.segment == nil {
+			if s.Segment == nil {
 				break
 			}
-			x := s.from(at)
+			x := s.From(at)
 			x = x[:min(len(x), int(base-at))]
 			b = append(b, x...)
 			at += uint32(len(x))
@@ -319,14 +315,14 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 		r.learn(p, d, side, d.origin+uint32(plain), b[plain:])
 	}
 	d.phase = streaming
-	d.held.prune(&r.Pool, base)
-	if len(d.held.segs) == 0 {
+	d.held.Prune(&r.Pool, base)
+	if len(d.held.Segs) == 0 {
 		d.conflict = false
 	}
 }
 
 // authentic records the class of an authenticated packet with n bytes of payload.
-func (p *Pair) authentic(side uint8, class Class, n int) {
+func (p *Pair) authentic(side uint8, class held.Class, n int) {
 	p.Usual[side] = class
 	switch {
 	case class.Sum == packet.SumBad:
@@ -338,7 +334,7 @@ func (p *Pair) authentic(side uint8, class Class, n int) {
 
 // spurious tells whether no receiver takes a packet: its checksum is bad, and the tap sees those that senders made. Where all that was
 // authenticated has good ones, only what a network card has put together has not, and that is longer.
-func (p *Pair) spurious(side uint8, n int, of *source) bool {
+func (p *Pair) spurious(side uint8, n int, of *held.Source) bool {
 	return int32(n) <= p.clean[side] && of.Class().Sum == packet.SumBad
 }
 
@@ -352,7 +348,7 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	if d.fed = d.fed[:0]; d.phase == contested {
 		d.phase = streaming
 	}
-	d.held.prune(&r.Pool, seq)
+	d.held.Prune(&r.Pool, seq)
 	r.settle(p, side, now)
 }
 

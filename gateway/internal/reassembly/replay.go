@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -49,12 +50,12 @@ type step struct {
 }
 
 // begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
-func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
-	if d.held.bytes+len(data) > maxBeginning && !d.conflict && len(d.held.segs) > 0 {
+func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source, now int64) Result {
+	if d.held.Bytes+len(data) > maxBeginning && !d.conflict && len(d.held.Segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
-		d.phase, d.usual = streaming, d.held.segs[len(d.held.segs)-1].Class()
+		d.phase, d.usual = streaming, d.held.Segs[len(d.held.Segs)-1].Class()
 		base := r.base(p, d, side)
-		d.held.prune(&r.Pool, base)
+		d.held.Prune(&r.Pool, base)
 		if seq == *p.Next[side] && d.phase != contested {
 			*p.Next[side] += uint32(len(data))
 			r.Dec.Feed(p.TLS, side, data)
@@ -70,7 +71,7 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 	if side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
 		p.asked = 0
 	}
-	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
+	if held.After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict, d.news = true, true // another beginning
 	}
 	return Held
@@ -78,7 +79,7 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 
 // looksLikeHello tells whether what is held at a place does.
 func (d *Direction) looksLikeHello(at uint32, side uint8) bool {
-	return slices.ContainsFunc(d.held.at(at), func(s seat) bool { return looksLikeHello(s.from(at), side) })
+	return slices.ContainsFunc(d.held.At(at), func(s held.Seat) bool { return looksLikeHello(s.From(at), side) })
 }
 
 // origins returns where a direction may begin, the likeliest first: where it was read last, where hellos are whose keys are there, where
@@ -90,15 +91,15 @@ func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
 			others = append(others, at)
 		}
 	}
-	d.credit -= len(d.held.segs) * perOverlap
-	for _, s := range d.held.segs {
-		if !looksLikeHello(s.buf, side) || slices.Contains(all, s.seq) || slices.Contains(others, s.seq) {
+	d.credit -= len(d.held.Segs) * held.PerOverlap
+	for _, s := range d.held.Segs {
+		if !looksLikeHello(s.Buf, side) || slices.Contains(all, s.Seq) || slices.Contains(others, s.Seq) {
 			continue
 		}
-		if known := r.known(s.buf, side); known && len(all) < maxOrigins {
-			all = append(all, s.seq)
+		if known := r.known(s.Buf, side); known && len(all) < maxOrigins {
+			all = append(all, s.Seq)
 		} else if !known && len(others) < 2*maxOrigins {
-			others = append(others, s.seq)
+			others = append(others, s.Seq)
 		}
 	}
 	// After a HelloRetryRequest there is a second hello, which is no beginning: it comes last.
@@ -109,20 +110,10 @@ func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
 
 // behind returns 1 if a place follows on what begins at another one, with a hello, without a hole.
 func (d *Direction) behind(origin, at uint32, side uint8) int {
-	if at-origin < maxBeginning && d.looksLikeHello(origin, side) && !After(at, d.held.covered(origin, maxBeginning, math.MaxUint64)) {
+	if at-origin < maxBeginning && d.looksLikeHello(origin, side) && !held.After(at, d.held.Covered(origin, maxBeginning, math.MaxUint64)) {
 		return 1
 	}
 	return 0
-}
-
-// latest returns the order of the latest segment of the record that may begin at a place.
-func (d *Direction) latest(at uint32) (order uint64) {
-	for _, s := range d.held.over(at, at+maxRecord) {
-		if s.within(at, at+maxRecord) {
-			order = max(order, s.order)
-		}
-	}
-	return order
 }
 
 // known tells whether there are keys for the random of a ClientHello.
@@ -132,45 +123,44 @@ func (r *Reassembler) known(b []byte, side uint8) bool {
 
 // candidates returns what a direction may have begun with, the likeliest first.
 func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
-	w := r.begins()
-	defer func() { r.ways = append(r.ways, w) }()
-	add := func(origin uint32, front []byte, list []seat, n, plain int) {
+	seen := held.Set{}
+	add := func(origin uint32, front []byte, list []held.Seat, n, plain int) {
 		if n == 0 || len(all) == maxCandidates {
 			return
 		}
-		before := r.arena
-		b := r.arena.take(n)
-		d.credit -= d.paint(list, origin, b) + n/4
+		before := r.make.Arena
+		b := r.make.Take(n)
+		d.credit -= held.Paint(list, origin, b) + n/4
 		copy(b, front)
-		hash := maphash.Bytes(r.seed, b) ^ uint64(origin)
-		if b[0] != 22 && b[0] != 21 || !w.seen.add(hash) {
-			r.arena = before
+		hash := maphash.Bytes(r.make.Seed, b) ^ uint64(origin)
+		if b[0] != 22 && b[0] != 21 || !seen.Add(hash) {
+			r.make.Arena = before
 			return
 		}
-		all = append(all, candidate{origin: origin, bytes: b, hash: hash, plain: plain, latest: d.latest(origin + uint32(plain))})
+		all = append(all, candidate{origin: origin, bytes: b, hash: hash, plain: plain, latest: d.held.Latest(origin+uint32(plain), origin+uint32(plain)+held.MaxRecord)})
 	}
 	usual := p.Usual[side]
 	origins := r.origins(d, side)
 	chains := r.chains(p, d, side, origins, most)
-	for policy := range uint8(policies) {
+	for policy := range uint8(held.Policies) {
 		for i := range chains {
 			c := &chains[i]
 			if policy > 0 && d.credit < 0 {
 				break
 			}
-			end := d.held.covered(c.origin, most, math.MaxUint64)
-			add(c.origin, c.bytes, r.arrange(d, usual, c.origin, end, d.policy^policy), int(end-c.origin), len(c.bytes))
+			end := d.held.Covered(c.origin, most, math.MaxUint64)
+			add(c.origin, c.bytes, r.make.Arrange(&d.held, usual, c.origin, end, d.policy^policy), int(end-c.origin), len(c.bytes))
 		}
 	}
 	// Where records are not told apart, as a hello is in several, or something is missing.
 	for _, origin := range origins {
-		end := d.held.covered(origin, most, math.MaxUint64)
+		end := d.held.Covered(origin, most, math.MaxUint64)
 		n := int(end - origin)
 		if n == 0 || d.credit < 0 {
 			continue
 		}
-		for policy := range uint8(policies) {
-			add(origin, nil, r.arrange(d, usual, origin, end, policy), n, n)
+		for policy := range uint8(held.Policies) {
+			add(origin, nil, r.make.Arrange(&d.held, usual, origin, end, policy), n, n)
 		}
 	}
 	return all
@@ -211,8 +201,8 @@ const perStep = 64
 // steps tells how far a candidate had come with each segment.
 func (d *Direction) steps(c *candidate) (all []step) {
 	var orders []step
-	for _, s := range d.held.segs {
-		orders = append(orders, step{s.order, s.mark, 0})
+	for _, s := range d.held.Segs {
+		orders = append(orders, step{s.Order, s.Mark, 0})
 	}
 	slices.SortFunc(orders, func(a, b step) int { return int(int64(a.order - b.order)) })
 	if len(orders) > 64 {
@@ -220,7 +210,7 @@ func (d *Direction) steps(c *candidate) (all []step) {
 	}
 	last := 0
 	for _, s := range orders {
-		if n := int(d.held.covered(c.origin, len(c.bytes), s.order) - c.origin); n > last {
+		if n := int(d.held.Covered(c.origin, len(c.bytes), s.order) - c.origin); n > last {
 			all = append(all, step{s.order, s.mark, n})
 			last = n
 		}
@@ -251,7 +241,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 	for i, most := range lengths {
 		more := false
 		for _, d := range p.Dir {
-			more = more || d != nil && d.phase == beginning && d.begun && int(d.held.covered(d.origin, most, math.MaxUint64)-d.origin) == most
+			more = more || d != nil && d.phase == beginning && d.begun && int(d.held.Covered(d.origin, most, math.MaxUint64)-d.origin) == most
 		}
 		if r.search(p, most) {
 			return true
@@ -266,7 +256,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 // search is replay with at most `most` bytes of each direction.
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
-	defer func(a arena) { r.arena = a }(r.arena)
+	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	for side, d := range p.Dir {
 		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) {
 			if d.credit < 0 {
@@ -339,7 +329,7 @@ type pairing struct {
 
 func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
 	for _, c := range [...]*candidate{client, server} {
-		n.plain = n.plain*31 + maphash.Bytes(r.seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
+		n.plain = n.plain*31 + maphash.Bytes(r.make.Seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
 	}
 	if deep {
 		n.plain = ^n.plain
@@ -409,7 +399,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 			if c := both[side]; c.bytes != nil {
 				if d.origin = c.origin; c.steps == nil {
 					c.steps = d.steps(c)
-					d.credit -= len(d.held.segs) * perStep
+					d.credit -= len(d.held.Segs) * perStep
 				}
 			}
 			*p.Next[side] = d.origin
@@ -420,16 +410,16 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 	at, done := [2]int{}, [2]int{}
 	for {
 		side, first := uint8(0), uint64(math.MaxUint64)
-		var due seat // of a direction that has proved to be right, and of which more is held
+		var due held.Seat // of a direction that has proved to be right, and of which more is held
 		for i, c := range both {
 			if at[i] < len(c.steps) {
 				if order := c.steps[at[i]].order; order < first {
-					side, first, due = uint8(i), order, seat{}
+					side, first, due = uint8(i), order, held.Seat{}
 				}
 			} else if begun[i] && p.TLS.Proved(uint8(i)) && !p.TLS.InDispute(uint8(i)) {
 				d := p.Dir[i]
-				if s := r.best(p, d, uint8(i), *p.Next[i]); s.segment != nil && max(d.order, s.order) < first {
-					side, first, due = uint8(i), max(d.order, s.order), s
+				if s := r.best(p, d, uint8(i), *p.Next[i]); s.Segment != nil && max(d.order, s.Order) < first {
+					side, first, due = uint8(i), max(d.order, s.Order), s
 				}
 			}
 		}
@@ -437,7 +427,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 			break
 		}
 		d := p.Dir[side]
-		if due.segment != nil {
+		if due.Segment != nil {
 			r.feed(p, d, side, due)
 			continue
 		}
@@ -474,7 +464,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 				r.learn(p, d, side, d.origin+uint32(plain), b[plain:])
 			}
 			d.phase = streaming
-			d.held.prune(&r.Pool, base)
+			d.held.Prune(&r.Pool, base)
 			d.again = true
 			result = proved
 		}
@@ -500,7 +490,7 @@ func (r *Reassembler) first(p *Pair, d *Direction, side uint8) {
 	}
 	r.collect(p, side)
 	random := p.TLS.Random()
-	d.salt = maphash.Bytes(r.seed, random[:])
+	d.salt = maphash.Bytes(r.make.Seed, random[:])
 	suite, version := p.TLS.Suite()
 	d.salt ^= uint64(suite) | uint64(version)<<16
 	for range 4 {

@@ -2,6 +2,8 @@ package reassembly
 
 import (
 	"math"
+
+	"github.com/sealane/sealane/gateway/internal/held"
 )
 
 // A direction that is stalled has a hole, or a record that does not open. From time to time, and at its end, a record
@@ -14,7 +16,7 @@ func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
 		return
 	}
 	missing, behind := p.missing(d, side)
-	acked := !known || After(ack, missing) || ack == missing && !behind
+	acked := !known || held.After(ack, missing) || ack == missing && !behind
 	if acked && d.unacked {
 		d.Since = now
 	}
@@ -25,10 +27,10 @@ func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
 func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 	at = *p.Next[side]
 	if d.phase == contested {
-		at = d.held.unbroken(d.base, maxRecord)
+		at = d.held.Unbroken(d.base, held.MaxRecord)
 	}
-	last := len(d.held.segs) - 1
-	return at, last >= 0 && After(d.held.segs[last].end, at)
+	last := len(d.held.Segs) - 1
+	return at, last >= 0 && held.After(d.held.Segs[last].End, at)
 }
 
 // The factor by which bytes without an acknowledgment are waited for longer: they will be sent again.
@@ -143,9 +145,9 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	}
 	base := d.base
 	bad := uint64(0) // whether there is a whole record that does not open
-	if n := int(d.held.covered(base, maxRecord, math.MaxUint64) - base); n >= 5 {
+	if n := int(d.held.Covered(base, held.MaxRecord, math.MaxUint64) - base); n >= 5 {
 		b := r.record[:n]
-		d.paint(r.arrange(d, p.Usual[side], base, base+uint32(n), d.policy), base, b)
+		r.paint(d, p.Usual[side], d.policy, base, b)
 		if n := frame(b); n > 0 && n <= len(b) {
 			bad = 1
 		}
@@ -162,18 +164,18 @@ func (r *Reassembler) islands(p *Pair, d *Direction, side uint8, base uint32) bo
 	if cap(r.other) < maxIsland {
 		r.other = make([]byte, maxIsland)
 	}
-	for i := 0; i < len(d.held.segs) && d.credit > 0; {
-		start := d.held.segs[i].seq
-		if !After(d.held.segs[i].end, base) {
+	for i := 0; i < len(d.held.Segs) && d.credit > 0; {
+		start := d.held.Segs[i].Seq
+		if !held.After(d.held.Segs[i].End, base) {
 			i++
 			continue
 		}
-		if After(base, start) {
+		if held.After(base, start) {
 			start = base
 		}
-		end := d.held.covered(start, maxIsland, math.MaxUint64)
+		end := d.held.Covered(start, maxIsland, math.MaxUint64)
 		for j := i; ; j++ {
-			if j == len(d.held.segs) || After(d.held.segs[j].seq, end) {
+			if j == len(d.held.Segs) || held.After(d.held.Segs[j].Seq, end) {
 				i = max(j, i+1)
 				break
 			}
@@ -182,17 +184,17 @@ func (r *Reassembler) islands(p *Pair, d *Direction, side uint8, base uint32) bo
 		if n < 5 {
 			continue
 		}
-		for k := range uint8(policies) {
+		for k := range uint8(held.Policies) {
 			if k > 0 && !d.conflict {
 				break
 			}
 			b := r.other[:n]
-			d.paint(r.arrange(d, p.Usual[side], start, end, d.policy^k), start, b)
+			held.Paint(r.make.Arrange(&d.held, p.Usual[side], start, end, d.policy^k), start, b)
+			d.credit -= n / 4
 			skip := 0
 			if start == base {
 				skip = 1 // it is the one that does not open
 			}
-			d.credit -= n / 4
 			if m := r.Dec.Seek(p.TLS, side, b[skip:], int(start-base)+skip, &d.credit); m > 0 {
 				if start != base {
 					r.Stats.Holes++
@@ -213,12 +215,12 @@ func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 		return false
 	}
 	next := p.Next[side]
-	for _, s := range d.held.segs[d.held.find(*next):] {
-		if After(s.seq, *next) {
-			n := int(s.seq - *next)
+	for _, s := range d.held.Segs[d.held.Find(*next):] {
+		if held.After(s.Seq, *next) {
+			n := int(s.Seq - *next)
 			r.Stats.Holes++
 			r.Stats.HoleBytes += uint64(n)
-			*next = s.seq
+			*next = s.Seq
 			r.Dec.Lose(p.TLS, side, n)
 			return true
 		}
@@ -274,12 +276,12 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	d.phase = streaming
 	// Forged segments may stand all around the circle of sequence numbers, where one is ahead of the next without an end.
-	for passed := uint32(0); passed <= MaxAhead; {
+	for passed := uint32(0); passed <= held.MaxAhead; {
 		r.Dec.Flush(p.TLS)
 		r.Dec.Resume(p.TLS, side)
 		before := *next
-		if s := r.best(p, d, side, *next); s.segment != nil {
-			b := s.from(*next)
+		if s := r.best(p, d, side, *next); s.Segment != nil {
+			b := s.From(*next)
 			*next += uint32(len(b))
 			r.Dec.Feed(p.TLS, side, b)
 		} else if !r.concede(p, d, side) {

@@ -39,7 +39,7 @@ type batchState struct {
 // Take takes p in place of Feed, if it is one small record and all is as usual, and else returns false. It looks at
 // nothing but the Line of the direction.
 func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
-	if !l.armed || len(p) < headerBytes+1+tagBytes || len(p) > batchRecord || p[0] != typeData || int(be.Uint16(p[3:])) != len(p)-headerBytes ||
+	if !l.armed || len(p) < headerBytes+1+TagBytes || len(p) > batchRecord || p[0] != typeData || int(be.Uint16(p[3:])) != len(p)-headerBytes ||
 		!d.Batch || d.batch.busy {
 		return false
 	}
@@ -59,7 +59,7 @@ func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
 		op.AEAD = &l.chacha
 	}
 	op.Nonce, op.Src, op.AD = x.nonce[:], p[headerBytes:], p[:headerBytes]
-	n := len(p) - headerBytes - tagBytes
+	n := len(p) - headerBytes - TagBytes
 	op.Dst = b.memory[b.used : b.used : b.used+n]
 	// The next begins on a cache line of its own.
 	b.used += (n + 63) &^ 63

@@ -24,7 +24,7 @@ const (
 
 const (
 	headerBytes = 5
-	tagBytes    = 16
+	TagBytes    = 16
 	shortTag    = 8 // of the suites with AES_CCM_8
 	// RFC 8446, section 5.2, and RFC 5246, section 6.2.3.
 	maxText13 = 1<<14 + 256
@@ -367,7 +367,7 @@ func plausible(b []byte) bool {
 func (c *Conn) overhead() int {
 	switch {
 	case c.suite == nil:
-		return headerBytes + tagBytes
+		return headerBytes + TagBytes
 	case c.version == version13:
 		return headerBytes + 1 + c.suite.tag
 	case c.suite.explicit():
@@ -379,7 +379,7 @@ func (c *Conn) overhead() int {
 // shortest is how long a record without data may be.
 func (c *Conn) shortest() int {
 	if c.suite == nil {
-		return headerBytes + tagBytes
+		return headerBytes + TagBytes
 	}
 	return headerBytes + c.suite.tag
 }

@@ -221,10 +221,10 @@ type opening struct {
 
 // accept takes a record that opens.
 func (d *Decrypter) accept(c *Conn, side uint8, rec []byte, o opening) {
-	h, r := &c.half[side], &c.rest[side]
+	h := &c.half[side]
 	if o.rekeyed {
 		if o.epoch != h.epoch && o.number == 0 {
-			h.missing, r.gone = 0, 0 // it was the handshake that was lost
+			h.missing, c.rest[side].gone = 0, 0 // it was the handshake that was lost
 		}
 		d.install(c, side)
 		if o.updated {
@@ -233,7 +233,9 @@ func (d *Decrypter) accept(c *Conn, side uint8, rec []byte, o opening) {
 		h.epoch, h.next = o.epoch, plain // were it still to be entered, its numbers would begin anew
 		d.enough(c)
 	}
-	r.gone += o.lost
+	if o.lost > 0 { // else it is another cache line
+		c.rest[side].gone += o.lost
+	}
 	h.seq, h.doubt, h.fails = o.number+1, 0, 0
 	if c.mode[side] == scanning {
 		c.mode[side] = reading

@@ -58,28 +58,28 @@ var suites = makeSuites()
 
 func makeSuites() map[uint16]*suite {
 	all := []suite{
-		{0x1301, version13, hashSHA256, gcm, 16, tagBytes},
-		{0x1302, version13, hashSHA384, gcm, 32, tagBytes},
-		{0x1303, version13, hashSHA256, chacha, 32, tagBytes},
-		{0x1304, version13, hashSHA256, ccm, 16, tagBytes},
+		{0x1301, version13, hashSHA256, gcm, 16, TagBytes},
+		{0x1302, version13, hashSHA384, gcm, 32, TagBytes},
+		{0x1303, version13, hashSHA256, chacha, 32, TagBytes},
+		{0x1304, version13, hashSHA256, ccm, 16, TagBytes},
 		{0x1305, version13, hashSHA256, ccm, 16, shortTag},
 	}
 	// RSA, DHE_RSA, DHE_DSS, PSK, DHE_PSK, RSA_PSK, ECDHE_ECDSA, ECDHE_RSA: AES-128-GCM, and AES-256-GCM next to it.
 	for _, id := range []uint16{0x009c, 0x009e, 0x00a2, 0x00a8, 0x00aa, 0x00ac, 0xc02b, 0xc02f} {
-		all = append(all, suite{id, version12, hashSHA256, gcm, 16, tagBytes}, suite{id + 1, version12, hashSHA384, gcm, 32, tagBytes})
+		all = append(all, suite{id, version12, hashSHA256, gcm, 16, TagBytes}, suite{id + 1, version12, hashSHA384, gcm, 32, TagBytes})
 	}
 	// RSA, DHE_RSA, PSK, DHE_PSK (RFC 6655), ECDHE_ECDSA (RFC 7251): AES-128-CCM, and AES-256-CCM next to it.
 	for id, tag := range map[uint16]int{
-		0xc09c: tagBytes, 0xc09e: tagBytes, 0xc0a0: shortTag, 0xc0a2: shortTag, 0xc0a4: tagBytes,
-		0xc0a6: tagBytes, 0xc0a8: shortTag, 0xc0aa: shortTag, 0xc0ac: tagBytes, 0xc0ae: shortTag,
+		0xc09c: TagBytes, 0xc09e: TagBytes, 0xc0a0: shortTag, 0xc0a2: shortTag, 0xc0a4: TagBytes,
+		0xc0a6: TagBytes, 0xc0a8: shortTag, 0xc0aa: shortTag, 0xc0ac: TagBytes, 0xc0ae: shortTag,
 	} {
 		all = append(all, suite{id, version12, hashSHA256, ccm, 16, tag}, suite{id + 1, version12, hashSHA256, ccm, 32, tag})
 	}
 	// ECDHE_PSK (RFC 8442).
-	all = append(all, suite{0xd001, version12, hashSHA256, gcm, 16, tagBytes}, suite{0xd002, version12, hashSHA384, gcm, 32, tagBytes},
-		suite{0xd003, version12, hashSHA256, ccm, 16, shortTag}, suite{0xd005, version12, hashSHA256, ccm, 16, tagBytes})
+	all = append(all, suite{0xd001, version12, hashSHA256, gcm, 16, TagBytes}, suite{0xd002, version12, hashSHA384, gcm, 32, TagBytes},
+		suite{0xd003, version12, hashSHA256, ccm, 16, shortTag}, suite{0xd005, version12, hashSHA256, ccm, 16, TagBytes})
 	for id := uint16(0xcca8); id <= 0xccae; id++ {
-		all = append(all, suite{id, version12, hashSHA256, chacha, 32, tagBytes})
+		all = append(all, suite{id, version12, hashSHA256, chacha, 32, TagBytes})
 	}
 	m := make(map[uint16]*suite, len(all))
 	for i := range all {

@@ -29,7 +29,7 @@ func (c *Conn) Plain() int {
 func (d *Decrypter) Tagger(c *Conn, side uint8, rec []byte) (*Tagger, bool) {
 	h := &c.half[side]
 	t := &Tagger{half: h, nonce: h.iv, Skip: c.Plain()}
-	n := len(rec) - t.Skip - tagBytes
+	n := len(rec) - t.Skip - TagBytes
 	keyed := h.aead != nil && c.suite != nil && c.suite.kind != ccm && h.epoch != plain && h.epoch != blind && h.next == plain
 	if !keyed || n < 0 || len(rec) > maxRecord {
 		return nil, false
@@ -48,13 +48,13 @@ func (d *Decrypter) Tagger(c *Conn, side uint8, rec []byte) (*Tagger, bool) {
 	} else {
 		be.PutUint64(t.nonce[4:], be.Uint64(t.nonce[4:])^h.seq)
 	}
-	t.text = make([]byte, n, n+tagBytes)
+	t.text = make([]byte, n, n+TagBytes)
 	t.stream = h.aead.Seal(nil, t.nonce[:], t.text, t.aad[:t.added])[:n]
 	return t, true
 }
 
 // Tag returns the tag for the ciphertext in rec.
-func (t *Tagger) Tag(rec []byte) (tag [tagBytes]byte) {
+func (t *Tagger) Tag(rec []byte) (tag [TagBytes]byte) {
 	text := t.text[:len(t.stream)]
 	for i, k := range t.stream {
 		text[i] = rec[t.Skip+i] ^ k

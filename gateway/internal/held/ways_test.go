@@ -1,29 +1,31 @@
-package reassembly
+package held
 
 import (
 	"bytes"
-	"fmt"
 	"hash/maphash"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// holds returns a direction that holds segments, in order of their arrival: each a place, bytes, and whether its checksum is wrong.
-func holds(p *Pool, base uint32, all ...any) *Direction {
-	d := &Direction{credit: maxCredit}
+// plenty is more work than any of these takes.
+const plenty = 4 << 20
+
+// holds returns a list of segments, in order of their arrival: each a place, bytes, and whether its checksum is wrong.
+func holds(p *Pool, base uint32, all ...any) *List {
+	h := &List{}
 	for i := 0; i < len(all); i += 3 {
 		c := Class{TTL: 64, Sum: packet.SumGood, Known: true}
 		if all[i+2].(bool) {
 			c.Sum = packet.SumBad
 		}
-		d.held.insert(p, base+uint32(all[i].(int)), c, uint64(i+1), 0, []byte(all[i+1].(string)))
+		h.Insert(p, base+uint32(all[i].(int)), c, uint64(i+1), 0, []byte(all[i+1].(string)))
 	}
-	return d
+	return h
 }
 
 // The ways through copies come in order, each once, and those of segments that follow on each other first.
-func TestAlternatives(t *testing.T) {
+func TestWays(t *testing.T) {
 	const good, bad = false, true
 	for _, c := range []struct {
 		name  string
@@ -44,10 +46,10 @@ func TestAlternatives(t *testing.T) {
 	} {
 		p := Pool{Limit: 1 << 20}
 		const base = ^uint32(0) - 2 // around the place where numbers begin anew
-		d := holds(&p, base, c.held...)
+		h, credit := holds(&p, base, c.held...), plenty
 		var got []string
-		r := Reassembler{seed: maphash.MakeSeed()}
-		r.alternatives(d, Class{}, base, c.n, func(b []byte) bool {
+		m := Maker{Seed: maphash.MakeSeed()}
+		m.Ways(h, Class{}, base, c.n, false, &credit, func(b []byte) bool {
 			got = append(got, string(b))
 			return true
 		})
@@ -72,49 +74,31 @@ func TestAlternatives(t *testing.T) {
 		if c.first != "" && (len(got) == 0 || got[0] != c.first) {
 			t.Errorf("%s: %q came first: %q", c.name, got[0], got)
 		}
-		if len(got) > 0 && d.credit == maxCredit {
+		if len(got) > 0 && credit == plenty {
 			t.Errorf("%s: nothing was paid", c.name)
 		}
 	}
 }
 
 // However many copies there are, the work is bounded by the direction's budget.
-func TestAlternativesBounded(t *testing.T) {
+func TestWaysBounded(t *testing.T) {
 	p := Pool{Limit: 64 << 20}
-	r := Reassembler{seed: maphash.MakeSeed()}
-	for _, credit := range []int{maxCredit, 10000} {
-		d := &Direction{credit: credit}
-		for i := range maxCrowd {
+	m := Maker{Seed: maphash.MakeSeed()}
+	for _, begun := range []int{plenty, 10000} {
+		h, credit := &List{}, begun
+		for i := range MaxCrowd {
 			b := bytes.Repeat([]byte{byte(i)}, 1+i%7*16)
-			d.held.insert(&p, uint32(i*3), Class{TTL: uint8(i % 3), Known: true}, uint64(i), 0, b)
+			h.Insert(&p, uint32(i*3), Class{TTL: uint8(i % 3), Known: true}, uint64(i), 0, b)
 		}
 		seen := make(map[string]bool)
 		n := 0
-		r.alternatives(d, Class{}, 0, 2000, func(b []byte) bool {
+		m.Ways(h, Class{}, 0, 2000, false, &credit, func(b []byte) bool {
 			n++
 			seen[string(b)] = true
 			return true
 		})
-		if len(seen) != n || n > 4*maxBranches || d.credit < -maxCredit {
-			t.Errorf("%d ways, %d of them different, and credit from %d to %d", n, len(seen), credit, d.credit)
-		}
-	}
-}
-
-// What is in plain text is told from what is protected.
-func TestProtectedFrom(t *testing.T) {
-	rec := func(kind byte, n int) string {
-		return string([]byte{kind, 3, 3, byte(n >> 8), byte(n)}) + string(make([]byte, n))
-	}
-	for _, c := range []struct {
-		b string
-		n int
-	}{
-		{"", 0}, {"\x16\x03", 0}, {rec(22, 10) + rec(23, 30), 15}, {rec(22, 10) + rec(20, 1) + rec(22, 40), 21},
-		{rec(22, 10)[:9], 9}, {rec(22, 10) + "junk, junk", 15},
-	} {
-		if n := protectedFrom([]byte(c.b)); n != c.n {
-			t.Errorf("%s: %d, it should be %d", fmt.Sprintf("% x", c.b), n, c.n)
+		if len(seen) != n || n > 4*MaxBranches || credit < -plenty {
+			t.Errorf("%d ways, %d of them different, and credit from %d to %d", n, len(seen), begun, credit)
 		}
 	}
 }

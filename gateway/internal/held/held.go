@@ -1,0 +1,427 @@
+// Package held keeps the segments of one direction of TCP that are not read yet, copies side by side, and makes bytes of them: in an
+// order of copies, or in all ways through them. It knows nothing of what the bytes mean.
+package held
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// After tells whether sequence number a comes after b (RFC 9293, section 3.4).
+func After(a, b uint32) bool { return int32(a-b) > 0 }
+
+// A Pool recycles segments, and bounds their memory. It belongs to one core.
+type Pool struct {
+	Limit int // bytes that all directions may hold
+	Held  int
+	free  [len(sizes)][]*Segment
+}
+
+// Sizes of buffers. What is longer gets a buffer of its own.
+var sizes = [...]int{64, 256, 2048}
+
+// SegmentBytes is what a segment takes besides its buffer, and its place in a list.
+const SegmentBytes = int(unsafe.Sizeof(Segment{})) + 2*8
+
+// sizeOf returns how long a buffer for n bytes is, and which of sizes that is, or len(sizes).
+func sizeOf(n int) (size, class int) {
+	for i, s := range sizes {
+		if n <= s {
+			return s, i
+		}
+	}
+	return n, len(sizes)
+}
+
+func (p *Pool) Room(n int) bool {
+	size, _ := sizeOf(n)
+	return p.Held+size+SegmentBytes <= p.Limit
+}
+
+// take returns a segment with n bytes.
+func (p *Pool) Take(n int) (s *Segment) {
+	size, class := sizeOf(n)
+	p.Held += size + SegmentBytes
+	if class < len(sizes) {
+		if f := p.free[class]; len(f) > 0 {
+			s, p.free[class] = f[len(f)-1], f[:len(f)-1]
+			s.Buf = s.Buf[:n]
+			return s
+		}
+	}
+	return &Segment{Buf: make([]byte, n, size)}
+}
+
+func (p *Pool) Drop(s *Segment) {
+	size, class := sizeOf(cap(s.Buf))
+	p.Held -= size + SegmentBytes
+	if class < len(sizes) && len(p.free[class]) < 1<<12 {
+		p.free[class] = append(p.free[class], s)
+	}
+}
+
+type Segment struct {
+	Buf   []byte // of the pool
+	Order uint64 // of arrival
+	Mark  int64
+	class Class
+	due   bool // its checksum is not computed: head is there for that
+	head  packet.HeadSum
+}
+
+// Class returns what the packet says about its way.
+func (s *Segment) Class() Class {
+	if s.due {
+		s.due, s.class.Sum = false, s.head.With(s.Buf)
+	}
+	return s.class
+}
+
+// A Seat is where a segment lies among others: what is asked of many is here.
+type Seat struct {
+	Seq, End uint32
+	*Segment
+}
+
+// From returns the bytes of s from a place on, or nil.
+func (s Seat) From(at uint32) []byte {
+	if at-s.Seq < s.End-s.Seq {
+		return s.Buf[at-s.Seq:]
+	}
+	return nil
+}
+
+// Within tells whether some of its bytes are between two places.
+func (s Seat) Within(at, end uint32) bool { return After(s.End, at) && After(end, s.Seq) }
+
+// held are segments of one direction, by sequence number and then by arrival. They may overlap, where copies differ.
+type List struct {
+	Segs    []Seat // of the pool
+	Bytes   int
+	longest int    // no segment has more bytes
+	Newest  uint64 // when the last one came
+	hand    int    // where crowded looked last
+	// There is no hole between these two places, and one behind the second, if they differ.
+	solid [2]uint32
+}
+
+const (
+	MaxBytes = 1 << 20
+	// MaxSegments are held of one direction: 23 MB of segments of 1,400 bytes.
+	MaxSegments = 1 << 14
+	// MaxAhead is the largest window of TCP (RFC 7323, section 2.3). What is further ahead is not of this stream.
+	MaxAhead = 1 << 30
+	// MaxRecord is how long a record of TLS may be, with its header. So many segments at most begin within that.
+	MaxRecord = 5 + 1<<14 + 2048
+	MaxCrowd  = 1024
+	MaxCopies = 64 // of a place
+)
+
+// Find returns the first segment that begins at a place or behind it.
+func (h *List) Find(at uint32) int {
+	i, j := 0, len(h.Segs)
+	if j == 0 || !After(at, h.Segs[0].Seq) {
+		return 0
+	} else if After(at, h.Segs[j-1].Seq) {
+		return j
+	}
+	for i < j {
+		if m := int(uint(i+j) >> 1); After(at, h.Segs[m].Seq) {
+			i = m + 1
+		} else {
+			j = m
+		}
+	}
+	return i
+}
+
+// Over returns the segments that may have bytes between two places. Where hellos are all around the circle of sequence numbers there is no
+// right order: others are among them, and some are not.
+func (h *List) Over(at, end uint32) []Seat {
+	i := h.Find(at - uint32(max(h.longest-1, 0)))
+	j := i
+	for j < len(h.Segs) && After(end, h.Segs[j].Seq) {
+		j++
+	}
+	return h.Segs[i:j]
+}
+
+// At returns the segments that may have the byte at a place.
+func (h *List) At(place uint32) []Seat { return h.Over(place, place+1) }
+
+// Same returns how many bytes two slices have in common, from the front.
+func Same(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// A Novelty is what is new in bytes that came.
+type Novelty struct {
+	From     uint32
+	Rest     []byte
+	Conflict bool // for the same place others are held
+	// Of the copies held for the same place, without small ones, which may lie beside each other: their number, and the last of
+	// those that are least like the rest.
+	Copies int
+	Worst  Seat
+}
+
+// Novel tells what of some bytes is new. Where nothing is in doubt it cuts off from both ends what is held already; else a copy is kept
+// whole, as its parts belong together, unless one that counts no less has it all.
+func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelty) {
+	end, least := seq+uint32(len(data)), math.MaxInt
+	over := h.Over(seq, end)
+	for _, s := range over {
+		if !s.Within(seq, end) {
+			continue
+		}
+		a, b, inside := s.Buf, data, false
+		if at := int32(s.Seq - seq); at > 0 {
+			b = b[at:]
+		} else {
+			a, inside = a[-at:], true
+		}
+		n := min(len(a), len(b))
+		rank := s.Class().Rank(usual)
+		if Same(a[:n], b[:n]) < n {
+			x.Conflict = true
+		} else if inside && n == len(data) && !of.above(rank, usual) {
+			return Novelty{From: seq}
+		}
+		if len(s.Buf)*2 >= len(data) {
+			x.Copies++
+			if rank < least || rank == least && s.Order > x.Worst.Order {
+				x.Worst, least = s, rank
+			}
+		}
+	}
+	if !x.Conflict {
+		for _, s := range over {
+			if !After(s.Seq, seq) && After(s.End, seq) && !of.above(s.Class().Rank(usual), usual) {
+				n := min(int(s.End-seq), len(data))
+				seq, data = seq+uint32(n), data[n:]
+			}
+		}
+		for _, s := range slices.Backward(over) {
+			if len(data) > 0 && After(end, s.Seq) && !After(end, s.End) && !of.above(s.Class().Rank(usual), usual) {
+				n := min(int(end-s.Seq), len(data))
+				data, end = data[:len(data)-n], end-uint32(n)
+			}
+		}
+	}
+	x.From, x.Rest = seq, data
+	return x
+}
+
+func (h *List) Insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) *Segment {
+	s := p.Take(len(data))
+	copy(s.Buf, data)
+	s.class, s.due, s.Order, s.Mark = class, false, order, mark
+	h.Bytes += len(data)
+	h.longest, h.Newest = max(h.longest, len(data)), max(h.Newest, order)
+	i := len(h.Segs)
+	if i > 0 && !After(seq, h.Segs[i-1].Seq) {
+		i = h.Find(seq + 1)
+		for i > 0 && h.Segs[i-1].Seq == seq && h.Segs[i-1].Order > order {
+			i--
+		}
+	}
+	end := seq + uint32(len(data))
+	h.Segs = slices.Insert(h.Segs, i, Seat{seq, end, s})
+	if !After(seq, h.solid[1]) && After(end, h.solid[1]) {
+		h.solid = [2]uint32{}
+	}
+	return s
+}
+
+// Lazily is insert for all of the payload of a packet, whose checksum is computed when it decides something.
+func (h *List) Lazily(p *Pool, from *packet.Segment, seq uint32, order uint64, mark int64) {
+	s := h.Insert(p, seq, Class{TTL: from.TTL(), Known: true, Stamped: from.Stamped()}, order, mark, from.Payload)
+	s.due, s.head = true, from.HeadSum()
+}
+
+// Remove drops a segment.
+func (h *List) Remove(p *Pool, s Seat) {
+	i := h.Find(s.Seq)
+	for i == len(h.Segs) || h.Segs[i].Segment != s.Segment {
+		i = (i + 1) % len(h.Segs)
+	}
+	h.Bytes -= len(s.Buf)
+	h.Segs, h.solid = slices.Delete(h.Segs, i, i+1), [2]uint32{}
+	p.Drop(s.Segment)
+}
+
+// Prune drops the segments before a place.
+func (h *List) Prune(p *Pool, base uint32) {
+	n := 0
+	for n < len(h.Segs) && After(base, h.Segs[n].Seq) {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	for i := n - 1; i >= 0; i-- {
+		if s := h.Segs[i]; After(s.End, base) {
+			n--
+			h.Segs[n] = s
+		} else {
+			h.Bytes -= len(s.Buf)
+			p.Drop(s.Segment)
+		}
+	}
+	h.solid = [2]uint32{}
+	if n > len(h.Segs)/2 || len(h.Segs) < 64 {
+		h.Segs = slices.Delete(h.Segs, 0, n)
+	} else { // there are many, and few go
+		clear(h.Segs[:n])
+		h.Segs = h.Segs[n:]
+	}
+	if len(h.Segs) == 0 {
+		h.longest = 0
+	}
+}
+
+// Covered returns the end of the bytes that are held without a hole from a place on, at most limit of them, of those segments
+// that came no later than order.
+func (h *List) Covered(at uint32, limit int, order uint64) uint32 {
+	end := at
+	for _, s := range h.Over(at, at+uint32(limit)) {
+		if After(s.Seq, end) {
+			break
+		}
+		if After(s.End, end) && s.Order <= order {
+			end = s.End
+		}
+	}
+	return at + min(end-at, uint32(limit))
+}
+
+// Unbroken is covered for all segments, at a place where it is asked for again and again.
+func (h *List) Unbroken(at uint32, limit int) uint32 {
+	if h.solid[0] != at || h.solid[1] == at {
+		h.solid = [2]uint32{at, h.Covered(at, limit, math.MaxUint64)}
+	}
+	return h.solid[1]
+}
+
+// Crowded tells whether there are too many segments within the length of a record to take another one, of n bytes. If it counts more than
+// the worst of the next few of these, that one goes: what is least like the rest, then the smallest.
+func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual Class) bool {
+	near := h.Segs
+	if !whole && len(near) >= MaxCrowd {
+		j := h.Find(seq + MaxRecord/2)
+		near = near[min(h.Find(seq-MaxRecord/2), j):j]
+	}
+	if len(near) < MaxCrowd {
+		return false
+	}
+	const few = 16
+	var worst Seat
+	rank := of.Class().Rank(usual)
+	for range few {
+		h.hand = (h.hand + 1) % len(near)
+		s := near[h.hand]
+		x := s.Class().Rank(usual)
+		if x < rank || x == rank && len(s.Buf) < n {
+			worst, rank, n = s, x, len(s.Buf)
+		}
+	}
+	if worst.Segment == nil {
+		return true
+	}
+	h.Remove(p, worst)
+	return false
+}
+
+// Joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing
+// came in between: not of the other side either, of which the last came when other says.
+func (h *List) Joins(p *Pool, seq uint32, of *Source, order, other uint64, data []byte) bool {
+	n := len(h.Segs)
+	if n < MaxCrowd/2 {
+		return false
+	}
+	s := &h.Segs[n-1]
+	follows := s.End == seq && s.Order == h.Newest && other <= s.Order
+	if !follows || len(s.Buf)+len(data) > cap(s.Buf) || cap(s.Buf) > sizes[1] || s.Class() != of.Class() {
+		return false
+	}
+	s.Buf = append(s.Buf, data...)
+	s.End += uint32(len(data))
+	h.solid = [2]uint32{}
+	h.Bytes += len(data)
+	h.Newest, s.Order, h.longest = order, order, max(h.longest, len(s.Buf))
+	return true
+}
+
+// Ends tells whether nothing is held behind a place, or with a hole before it.
+func (h *List) Ends(at uint32) bool {
+	n := len(h.Segs)
+	return n == 0 || h.Segs[n-1].End == at
+}
+
+// Alone returns the bytes of a segment up to where another one begins: what is behind may be of that one.
+func (h *List) Alone(i int) []byte {
+	s := h.Segs[i]
+	for _, o := range h.Segs[i+1:] {
+		if o.Seq != s.Seq {
+			return s.Buf[:min(o.Seq-s.Seq, s.End-s.Seq)]
+		}
+	}
+	return s.Buf
+}
+
+// Said returns when all of some bytes had come: a sender of only the first bytes of a hello does not come first.
+func (h *List) Said(at uint32, b []byte) int64 {
+	when := int64(math.MinInt64)
+	for i := range b {
+		first := int64(math.MaxInt64)
+		for _, s := range h.At(at + uint32(i)) {
+			if x := s.From(at + uint32(i)); x != nil && x[0] == b[i] {
+				first = min(first, s.Mark)
+			}
+		}
+		when = max(when, first)
+	}
+	return when
+}
+
+// Latest returns the order of the latest segment with bytes between two places.
+func (h *List) Latest(at, end uint32) (order uint64) {
+	for _, s := range h.Over(at, end) {
+		if s.Within(at, end) {
+			order = max(order, s.Order)
+		}
+	}
+	return order
+}
+
+// LetGo drops what is furthest ahead.
+func (h *List) LetGo(p *Pool) { h.Remove(p, h.Segs[len(h.Segs)-1]) }
+
+// Replace makes way for another copy of a place that has MaxCopies: the last one of those least like the rest goes. So the first ones stay,
+// and the last. Small copies have to be better, and those of a beginning, because each hello is read. It returns false if none goes.
+func (h *List) Replace(p *Pool, x *Novelty, of *Source, usual Class, beginning bool) bool {
+	rank := x.Worst.Class().Rank(usual)
+	if beginning || len(x.Rest) < sizes[0] {
+		rank++
+	}
+	if of.Class().Rank(usual) < rank {
+		return false
+	}
+	h.Remove(p, x.Worst)
+	return true
+}
