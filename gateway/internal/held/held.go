@@ -227,10 +227,16 @@ func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelt
 	return x
 }
 
-func (h *List) Insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) *Segment {
+// Insert adds bytes. The checksum of a packet is computed when it decides something.
+func (h *List) Insert(p *Pool, seq uint32, of *Source, order uint64, mark int64, data []byte) {
 	s := p.Take(len(data))
 	copy(s.Buf, data)
-	s.class, s.due, s.Order, s.Mark = class, false, order, mark
+	s.Order, s.Mark = order, mark
+	if f := of.packet; f != nil && len(f.Payload) == len(data) {
+		s.class, s.due, s.head = Class{TTL: f.TTL(), Known: true, Stamped: f.Stamped()}, true, f.HeadSum()
+	} else {
+		s.class, s.due = of.Class(), false
+	}
 	h.Bytes += len(data)
 	h.longest, h.Newest = max(h.longest, len(data)), max(h.Newest, order)
 	i := len(h.Segs)
@@ -245,13 +251,6 @@ func (h *List) Insert(p *Pool, seq uint32, class Class, order uint64, mark int64
 	if !After(seq, h.solid[1]) && After(end, h.solid[1]) {
 		h.solid = [2]uint32{}
 	}
-	return s
-}
-
-// Lazily is insert for all of the payload of a packet, whose checksum is computed when it decides something.
-func (h *List) Lazily(p *Pool, from *packet.Segment, seq uint32, order uint64, mark int64) {
-	s := h.Insert(p, seq, Class{TTL: from.TTL(), Known: true, Stamped: from.Stamped()}, order, mark, from.Payload)
-	s.due, s.head = true, from.HeadSum()
 }
 
 // Remove drops a segment.

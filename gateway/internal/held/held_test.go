@@ -34,7 +34,7 @@ func check(t *testing.T, data []byte) {
 			if !bytes.Contains(b, rest) || int32(seq-base) < int32(at) {
 				t.Fatal("new bytes are no part of the segment")
 			}
-			h.Insert(&p, seq, class, order, 0, rest)
+			h.Insert(&p, seq, &Source{class: class}, order, 0, rest)
 		}
 	}
 	sound(t, &h)
@@ -119,7 +119,7 @@ func TestHeldLengths(t *testing.T) {
 				conflicts++
 			}
 			if len(x.Rest) > 0 {
-				h.Insert(&p, x.From, usual, order, 0, x.Rest)
+				h.Insert(&p, x.From, &Source{class: usual}, order, 0, x.Rest)
 			}
 			switch at := base + r.Uint32N(600); r.IntN(40) {
 			case 0:
@@ -140,7 +140,7 @@ func TestHeldLengths(t *testing.T) {
 				}
 			}
 			if len(h.Segs) == 0 {
-				h.Insert(&p, base, usual, order, 0, []byte{1})
+				h.Insert(&p, base, &Source{class: usual}, order, 0, []byte{1})
 			}
 			sound(t, &h)
 		}

@@ -34,13 +34,8 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 			r.release(p, int(side))
 			return Taken
 		}
-		if of := held.From(from); d.held.Joins(&r.Pool, seq, &of, r.order, p.newest(1-side), data) {
-			// It lies beside the one before.
-		} else if from != nil && len(from.Payload) == len(data) {
-			d.held.Lazily(&r.Pool, from, seq, r.order, r.Dec.Mark)
-		} else {
-			of := held.From(from)
-			d.held.Insert(&r.Pool, seq, of.Class(), r.order, r.Dec.Mark, data)
+		if of := held.From(from); !d.held.Joins(&r.Pool, seq, &of, r.order, p.newest(1-side), data) {
+			d.held.Insert(&r.Pool, seq, &of, r.order, r.Dec.Mark, data)
 		}
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
@@ -228,7 +223,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		of := held.As(class)
 		if x := d.held.Novel(at, b[:n], &of, p.Usual[side]); len(x.Rest) > 0 {
 			d.conflict = d.conflict || x.Conflict
-			d.held.Insert(&r.Pool, x.From, class, order, r.Dec.Mark, x.Rest)
+			d.held.Insert(&r.Pool, x.From, &of, order, r.Dec.Mark, x.Rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}

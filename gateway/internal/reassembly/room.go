@@ -69,7 +69,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			d.conflict = true
 		}
 		r.order++
-		h.Insert(&r.Pool, x.From, of.Class(), r.order, r.Dec.Mark, x.Rest)
+		h.Insert(&r.Pool, x.From, of, r.order, r.Dec.Mark, x.Rest)
 		// One of very many copies is tried when there is time.
 		d.fresh = d.fresh || x.Copies < held.MaxCopies && int32(x.From-d.base) < held.MaxRecord
 		p.news(true)
