@@ -64,6 +64,12 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 		}
 		var heads [][]byte
 		ended, order := false, 0
+		end := func(c chain) bool { // once
+			if !ended {
+				all, ended = append(all, c), true
+			}
+			return len(heads) < maxHellos
+		}
 		r.alternatives(d, usual, at, min(left, 9), func(head []byte) bool {
 			// 20 to 23: ChangeCipherSpec, an alert, a record of the handshake, and one that is protected.
 			n := frame(head)
@@ -74,20 +80,12 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			order++
 			greets := looksLikeHello(head, side)
 			if head[0] == 23 || c.changed && !greets {
-				if !ended {
-					all = append(all, c)
-				}
-				ended = true
-				return len(heads) < maxHellos
+				return end(c)
 			}
 			next := c
 			next.cost += order - 1
 			if n > left {
-				if !ended {
-					all = append(all, next)
-				}
-				ended = true
-				return len(heads) < maxHellos
+				return end(next)
 			}
 			b := r.withHead(d, usual, at, n, head)
 			next.changed = next.changed || head[0] == 20
@@ -114,8 +112,8 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				open = append(open, x)
 				return len(hellos) < maxHellos
 			})
-			if len(hellos) == 0 && c.changed && !ended { // it is protected, and looks so by chance
-				all, ended = append(all, c), true
+			if len(hellos) == 0 && c.changed { // it is protected, and looks so by chance
+				return end(c)
 			}
 			return len(heads) < maxHellos
 		})

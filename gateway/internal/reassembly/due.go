@@ -252,7 +252,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 		if d.phase == beginning {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
-				r.prove(p, d, s)
+				r.prove(p, d, s, nil)
 			} else if (d.conflict || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
 				// Of a direction without copies, what is further on decides nothing.
 				r.catchUp(p)

@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"bytes"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -41,25 +42,21 @@ var huntNumbers = [...]int{64, 4096}
 // A spot is where a record may be.
 type spot struct{ at, size int }
 
-// spots returns where records may be in b; if there are many, the longest first: who makes many up has to send as much. rest is where the
-// first begins that is not whole.
+// spots returns where records may be in b. rest is where the first begins that is not whole.
 func spots(b []byte) (all []spot, rest int) {
 	rest = max(len(b)-4, 0)
-	for i := 0; ; i++ {
-		n := tls.Plausible(b[i:])
-		if n < 0 {
+	for i := 0; len(b)-i >= 5; i++ {
+		// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
+		at := bytes.Index(b[i+1:], []byte{3, 3})
+		if i += at; at < 0 || len(b)-i < 5 {
 			break
 		}
-		i += n
 		size := frame(b[i:])
 		if i+size > len(b) {
 			rest = min(rest, i)
 		} else if behind := b[i+size:]; size > 5+8 && (len(behind) < 5 || frame(behind) > 0) {
 			all = append(all, spot{i, size})
 		}
-	}
-	if len(all) > maxSpots {
-		slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
 	}
 	return all, rest
 }
@@ -130,6 +127,9 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		b := r.other[:n]
 		r.paint(d, p.Usual[side], d.policy^policy, start, b)
 		all, whole := spots(b)
+		if len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
+			slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
+		}
 		d.credit -= len(all) * perHeader
 		rest = min(rest, whole)
 		for _, s := range all {
@@ -145,6 +145,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	b := r.other[:n]
 	r.paint(d, p.Usual[side], d.policy, start, b)
 	all, _ := spots(b)
+	slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
 	for _, s := range all[:min(len(all), maxSpots)] {
 		ok, short, ways := false, d.credit < 0, 0
 		before := r.make.Arena
@@ -163,35 +164,41 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	return false, rest
 }
 
-// bid tries a record at a place with this many numbers. short says that there is not enough work.
+// bid tries a record at a place with this many numbers. short says that there is not enough work. One that was tried in a direction that is
+// searched is not tried again.
 func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int) (ok, short bool) {
-	h := d.hunt
-	key := maphash.Bytes(r.make.Seed, rec) + uint64(numbers)
-	if _, there := h.tried[key]; there {
-		return false, false
-	}
-	cost := numbers * tls.TrialBytes(len(rec))
-	free := h.trials < freeTrials
-	if !free && d.credit < min(cost, maxCredit/2) {
+	h, base, work := d.hunt, *p.Next[side], d.credit
+	free, key := false, uint64(0)
+	if h != nil {
+		key = maphash.Bytes(r.make.Seed, rec) + uint64(numbers)
+		if _, there := h.tried[key]; there {
+			return false, false
+		}
+		cost := numbers * tls.TrialBytes(len(rec))
+		if free = h.trials < freeTrials; !free && work < min(cost, maxCredit/2) {
+			return false, true
+		} else if free || cost < work {
+			work = cost
+		}
+	} else if work <= 0 {
 		return false, true
 	}
-	work := cost
-	if !free {
-		work = min(work, d.credit)
-	}
 	before := work
-	base := *p.Next[side]
 	trials := r.Dec.Stats.Trials
-	m := r.Dec.Seek(p.TLS, side, rec, int(at-base), &work)
-	h.trials += int(r.Dec.Stats.Trials - trials)
+	found := r.Dec.Seek(p.TLS, side, rec, int(at-base), &work)
 	if !free {
 		d.credit -= before - work
 	}
-	if m == 0 {
-		if len(h.tried) >= maxTried {
+	if h != nil {
+		h.trials += int(r.Dec.Stats.Trials - trials)
+	}
+	if !found {
+		if h != nil && len(h.tried) >= maxTried {
 			clear(h.tried)
 		}
-		h.tried[key] = struct{}{}
+		if h != nil {
+			h.tried[key] = struct{}{}
+		}
 		return false, false
 	}
 	r.learn(p, d, side, at, rec)
@@ -199,7 +206,7 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 		r.Stats.Holes++
 		r.Stats.HoleBytes += uint64(at - hole)
 	}
-	*p.Next[side] = at + uint32(m)
+	*p.Next[side] = at + uint32(len(rec))
 	d.hunt, d.looks, d.Since = nil, 0, r.now
 	return true, false
 }
@@ -213,18 +220,8 @@ func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
 	base := *p.Next[side]
 	hole := d.held.Covered(base, held.MaxBytes, math.MaxUint64)
 	for _, numbers := range huntNumbers {
-		if found, _ := r.sift(p, d, side, base, hole, numbers, true); found {
+		if r.further(p, d, side, base, held.MaxBytes, numbers) {
 			return true
-		}
-		for i := d.held.Find(hole + 1); i < len(d.held.Segs) && d.credit > 0; {
-			start := d.held.Segs[i].Seq
-			end := d.held.Covered(start, maxIsland, math.MaxUint64)
-			for i++; i < len(d.held.Segs) && !held.After(d.held.Segs[i].Seq, end); {
-				i++
-			}
-			if found, _ := r.sift(p, d, side, start, end, numbers, true); found {
-				return true
-			}
 		}
 	}
 	if d.credit > maxCredit/2 {

@@ -287,32 +287,29 @@ const (
 	Unrelated // it cannot be of the stream
 )
 
-// prove is called when the first record of a direction has opened.
-func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
-	next := *p.Next[side]
-	base := next - uint32(len(r.Dec.Pending(p.TLS, side)))
-	if !d.conflict {
+// prove is called when the first record of a direction has opened. read is what it was read with again, or nil.
+func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
+	base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
+	n := int(base - d.origin)
+	if !d.conflict && read == nil {
 		for i := len(d.held.Segs) - 1; i >= 0; i-- {
 			if s := d.held.Segs[i]; held.After(base, s.Seq) {
 				p.authentic(side, s.Class(), len(s.Buf))
 				break
 			}
 		}
-	} else if n := int(base - d.origin); n > 0 && n <= maxBeginning {
-		// What was sent in plain text may be anybody's.
-		b := make([]byte, 0, n)
-		for at := d.origin; at != base; {
+	} else if d.phase == beginning && n > 0 && n <= maxBeginning {
+		for at := d.origin + uint32(len(read)); int(at-d.origin) < n; at = d.origin + uint32(len(read)) {
 			s := r.best(p, d, side, at)
 			if s.Segment == nil {
 				break
 			}
-			x := s.From(at)
-			x = x[:min(len(x), int(base-at))]
-			b = append(b, x...)
-			at += uint32(len(x))
+			read = append(read, s.From(at)...)
 		}
-		plain := protectedFrom(b)
-		r.learn(p, d, side, d.origin+uint32(plain), b[plain:])
+		// What was sent in plain text may be anybody's.
+		read = read[:min(n, len(read))]
+		plain := protectedFrom(read)
+		r.learn(p, d, side, d.origin+uint32(plain), read[plain:])
 	}
 	d.phase = streaming
 	d.held.Prune(&r.Pool, base)
@@ -395,12 +392,21 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 		} else {
 			r.allow(p, d, now, maxCredit)
 		}
-		d.deep, d.failed = true, d.failed[:0]
 	}
-	r.settle(p, tls.Client, now)
+	r.deeply(p, tls.Client, now)
 	if r.CanTurn(p) {
-		r.settle(p, tls.Server, now)
+		r.deeply(p, tls.Server, now)
 	}
+}
+
+// deeply is settle, with more of what differs in a beginning.
+func (r *Reassembler) deeply(p *Pair, side uint8, now int64) {
+	for s, d := range p.Dir {
+		if d != nil && d.phase == beginning && !p.TLS.Proved(uint8(s)) {
+			d.deep, d.failed = true, d.failed[:0]
+		}
+	}
+	r.settle(p, side, now)
 	for _, d := range p.Dir {
 		if d != nil {
 			d.deep = false

@@ -457,14 +457,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 	for side := range uint8(2) {
 		if p.TLS.Proved(side) && !before[side] {
 			d := p.Dir[side]
-			base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
-			if n := int(base - d.origin); n > 0 && d.phase == beginning {
-				b := both[side].bytes[:min(n, len(both[side].bytes))]
-				plain := protectedFrom(b)
-				r.learn(p, d, side, d.origin+uint32(plain), b[plain:])
-			}
-			d.phase = streaming
-			d.held.Prune(&r.Pool, base)
+			r.prove(p, d, side, both[side].bytes)
 			d.again = true
 			result = proved
 		}

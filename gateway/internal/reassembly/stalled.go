@@ -81,16 +81,16 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If
 // there is one, the beginning is over.
-func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
+func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) {
 	if !p.TLS.Protected(side) || p.TLS.Proved(side) {
-		return false
+		return
 	}
 	next := *p.Next[side]
 	if !p.TLS.InDispute(side) {
 		d.base = next
 		r.Dec.Stop(p.TLS, side)
 		if !p.TLS.InDispute(side) {
-			return false
+			return
 		}
 	}
 	r.collect(p, side)
@@ -99,7 +99,7 @@ func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
 	for r.seek(p, d, side) {
 		if p.TLS.Proved(side) {
 			r.settle(p, side, now)
-			return true
+			return
 		}
 		// It was one that is not protected, for middleboxes.
 		r.Dec.Stop(p.TLS, side)
@@ -107,7 +107,6 @@ func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
 	}
 	d.phase = beginning
 	*p.Next[side] = next
-	return false
 }
 
 // seek looks for a record that opens behind what is missing or does not open.
@@ -133,37 +132,27 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	kept := max(d.credit/2, 0)
 	d.credit -= kept
 	d.deep = true
-	tried0 := r.try(p, d, side)
+	found := r.try(p, d, side)
 	short := d.credit < 0
 	d.credit += kept
-	if d.deep = false; tried0 || d.postponed {
-		return tried0 // nothing is missing while keys may come
+	if d.deep = false; found || d.postponed {
+		return found // nothing is missing while keys may come
 	}
 	if short && d.looks < maxLooks {
 		d.looks++ // the record may be there, among its copies
 		return false
 	}
-	base := d.base
-	bad := uint64(0) // whether there is a whole record that does not open
-	if n := int(d.held.Covered(base, held.MaxRecord, math.MaxUint64) - base); n >= 5 {
-		b := r.record[:n]
-		r.paint(d, p.Usual[side], d.policy, base, b)
-		if n := frame(b); n > 0 && n <= len(b) {
-			bad = 1
-		}
+	bad := min(len(d.failed), 1) // a whole record that does not open
+	if !r.further(p, d, side, d.base, maxIsland, huntNumbers[1]) {
+		return false
 	}
-	if r.islands(p, d, side, base) {
-		r.Dec.Stats.BadRecords += bad
-		return true
-	}
-	return false
+	r.Dec.Stats.BadRecords += uint64(bad)
+	d.phase, d.failed = streaming, d.failed[:0]
+	return true
 }
 
-// islands looks for a record that opens, behind a place, in what is at hand.
-func (r *Reassembler) islands(p *Pair, d *Direction, side uint8, base uint32) bool {
-	if cap(r.other) < maxIsland {
-		r.other = make([]byte, maxIsland)
-	}
+// further sifts what is held from a place on: one run without a hole after the other, of which it takes so many bytes at most.
+func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, limit, numbers int) bool {
 	for i := 0; i < len(d.held.Segs) && d.credit > 0; {
 		start := d.held.Segs[i].Seq
 		if !held.After(d.held.Segs[i].End, base) {
@@ -173,37 +162,12 @@ func (r *Reassembler) islands(p *Pair, d *Direction, side uint8, base uint32) bo
 		if held.After(base, start) {
 			start = base
 		}
-		end := d.held.Covered(start, maxIsland, math.MaxUint64)
-		for j := i; ; j++ {
-			if j == len(d.held.Segs) || held.After(d.held.Segs[j].Seq, end) {
-				i = max(j, i+1)
-				break
-			}
+		end := d.held.Covered(start, limit, math.MaxUint64)
+		for i++; i < len(d.held.Segs) && !held.After(d.held.Segs[i].Seq, end); {
+			i++
 		}
-		n := int(end - start)
-		if n < 5 {
-			continue
-		}
-		for k := range uint8(held.Policies) {
-			if k > 0 && !d.conflict {
-				break
-			}
-			b := r.other[:n]
-			held.Paint(r.make.Arrange(&d.held, p.Usual[side], start, end, d.policy^k), start, b)
-			d.credit -= n / 4
-			skip := 0
-			if start == base {
-				skip = 1 // it is the one that does not open
-			}
-			if m := r.Dec.Seek(p.TLS, side, b[skip:], int(start-base)+skip, &d.credit); m > 0 {
-				if start != base {
-					r.Stats.Holes++
-					r.Stats.HoleBytes += uint64(start - base)
-				}
-				*p.Next[side] = start + uint32(skip+m)
-				d.phase, d.failed = streaming, d.failed[:0]
-				return true
-			}
+		if found, _ := r.sift(p, d, side, start, end, numbers, true); found {
+			return true
 		}
 	}
 	return false
@@ -241,15 +205,10 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	for s, o := range p.Dir {
 		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
 			r.last(p, o, now)
-			o.deep, o.failed = o.phase == beginning, o.failed[:0]
 		}
 	}
-	r.settle(p, side, now)
-	for _, o := range p.Dir {
-		if o != nil {
-			o.deep = false
-		}
-	}
+	d.failed = d.failed[:0]
+	r.deeply(p, side, now)
 	d = p.Dir[side]
 	if d != nil && d.phase == beginning {
 		r.last(p, d, now)

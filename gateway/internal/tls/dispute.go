@@ -156,66 +156,41 @@ func (d *Decrypter) Resume(c *Conn, side uint8) {
 	d.scan(c, side, b)
 }
 
-var protectedVersion = []byte{3, 3}
-
-// Seek looks in b, which follows after gap bytes that are missing or do not open, for a record that opens, and takes it: in a direction
-// that is disputed, or is searched, where it looks behind a hole. It
-// returns how far it is taken then, 0 if there is none: then nothing has changed. Of work it takes the bytes that it tried to
-// open, and stops when there is none left.
-func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int {
+// Seek takes a record behind gap bytes that are missing or do not open, if it opens with one of the numbers that it may have: in a direction
+// that is disputed, or is searched. If it does not, nothing has changed. Of work it takes the bytes that it tried to open; it tries as many
+// numbers as there is work for, and one at least.
+func (d *Decrypter) Seek(c *Conn, side uint8, rec []byte, gap int, work *int) bool {
 	h, r := &c.half[side], &c.rest[side]
-	if h.aead == nil {
-		return 0
+	if h.aead == nil || h.epoch != protected12 && rec[0] != typeData {
+		return false
 	}
 	d.settle(c)
-	for i := 0; len(b)-i >= headerBytes && *work > 0; i++ {
-		// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
-		at := bytes.Index(b[i+1:], protectedVersion)
-		if i += at; at < 0 || len(b)-i < headerBytes {
-			break
-		}
-		if !plausible(b[i:]) || h.epoch != protected12 && b[i] != typeData {
-			continue
-		}
-		size := headerBytes + int(be.Uint16(b[i+3:]))
-		if len(b)-i < size {
-			continue
-		}
-		if rest := b[i+size:]; len(rest) >= headerBytes && !plausible(rest) {
-			continue
-		}
-		before := gap + i
-		doubt := uint32(min(int(h.doubt)+before/c.shortest()+1, maxTrials, max(1, *work/(size+trialBytes))))
-		trials := d.Stats.Trials
-		o, ok := d.look(c, side, h, b[i:i+size], 0, doubt)
-		*work -= int(d.Stats.Trials-trials) * (size + trialBytes)
-		if !ok {
-			continue
-		}
-		d.Stats.Resyncs++
-		d.Stats.LostBytes += uint64(before)
-		if c.mode[side] == scanning { // what was searched until now is before it
-			d.Stats.LostBytes += uint64(len(r.held))
-			d.held -= len(r.held)
-			r.held = nil
-		}
-		h.missing = uint32(min(uint64(h.missing)+uint64(before), 1<<30))
-		c.mode[side] = reading
-		r.hs.reset()
-		r.hs.lost = h.epoch == handshake || h.epoch == early
-		d.accept(c, side, b[i:i+size], o)
-		d.wakeUp(c)
-		c.arm(side)
-		return i + size
+	doubt := uint32(min(int(h.doubt)+gap/c.shortest()+1, maxTrials, max(1, *work/TrialBytes(len(rec)))))
+	trials := d.Stats.Trials
+	o, ok := d.look(c, side, h, rec, 0, doubt)
+	*work -= int(d.Stats.Trials-trials) * TrialBytes(len(rec))
+	if !ok {
+		return false
 	}
-	return 0
+	d.Stats.Resyncs++
+	d.Stats.LostBytes += uint64(gap)
+	if c.mode[side] == scanning { // what was searched until now is before it
+		d.Stats.LostBytes += uint64(len(r.held))
+		d.held -= len(r.held)
+		r.held = nil
+	}
+	h.missing = uint32(min(uint64(h.missing)+uint64(gap), 1<<30))
+	c.mode[side] = reading
+	r.hs.reset()
+	r.hs.lost = h.epoch == handshake || h.epoch == early
+	d.accept(c, side, rec, o)
+	d.wakeUp(c)
+	c.arm(side)
+	return true
 }
 
-// trialBytes is the cost of opening a record besides its bytes, in bytes.
-const trialBytes = 256
-
 // TrialBytes is the cost of opening a record of n bytes, in bytes.
-func TrialBytes(n int) int { return n + trialBytes }
+func TrialBytes(n int) int { return n + 256 }
 
 // TakeSearched returns what was collected of a direction that is searched, and leaves nothing there.
 func (d *Decrypter) TakeSearched(c *Conn, side uint8) []byte {
@@ -230,21 +205,6 @@ func (d *Decrypter) Pass(c *Conn, side uint8, n int) {
 	h := &c.half[side]
 	d.lost(c, side, n)
 	h.doubt = uint32(min(int(h.doubt)+n/c.shortest(), maxTrials))
-}
-
-// Plausible returns where the next record that is protected may begin in b, or -1.
-func Plausible(b []byte) int {
-	// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
-	for i := 0; len(b)-i >= headerBytes; i++ {
-		at := bytes.Index(b[i+1:], protectedVersion)
-		if i += at; at < 0 || len(b)-i < headerBytes {
-			break
-		}
-		if plausible(b[i:]) {
-			return i
-		}
-	}
-	return -1
 }
 
 // Stop has a direction wait as if its next record had not opened.

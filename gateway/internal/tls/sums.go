@@ -31,10 +31,8 @@ func numberOf(tag [TagBytes]byte) number {
 	return number{binary.LittleEndian.Uint64(tag[8:]), binary.LittleEndian.Uint64(tag[:])}
 }
 
-// sums is the arithmetic of tags. Numbers mod 2^130-5 that pass it lose a multiple of it: of the bits that tags have, a multiple of 5 is
-// gained for each copy at most. So they are looked up without their last slackBits.
-type sums struct{ adds bool }
-
+// Numbers mod 2^130-5 that pass it lose a multiple of it: of the bits that tags have, a multiple of 5 is gained for each copy at most. So
+// they are looked up without their last slackBits.
 const (
 	slackBits = 9
 	slack     = 1<<(slackBits-1) - 1
@@ -42,7 +40,7 @@ const (
 
 var _ = [1]struct{}{}[5*MostPlaces/slack]
 
-func (s sums) add(a, b number) number {
+func (s *tagger) add(a, b number) number {
 	if !s.adds {
 		return number{a.hi ^ b.hi, a.lo ^ b.lo}
 	}
@@ -52,7 +50,7 @@ func (s sums) add(a, b number) number {
 }
 
 // sub undoes add.
-func (s sums) sub(a, b number) number {
+func (s *tagger) sub(a, b number) number {
 	if s.adds {
 		b = number{^b.hi, -b.lo}
 		if b.lo == 0 {
@@ -63,7 +61,7 @@ func (s sums) sub(a, b number) number {
 }
 
 // near is equal for most numbers that are equal except for their gain, and otherwise for one that is slack away.
-func (s sums) near(n number) number {
+func (s *tagger) near(n number) number {
 	if s.adds {
 		n.lo >>= slackBits
 	}
@@ -71,7 +69,7 @@ func (s sums) near(n number) number {
 }
 
 // same tells whether two numbers are equal except for their gain.
-func (s sums) same(a, b number) bool {
+func (s *tagger) same(a, b number) bool {
 	x := s.sub(a, b)
 	return x == number{} || s.adds && (x.hi == 0 && x.lo <= slack || x.hi == ^uint64(0) && -x.lo <= slack)
 }
@@ -86,7 +84,7 @@ func count(part []Place) (n int) {
 }
 
 // all returns the sums of all ways through places: a way's number has a digit for each of them.
-func (s sums) all(part []Place) []number {
+func (s *tagger) all(part []Place) []number {
 	sums := []number{{}}
 	for _, x := range part {
 		next := make([]number, 0, len(sums)*len(x.adds))
@@ -125,20 +123,19 @@ func (d *Decrypter) BySums(c *Conn, side uint8, b []byte, all []Place, work *int
 	if count(left) > mostSums || count(right) > mostSums || *work < cost {
 		return false
 	}
-	t, ok := d.Tagger(c, side, b)
+	s, ok := d.tagger(c, side, b)
 	if !ok {
 		return false
 	}
-	defer t.Wipe()
+	defer s.wipe()
 	*work -= cost
-	s := sums{t.Adds}
-	first := numberOf(t.Tag(b))
+	first := numberOf(s.tag(b))
 	for k := range all {
 		x := &all[k]
 		x.adds = append(x.adds, number{})
 		for _, other := range x.Copies[1:] {
 			copy(b[x.At:], other)
-			x.adds = append(x.adds, s.sub(numberOf(t.Tag(b)), first))
+			x.adds = append(x.adds, s.sub(numberOf(s.tag(b)), first))
 		}
 		copy(b[x.At:], x.Copies[0])
 	}
