@@ -24,7 +24,7 @@ $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || 
 
 # Structures are laid out for 64 bits; they have to compile for 32. The tests need packages that take minutes to compile.
 gateway_vet = env CGO_ENABLED=0 GOARCH=$(1) $(GO) vet -C gateway -tests=false \
-    ./cmd/... ./handover/... ./xdp/... $(addprefix ./internal/,attack control engine flow packet reassembly rules tls)
+    ./cmd/... ./handover/... ./xdp/... $(addprefix ./internal/,attack control engine flow held packet reassembly rules tls)
 $(eval $(call suite,gateway-arm,,$(call gateway_vet,arm)))
 $(eval $(call long_suite,long-gateway-386,,$(call gateway_vet,386)))
 
@@ -66,7 +66,7 @@ $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gate
 # What has one goroutine: only pointers are checked.
 $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \
     -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestForgedEnds|FuzzForged' \
-    $(addprefix ./internal/,about attack flow h3 quic reassembly rules tls)))
+    $(addprefix ./internal/,about attack flow h3 held quic reassembly rules tls)))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Firefox|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))
@@ -75,6 +75,6 @@ $(eval $(call long_suite,long-gateway-random,,$(GO_ENV) $(GO) test -C gateway ./
     -run 'RandomAttackers$$$$' -args -runs 340000 -long $$$$(($(LONG_LIMIT)*5/6))s))
 $(eval $(call long_suite,long-gateway-quic,,$(GO_ENV) $(GO) test -C gateway ./internal/quic -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers|TestTshark' -args -long $(LONG_SECONDS)s))
-$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage doctor:FuzzExamine uprobes:FuzzFind uprobes:FuzzLine attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams quic:FuzzDatagram quic:FuzzFrames h3:FuzzHTTP3 h3:FuzzQPACK,\
+$(foreach f,engine:FuzzSegments held:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage doctor:FuzzExamine uprobes:FuzzFind uprobes:FuzzLine attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams quic:FuzzDatagram quic:FuzzFrames h3:FuzzHTTP3 h3:FuzzQPACK,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))
 $(eval $(call go_fuzzer,gateway,cmd/sealane-gateway,FuzzConfig))
