@@ -68,12 +68,13 @@ func (s Set) Add(hash uint64) bool {
 // An Arena is memory for bytes that one search needs: who keeps it as it was gives back what was taken since. What is taken is not cleared.
 type Arena []byte
 
-const arenaBlock = 256 << 10
+// ArenaBlock is how much it takes at a time.
+const ArenaBlock = 256 << 10
 
 func (a *Arena) Take(n int) []byte {
 	used := len(*a)
 	if cap(*a)-used < n {
-		*a, used = make([]byte, 0, max(n, arenaBlock)), 0
+		*a, used = make([]byte, 0, max(n, ArenaBlock)), 0
 	}
 	*a = (*a)[:used+n]
 	return (*a)[used : used+n : used+n]

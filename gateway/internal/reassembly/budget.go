@@ -71,12 +71,12 @@ func (r *Reassembler) entitled(p *Pair) bool {
 // ask looks for the randoms of ClientHellos in what is held of a client. Whatever else was tried, there is work for that.
 func (r *Reassembler) ask(p *Pair, d *Direction) {
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
-	credit, deep := d.credit-len(d.held.Segs)*held.PerOverlap, d.deep
-	d.credit, d.deep = maxAsked*held.PerBranch, false
+	d.credit -= len(d.held.Segs) * held.PerOverlap
+	work := maxAsked * held.PerBranch
 	looked := held.Seat{}
 	for i, s := range d.held.Segs {
 		if p.claim < granted && (looked.Segment == nil || looked.Seq != s.Seq) && mayBeHello(d.held.Alone(i), tls.Client) {
-			r.alternatives(d, held.Class{}, s.Seq, toRandom+32, func(b []byte) bool {
+			r.make.Ways(&d.held, held.Class{}, s.Seq, toRandom+32, false, &work, func(b []byte) bool {
 				if r.known(b, tls.Client) {
 					r.named(p, tls.Client, b, d.held.Said(s.Seq, b))
 				}
@@ -85,7 +85,6 @@ func (r *Reassembler) ask(p *Pair, d *Direction) {
 			looked = s
 		}
 	}
-	d.credit, d.deep = credit, deep
 }
 
 const (

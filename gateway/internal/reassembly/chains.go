@@ -72,7 +72,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 		}
 		r.alternatives(d, usual, at, min(left, 9), func(head []byte) bool {
 			// 20 to 23: ChangeCipherSpec, an alert, a record of the handshake, and one that is protected.
-			n := frame(head)
+			n := tls.Frame(head)
 			if n == 0 || slices.ContainsFunc(heads, func(o []byte) bool { return sameHead(o, head, side) }) {
 				return len(heads) < maxHellos
 			}

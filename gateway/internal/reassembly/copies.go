@@ -23,15 +23,6 @@ func (r *Reassembler) alternatives(d *Direction, usual held.Class, at uint32, n 
 	r.make.Ways(&d.held, usual, at, n, d.deep, &d.credit, each)
 }
 
-// frame returns how long a record with a header is, or 0 if it is none.
-func frame(b []byte) int {
-	n := 5 + int(b[3])<<8 + int(b[4])
-	if b[0] < 20 || b[0] > 23 || b[1] != 3 || b[2] > 4 || n == 5 || n > held.MaxRecord {
-		return 0
-	}
-	return n
-}
-
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
@@ -43,12 +34,13 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	}
 	usual := p.Usual[side]
 	end := base + uint32(have)
+	whole := r.make.Take(have)
 	done, stop := false, false
 	// attempt tries the record that b begins with, without some bytes that are urgent, and returns its bytes.
 	attempt := func(b []byte, urgent int) []byte {
-		n := frame(b)
+		n := tls.Frame(b)
 		if skip := p.TLS.Prefix(side, b); skip > 0 && len(b)-skip >= 5 {
-			n = skip + frame(b[skip:])
+			n = skip + tls.Frame(b[skip:])
 		}
 		if n == 0 || n > len(b) {
 			return b
@@ -92,7 +84,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	}
 	// one paints in an order, and tries what that gives.
 	one := func(list []held.Seat) []byte {
-		b := r.record[:have]
+		b := whole
 		if d.credit < 0 {
 			r.Stats.Deferred++
 			stop, d.fresh = true, true
@@ -118,7 +110,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			return false
 		}
 		if i == 0 {
-			first = append(r.other[:0], b...)
+			first = r.make.Join(b, nil)
 			if !d.conflict {
 				return false
 			}
@@ -128,7 +120,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	list := slices.DeleteFunc(slices.Clone(d.held.Over(base, end)), func(s held.Seat) bool { return !s.Within(base, end) })
 	var heads [][]byte
 	r.alternatives(d, usual, base, 5, func(head []byte) bool {
-		if n := frame(head); n > 0 && n <= have {
+		if n := tls.Frame(head); n > 0 && n <= have {
 			heads = append(heads, head)
 		}
 		return len(heads) < maxHellos
@@ -137,7 +129,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
 		last := slices.MaxFunc(list, func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
 		for _, said := range d.held.Nth(list, &d.credit) {
-			copy(r.record, first)
+			copy(whole, first)
 			for _, some := range [][]held.Seat{said, {last}} {
 				if one(some); done || stop {
 					return done
@@ -157,7 +149,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	}
 	for _, head := range heads {
 		ways := 0
-		r.alternatives(d, usual, base, frame(head), func(b []byte) bool {
+		r.alternatives(d, usual, base, tls.Frame(head), func(b []byte) bool {
 			if bytes.Equal(b[:5], head) {
 				test(b)
 				ways++
@@ -184,7 +176,7 @@ func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n i
 		all = append(all, c)
 	}
 	if len(all) >= 5 {
-		size := frame(all)
+		size := tls.Frame(all)
 		for n < len(cuts) && cuts[n] < size {
 			n++
 		}

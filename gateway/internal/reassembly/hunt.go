@@ -51,10 +51,10 @@ func spots(b []byte) (all []spot, rest int) {
 		if i += at; at < 0 || len(b)-i < 5 {
 			break
 		}
-		size := frame(b[i:])
+		size := tls.Frame(b[i:])
 		if i+size > len(b) {
 			rest = min(rest, i)
-		} else if behind := b[i+size:]; size > 5+8 && (len(behind) < 5 || frame(behind) > 0) {
+		} else if behind := b[i+size:]; size > 5+8 && (len(behind) < 5 || tls.Frame(behind) > 0) {
 			all = append(all, spot{i, size})
 		}
 	}
@@ -117,14 +117,12 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	if n < 5 {
 		return false, 0
 	}
-	if cap(r.other) < n {
-		r.other = make([]byte, max(n, maxIsland))
-	}
+	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
+	b := r.make.Take(n)
 	for policy := range uint8(held.Policies) {
 		if policy > 0 && (!every || !d.conflict || d.credit < 0) {
 			break
 		}
-		b := r.other[:n]
 		r.paint(d, p.Usual[side], d.policy^policy, start, b)
 		all, whole := spots(b)
 		if len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
@@ -142,7 +140,6 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		return false, rest
 	}
 	// Ways through the copies of a possible record.
-	b := r.other[:n]
 	r.paint(d, p.Usual[side], d.policy, start, b)
 	all, _ := spots(b)
 	slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })

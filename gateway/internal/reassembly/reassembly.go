@@ -125,8 +125,6 @@ type Reassembler struct {
 	free    []*Direction
 	make    held.Maker
 	largest *Direction
-	record  []byte
-	other   []byte
 	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
 	changes uint64
 }
@@ -135,7 +133,8 @@ type Reassembler struct {
 func New(d *tls.Decrypter, limit int) *Reassembler {
 	d.Dispute = true
 	return &Reassembler{
-		Dec: d, Pool: held.Pool{Limit: limit}, make: held.Maker{Seed: maphash.MakeSeed()}, spare: maxSpare, record: make([]byte, held.MaxRecord), other: make([]byte, held.MaxRecord),
+		Dec: d, Pool: held.Pool{Limit: limit}, spare: maxSpare,
+		make: held.Maker{Seed: maphash.MakeSeed(), Arena: make(held.Arena, 0, held.ArenaBlock)},
 	}
 }
 

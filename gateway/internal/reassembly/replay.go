@@ -500,7 +500,7 @@ func (r *Reassembler) first(p *Pair, d *Direction, side uint8) {
 // protectedFrom returns how many bytes of a beginning are records in plain text, of which nothing shows who sent them.
 func protectedFrom(b []byte) (n int) {
 	for changed := false; len(b)-n >= 5 && !changed; {
-		size := frame(b[n:])
+		size := tls.Frame(b[n:])
 		if size == 0 || b[n] == 23 {
 			break
 		}

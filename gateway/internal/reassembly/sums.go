@@ -47,7 +47,7 @@ func places(list []held.Seat, base uint32, from, n int) (b []byte, all []tls.Pla
 // bySums looks for a record by the sums of tags, with all that one with a header may begin with before its ciphertext, and all tags that it
 // may have.
 func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []held.Seat, head []byte, test func(b []byte) bool) bool {
-	n, skip, usual := frame(head), p.TLS.Plain(), p.Usual[side]
+	n, skip, usual := tls.Frame(head), p.TLS.Plain(), p.Usual[side]
 	if n < skip+tls.TagBytes {
 		return false
 	}

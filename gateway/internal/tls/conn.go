@@ -357,11 +357,17 @@ func (c *Conn) Given() bool { return c.lineage != [2]lineage{} }
 // Random returns the client random, by which key logs name the connection.
 func (c *Conn) Random() [32]byte { return c.random[Client] }
 
-// plausible tells whether b, of at least 5 bytes, may begin a record.
-func plausible(b []byte) bool {
+// Frame returns how long a record with a header is, or 0 if it is none.
+func Frame(b []byte) int {
 	n := int(be.Uint16(b[3:]))
-	return b[0] >= typeCCS && b[0] <= typeData && b[1] == 3 && b[2] <= 4 && n > 0 && n <= maxText12
+	if b[0] < typeCCS || b[0] > typeData || b[1] != 3 || b[2] > 4 || n == 0 || n > maxText12 {
+		return 0
+	}
+	return headerBytes + n
 }
+
+// plausible tells whether b, of at least 5 bytes, may begin a record.
+func plausible(b []byte) bool { return Frame(b) > 0 }
 
 // overhead returns how much longer a record is than the application data in it.
 func (c *Conn) overhead() int {
