@@ -189,7 +189,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	if !p.TLS.InDispute(side) {
 		return
 	}
-	b := r.Dec.TakeDisputed(p.TLS, side)
+	b := r.Dec.TakeHeld(p.TLS, side)
 	d := r.direction(p, int(side))
 	if d.phase == beginning && !p.TLS.Proved(side) {
 		if len(b) > 0 {

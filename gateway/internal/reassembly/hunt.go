@@ -69,7 +69,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 		d.credit += maxCredit
 	}
 	next := p.Next[side]
-	if b := r.Dec.TakeSearched(p.TLS, side); len(b) > 0 {
+	if b := r.Dec.TakeHeld(p.TLS, side); len(b) > 0 {
 		*next -= uint32(len(b))
 		r.order++
 		d.held.Insert(&r.Pool, *next, &held.Source{}, r.order, r.Dec.Mark, b)

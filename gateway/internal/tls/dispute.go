@@ -10,7 +10,7 @@ import (
 // forged, and other copies of them may be there or come. The user takes what waits, and decides how it goes on:
 //
 //	state      what happens                              state after it
-//	reading    a record does not open, or is none        disputed; Disputed tells, TakeDisputed has the bytes
+//	reading    a record does not open, or is none        disputed; Disputed tells, TakeHeld has the bytes
 //	disputed   TryRecord: another copy opens             reading, behind it
 //	disputed   Seek: a record further on opens           reading, behind it; what is before it is lost
 //	disputed   Resume: nothing else will come            scanning; reading, if there are no keys
@@ -80,24 +80,14 @@ func (d *Decrypter) Pending(c *Conn, side uint8) []byte {
 	return nil
 }
 
-// TakeDisputed returns what waits in a disputed direction, and leaves nothing there.
-func (d *Decrypter) TakeDisputed(c *Conn, side uint8) []byte {
+// TakeHeld returns what waits in a direction that is disputed, or searched, and leaves nothing there.
+func (d *Decrypter) TakeHeld(c *Conn, side uint8) []byte {
 	r := &c.rest[side]
 	b := r.held
 	r.held = nil
 	d.held -= len(b)
 	return b
 }
-
-// An Outcome is what became of a record that was tried.
-type Outcome uint8
-
-// Outcomes.
-const (
-	Refused Outcome = iota // it does not open; nothing has changed
-	Taken
-	Postponed // the keys may still come
-)
 
 // changeBytes is what a ChangeCipherSpec takes. In the handshake of TLS 1.3 one may come before any record, for
 // middleboxes (RFC 8446, section 5); but nothing shows who sent it until the record behind it opens.
@@ -114,26 +104,24 @@ func (c *Conn) Prefix(side uint8, b []byte) int {
 }
 
 // TryRecord takes a record as the next one of a disputed direction, if it opens. Before it there may be a Prefix.
-func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
+func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Verdict {
 	d.settle(c)
 	skip := 0
 	if len(rec) > changeBytes {
 		skip = c.Prefix(side, rec)
 	}
 	o, v := d.open(c, side, rec[skip:])
-	if v == delayed {
-		return Postponed
-	} else if v == refused {
-		return Refused
+	if v == Postponed || v == Refused {
+		return v
 	}
 	c.mode[side], d.took = reading, false
 	v = d.become(c, side, rec[skip:], o, v)
 	if d.took && d.Read != nil {
 		d.Read(c, side, rec)
 	}
-	if v != taken { // as a hello says
+	if v != Taken { // as a hello says
 		c.mode[side] = disputed
-		return [...]Outcome{delayed: Postponed, refused: Refused}[v]
+		return v
 	}
 	d.wakeUp(c)
 	c.arm(side)
@@ -145,7 +133,7 @@ func (d *Decrypter) Resume(c *Conn, side uint8) {
 	if c.mode[side] != disputed {
 		return
 	}
-	b := d.TakeDisputed(c, side)
+	b := d.TakeHeld(c, side)
 	if c.half[side].aead == nil {
 		c.mode[side] = reading
 		d.Feed(c, side, b)
@@ -191,14 +179,6 @@ func (d *Decrypter) Seek(c *Conn, side uint8, rec []byte, gap int, work *int) bo
 
 // TrialBytes is the cost of opening a record of n bytes, in bytes.
 func TrialBytes(n int) int { return n + 256 }
-
-// TakeSearched returns what was collected of a direction that is searched, and leaves nothing there.
-func (d *Decrypter) TakeSearched(c *Conn, side uint8) []byte {
-	if !c.Searching(side) {
-		return nil
-	}
-	return d.TakeDisputed(c, side)
-}
 
 // Pass says that the next bytes of a direction that is searched are of no record that will open.
 func (d *Decrypter) Pass(c *Conn, side uint8, n int) {

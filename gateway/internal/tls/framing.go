@@ -48,11 +48,7 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		if h.have == 0 && len(p) >= headerBytes {
 			if size := headerBytes + int(be.Uint16(p[3:])); len(p) >= size {
 				if !d.whole(c, side, p[:size]) {
-					if c.mode[side] == disputed {
-						d.keep(c, side, p)
-					} else {
-						d.hold(c, side, p)
-					}
+					d.store(c, side, p)
 					return
 				}
 				// A scan begins behind the byte that is no header.
@@ -67,18 +63,22 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		n, ok := d.gather(c, side, p)
 		p = p[n:]
 		if !ok {
-			switch c.mode[side] {
-			case disputed:
-				d.keep(c, side, d.takePart(c, side))
-				d.keep(c, side, p)
-				d.dropPart(c, side)
-			case reading:
-				d.hold(c, side, d.takePart(c, side))
-				d.hold(c, side, p)
+			if c.mode[side] == disputed || c.mode[side] == reading {
+				d.store(c, side, d.takePart(c, side))
+				d.store(c, side, p)
 				d.dropPart(c, side)
 			}
 			return
 		}
+	}
+}
+
+// store keeps bytes of a direction that stops.
+func (d *Decrypter) store(c *Conn, side uint8, p []byte) {
+	if c.mode[side] == disputed {
+		d.keep(c, side, p)
+	} else {
+		d.hold(c, side, p)
 	}
 }
 
@@ -95,7 +95,7 @@ func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 		}
 		if !plausible(r.head[:]) {
 			h.have = 0
-			if d.unframed(c, side) == refused {
+			if d.unframed(c, side) == Refused {
 				d.dispute(c, side)
 				h.have = headerBytes
 				return n, false
@@ -212,13 +212,14 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 	d.held += len(p) + c.note(side, len(p), d.Mark)
 }
 
-// A verdict is what a record is found to be, and then what became of it.
-type verdict uint8
+// A Verdict is what a record is found to be, and then what became of it.
+type Verdict uint8
 
+// Verdicts. Those that follow are of records that no trial decides.
 const (
-	taken     verdict = iota // it opens
-	delayed                  // until there are keys, or the other direction has gone on
-	refused                  // it does not open
+	Taken     Verdict = iota // it opens
+	Postponed                // until there are keys, or the other direction has gone on
+	Refused                  // it does not open
 	passed                   // the same, and the direction goes on behind it
 	keyless                  // nothing can open it
 	unsealed                 // it has no tag: a record of the handshake in plain text, or one for middleboxes
@@ -229,7 +230,7 @@ const (
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
 	d.took = false
-	v := taken
+	v := Taken
 	if c.mode[side] != counting || d.late(c, side) {
 		o, is := d.open(c, side, rec)
 		v = d.become(c, side, rec, o, is)
@@ -244,23 +245,23 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	if d.took && d.Read != nil {
 		d.Read(c, side, rec)
 	}
-	if v == refused {
+	if v == Refused {
 		d.dispute(c, side)
 	}
-	return v == taken
+	return v == Taken
 }
 
 // open tries a record as the next one of a direction. Nothing has changed then: become takes what opens, and a trial ends here.
-func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v verdict) {
+func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v Verdict) {
 	h := &c.half[side]
 	if c.mode[1-side].holds() && d.behind(c, side) {
-		return o, delayed
+		return o, Postponed
 	}
 	if h.next != plain && rec[0] == typeData {
 		e, k, ok := d.coming(c, side)
 		switch {
 		case !ok:
-			return o, delayed
+			return o, Postponed
 		case e == plain:
 			return o, keyless
 		case k != nil:
@@ -279,7 +280,7 @@ func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v verdict)
 		return o, unsealed
 	case h.epoch == protected12:
 		if o.text = d.open12(c.suite, h, h.seq, rec); o.text != nil {
-			return o, taken
+			return o, Taken
 		}
 		sealed = false
 	case (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
@@ -288,33 +289,33 @@ func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v verdict)
 	}
 	if sealed && h.epoch != blind {
 		if o.text = d.open13(h, h.seq, rec); o.text != nil {
-			return o, taken
+			return o, Taken
 		}
 	}
 	return d.otherwise(c, side, h, rec)
 }
 
 // become has a direction go on with a record, which open found to be what v says. It returns refused if the direction stops before it.
-func (d *Decrypter) become(c *Conn, side uint8, rec []byte, o opening, v verdict) verdict {
+func (d *Decrypter) become(c *Conn, side uint8, rec []byte, o opening, v Verdict) Verdict {
 	h := &c.half[side]
 	switch v {
-	case taken:
+	case Taken:
 		d.accept(c, side, rec, o)
-		return taken
-	case delayed:
-		return delayed
+		return Taken
+	case Postponed:
+		return Postponed
 	case misshapen:
 		return d.unframed(c, side)
 	case unsealed:
 		if h.epoch != plain {
 			d.took = true
 		} else if !d.plainRecord(c, side, rec) {
-			return delayed
+			return Postponed
 		}
-		return taken
+		return Taken
 	}
 	if h.next != plain && rec[0] == typeData && (!d.enter(c, side) || c.mode[side] != reading) {
-		return taken
+		return Taken
 	}
 	switch {
 	case v == passed:
@@ -325,13 +326,13 @@ func (d *Decrypter) become(c *Conn, side uint8, rec []byte, o opening, v verdict
 			d.undecryptable(c, side)
 		}
 	case d.Dispute:
-		return refused
+		return Refused
 	case c.trials > maxConnTrials:
 		d.abandon(c, side)
 	default:
 		d.bad(c, side, len(rec))
 	}
-	return taken
+	return Taken
 }
 
 // behind tells whether a direction has its keys before the other one, which holds bytes, and must not overtake it.
@@ -341,23 +342,23 @@ func (d *Decrypter) behind(c *Conn, side uint8) bool {
 }
 
 // unframed is called where a record should begin and does not.
-func (d *Decrypter) unframed(c *Conn, side uint8) verdict {
+func (d *Decrypter) unframed(c *Conn, side uint8) Verdict {
 	h := &c.half[side]
 	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || c.mode[side] != reading) {
 		d.giveUp(c, side, NotTLS)
-		return taken
+		return Taken
 	}
 	c.rest[side].why = Unauthentic
 	if h.aead == nil {
 		d.Stats.BadRecords++
 		d.abandon(c, side) // there is nothing to search with
-		return taken
+		return Taken
 	}
 	if d.Dispute {
-		return refused
+		return Refused
 	}
 	d.Stats.BadRecords++
 	d.lost(c, side, headerBytes)
 	d.beginScan(c, side, 0)
-	return taken
+	return Taken
 }

@@ -180,7 +180,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 }
 
 // otherwise tries a record that does not open with the key and number that are due, with those of h.
-func (d *Decrypter) otherwise(c *Conn, side uint8, h *half, rec []byte) (o opening, v verdict) {
+func (d *Decrypter) otherwise(c *Conn, side uint8, h *half, rec []byte) (o opening, v Verdict) {
 	if h.epoch == early || h.epoch == blind {
 		// The keys that come next may be late as well.
 		next := application
@@ -188,7 +188,7 @@ func (d *Decrypter) otherwise(c *Conn, side uint8, h *half, rec []byte) (o openi
 			next = handshake
 		}
 		if _, wait := d.secret(c, side, labelOf[next][side]); wait {
-			return o, delayed
+			return o, Postponed
 		}
 	}
 	ok, first := false, h != &c.half[side] || c.proof[side] != current
@@ -200,13 +200,13 @@ func (d *Decrypter) otherwise(c *Conn, side uint8, h *half, rec []byte) (o openi
 	}
 	switch {
 	case ok:
-		return o, taken
+		return o, Taken
 	case h.epoch == blind: // a record of the handshake
 		return o, passed
 	case side == Client && h.epoch == handshake && first && c.early != earlyNone && h.fails < math.MaxUint16:
 		return o, passed // 0-RTT data that the server will not read, or for which there is no key
 	}
-	return o, refused
+	return o, Refused
 }
 
 // An opening is a record that opens. Nothing has changed until it is accepted.
