@@ -18,6 +18,7 @@ import (
 	"errors"
 	"net/netip"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/reassembly"
@@ -191,7 +192,7 @@ func (p *Path) Advance(source, destination netip.AddrPort, number uint64, sequen
 	if d == nil {
 		return errors.New("no such flow")
 	}
-	if reassembly.After(d.next, sequence) {
+	if held.After(d.next, sequence) {
 		return ErrBehind
 	}
 	p.dec.Advance(&d.tls, side, number)
