@@ -1,5 +1,5 @@
 // Package held keeps the segments of one direction of TCP that are not read yet, copies side by side, and makes bytes of them: in an
-// order of copies, or in all ways through them. It knows nothing of what the bytes mean.
+// order of copies, or in all ways through them. Their meaning is the caller's.
 package held
 
 import (
@@ -116,7 +116,7 @@ const (
 	MaxSegments = 1 << 14
 	// MaxAhead is the largest window of TCP (RFC 7323, section 2.3). What is further ahead is not of this stream.
 	MaxAhead = 1 << 30
-	// MaxRecord is how long a record of TLS may be, with its header. So many segments at most begin within that.
+	// MaxRecord is how long a record of TLS may be, with its header. At most MaxCrowd segments begin within that length.
 	MaxRecord = 5 + 1<<14 + 2048
 	MaxCrowd  = 1024
 	MaxCopies = 64 // of a place

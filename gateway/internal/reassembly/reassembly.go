@@ -398,7 +398,7 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	}
 }
 
-// deeply is settle, with more of what differs in a beginning.
+// deeply is settle, and tries more copies in a beginning.
 func (r *Reassembler) deeply(p *Pair, side uint8, now int64) {
 	for s, d := range p.Dir {
 		if d != nil && d.phase == beginning && !p.TLS.Proved(uint8(s)) {

@@ -151,7 +151,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	return true
 }
 
-// further sifts what is held from a place on: one run without a hole after the other, of which it takes so many bytes at most.
+// further sifts what is held from a place on: one run without a hole after the other, and at most limit bytes of each.
 func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, limit, numbers int) bool {
 	for i := 0; i < len(d.held.Segs) && d.credit > 0; {
 		start := d.held.Segs[i].Seq

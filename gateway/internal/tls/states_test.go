@@ -1,12 +1,14 @@
 package tls
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/seed"
+	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
 // A connection's state and history are in its tables: no flag stands beside them.
@@ -110,5 +112,63 @@ func TestWaitingBesideOneThatGaveUp(t *testing.T) {
 	d.Expire(&c)
 	if state, why := c.Direction(Server); c.Waiting() || state != DirLost || why != NoKeys {
 		t.Errorf("in the end: %v, %v, waits: %v", state, why, c.Waiting())
+	}
+}
+
+// A trial is a step whose result is thrown away: whatever a record is, to look at it changes nothing, at any place of a connection, and the
+// real one opens all the same.
+func TestTrialsChangeNothing(t *testing.T) {
+	random := rand.New(rand.NewPCG(seed.Of(t), 0))
+	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20, traffic.CCM} {
+		s := traffic.NewSession(suite, random)
+		log, data := s.KeyLog(), bytes.Repeat([]byte("data"), 1000)
+		said := []struct {
+			side uint8
+			b    []byte
+		}{
+			{Client, s.ClientHello()}, {Server, s.ServerFlight(500)}, {Client, s.ClientFinished()}, {Server, s.Tickets()},
+			{Client, s.Data(traffic.Client, data, 900)}, {Server, s.Data(traffic.Server, data, 900)},
+			{Server, s.KeyUpdate(traffic.Server)}, {Server, s.Data(traffic.Server, data, 900)}, {Client, s.CloseNotify(traffic.Client)},
+		}
+		d := NewDecrypter(keys.NewStore(10))
+		(&keys.Log{Store: d.Store}).Write(log)
+		d.Dispute = true
+		got := [2][]byte{}
+		d.Plaintext = func(_ *Conn, side uint8, data []byte) { got[side] = append(got[side], data...) }
+		d.Lost = func(*Conn, uint8, int) { t.Error("something was lost") }
+		var c Conn
+		entered := 0
+		for _, x := range said {
+			for b := x.b; len(b) > 0; {
+				rec := b[:Frame(b)]
+				b = b[len(rec):]
+				for at := range 4 { // forged, and as it is
+					trial := bytes.Clone(rec)
+					if at < 3 {
+						trial[headerBytes+at*(len(rec)-headerBytes-1)/2] ^= 1
+					}
+					before, stats := c, d.Stats
+					_, v := d.open(&c, x.side, trial)
+					if opens := rec[0] == typeData; opens && (v == Taken) != (at == 3) {
+						t.Errorf("suite %x: a record of %d bytes, byte %d forged: %v", suite, len(rec), at, v)
+					}
+					// What it costs is counted, and the secrets that were asked for are kept.
+					before.trials, before.secrets, before.asked, stats.Trials = c.trials, c.secrets, c.asked, d.Stats.Trials
+					if !reflect.DeepEqual(before, c) || stats != d.Stats {
+						t.Errorf("suite %x: a trial of a record of %d bytes, byte %d forged, has changed something: %v", suite, len(rec), at, v)
+					}
+				}
+				before := c
+				if d.Feed(&c, x.side, rec); rec[0] != typeCCS && reflect.DeepEqual(before, c) {
+					t.Errorf("suite %x: a record of %d bytes that counts has changed nothing", suite, len(rec))
+				}
+				if c.half[x.side].epoch != before.half[x.side].epoch {
+					entered++
+				}
+			}
+		}
+		if want := bytes.Repeat(data, 2); !bytes.Equal(got[Client], data) || !bytes.Equal(got[Server], want) || entered != 4 {
+			t.Errorf("suite %x: %d and %d bytes, %d epochs entered", suite, len(got[Client]), len(got[Server]), entered)
+		}
 	}
 }
