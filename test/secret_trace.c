@@ -531,7 +531,7 @@ static int trace_batches(int table, int level, size_t *steps, int thorough)
             s.ad_bytes = sizes[i] * 7 % 40;
             s.what = (unsigned)what;
             s.alg = algs[table == SEALANE_AESGCM][what - BATCH_SEAL];
-            const int slow = table == SEALANE_AESGCM && l->needs == 0; /* AES without instructions of its own */
+            const int slow = table == SEALANE_AESGCM && !(l->needs & SEALANE_X86_AES);
             if (what == BATCH_KERNEL ? l->batch.kernel == NULL : !thorough && i > 0)
                 continue;
             if (slow && (!thorough || sizes[i] > 65))
@@ -584,14 +584,16 @@ static int trace_level(int table, int level, size_t *steps, int thorough)
     static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
     static const size_t gcm[] = {0, 1, 64, 100, 256, 400, 576, 700, 1420, 3000};
     static const size_t slow[] = {0, 100, 300}; /* portable code has no ways of its own for long packets */
+    /* AES by lookups takes two blocks, however long a text is. */
+    static const size_t lookups[] = {0, 1, 64, 100, 300, 400};
     static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256, 257,
                                   300, 400, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
-    const int is_slow = sealane_tables[table].levels[level].needs == 0;
-    const size_t *const lists[] = {few, gcm, slow, many};
+    const uint32_t needs = sealane_tables[table].levels[level].needs;
+    const int is_gcm = table == SEALANE_AESGCM, is_slow = needs == 0, by_lookups = is_gcm && !(needs & SEALANE_X86_AES);
+    const size_t *const lists[] = {few, gcm, slow, many, lookups};
     const size_t counts[] = {sizeof few / sizeof *few, sizeof gcm / sizeof *gcm, sizeof slow / sizeof *slow,
-                             sizeof many / sizeof *many};
-    const int is_gcm = table == SEALANE_AESGCM;
-    const int list = thorough ? (is_gcm && is_slow ? 1 : 3) : is_slow ? 2 : is_gcm;
+                             sizeof many / sizeof *many, sizeof lookups / sizeof *lookups};
+    const int list = thorough ? (is_gcm && is_slow ? 1 : 3) : is_slow ? 2 : by_lookups ? 4 : is_gcm;
     const size_t *const sizes = lists[list], count = counts[list];
     /* There may not be time for all: batches first, then every fifth length in five rounds. 23 is a prime number. */
     if (!trace_batches(table, level, steps, thorough))
