@@ -7,9 +7,9 @@
 //! ```
 //!
 //! and `cargo update -p ring --precise 0.17.14` where there is a Cargo.lock already. The version is that of the ring whose part
-//! this is, so that tools which compare versions report ring's advisories. A program that uses more of ring does not compile: cargo
-//! lets no crate take another's place and build on it, so that the rest of ring cannot be had here. For rustls there is
-//! `rustls-sealane`.
+//! this is. Advisories of ring are about ring's code, of which none is here: cargo-deny reports none for a crate that takes
+//! ring's place. A program that uses more of ring does not compile: cargo lets no crate take another's place and build on it, so
+//! that the rest of ring cannot be had here. For rustls there is `rustls-sealane`.
 //!
 //! Where ring leaves open what a failed call leaves behind, the ciphertext is there.
 #![cfg_attr(not(feature = "std"), no_std)]

@@ -25,10 +25,10 @@ use crate::{Error, Key, TAG_LEN};
 /// ```
 pub trait Direction: private::Sealed {}
 
-/// Of a [`Packet`] that is to be sealed.
+/// Of a [`Packet`] that is to be sealed: [`seal_batch`] has an example.
 #[derive(Debug)]
 pub enum Seal {}
-/// Of a [`Packet`] that is to be opened.
+/// Of a [`Packet`] that is to be opened, which has an example.
 #[derive(Debug)]
 pub enum Open {}
 

@@ -9,7 +9,8 @@ use crate::cipher::bytes_of_tag;
 use crate::kernel::Text;
 use crate::{Algorithm, Error, Key};
 
-/// A type that stands for an algorithm. No other crate can implement it: a key's size alone does not make a cipher AES.
+/// A type that stands for an algorithm. No other crate can implement it: a key's size alone does not make a cipher AES, as
+/// an example of `aes_gcm` shows.
 pub trait Named {
     /// The algorithm.
     const ALGORITHM: Algorithm;
@@ -60,7 +61,8 @@ macro_rules! sizes {
     };
 }
 
-/// An AEAD: its cipher, and the sizes of its nonce and its tag in bytes, as RustCrypto's crates have them.
+/// An AEAD: its cipher, and the sizes of its nonce and its tag in bytes, as RustCrypto's crates have them. The modules have
+/// examples.
 ///
 /// The key is wiped when it is dropped. If no level works on this CPU, which takes a build without the feature `portable`,
 /// all packets fail. What a failure leaves behind is what [`Key`] leaves.

@@ -483,7 +483,7 @@ fn batches() {
 
 /// What the environment does, which is read once in a process: in processes of their own.
 #[test]
-#[cfg_attr(miri, ignore)] // it starts none
+#[cfg_attr(any(miri, target_family = "wasm"), ignore)] // they start none
 fn environment() {
     let run = |name: &str, value: &str| {
         let program = std::env::current_exe().expect("this program");

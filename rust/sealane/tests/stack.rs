@@ -1,5 +1,8 @@
 //! The stack that calls need, as docs/rust.md states it: threads with no more begin a process's first keys and batches.
+//! `SEALANE_PLANT=stack` has 16 KiB of it taken before, which must overflow.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
+
+use std::hint::black_box;
 
 use sealane::{open_batch, seal_batch, Algorithm, HeaderKey, Key, Packet, Text};
 
@@ -7,8 +10,17 @@ const ALGORITHMS: [Algorithm; 3] = [Algorithm::XChaCha20Poly1305, Algorithm::Aes
 
 /// A call on a thread of its own, which itself takes some KiB of its stack.
 fn with_stack(kib: usize, call: fn()) {
+    let planted = std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == "stack");
     let builder = std::thread::Builder::new().stack_size(kib << 10);
-    builder.spawn(call).expect("thread").join().expect("thread");
+    builder.spawn(move || if planted { deeper(call) } else { call() }).expect("thread").join().expect("thread");
+}
+
+#[inline(never)]
+fn deeper(call: fn()) {
+    let mut taken = [0_u8; 16 << 10];
+    black_box(&mut taken);
+    call();
+    black_box(&mut taken);
 }
 
 fn keys() {
@@ -45,9 +57,8 @@ fn batches() {
 
 #[test]
 fn calls_need_what_is_said() {
-    let kib = |name: &str, said: usize| std::env::var(name).map_or(said, |kib| kib.parse().expect("a number"));
-    with_stack(kib("FIRST_KEYS", 20), keys);
-    with_stack(kib("PACKETS", 20), packets);
-    with_stack(kib("FIRST_BATCHES", 32), batches);
-    with_stack(kib("BATCHES", 28), batches);
+    with_stack(20, keys);
+    with_stack(20, packets);
+    with_stack(32, batches);
+    with_stack(28, batches);
 }
