@@ -273,6 +273,7 @@ impl Packet {
 
     fn polyval(&mut self, ad: &[u8], text: &[u8]) -> [u8; 16] {
         #[cfg(target_arch = "x86_64")]
+        #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
         if let Gcm::Kernel(key) = &self.gcm {
             return key.polyval(ad, text);
         }
@@ -293,6 +294,7 @@ impl Packet {
         let mut block = *tag;
         block[15] |= 0x80;
         #[cfg(target_arch = "x86_64")]
+        #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
         if let Aes::Kernel(key) = &self.message {
             let whole = text.len() & !15;
             key.count_little(&mut block, &mut text.part(0, whole));

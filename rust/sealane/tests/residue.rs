@@ -144,19 +144,16 @@ fn nothing_of_a_secret_is_left() {
             continue;
         }
         for (name, call) in CALLS {
-            // All but the secret is the same: threads that follow each other have the same stack.
-            let left = |secret| {
+            // All but the secret is the same. The first run has what a process does once.
+            let left = move |secret| {
                 SECRET.store(secret, Ordering::Relaxed);
-                let run = move || {
-                    let mut memory = MEMORY.lock().expect("memory");
-                    fill(&mut memory);
-                    key(&mut memory, algorithm);
-                    left_by(call, &mut memory, algorithm)
-                };
-                std::thread::spawn(run).join().expect("thread")
+                let mut memory = MEMORY.lock().expect("memory");
+                fill(&mut memory);
+                key(&mut memory, algorithm);
+                left_by(call, &mut memory, algorithm)
             };
-            left(0); // what a process does once
-            let ((one, one_tag), (other, other_tag)) = (left(0x5a), left(0xc3));
+            let [_, (one, one_tag), (other, other_tag)] =
+                std::thread::spawn(move || [0, 0x5a, 0xc3].map(left)).join().expect("thread");
             let words = one.chunks_exact(8).zip(other.chunks_exact(8));
             let differ = words.filter(|(a, b)| a != b && !(has_tag(a, &one_tag) && has_tag(b, &other_tag))).count();
             println!("{algorithm:?}, {name}: {differ} words");
