@@ -11,7 +11,7 @@ fn planted(name: &str) -> bool {
     std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == name)
 }
 
-/// None: it has not been made, and nobody has said that it is there.
+/// None if it has not been made and `SEALANE_VECTORS` is not set.
 fn file(name: &str) -> Option<String> {
     let said = std::env::var("SEALANE_VECTORS");
     let path = said.as_deref().unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/vectors.txt"));
