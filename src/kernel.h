@@ -72,23 +72,6 @@ typedef struct sealane_mode_lane {
     uint64_t none;
 } sealane_mode_lane;
 
-/* The arguments of one packet of a batch by itself. */
-static inline sealane_packet_args lane_args(const sealane_lane *l, uint64_t direction)
-{
-    return (sealane_packet_args){
-        .out = l->out,
-        .in = l->in,
-        .bytes = l->bytes,
-        .ad = l->ad,
-        .ad_bytes = l->ad_bytes,
-        .key = l->key,
-        .nonce = l->nonce,
-        .tag = l->tag,
-        .total = l->bytes,
-        .flags = direction | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
-    };
-}
-
 /* The tests also build everything with kernels of the Windows calling convention. */
 #if defined(SEALANE_TEST_WIN64)
 #define SEALANE_KERNEL_ABI __attribute__((ms_abi))

@@ -1,5 +1,6 @@
 /* Batches, a part of check.c: batch kernels lane by lane between guard pages, and the planner over all of them. */
 
+#include "lane.h"
 #include "poly1305_edges.h"
 
 /* ---- One call of a batch kernel, its lanes compared with the portable code ---- */

@@ -20,6 +20,7 @@
 #include "../src/aesmodes.h"
 #include "../src/cpu.h"
 #include "../src/key.h"
+#include "lane.h"
 
 /* ---- The trampoline: void unwind_call(kernel, args, scratch, consts) ---- */
 

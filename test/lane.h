@@ -1,0 +1,23 @@
+#ifndef SEALANE_TEST_LANE_H
+#define SEALANE_TEST_LANE_H
+
+#include "../src/kernel.h"
+
+/* The arguments of one packet of a batch by itself. */
+static inline sealane_packet_args lane_args(const sealane_lane *l, uint64_t direction)
+{
+    return (sealane_packet_args){
+        .out = l->out,
+        .in = l->in,
+        .bytes = l->bytes,
+        .ad = l->ad,
+        .ad_bytes = l->ad_bytes,
+        .key = l->key,
+        .nonce = l->nonce,
+        .tag = l->tag,
+        .total = l->bytes,
+        .flags = direction | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST,
+    };
+}
+
+#endif
