@@ -32,30 +32,35 @@
     vpshufd \c, \c, \order_c
 .endm
 
-// Columns if a and c rotate by 1 and 3 words before the next round, diagonals if by 3 and 1: b, always last, stays.
-.macro rows_round groups, order_a, order_c
+// A round of `groups` groups from `first` on: columns if a and c rotate by 1 and 3 words before the next round, diagonals
+// if by 3 and 1: b, always last, stays.
+.macro rows_round groups, order_a, order_c, first=0
+  .if \first == 0
     rows_half GROUP0, U0
-  .if \groups > 1
+  .endif
+  .if \first <= 1 && \first + \groups > 1
     rows_half GROUP1, U1
   .endif
-  .if \groups > 2
+  .if \first + \groups > 2
     rows_half GROUP2, U0
   .endif
+  .if \first == 0
     rows_other_half \order_a, \order_c, GROUP0, U0
-  .if \groups > 1
+  .endif
+  .if \first <= 1 && \first + \groups > 1
     rows_other_half \order_a, \order_c, GROUP1, U1
   .endif
-  .if \groups > 2
+  .if \first + \groups > 2
     rows_other_half \order_a, \order_c, GROUP2, U0
   .endif
 .endm
 
-.macro rows_column_round groups
-    rows_round \groups, 0x93, 0x39
+.macro rows_column_round groups, first=0
+    rows_round \groups, 0x93, 0x39, \first
 .endm
 
-.macro rows_diagonal_round groups
-    rows_round \groups, 0x39, 0x93
+.macro rows_diagonal_round groups, first=0
+    rows_round \groups, 0x39, 0x93, \first
 .endm
 
 // its rows in U0, U1, ROWS16, ROWS8, and the counters of the group at rdx + counters

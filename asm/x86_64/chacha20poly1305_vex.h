@@ -24,21 +24,24 @@
  *     label                .Lfirst_2        .Lfirst_4        .Lfirst_6        .Lfirst_8
  *     later pass           to 128           to 256           to 384           to 512
  *     label                .Llater_2        .Llater_4        .Llater_6        .Llater_8
+ * In .Lfirst_4 and .Lfirst_6 two blocks, block 0 among them, are made ahead of the others, which end beside Poly1305.
  * A longer packet's first pass takes 448 bytes where it is sealed, and where it is opened as many blocks as leave whole
  * passes of 8. Beside the rounds of a later pass, Poly1305 goes over its span: the input of this pass where a packet is
  * opened, else what the pass before has sealed. What the first pass opens of a long packet is authenticated beside the
  * two passes behind it, and waits for that in KEYSTREAM (.Lbehind).
  *
  * A packet takes this way: one of .Lfirst_*; .Lpowers, if there are to be two chains; .Lkey_known, the associated data;
- * .Lauthenticate, the rest of the span; .Lxor, the text; .Lpassed, which ends at .Lnext, .Lauthenticate or .Lfinal;
- * .Ltag. Later passes begin at .Lnext, a part that is not the first at .Lresume.
+ * .Lrounds_1 or .Lrounds_2, the rest of the first pass; .Lauthenticate, the rest of the span; .Lxor, the text; .Lpassed,
+ * which ends at .Lnext, .Lauthenticate or .Lfinal; .Ltag. Later passes begin at .Lnext, a part that is not the first at .Lresume.
  */
 /* Scratch, relative to the displaced rsi; the rest is in chacha20poly1305_integer.h. */
 #define SPAN -80            /* what is authenticated in this pass */
 #define A_END -64           /* where chain A ends, */
 #define B_END -56           /* and chain B, with which the whole blocks of the span end */
 #define POWER_AT -40        /* r^(l+1), or 0 where chain B is empty */
-#define COUNT -32           /* double rounds to go */
+#define COUNT -32           /* double rounds to go, */
+#define SECOND_ENDS -31     /* and in its second byte whether the second of two groups ends before the first */
+#define LAGGING -28         /* groups of the first pass that have rounds to go */
 #define WAITING -16         /* bytes of text before IN that the keystream in KEYSTREAM waits for, */
 #define UNAUTHENTICATED -12 /* and how many of them are not authenticated yet */
 #define POWERS_KNOWN -8     /* how many, or 0: then there is no chain B */
@@ -355,23 +358,101 @@ endconstants
 .endm
 
 // ---- Passes by rows -------------------------------------------------------------------------------------------------
-// First pass: block 0 and 2 groups - 1 text blocks, beside nothing. r and s are in the even block of the first group.
-.macro first_pass_by_rows groups
-    rows_begin \groups
+// the initial rows are added to a group that ends before the others: the constants at rdx, the key at rax
+.macro rows_end_early a, b, c, d, nonce, counters:vararg
+    vbroadcasti128 U0, [rdx+CONST_SIGMA]
+    vbroadcasti128 U1, [rax]
+    vpaddd \a, \a, U0
+    vpaddd \b, \b, U1
+    vbroadcasti128 U0, [rax+16]
+    vbroadcasti128 U1, [rsi+\nonce]
+    vpaddd \c, \c, U0
+    vpaddd \d, \d, U1
+    vpaddd \d, \d, [rdx+\counters]
+.endm
+
+// r and s, of block 0 in the lower halves of rows a and b
+.macro rows_key a, b
+    vpand U0, \a, [rdx+CONST_CLAMP]
+    vmovdqa [rsi+S], \b
+    vmovq rax, xmm12
+    vpextrq rcx, xmm12, 1
+    poly_key
+.endm
+
+// A first pass of one group: block 0 and a text block.
+.macro first_pass_of_one_group none
+    rows_begin 1
     mov ecx, 10
-.Lfirst_pass_by_rows\@:
+.Lfirst_pass_of_one_group\@:
+    rows_column_round 1
+    rows_diagonal_round 1
+    sub ecx, 1
+    jnz .Lfirst_pass_of_one_group\@
+    rows_end 1
+    rows_key ymm0, ymm3
+    rows_odd_block GROUP0, 0
+    mov dword ptr [rsi+NONCE_ROW], 1
+    mov dword ptr [rsi+LAGGING], 0
+.endm
+
+// Of two or three groups the last one begins first, so that r is known before the others end: they do so beside
+// Poly1305, at .Lrounds_*. It has block 0, and the first text block where a packet is sealed, but the last one where it
+// is opened: in KEYSTREAM it lies behind those of the others. Of three groups that seal, the second begins before the first.
+#define AHEAD_SEALING 2     /* double rounds that the last group makes alone, */
+#define AHEAD_OPENING 3
+#define AHEAD_BOTH 3        /* and that it makes beside the second one */
+.macro first_pass_by_rows groups, a, b, c, d
+    mov ecx, 16*2                           // 16 times the number of the first block of the other groups,
+    mov r8d, 16*1                           // and of the text block of this one
+    mov r9d, AHEAD_SEALING
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lfirst_pass_sealed\@
+    mov ecx, 16*1
+    mov r8d, 16*(2*\groups-1)
+    mov r9d, AHEAD_OPENING
+.Lfirst_pass_sealed\@:
+    vpaddd xmm13, xmm9, [rdx+rcx+CONST_ROWS]
+    vmovdqa xmm12, xmm9
+    vmovdqa [rsi+S], xmm9                   // row d of block 0, until s is known
+    vmovdqa [rsi+NONCE_ROW], xmm13
+    mov [rsi+COUNT], r9d
+    rows_begin \groups
+    vpxor xmm13, xmm13, xmm13
+    vinserti128 ymm13, ymm13, [rdx+r8+CONST_ROWS], 1
+    vinserti128 \d, ymm12, xmm12, 1
+    vpaddd \d, \d, ymm13
+    mov ecx, 10
+    sub ecx, r9d
+.Lfirst_pass_ahead\@:
+    rows_column_round 1, \groups-1
+    rows_diagonal_round 1, \groups-1
+    sub r9d, 1
+    jnz .Lfirst_pass_ahead\@
+  .if \groups > 2
+    cmp r8d, 16*1
+    jne .Lfirst_pass_all\@
+    vmovdqa ymm12, ymm9                     // the second group makes the blocks before those of the first
+    vmovdqa ymm9, ymm10
+    vmovdqa ymm10, ymm12
+    mov byte ptr [rsi+SECOND_ENDS], 1
+    mov r9d, AHEAD_BOTH
+    sub ecx, r9d
+.Lfirst_pass_ahead_both\@:
+    rows_column_round 2, 1
+    rows_diagonal_round 2, 1
+    sub r9d, 1
+    jnz .Lfirst_pass_ahead_both\@
+  .endif
+.Lfirst_pass_all\@:
     rows_column_round \groups
     rows_diagonal_round \groups
     sub ecx, 1
-    jnz .Lfirst_pass_by_rows\@
-    rows_end \groups
-    vpand xmm12, xmm0, [rdx+CONST_CLAMP]
-    vmovq rax, xmm12
-    vpextrq rcx, xmm12, 1
-    vmovdqa [rsi+S], xmm3
-    rows_odd_block GROUP0, 0
-    rows_later_groups \groups, 64
-    poly_key
+    jnz .Lfirst_pass_all\@
+    rows_end_early \a, \b, \c, \d, S, r8+CONST_ROWS-16
+    rows_key \a, \b
+    rows_odd_block \a, \b, \c, \d, 128*(\groups-1)
+    mov dword ptr [rsi+LAGGING], \groups-1
 .endm
 
 // A later pass beside Poly1305; chain A takes chain B's place where there is none
@@ -381,7 +462,7 @@ endconstants
     mov rax, [rsi+KEY_AT]
     mov dword ptr [rsi+COUNT], 10
     rows_begin \groups
-.Llater_pass_by_rows\@:
+.Lrounds_\groups:
     rows_column_round \groups
     span_step_b
     span_step_a
@@ -393,10 +474,14 @@ endconstants
     span_step_b
   .endif
     span_step_a
-    sub dword ptr [rsi+COUNT], 1
-    jnz .Llater_pass_by_rows\@
+    sub byte ptr [rsi+COUNT], 1
+    jnz .Lrounds_\groups
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
+  .if \groups == 2
+    cmp byte ptr [rsi+SECOND_ENDS], 0
+    jne .Lsecond_group
+  .endif
     rows_end \groups
     rows_even_block ymm0, xmm3, ymm6, xmm9, 0
     rows_odd_block GROUP0, 64
@@ -449,19 +534,19 @@ function KERNEL_NAME
     jmp .Lfirst_8
 
 .Lfirst_2:
-    first_pass_by_rows 1
+    first_pass_of_one_group
     cmp qword ptr [rsi+LEFT], 64
     ja .Lpowers
     jmp .Lkey_known
 
 .Lfirst_4:
-    first_pass_by_rows 2
+    first_pass_by_rows 2, GROUP1
     cmp qword ptr [rsi+LEFT], 192
     ja .Lpowers
     jmp .Lkey_known
 
 .Lfirst_6:
-    first_pass_by_rows 3
+    first_pass_by_rows 3, GROUP2
     jmp .Lpowers
 
 .Lfirst_8:
@@ -481,63 +566,88 @@ function KERNEL_NAME
     jmp .Lkeystream_8
 
 // ---- The powers of r, if there are to be two chains -----------------------------------------------------------------
-// They pay in long packets, and where nothing hides the Poly1305 of 257 bytes or more: of all bytes in a packet of one
-// pass, else of the bytes opened in the first pass or sealed in the last one.
+// They pay in long packets, and where no rounds hide the Poly1305 of some hundred bytes: of a packet of 385 to 448
+// bytes, of 257 bytes or more sealed in the last pass, or of 321 or more opened in the first one.
 #define LONG_SEALED 961
 #define LONG_OPENED 1152
+#define TWO_CHAINS_FROM 385
 .Lpowers:
     mov rax, [rsi+LEFT]
     xor ecx, ecx
     mov [rsi+POWERS_KNOWN], rcx
-    cmp rax, 16*TWO_CHAINS
+    cmp rax, TWO_CHAINS_FROM
     jb .Lkey_known
     mov rdi, [rsi+ARGS]
     mov edx, LONG_SEALED
+    mov ebx, 256
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    mov edi, LONG_OPENED
-    cmovnz edx, edi
-    cmp rax, rdx
+    jz 1f
+    mov edx, LONG_OPENED
+    mov ebx, 256+128
+1:  cmp rax, rdx
     jae 1f
     lea edx, [rax+63]                       // modulo 512: what is opened first, or less than what is sealed last
-    test edx, 256
-    jz .Lkey_known
-1:  cmp rax, 321
-    sbb ecx, -4                             // 4 if a span may be long, else 3
+    and edx, ebx
+    cmp edx, ebx
+    jne .Lkey_known
+1:  mov ecx, 4
     mov [rsi+POWERS_KNOWN], rcx
     poly_powers
 
 // ---- r, s and the first blocks' keystream are known: associated data -----------------------------------------------
 .Lkey_known:
-    mov dword ptr [rsi+NONCE_ROW], 1
     mov rdi, [rsi+ARGS]
     xor eax, eax
     mov [rsi+H], rax
     mov [rsi+H+8], rax
     mov [rsi+H+16], rax
     poly_associated_data
+    mov ecx, [rsi+LAGGING]
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lxor
+    jz 2f
     mov MA, [rsi+IN]
     mov rax, [rsi+CHUNK]
     cmp qword ptr [rsi+LEFT], LONG_OPENED
-    jb 1f
+    jb 3f
     mov [rsi+WAITING], eax                  // the next pass authenticates it too
     mov [rsi+UNAUTHENTICATED], eax
-    jmp .Lpassed
-1:  span_begin
+    xor eax, eax
+    jmp 3f
+2:  test ecx, ecx
+    jz .Lxor
+    shl ecx, 7                              // the first text block: it is behind those of the other groups
+    mov rax, [rsi+IN]
+    mov MA, [rsi+OUT]
+    vmovdqa U0, [rsi+rcx+KEYSTREAM]
+    vmovdqa U1, [rsi+rcx+KEYSTREAM+32]
+    vpxor U0, U0, [rax]
+    vpxor U1, U1, [rax+32]
+    vmovdqu [MA], U0
+    vmovdqu [MA+32], U1
+    mov eax, 64
+    add [rsi+IN], rax
+    add [rsi+OUT], rax
+    sub [rsi+CHUNK], rax
+    sub [rsi+LEFT], rax
+3:  span_begin
+    cmp dword ptr [rsi+LAGGING], 1
+    je .Lrounds_1
+    ja .Lrounds_2
 
 // ---- Authenticate the rest of the span, its tail too ----------------------------------------------------------------
 .Lauthenticate:
+    cmp MB, [rsi+B_END]
+    je 2f
+1:  poly_multiply HB0, HB1, HB2, MB
     cmp MA, [rsi+A_END]
-    je 1f
-    poly_multiply HA0, HA1, HA2, MA
-1:  cmp MB, [rsi+B_END]
-    je 1f
-    poly_multiply HB0, HB1, HB2, MB
-    jmp .Lauthenticate
-1:  cmp MA, [rsi+A_END]
-    jne .Lauthenticate
-    span_end
+    je .Lauthenticate
+3:  poly_multiply HA0, HA1, HA2, MA
+    cmp MB, [rsi+B_END]
+    jne 1b
+2:  cmp MA, [rsi+A_END]
+    jne 3b
+    mov dword ptr [rsi+COUNT], 1            // back to .Lauthenticate_tail
+    jmp .Lspan_end
 .Lauthenticate_tail:
     mov rcx, [rsi+TAIL]
     test ecx, ecx
@@ -620,7 +730,10 @@ function KERNEL_NAME
     span_step_a                             // one of 32 blocks is left if there is no chain B
 .Lspan_over:
     columns_rounds_end
+.Lspan_end:
     span_end
+    cmp dword ptr [rsi+COUNT], 0
+    jne .Lauthenticate_tail
     cmp dword ptr [rsi+WAITING], 0
     jne .Lwaited
 .Lout_8:
@@ -644,6 +757,8 @@ function KERNEL_NAME
 
 // ---- Block 0 is among those of the first pass by columns: r and s ---------------------------------------------------
     poly_key_of_block_0
+    mov dword ptr [rsi+NONCE_ROW], 1
+    mov dword ptr [rsi+LAGGING], 0
     jmp .Lpowers
 
 .Llater_2:
@@ -654,6 +769,35 @@ function KERNEL_NAME
 
 .Llater_6:
     later_pass_by_rows 3
+
+// ---- The second of three groups of a first pass ends, if it seals: its text becomes part of the span ----------------
+.Lsecond_group:
+    rows_end_early GROUP1, NONCE_ROW, CONST_ROWS
+    mov rax, [rsi+IN]
+    mov rdi, [rsi+OUT]
+    vinserti128 U0, ymm1, xmm4, 1
+    vinserti128 U1, ymm7, xmm10, 1
+    vpxor U0, U0, [rax]
+    vpxor U1, U1, [rax+32]
+    vmovdqu [rdi], U0
+    vmovdqu [rdi+32], U1
+    vperm2i128 U0, ymm1, ymm4, 0x31
+    vperm2i128 U1, ymm7, ymm10, 0x31
+    vpxor U0, U0, [rax+64]
+    vpxor U1, U1, [rax+96]
+    vmovdqu [rdi+64], U0
+    vmovdqu [rdi+96], U1
+    mov eax, 128
+    add [rsi+IN], rax
+    add [rsi+OUT], rax
+    sub [rsi+CHUNK], rax
+    sub [rsi+LEFT], rax
+    add [rsi+A_END], rax
+    add [rsi+B_END], rax
+    add MB, rax
+    add dword ptr [rsi+NONCE_ROW], 2
+    mov dword ptr [rsi+COUNT], AHEAD_BOTH
+    jmp .Lrounds_1
 
 // ---- The second and third pass of a long packet that is opened: eight blocks beside Poly1305 over more --------------
 // r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. Opening

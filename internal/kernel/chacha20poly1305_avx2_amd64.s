@@ -29,14 +29,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x35eb840f; WORD $0x0000 // je 0x3649
+	LONG $0x3869840f; WORD $0x0000 // je 0x38c7
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xcb
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	LONG $0x01c8860f; WORD $0x0000 // jbe 0x23d
+	LONG $0x01d6860f; WORD $0x0000 // jbe 0x24b
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x0442860f; WORD $0x0000 // jbe 0x4c4
+	LONG $0x0527860f; WORD $0x0000 // jbe 0x5a9
 	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0x0a74 // je 0x9a
@@ -51,10 +51,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
 	WORD $0x1d76 // jbe 0xcb
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x0183860f; WORD $0x0000 // jbe 0x23d
+	LONG $0x0191860f; WORD $0x0000 // jbe 0x24b
 	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
-	LONG $0x03fe860f; WORD $0x0000 // jbe 0x4c4
-	LONG $0x000786e9; BYTE $0x00 // jmp 0x851
+	LONG $0x04e3860f; WORD $0x0000 // jbe 0x5a9
+	LONG $0x000a85e9; BYTE $0x00 // jmp 0xb50
 // 0xcb:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -114,24 +114,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x62db7dc5; BYTE $0x10 // vpand ymm12,ymm0,YMMWORD PTR [rdx+0x10]
+	QUAD $0x000000809e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm3
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0x00e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x0
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x094b870f; WORD $0x0000 // ja 0xb83
-	LONG $0x000a74e9; BYTE $0x00 // jmp 0xcb1
-// 0x23d:
+	LONG $0x0c3c870f; WORD $0x0000 // ja 0xe82
+	LONG $0x000d68e9; BYTE $0x00 // jmp 0xfb3
+// 0x24b:
+	LONG $0x000020b9; BYTE $0x00 // mov ecx,0x20
+	LONG $0x0010b841; WORD $0x0000 // mov r8d,0x10
+	LONG $0x0002b941; WORD $0x0000 // mov r9d,0x2
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1174 // je 0x276
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0x0030b841; WORD $0x0000 // mov r8d,0x30
+	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
+// 0x276:
+	LONG $0x6cfe31c5; WORD $0x200a // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]
+	LONG $0x6f7941c4; BYTE $0xe1 // vmovdqa xmm12,xmm9
+	QUAD $0x000000808e7f79c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm9
+	LONG $0x6e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13
+	LONG $0xe04e8944 // mov DWORD PTR [rsi-0x20],r9d
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -143,8 +159,54 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+	LONG $0xef1141c4; BYTE $0xed // vpxor xmm13,xmm13,xmm13
+	QUAD $0x0120026c381523c4 // vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1
+	LONG $0x381d43c4; WORD $0x01d4 // vinserti128 ymm10,ymm12,xmm12,0x1
+	LONG $0xfe2d41c4; BYTE $0xd5 // vpaddd ymm10,ymm10,ymm13
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x27e:
+	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
+// 0x2ee:
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0x01e98341 // sub r9d,0x1
+	LONG $0xff46850f; WORD $0xffff // jne 0x2ee
+// 0x3a8:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -222,47 +284,49 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe97850f; WORD $0xffff // jne 0x27e
+	LONG $0xfe97850f; WORD $0xffff // jne 0x3a8
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
-	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
-	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
-	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
-	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
-	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
 	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
-	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
-	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
-	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x5a7d62c4; WORD $0x1060 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]
+	QUAD $0x000080ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]
+	LONG $0xfe45c1c4; BYTE $0xfc // vpaddd ymm7,ymm7,ymm12
+	LONG $0xfe2d41c4; BYTE $0xd5 // vpaddd ymm10,ymm10,ymm13
+	LONG $0xfe2d21c4; WORD $0x0254; BYTE $0x10 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+r8*1+0x10]
+	LONG $0x62db75c5; BYTE $0x10 // vpand ymm12,ymm1,YMMWORD PTR [rdx+0x10]
+	QUAD $0x00000080a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm4
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
-	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
-	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
-	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	LONG $0x01e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x1
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	LONG $0x06c4870f; WORD $0x0000 // ja 0xb83
-	LONG $0x0007ede9; BYTE $0x00 // jmp 0xcb1
-// 0x4c4:
+	LONG $0x08de870f; WORD $0x0000 // ja 0xe82
+	LONG $0x000a0ae9; BYTE $0x00 // jmp 0xfb3
+// 0x5a9:
+	LONG $0x000020b9; BYTE $0x00 // mov ecx,0x20
+	LONG $0x0010b841; WORD $0x0000 // mov r8d,0x10
+	LONG $0x0002b941; WORD $0x0000 // mov r9d,0x2
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1174 // je 0x5d4
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0x0050b841; WORD $0x0000 // mov r8d,0x50
+	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
+// 0x5d4:
+	LONG $0x6cfe31c5; WORD $0x200a // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]
+	LONG $0x6f7941c4; BYTE $0xe1 // vmovdqa xmm12,xmm9
+	QUAD $0x000000808e7f79c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm9
+	LONG $0x6e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13
+	LONG $0xe04e8944 // mov DWORD PTR [rsi-0x20],r9d
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -278,8 +342,141 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
+	LONG $0xef1141c4; BYTE $0xed // vpxor xmm13,xmm13,xmm13
+	QUAD $0x0120026c381523c4 // vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1
+	LONG $0x381d43c4; WORD $0x01dc // vinserti128 ymm11,ymm12,xmm12,0x1
+	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x516:
+	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
+// 0x65d:
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
+	LONG $0x01e98341 // sub r9d,0x1
+	LONG $0xff44850f; WORD $0xffff // jne 0x65d
+	LONG $0x10f88341 // cmp r8d,0x10
+	LONG $0x0188850f; WORD $0x0000 // jne 0x8ab
+	LONG $0x6f7d41c4; BYTE $0xe1 // vmovdqa ymm12,ymm9
+	LONG $0x6f7d41c4; BYTE $0xca // vmovdqa ymm9,ymm10
+	LONG $0x6f7d41c4; BYTE $0xd4 // vmovdqa ymm10,ymm12
+	LONG $0x01e146c6 // mov BYTE PTR [rsi-0x1f],0x1
+	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
+	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
+// 0x73f:
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xf47295c5; BYTE $0x0c // vpslld ymm13,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xf5729dc5; BYTE $0x0c // vpslld ymm12,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x002d42c4; BYTE $0xd7 // vpshufb ymm10,ymm10,ymm15
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0xf47295c5; BYTE $0x07 // vpslld ymm13,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x002542c4; BYTE $0xdf // vpshufb ymm11,ymm11,ymm15
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0xf5729dc5; BYTE $0x07 // vpslld ymm12,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
+	LONG $0x01e98341 // sub r9d,0x1
+	LONG $0xfe94850f; WORD $0xffff // jne 0x73f
+// 0x8ab:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -395,58 +592,33 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfde5850f; WORD $0xffff // jne 0x516
+	LONG $0xfde5850f; WORD $0xffff // jne 0x8ab
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
-	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
-	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
-	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
-	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
-	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
-	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
-	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
-	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
-	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
 	LONG $0xfe6dc1c4; BYTE $0xd4 // vpaddd ymm2,ymm2,ymm12
 	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
-	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x5a7d62c4; WORD $0x1060 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]
+	QUAD $0x000080ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]
+	LONG $0xfe3d41c4; BYTE $0xc4 // vpaddd ymm8,ymm8,ymm12
+	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
+	LONG $0xfe2521c4; WORD $0x025c; BYTE $0x10 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+r8*1+0x10]
+	LONG $0x62db6dc5; BYTE $0x10 // vpand ymm12,ymm2,YMMWORD PTR [rdx+0x10]
+	QUAD $0x00000080ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm5
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
-	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
-	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
-	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
-	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
-	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
-	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
-	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
-	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x000332e9; BYTE $0x00 // jmp 0xb83
-// 0x851:
+	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
+	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
+	LONG $0x02e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x2
+	LONG $0x000332e9; BYTE $0x00 // jmp 0xe82
+// 0xb50:
 	WORD $0x8948; BYTE $0xc7 // mov rdi,rax
 	QUAD $0x00000120826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
 	QUAD $0x000001408a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
@@ -471,7 +643,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
 	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x8ea:
+// 0xbe9:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -605,30 +777,33 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfd7b850f; WORD $0xffff // jne 0x8ea
+	LONG $0xfd7b850f; WORD $0xffff // jne 0xbe9
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x0013d2e9; BYTE $0x00 // jmp 0x1f55
-// 0xb83:
+	LONG $0x001294e9; BYTE $0x00 // jmp 0x2116
+// 0xe82:
 	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
-	LONG $0x00e03d48; WORD $0x0000 // cmp rax,0xe0
-	LONG $0x0118820f; WORD $0x0000 // jb 0xcb1
+	LONG $0x01813d48; WORD $0x0000 // cmp rax,0x181
+	LONG $0x011b820f; WORD $0x0000 // jb 0xfb3
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
+	LONG $0x000100bb; BYTE $0x00 // mov ebx,0x100
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x000480bf; BYTE $0x00 // mov edi,0x480
-	WORD $0x450f; BYTE $0xd7 // cmovne edx,edi
+	WORD $0x0a74 // je 0xeb9
+	LONG $0x000480ba; BYTE $0x00 // mov edx,0x480
+	LONG $0x000180bb; BYTE $0x00 // mov ebx,0x180
+// 0xeb9:
 	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
-	WORD $0x0f73 // jae 0xbc5
+	WORD $0x0d73 // jae 0xecb
 	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
-	LONG $0x0100c2f7; WORD $0x0000 // test edx,0x100
-	LONG $0x00ec840f; WORD $0x0000 // je 0xcb1
-// 0xbc5:
-	LONG $0x01413d48; WORD $0x0000 // cmp rax,0x141
-	WORD $0xd983; BYTE $0xfc // sbb ecx,0xfffffffc
+	WORD $0xda21 // and edx,ebx
+	WORD $0xda39 // cmp edx,ebx
+	LONG $0x00e8850f; WORD $0x0000 // jne 0xfb3
+// 0xecb:
+	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
@@ -636,7 +811,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xbef:
+// 0xef1:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -690,9 +865,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xbef
-// 0xcb1:
-	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0xff3e850f; WORD $0xffff // jne 0xef1
+// 0xfb3:
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
 	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
@@ -700,7 +874,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x016f840f; WORD $0x0000 // je 0xe45
+	LONG $0x016f840f; WORD $0x0000 // je 0x1140
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -710,8 +884,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x65eb // jmp 0xd5d
-// 0xcf8:
+	WORD $0x65eb // jmp 0x1058
+// 0xff3:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -738,32 +912,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xd5d:
+// 0x1058:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9675 // jne 0xcf8
+	WORD $0x9675 // jne 0xff3
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00c8840f; WORD $0x0000 // je 0xe36
+	LONG $0x00c8840f; WORD $0x0000 // je 0x1131
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xd8d
+	WORD $0x1a72 // jb 0x1088
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xdd6
-// 0xd8d:
+	WORD $0x49eb // jmp 0x10d1
+// 0x1088:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xdab
+	WORD $0x1972 // jb 0x10a6
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xdd6
-// 0xdab:
+	WORD $0x2beb // jmp 0x10d1
+// 0x10a6:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -776,7 +950,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xdd6:
+// 0x10d1:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -802,35 +976,54 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xe36:
+// 0x1131:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xe45:
+// 0x1140:
+	WORD $0x4e8b; BYTE $0xe4 // mov ecx,DWORD PTR [rsi-0x1c]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0443840f; WORD $0x0000 // je 0x1295
+	WORD $0x1c74 // je 0x1168
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	QUAD $0x00000480a07e8148 // cmp QWORD PTR [rsi-0x60],0x480
-	WORD $0x0b72 // jb 0xe6f
+	WORD $0x5872 // jb 0x11b6
 	WORD $0x4689; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],eax
 	WORD $0x4689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],eax
-	LONG $0x0004e0e9; BYTE $0x00 // jmp 0x134f
-// 0xe6f:
+	WORD $0xc031 // xor eax,eax
+	WORD $0x4eeb // jmp 0x11b6
+// 0x1168:
+	WORD $0xc985 // test ecx,ecx
+	LONG $0x02dc840f; WORD $0x0000 // je 0x144c
+	WORD $0xe1c1; BYTE $0x07 // shl ecx,0x7
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
+	QUAD $0x0001400ea46f7dc5; BYTE $0x00 // vmovdqa ymm12,YMMWORD PTR [rsi+rcx*1+0x140]
+	QUAD $0x0001600eac6f7dc5; BYTE $0x00 // vmovdqa ymm13,YMMWORD PTR [rsi+rcx*1+0x160]
+	LONG $0x20ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax]
+	LONG $0x68ef15c5; BYTE $0x20 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x20]
+	LONG $0x7f7e41c4; BYTE $0x23 // vmovdqu YMMWORD PTR [r11],ymm12
+	LONG $0x7f7e41c4; WORD $0x206b // vmovdqu YMMWORD PTR [r11+0x20],ymm13
+	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
+	LONG $0x90460148 // add QWORD PTR [rsi-0x70],rax
+	LONG $0x98460148 // add QWORD PTR [rsi-0x68],rax
+	LONG $0xa8462948 // sub QWORD PTR [rsi-0x58],rax
+	LONG $0xa0462948 // sub QWORD PTR [rsi-0x60],rax
+// 0x11b6:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0xe9f
+	WORD $0x2572 // jb 0x11e6
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0xe9f
+	WORD $0x1f74 // je 0x11e6
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xe9f
+	WORD $0x0c72 // jb 0x11e6
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xe9f:
+// 0x11e6:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -849,51 +1042,26 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xeec
+	WORD $0x0f74 // je 0x1233
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xeec:
+// 0x1233:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xeff
+	WORD $0x0f74 // je 0x1246
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xeff:
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0xf6e
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-// 0xf6e:
+// 0x1246:
+	LONG $0x01e47e83 // cmp DWORD PTR [rsi-0x1c],0x1
+	LONG $0x121b840f; WORD $0x0000 // je 0x246b
+	LONG $0x1652870f; WORD $0x0000 // ja 0x28a8
+// 0x1256:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6e74 // je 0xfe2
+	LONG $0x00e2840f; WORD $0x0000 // je 0x1342
+// 0x1260:
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -921,103 +1089,17 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff1de9; BYTE $0xff // jmp 0xeff
-// 0xfe2:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff13850f; WORD $0xffff // jne 0xeff
-	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
-	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1192
-	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x113c
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xe9 // add rcx,r13
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xf7 // add rdi,r14
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x1149; BYTE $0xdd // adc r13,rbx
-	WORD $0x8941; BYTE $0xfe // mov r14d,edi
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	WORD $0x1149; BYTE $0xcd // adc r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	LONG $0xf6fbc2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [r15]
-	LONG $0xf6c3c2c4; WORD $0x085f // mulx rbx,rdi,QWORD PTR [r15+0x8]
-	WORD $0x0148; BYTE $0xf9 // add rcx,rdi
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0xf6ebc2c4; WORD $0x107f // mulx rdi,rdx,QWORD PTR [r15+0x10]
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	LONG $0xf6bb42c4; WORD $0x104f // mulx r9,r8,QWORD PTR [r15+0x10]
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x114d; BYTE $0xcb // adc r11,r9
-	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
-	WORD $0x014c; BYTE $0xc3 // add rbx,r8
-	WORD $0x114c; BYTE $0xcf // adc rdi,r9
-	LONG $0x00d38349 // adc r11,0x0
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
-	WORD $0x014c; BYTE $0xc3 // add rbx,r8
-	WORD $0x114c; BYTE $0xcf // adc rdi,r9
-	LONG $0x00d38349 // adc r11,0x0
-	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
-	WORD $0x014c; BYTE $0xc7 // add rdi,r8
-	WORD $0x114d; BYTE $0xcb // adc r11,r9
-	LONG $0x57af0f49; BYTE $0x10 // imul rdx,QWORD PTR [r15+0x10]
-	WORD $0x0149; BYTE $0xd3 // add r11,rdx
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	LONG $0xfce08349 // and r8,0xfffffffffffffffc
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x3ee2c148 // shl rdx,0x3e
-	LONG $0x3ee1c149 // shl r9,0x3e
-	LONG $0x02ebc148 // shr rbx,0x2
-	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0x02ebc149 // shr r11,0x2
-	WORD $0x094c; BYTE $0xcf // or rdi,r9
-	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c149 // shr r8,0x2
-	LONG $0x80048d4f // lea r8,[r8+r8*4]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
-	WORD $0x014d; BYTE $0xe0 // add r8,r12
-	WORD $0x114d; BYTE $0xe9 // adc r9,r13
-	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1192
-// 0x113c:
+	WORD $0x8774 // je 0x1256
+// 0x12cf:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
 	WORD $0x014c; BYTE $0xc9 // add rcx,r9
@@ -1037,35 +1119,38 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1192:
-	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
-	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
-	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x119d:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	LONG $0xff1e850f; WORD $0xffff // jne 0x1260
+// 0x1342:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x8775 // jne 0x12cf
+	LONG $0x01e046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x1
+	LONG $0x0008c5e9; BYTE $0x00 // jmp 0x1c19
+// 0x1354:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d7840f; WORD $0x0000 // je 0x1280
+	LONG $0x00d7840f; WORD $0x0000 // je 0x1437
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x11cc
+	WORD $0x1a72 // jb 0x1383
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x1215
-// 0x11cc:
+	WORD $0x49eb // jmp 0x13cc
+// 0x1383:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x11ea
+	WORD $0x1972 // jb 0x13a1
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x1215
-// 0x11ea:
+	WORD $0x2beb // jmp 0x13cc
+// 0x13a1:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -1078,7 +1163,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x1215:
+// 0x13cc:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1107,72 +1192,72 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1280:
+// 0x1437:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x250b840f; WORD $0x0000 // je 0x3796
+	LONG $0x25d2840f; WORD $0x0000 // je 0x3a14
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x00ba850f; WORD $0x0000 // jne 0x134f
-// 0x1295:
+	LONG $0x00ba850f; WORD $0x0000 // jne 0x1506
+// 0x144c:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x12d8
+	WORD $0x2b72 // jb 0x148f
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x12cd
-// 0x12bb:
+	WORD $0x12eb // jmp 0x1484
+// 0x1472:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x12cd:
+// 0x1484:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x12bb
+	WORD $0xea72 // jb 0x1472
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x134f
-// 0x12d8:
+	WORD $0x77eb // jmp 0x1506
+// 0x148f:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x1300
+	WORD $0x2072 // jb 0x14b7
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x134f
-// 0x1300:
+	WORD $0x4feb // jmp 0x1506
+// 0x14b7:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x131f
+	WORD $0x1a72 // jb 0x14d6
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x134f
-// 0x131f:
+	WORD $0x30eb // jmp 0x1506
+// 0x14d6:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x134b
+	WORD $0x2772 // jb 0x1502
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x134f
-// 0x133b:
+	WORD $0x14eb // jmp 0x1506
+// 0x14f2:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x134b:
+// 0x1502:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x133b
-// 0x134f:
+	WORD $0xec75 // jne 0x14f2
+// 0x1506:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1186,22 +1271,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0x1425
+	LONG $0x00a2850f; WORD $0x0000 // jne 0x15dc
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x23fb850f; WORD $0x0000 // jne 0x378b
+	LONG $0x24c2850f; WORD $0x0000 // jne 0x3a09
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x13c0
+	WORD $0x2572 // jb 0x1577
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x13c0
+	WORD $0x1f74 // je 0x1577
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x13c0
+	WORD $0x0c72 // jb 0x1577
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x13c0:
+// 0x1577:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1220,21 +1305,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x140d
+	WORD $0x0f74 // je 0x15c4
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x140d:
+// 0x15c4:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1420
+	WORD $0x0f74 // je 0x15d7
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1420:
-	LONG $0xfffadae9; BYTE $0xff // jmp 0xeff
-// 0x1425:
+// 0x15d7:
+	LONG $0xfffc7ae9; BYTE $0xff // jmp 0x1256
+// 0x15dc:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1243,14 +1328,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x1cc7850f; WORD $0x0000 // jne 0x3116
+	LONG $0x1d8e850f; WORD $0x0000 // jne 0x3394
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0d77860f; WORD $0x0000 // jbe 0x21d2
+	LONG $0x0d8f860f; WORD $0x0000 // jbe 0x23a1
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x1197860f; WORD $0x0000 // jbe 0x25fe
+	LONG $0x11af860f; WORD $0x0000 // jbe 0x27cd
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x16c9860f; WORD $0x0000 // jbe 0x2b3c
-// 0x1473:
+	LONG $0x16eb860f; WORD $0x0000 // jbe 0x2d15
+// 0x162a:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1279,16 +1364,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1543
+	WORD $0x2572 // jb 0x16fa
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x1543
+	WORD $0x1f74 // je 0x16fa
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1543
+	WORD $0x0c72 // jb 0x16fa
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1543:
+// 0x16fa:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1307,22 +1392,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1590
+	WORD $0x0f74 // je 0x1747
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1590:
+// 0x1747:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x15a3
+	WORD $0x0f74 // je 0x175a
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x15a3:
+// 0x175a:
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x1b8d850f; WORD $0x0000 // jne 0x313a
-// 0x15ad:
+	LONG $0x1c54850f; WORD $0x0000 // jne 0x33b8
+// 0x1764:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -1346,7 +1431,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x1682
+	WORD $0x6974 // je 0x1839
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1374,7 +1459,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1682:
+// 0x1839:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1409,7 +1494,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1790
+	WORD $0x6974 // je 0x1947
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1437,7 +1522,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1790:
+// 0x1947:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1472,7 +1557,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x06a8840f; WORD $0x0000 // je 0x1ee1
+	LONG $0x06b2840f; WORD $0x0000 // je 0x20a2
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1500,7 +1585,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x18a2:
+// 0x1a59:
 	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
@@ -1546,7 +1631,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x19e9
+	WORD $0x6974 // je 0x1ba0
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1574,11 +1659,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x19e9:
+// 0x1ba0:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfbba850f; WORD $0xffff // jne 0x15ad
+	LONG $0xfbba850f; WORD $0xffff // jne 0x1764
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1a62
+	WORD $0x6974 // je 0x1c19
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1606,12 +1691,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1a62:
+// 0x1c19:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1c08
+	LONG $0x0198840f; WORD $0x0000 // je 0x1dbf
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x1bb2
+	LONG $0x0137840f; WORD $0x0000 // je 0x1d69
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1695,8 +1780,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1c08
-// 0x1bb2:
+	WORD $0x56eb // jmp 0x1dbf
+// 0x1d69:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1719,18 +1804,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1c08:
+// 0x1dbf:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x00e07e83 // cmp DWORD PTR [rsi-0x20],0x0
+	LONG $0xf580850f; WORD $0xffff // jne 0x1354
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x19d3850f; WORD $0x0000 // jne 0x35f0
-// 0x1c1d:
+	LONG $0x1a90850f; WORD $0x0000 // jne 0x386e
+// 0x1dde:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x031c850f; WORD $0x0000 // jne 0x1f55
+	LONG $0x031c850f; WORD $0x0000 // jne 0x2116
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
@@ -1845,10 +1932,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff46ee9; BYTE $0xff // jmp 0x134f
-// 0x1ee1:
+	LONG $0xfff464e9; BYTE $0xff // jmp 0x1506
+// 0x20a2:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1f50
+	WORD $0x6974 // je 0x2111
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1876,9 +1963,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1f50:
-	LONG $0xfff94de9; BYTE $0xff // jmp 0x18a2
-// 0x1f55:
+// 0x2111:
+	LONG $0xfff943e9; BYTE $0xff // jmp 0x1a59
+// 0x2116:
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -1977,7 +2064,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf010840f; WORD $0xffff // je 0x119d
+	LONG $0xf006840f; WORD $0xffff // je 0x1354
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1991,21 +2078,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffe9b1e9; BYTE $0xff // jmp 0xb83
-// 0x21d2:
+	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0x00e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x0
+	LONG $0xffeae1e9; BYTE $0xff // jmp 0xe82
+// 0x23a1:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x2202
+	WORD $0x2572 // jb 0x23d1
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x2202
+	WORD $0x1f74 // je 0x23d1
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2202
+	WORD $0x0c72 // jb 0x23d1
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2202:
+// 0x23d1:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2024,19 +2113,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x224f
+	WORD $0x0f74 // je 0x241e
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x224f:
+// 0x241e:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2262
+	WORD $0x0f74 // je 0x2431
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2262:
+// 0x2431:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2047,7 +2136,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x229c:
+// 0x246b:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2068,7 +2157,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2363
+	WORD $0x6974 // je 0x2532
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2096,9 +2185,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2363:
+// 0x2532:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x23d2
+	WORD $0x6974 // je 0x25a1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2126,7 +2215,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x23d2:
+// 0x25a1:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2147,7 +2236,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x0156840f; WORD $0x0000 // je 0x258a
+	LONG $0x0156840f; WORD $0x0000 // je 0x2759
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2175,9 +2264,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x249d:
+// 0x266c:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x250c
+	WORD $0x6974 // je 0x26db
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2205,9 +2294,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x250c:
-	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd86850f; WORD $0xffff // jne 0x229c
+// 0x26db:
+	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
+	LONG $0xfd86850f; WORD $0xffff // jne 0x246b
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2227,10 +2316,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffe975e9; BYTE $0xff // jmp 0xeff
-// 0x258a:
+	LONG $0xffeafde9; BYTE $0xff // jmp 0x1256
+// 0x2759:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x25f9
+	WORD $0x6974 // je 0x27c8
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2258,22 +2347,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x25f9:
-	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x249d
-// 0x25fe:
+// 0x27c8:
+	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x266c
+// 0x27cd:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x262e
+	WORD $0x2572 // jb 0x27fd
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x262e
+	WORD $0x1f74 // je 0x27fd
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x262e
+	WORD $0x0c72 // jb 0x27fd
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x262e:
+// 0x27fd:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2292,19 +2381,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x267b
+	WORD $0x0f74 // je 0x284a
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x267b:
+// 0x284a:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x268e
+	WORD $0x0f74 // je 0x285d
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x268e:
+// 0x285d:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2319,7 +2408,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x26d9:
+// 0x28a8:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2359,7 +2448,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x27f8
+	WORD $0x6974 // je 0x29c7
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2387,9 +2476,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x27f8:
+// 0x29c7:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2867
+	WORD $0x6974 // je 0x2a36
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2417,7 +2506,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2867:
+// 0x2a36:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2457,7 +2546,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x01a7840f; WORD $0x0000 // je 0x2ac8
+	LONG $0x01b1840f; WORD $0x0000 // je 0x2ca1
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2485,9 +2574,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x298a:
+// 0x2b59:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x29f9
+	WORD $0x6974 // je 0x2bc8
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2515,11 +2604,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x29f9:
-	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcd6850f; WORD $0xffff // jne 0x26d9
+// 0x2bc8:
+	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
+	LONG $0xfcd6850f; WORD $0xffff // jne 0x28a8
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x00e17e80 // cmp BYTE PTR [rsi-0x1f],0x0
+	LONG $0x070b850f; WORD $0x0000 // jne 0x32ef
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -2550,10 +2641,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe437e9; BYTE $0xff // jmp 0xeff
-// 0x2ac8:
+	LONG $0xffe5b5e9; BYTE $0xff // jmp 0x1256
+// 0x2ca1:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2b37
+	WORD $0x6974 // je 0x2d10
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2581,22 +2672,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b37:
-	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x298a
-// 0x2b3c:
+// 0x2d10:
+	LONG $0xfffe44e9; BYTE $0xff // jmp 0x2b59
+// 0x2d15:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x2b6c
+	WORD $0x2572 // jb 0x2d45
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x2b6c
+	WORD $0x1f74 // je 0x2d45
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2b6c
+	WORD $0x0c72 // jb 0x2d45
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2b6c:
+// 0x2d45:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2615,19 +2706,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2bb9
+	WORD $0x0f74 // je 0x2d92
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2bb9:
+// 0x2d92:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2bcc
+	WORD $0x0f74 // je 0x2da5
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2bcc:
+// 0x2da5:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2646,7 +2737,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2c28:
+// 0x2e01:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2705,7 +2796,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2da0
+	WORD $0x6974 // je 0x2f79
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2733,9 +2824,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2da0:
+// 0x2f79:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2e0f
+	WORD $0x6974 // je 0x2fe8
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2763,7 +2854,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2e0f:
+// 0x2fe8:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2822,7 +2913,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2f87
+	WORD $0x6974 // je 0x3160
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2850,9 +2941,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2f87:
+// 0x3160:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2ff6
+	WORD $0x6974 // je 0x31cf
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2880,9 +2971,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2ff6:
-	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc28850f; WORD $0xffff // jne 0x2c28
+// 0x31cf:
+	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
+	LONG $0xfc28850f; WORD $0xffff // jne 0x2e01
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2928,20 +3019,55 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffdde9e9; BYTE $0xff // jmp 0xeff
-// 0x3116:
+	LONG $0xffdf67e9; BYTE $0xff // jmp 0x1256
+// 0x32ef:
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
+	LONG $0x5a7d62c4; WORD $0x1060 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x306e // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe45c1c4; BYTE $0xfc // vpaddd ymm7,ymm7,ymm12
+	LONG $0xfe2d41c4; BYTE $0xd5 // vpaddd ymm10,ymm10,ymm13
+	LONG $0x52fe2dc5; BYTE $0x20 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x20]
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	LONG $0x20ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax]
+	LONG $0x68ef15c5; BYTE $0x20 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x20]
+	LONG $0x277f7ec5 // vmovdqu YMMWORD PTR [rdi],ymm12
+	LONG $0x6f7f7ec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rdi+0x20],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	LONG $0x60ef1dc5; BYTE $0x40 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0x40]
+	LONG $0x68ef15c5; BYTE $0x60 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x60]
+	LONG $0x677f7ec5; BYTE $0x40 // vmovdqu YMMWORD PTR [rdi+0x40],ymm12
+	LONG $0x6f7f7ec5; BYTE $0x60 // vmovdqu YMMWORD PTR [rdi+0x60],ymm13
+	LONG $0x000080b8; BYTE $0x00 // mov eax,0x80
+	LONG $0x90460148 // add QWORD PTR [rsi-0x70],rax
+	LONG $0x98460148 // add QWORD PTR [rsi-0x68],rax
+	LONG $0xa8462948 // sub QWORD PTR [rsi-0x58],rax
+	LONG $0xa0462948 // sub QWORD PTR [rsi-0x60],rax
+	LONG $0xc0460148 // add QWORD PTR [rsi-0x40],rax
+	LONG $0xc8460148 // add QWORD PTR [rsi-0x38],rax
+	WORD $0x0149; BYTE $0xc7 // add r15,rax
+	LONG $0x02304683 // add DWORD PTR [rsi+0x30],0x2
+	LONG $0x03e046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x3
+	LONG $0xfff0d7e9; BYTE $0xff // jmp 0x246b
+// 0x3394:
 	WORD $0x568b; BYTE $0xf4 // mov edx,DWORD PTR [rsi-0xc]
 	WORD $0xd001 // add eax,edx
 	WORD $0x2949; BYTE $0xd3 // sub r11,rdx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0002e03d; BYTE $0x00 // cmp eax,0x2e0
-	WORD $0x0b76 // jbe 0x3132
+	WORD $0x0b76 // jbe 0x33b0
 	LONG $0xfd20908d; WORD $0xffff // lea edx,[rax-0x2e0]
 	LONG $0x0002e0b8; BYTE $0x00 // mov eax,0x2e0
-// 0x3132:
+// 0x33b0:
 	WORD $0x5689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],edx
-	LONG $0xffe339e9; BYTE $0xff // jmp 0x1473
-// 0x313a:
+	LONG $0xffe272e9; BYTE $0xff // jmp 0x162a
+// 0x33b8:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -2965,7 +3091,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x320f
+	WORD $0x6974 // je 0x348d
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2993,9 +3119,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x320f:
+// 0x348d:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x327e
+	WORD $0x6974 // je 0x34fc
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -3023,7 +3149,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x327e:
+// 0x34fc:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -3058,7 +3184,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x338c
+	WORD $0x6974 // je 0x360a
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -3086,7 +3212,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x338c:
+// 0x360a:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -3121,7 +3247,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x349a
+	WORD $0x6974 // je 0x3718
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -3149,7 +3275,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x349a:
+// 0x3718:
 	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
@@ -3195,7 +3321,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x35e1
+	WORD $0x6974 // je 0x385f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -3223,11 +3349,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x35e1:
+// 0x385f:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfb4f850f; WORD $0xffff // jne 0x313a
-	LONG $0xffe472e9; BYTE $0xff // jmp 0x1a62
-// 0x35f0:
+	LONG $0xfb4f850f; WORD $0xffff // jne 0x33b8
+	LONG $0xffe3abe9; BYTE $0xff // jmp 0x1c19
+// 0x386e:
 	WORD $0x4e8b; BYTE $0xf0 // mov ecx,DWORD PTR [rsi-0x10]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
@@ -3235,23 +3361,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x2948; BYTE $0xc8 // sub rax,rcx
 	WORD $0x2948; BYTE $0xcf // sub rdi,rcx
 	WORD $0xd231 // xor edx,edx
-// 0x360a:
+// 0x3888:
 	LONG $0x3c6f7ec5; BYTE $0x10 // vmovdqu ymm15,YMMWORD PTR [rax+rdx*1]
 	LONG $0x3cef05c5; BYTE $0x13 // vpxor ymm15,ymm15,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x3c7f7ec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm15
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x360a
+	WORD $0xea72 // jb 0x3888
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0x4e39; BYTE $0xf4 // cmp DWORD PTR [rsi-0xc],ecx
 	WORD $0x4e89; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],ecx
-	LONG $0xe5ef840f; WORD $0xffff // je 0x1c1d
+	LONG $0xe532840f; WORD $0xffff // je 0x1dde
 	LONG $0x00f046c7; WORD $0x0002; BYTE $0x00 // mov DWORD PTR [rsi-0x10],0x200
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0xffe90ce9; BYTE $0xff // jmp 0x1f55
-// 0x3649:
+	LONG $0xffe84fe9; BYTE $0xff // jmp 0x2116
+// 0x38c7:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -3280,7 +3406,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x36c4:
+// 0x3942:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -3334,16 +3460,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x36c4
-	LONG $0xffdbc4e9; BYTE $0xff // jmp 0x134f
-// 0x378b:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x3942
+	LONG $0xffdafde9; BYTE $0xff // jmp 0x1506
+// 0x3a09:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x3796:
+// 0x3a14:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009b840f; WORD $0x0000 // je 0x3843
+	LONG $0x009b840f; WORD $0x0000 // je 0x3ac1
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -3382,8 +3508,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x38ae
-// 0x3843:
+	WORD $0x6beb // jmp 0x3b2c
+// 0x3ac1:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -3405,14 +3531,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x389f
+	WORD $0x0475 // jne 0x3b1d
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x389f:
+// 0x3b1d:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x38ae:
+// 0x3b2c:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -3425,28 +3551,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x391b
+	WORD $0x2674 // je 0x3b99
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x3942
+	WORD $0x4776 // jbe 0x3bc0
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x3922
+	WORD $0x1776 // jbe 0x3ba0
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x3922
-// 0x391b:
+	WORD $0x0776 // jbe 0x3ba0
+// 0x3b99:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x3922:
+// 0x3ba0:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x3926:
+// 0x3ba4:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x3926
-// 0x3942:
+	WORD $0xe472 // jb 0x3ba4
+// 0x3bc0:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

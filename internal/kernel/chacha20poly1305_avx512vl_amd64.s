@@ -29,14 +29,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x32cd840f; WORD $0x0000 // je 0x332b
+	LONG $0x34fb840f; WORD $0x0000 // je 0x3559
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xcb
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	LONG $0x01a4860f; WORD $0x0000 // jbe 0x219
+	LONG $0x01b2860f; WORD $0x0000 // jbe 0x227
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x03e6860f; WORD $0x0000 // jbe 0x468
+	LONG $0x04b7860f; WORD $0x0000 // jbe 0x539
 	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	WORD $0x0a74 // je 0x9a
@@ -51,10 +51,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
 	WORD $0x1d76 // jbe 0xcb
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x015f860f; WORD $0x0000 // jbe 0x219
+	LONG $0x016d860f; WORD $0x0000 // jbe 0x227
 	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
-	LONG $0x03a2860f; WORD $0x0000 // jbe 0x468
-	LONG $0x0006dee9; BYTE $0x00 // jmp 0x7a9
+	LONG $0x0473860f; WORD $0x0000 // jbe 0x539
+	LONG $0x00098de9; BYTE $0x00 // jmp 0xa58
 // 0xcb:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -104,24 +104,40 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x62db7dc5; BYTE $0x10 // vpand ymm12,ymm0,YMMWORD PTR [rdx+0x10]
+	QUAD $0x000000809e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm3
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0x00e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x0
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x0826870f; WORD $0x0000 // ja 0xa3a
-	LONG $0x00094fe9; BYTE $0x00 // jmp 0xb68
-// 0x219:
+	LONG $0x0ac7870f; WORD $0x0000 // ja 0xce9
+	LONG $0x000bf3e9; BYTE $0x00 // jmp 0xe1a
+// 0x227:
+	LONG $0x000020b9; BYTE $0x00 // mov ecx,0x20
+	LONG $0x0010b841; WORD $0x0000 // mov r8d,0x10
+	LONG $0x0002b941; WORD $0x0000 // mov r9d,0x2
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1174 // je 0x252
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0x0030b841; WORD $0x0000 // mov r8d,0x30
+	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
+// 0x252:
+	LONG $0x6cfe31c5; WORD $0x200a // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]
+	LONG $0x6f7941c4; BYTE $0xe1 // vmovdqa xmm12,xmm9
+	QUAD $0x000000808e7f79c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm9
+	LONG $0x6e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13
+	LONG $0xe04e8944 // mov DWORD PTR [rsi-0x20],r9d
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -131,8 +147,46 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0xef1141c4; BYTE $0xed // vpxor xmm13,xmm13,xmm13
+	QUAD $0x0120026c381523c4 // vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1
+	LONG $0x381d43c4; WORD $0x01d4 // vinserti128 ymm10,ymm12,xmm12,0x1
+	LONG $0xfe2d41c4; BYTE $0xd5 // vpaddd ymm10,ymm10,ymm13
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x24a:
+	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
+// 0x2ba:
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0x01e98341 // sub r9d,0x1
+	LONG $0xff5a850f; WORD $0xffff // jne 0x2ba
+// 0x360:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -194,47 +248,49 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfebf850f; WORD $0xffff // jne 0x24a
+	LONG $0xfebf850f; WORD $0xffff // jne 0x360
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
-	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
-	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
-	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
-	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
-	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
 	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
-	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
-	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
-	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x5a7d62c4; WORD $0x1060 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]
+	QUAD $0x000080ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]
+	LONG $0xfe45c1c4; BYTE $0xfc // vpaddd ymm7,ymm7,ymm12
+	LONG $0xfe2d41c4; BYTE $0xd5 // vpaddd ymm10,ymm10,ymm13
+	LONG $0xfe2d21c4; WORD $0x0254; BYTE $0x10 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+r8*1+0x10]
+	LONG $0x62db75c5; BYTE $0x10 // vpand ymm12,ymm1,YMMWORD PTR [rdx+0x10]
+	QUAD $0x00000080a67ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm4
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
-	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
-	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
-	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	LONG $0x01e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x1
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	LONG $0x05d7870f; WORD $0x0000 // ja 0xa3a
-	LONG $0x000700e9; BYTE $0x00 // jmp 0xb68
-// 0x468:
+	LONG $0x07b5870f; WORD $0x0000 // ja 0xce9
+	LONG $0x0008e1e9; BYTE $0x00 // jmp 0xe1a
+// 0x539:
+	LONG $0x000020b9; BYTE $0x00 // mov ecx,0x20
+	LONG $0x0010b841; WORD $0x0000 // mov r8d,0x10
+	LONG $0x0002b941; WORD $0x0000 // mov r9d,0x2
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1174 // je 0x564
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	LONG $0x0050b841; WORD $0x0000 // mov r8d,0x50
+	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
+// 0x564:
+	LONG $0x6cfe31c5; WORD $0x200a // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]
+	LONG $0x6f7941c4; BYTE $0xe1 // vmovdqa xmm12,xmm9
+	QUAD $0x000000808e7f79c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm9
+	LONG $0x6e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13
+	LONG $0xe04e8944 // mov DWORD PTR [rsi-0x20],r9d
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -248,8 +304,117 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0xef1141c4; BYTE $0xed // vpxor xmm13,xmm13,xmm13
+	QUAD $0x0120026c381523c4 // vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1
+	LONG $0x381d43c4; WORD $0x01dc // vinserti128 ymm11,ymm12,xmm12,0x1
+	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x4aa:
+	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
+// 0x5dd:
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
+	LONG $0x01e98341 // sub r9d,0x1
+	LONG $0xff58850f; WORD $0xffff // jne 0x5dd
+	LONG $0x10f88341 // cmp r8d,0x10
+	LONG $0x0160850f; WORD $0x0000 // jne 0x7ef
+	LONG $0x6f7d41c4; BYTE $0xe1 // vmovdqa ymm12,ymm9
+	LONG $0x6f7d41c4; BYTE $0xca // vmovdqa ymm9,ymm10
+	LONG $0x6f7d41c4; BYTE $0xd4 // vmovdqa ymm10,ymm12
+	LONG $0x01e146c6 // mov BYTE PTR [rsi-0x1f],0x1
+	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
+	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
+// 0x6ab:
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
+	LONG $0x01e98341 // sub r9d,0x1
+	LONG $0xfebc850f; WORD $0xffff // jne 0x6ab
+// 0x7ef:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -341,58 +506,33 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe21850f; WORD $0xffff // jne 0x4aa
+	LONG $0xfe21850f; WORD $0xffff // jne 0x7ef
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
-	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
-	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
-	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
-	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
-	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
-	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
-	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
-	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
-	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
 	LONG $0xfe6dc1c4; BYTE $0xd4 // vpaddd ymm2,ymm2,ymm12
 	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
-	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x5a7d62c4; WORD $0x1060 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]
+	QUAD $0x000080ae5a7d62c4; BYTE $0x00 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]
+	LONG $0xfe3d41c4; BYTE $0xc4 // vpaddd ymm8,ymm8,ymm12
+	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
+	LONG $0xfe2521c4; WORD $0x025c; BYTE $0x10 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+r8*1+0x10]
+	LONG $0x62db6dc5; BYTE $0x10 // vpand ymm12,ymm2,YMMWORD PTR [rdx+0x10]
+	QUAD $0x00000080ae7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm5
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
-	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
-	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
-	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
-	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
-	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
-	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
-	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
-	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x000291e9; BYTE $0x00 // jmp 0xa3a
-// 0x7a9:
+	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
+	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
+	LONG $0x02e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x2
+	LONG $0x000291e9; BYTE $0x00 // jmp 0xce9
+// 0xa58:
 	WORD $0x8948; BYTE $0xc7 // mov rdi,rax
 	LONG $0x587d62c4; WORD $0x1c67 // vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]
 	LONG $0x6f7d41c4; BYTE $0xfc // vmovdqa ymm15,ymm12
@@ -413,7 +553,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
 	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x825:
+// 0xad4:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
@@ -511,31 +651,34 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe07850f; WORD $0xffff // jne 0x825
+	LONG $0xfe07850f; WORD $0xffff // jne 0xad4
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x001331e9; BYTE $0x00 // jmp 0x1d6b
-// 0xa3a:
+	LONG $0x0011f3e9; BYTE $0x00 // jmp 0x1edc
+// 0xce9:
 	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
-	LONG $0x00e03d48; WORD $0x0000 // cmp rax,0xe0
-	LONG $0x0118820f; WORD $0x0000 // jb 0xb68
+	LONG $0x01813d48; WORD $0x0000 // cmp rax,0x181
+	LONG $0x011b820f; WORD $0x0000 // jb 0xe1a
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
+	LONG $0x000100bb; BYTE $0x00 // mov ebx,0x100
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x000480bf; BYTE $0x00 // mov edi,0x480
-	WORD $0x450f; BYTE $0xd7 // cmovne edx,edi
+	WORD $0x0a74 // je 0xd20
+	LONG $0x000480ba; BYTE $0x00 // mov edx,0x480
+	LONG $0x000180bb; BYTE $0x00 // mov ebx,0x180
+// 0xd20:
 	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
-	WORD $0x0f73 // jae 0xa7c
+	WORD $0x0d73 // jae 0xd32
 	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
-	LONG $0x0100c2f7; WORD $0x0000 // test edx,0x100
-	LONG $0x00ec840f; WORD $0x0000 // je 0xb68
-// 0xa7c:
-	LONG $0x01413d48; WORD $0x0000 // cmp rax,0x141
-	WORD $0xd983; BYTE $0xfc // sbb ecx,0xfffffffc
+	WORD $0xda21 // and edx,ebx
+	WORD $0xda39 // cmp edx,ebx
+	LONG $0x00e8850f; WORD $0x0000 // jne 0xe1a
+// 0xd32:
+	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
@@ -543,7 +686,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xaa6:
+// 0xd58:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -597,9 +740,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xaa6
-// 0xb68:
-	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0xff3e850f; WORD $0xffff // jne 0xd58
+// 0xe1a:
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
 	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
@@ -607,7 +749,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x016f840f; WORD $0x0000 // je 0xcfc
+	LONG $0x016f840f; WORD $0x0000 // je 0xfa7
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -617,8 +759,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x65eb // jmp 0xc14
-// 0xbaf:
+	WORD $0x65eb // jmp 0xebf
+// 0xe5a:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -645,32 +787,32 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xc14:
+// 0xebf:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9675 // jne 0xbaf
+	WORD $0x9675 // jne 0xe5a
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00c8840f; WORD $0x0000 // je 0xced
+	LONG $0x00c8840f; WORD $0x0000 // je 0xf98
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xc44
+	WORD $0x1a72 // jb 0xeef
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xc8d
-// 0xc44:
+	WORD $0x49eb // jmp 0xf38
+// 0xeef:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xc62
+	WORD $0x1972 // jb 0xf0d
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xc8d
-// 0xc62:
+	WORD $0x2beb // jmp 0xf38
+// 0xf0d:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -683,7 +825,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xc8d:
+// 0xf38:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -709,35 +851,54 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xced:
+// 0xf98:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xcfc:
+// 0xfa7:
+	WORD $0x4e8b; BYTE $0xe4 // mov ecx,DWORD PTR [rsi-0x1c]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0443840f; WORD $0x0000 // je 0x114c
+	WORD $0x1c74 // je 0xfcf
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	QUAD $0x00000480a07e8148 // cmp QWORD PTR [rsi-0x60],0x480
-	WORD $0x0b72 // jb 0xd26
+	WORD $0x5872 // jb 0x101d
 	WORD $0x4689; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],eax
 	WORD $0x4689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],eax
-	LONG $0x0004e0e9; BYTE $0x00 // jmp 0x1206
-// 0xd26:
+	WORD $0xc031 // xor eax,eax
+	WORD $0x4eeb // jmp 0x101d
+// 0xfcf:
+	WORD $0xc985 // test ecx,ecx
+	LONG $0x02dc840f; WORD $0x0000 // je 0x12b3
+	WORD $0xe1c1; BYTE $0x07 // shl ecx,0x7
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
+	QUAD $0x0001400ea46f7dc5; BYTE $0x00 // vmovdqa ymm12,YMMWORD PTR [rsi+rcx*1+0x140]
+	QUAD $0x0001600eac6f7dc5; BYTE $0x00 // vmovdqa ymm13,YMMWORD PTR [rsi+rcx*1+0x160]
+	LONG $0x20ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax]
+	LONG $0x68ef15c5; BYTE $0x20 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x20]
+	LONG $0x7f7e41c4; BYTE $0x23 // vmovdqu YMMWORD PTR [r11],ymm12
+	LONG $0x7f7e41c4; WORD $0x206b // vmovdqu YMMWORD PTR [r11+0x20],ymm13
+	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
+	LONG $0x90460148 // add QWORD PTR [rsi-0x70],rax
+	LONG $0x98460148 // add QWORD PTR [rsi-0x68],rax
+	LONG $0xa8462948 // sub QWORD PTR [rsi-0x58],rax
+	LONG $0xa0462948 // sub QWORD PTR [rsi-0x60],rax
+// 0x101d:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0xd56
+	WORD $0x2572 // jb 0x104d
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0xd56
+	WORD $0x1f74 // je 0x104d
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xd56
+	WORD $0x0c72 // jb 0x104d
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xd56:
+// 0x104d:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -756,51 +917,26 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xda3
+	WORD $0x0f74 // je 0x109a
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xda3:
+// 0x109a:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xdb6
+	WORD $0x0f74 // je 0x10ad
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xdb6:
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0xe25
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-// 0xe25:
+// 0x10ad:
+	LONG $0x01e47e83 // cmp DWORD PTR [rsi-0x1c],0x1
+	LONG $0x116a840f; WORD $0x0000 // je 0x2221
+	LONG $0x157d870f; WORD $0x0000 // ja 0x263a
+// 0x10bd:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6e74 // je 0xe99
+	LONG $0x00e2840f; WORD $0x0000 // je 0x11a9
+// 0x10c7:
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -828,103 +964,17 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff1de9; BYTE $0xff // jmp 0xdb6
-// 0xe99:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff13850f; WORD $0xffff // jne 0xdb6
-	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
-	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1049
-	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0xff3
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xe9 // add rcx,r13
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xf7 // add rdi,r14
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x1149; BYTE $0xdd // adc r13,rbx
-	WORD $0x8941; BYTE $0xfe // mov r14d,edi
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	WORD $0x1149; BYTE $0xcd // adc r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
-	LONG $0xf6fbc2c4; BYTE $0x0f // mulx rcx,rax,QWORD PTR [r15]
-	LONG $0xf6c3c2c4; WORD $0x085f // mulx rbx,rdi,QWORD PTR [r15+0x8]
-	WORD $0x0148; BYTE $0xf9 // add rcx,rdi
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0xf6ebc2c4; WORD $0x107f // mulx rdi,rdx,QWORD PTR [r15+0x10]
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
-	LONG $0xf6bb42c4; WORD $0x104f // mulx r9,r8,QWORD PTR [r15+0x10]
-	WORD $0x114c; BYTE $0xc7 // adc rdi,r8
-	WORD $0x114d; BYTE $0xcb // adc r11,r9
-	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
-	WORD $0x014c; BYTE $0xc3 // add rbx,r8
-	WORD $0x114c; BYTE $0xcf // adc rdi,r9
-	LONG $0x00d38349 // adc r11,0x0
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0xf6bb42c4; BYTE $0x0f // mulx r9,r8,QWORD PTR [r15]
-	WORD $0x014c; BYTE $0xc3 // add rbx,r8
-	WORD $0x114c; BYTE $0xcf // adc rdi,r9
-	LONG $0x00d38349 // adc r11,0x0
-	LONG $0xf6bb42c4; WORD $0x084f // mulx r9,r8,QWORD PTR [r15+0x8]
-	WORD $0x014c; BYTE $0xc7 // add rdi,r8
-	WORD $0x114d; BYTE $0xcb // adc r11,r9
-	LONG $0x57af0f49; BYTE $0x10 // imul rdx,QWORD PTR [r15+0x10]
-	WORD $0x0149; BYTE $0xd3 // add r11,rdx
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8941; BYTE $0xda // mov r10d,ebx
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	LONG $0xfce08349 // and r8,0xfffffffffffffffc
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x3ee2c148 // shl rdx,0x3e
-	LONG $0x3ee1c149 // shl r9,0x3e
-	LONG $0x02ebc148 // shr rbx,0x2
-	WORD $0x0948; BYTE $0xd3 // or rbx,rdx
-	WORD $0x014c; BYTE $0xc0 // add rax,r8
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0x02ebc149 // shr r11,0x2
-	WORD $0x094c; BYTE $0xcf // or rdi,r9
-	WORD $0x0148; BYTE $0xd8 // add rax,rbx
-	WORD $0x1148; BYTE $0xf9 // adc rcx,rdi
-	WORD $0x114d; BYTE $0xda // adc r10,r11
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c149 // shr r8,0x2
-	LONG $0x80048d4f // lea r8,[r8+r8*4]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
-	WORD $0x014d; BYTE $0xe0 // add r8,r12
-	WORD $0x114d; BYTE $0xe9 // adc r9,r13
-	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1049
-// 0xff3:
+	WORD $0x8774 // je 0x10bd
+// 0x1136:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
 	WORD $0x014c; BYTE $0xc9 // add rcx,r9
@@ -944,35 +994,38 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1049:
-	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
-	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
-	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1054:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	LONG $0xff1e850f; WORD $0xffff // jne 0x10c7
+// 0x11a9:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x8775 // jne 0x1136
+	LONG $0x01e046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x1
+	LONG $0x000824e9; BYTE $0x00 // jmp 0x19df
+// 0x11bb:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d7840f; WORD $0x0000 // je 0x1137
+	LONG $0x00d7840f; WORD $0x0000 // je 0x129e
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1083
+	WORD $0x1a72 // jb 0x11ea
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x10cc
-// 0x1083:
+	WORD $0x49eb // jmp 0x1233
+// 0x11ea:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x10a1
+	WORD $0x1972 // jb 0x1208
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x10cc
-// 0x10a1:
+	WORD $0x2beb // jmp 0x1233
+// 0x1208:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -985,7 +1038,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x10cc:
+// 0x1233:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1014,72 +1067,72 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1137:
+// 0x129e:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x2336840f; WORD $0x0000 // je 0x3478
+	LONG $0x23fd840f; WORD $0x0000 // je 0x36a6
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x00ba850f; WORD $0x0000 // jne 0x1206
-// 0x114c:
+	LONG $0x00ba850f; WORD $0x0000 // jne 0x136d
+// 0x12b3:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x118f
+	WORD $0x2b72 // jb 0x12f6
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x1184
-// 0x1172:
+	WORD $0x12eb // jmp 0x12eb
+// 0x12d9:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x1184:
+// 0x12eb:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1172
+	WORD $0xea72 // jb 0x12d9
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x1206
-// 0x118f:
+	WORD $0x77eb // jmp 0x136d
+// 0x12f6:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x11b7
+	WORD $0x2072 // jb 0x131e
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x1206
-// 0x11b7:
+	WORD $0x4feb // jmp 0x136d
+// 0x131e:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x11d6
+	WORD $0x1a72 // jb 0x133d
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x1206
-// 0x11d6:
+	WORD $0x30eb // jmp 0x136d
+// 0x133d:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x1202
+	WORD $0x2772 // jb 0x1369
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x1206
-// 0x11f2:
+	WORD $0x14eb // jmp 0x136d
+// 0x1359:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x1202:
+// 0x1369:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x11f2
-// 0x1206:
+	WORD $0xec75 // jne 0x1359
+// 0x136d:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1093,22 +1146,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0x12dc
+	LONG $0x00a2850f; WORD $0x0000 // jne 0x1443
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x2226850f; WORD $0x0000 // jne 0x346d
+	LONG $0x22ed850f; WORD $0x0000 // jne 0x369b
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1277
+	WORD $0x2572 // jb 0x13de
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x1277
+	WORD $0x1f74 // je 0x13de
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1277
+	WORD $0x0c72 // jb 0x13de
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1277:
+// 0x13de:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1127,21 +1180,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x12c4
+	WORD $0x0f74 // je 0x142b
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x12c4:
+// 0x142b:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x12d7
+	WORD $0x0f74 // je 0x143e
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x12d7:
-	LONG $0xfffadae9; BYTE $0xff // jmp 0xdb6
-// 0x12dc:
+// 0x143e:
+	LONG $0xfffc7ae9; BYTE $0xff // jmp 0x10bd
+// 0x1443:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1150,14 +1203,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x1b7e850f; WORD $0x0000 // jne 0x2e84
+	LONG $0x1c45850f; WORD $0x0000 // jne 0x30b2
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0cd6860f; WORD $0x0000 // jbe 0x1fe8
+	LONG $0x0cee860f; WORD $0x0000 // jbe 0x2167
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x10d2860f; WORD $0x0000 // jbe 0x23f0
+	LONG $0x10ea860f; WORD $0x0000 // jbe 0x256f
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x15cc860f; WORD $0x0000 // jbe 0x28f6
-// 0x132a:
+	LONG $0x15ee860f; WORD $0x0000 // jbe 0x2a7f
+// 0x1491:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1182,16 +1235,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x13dd
+	WORD $0x2572 // jb 0x1544
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x13dd
+	WORD $0x1f74 // je 0x1544
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x13dd
+	WORD $0x0c72 // jb 0x1544
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x13dd:
+// 0x1544:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1210,22 +1263,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x142a
+	WORD $0x0f74 // je 0x1591
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x142a:
+// 0x1591:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x143d
+	WORD $0x0f74 // je 0x15a4
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x143d:
+// 0x15a4:
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x1a61850f; WORD $0x0000 // jne 0x2ea8
-// 0x1447:
+	LONG $0x1b28850f; WORD $0x0000 // jne 0x30d6
+// 0x15ae:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
@@ -1245,7 +1298,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x1512
+	WORD $0x6974 // je 0x1679
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1273,7 +1326,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1512:
+// 0x1679:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1299,7 +1352,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x15fd
+	WORD $0x6974 // je 0x1764
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1327,7 +1380,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x15fd:
+// 0x1764:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1353,7 +1406,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x0674840f; WORD $0x0000 // je 0x1cf7
+	LONG $0x067e840f; WORD $0x0000 // je 0x1e68
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1381,7 +1434,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x16ec:
+// 0x1853:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1413,7 +1466,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x17f7
+	WORD $0x6974 // je 0x195e
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1441,11 +1494,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x17f7:
+// 0x195e:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc46850f; WORD $0xffff // jne 0x1447
+	LONG $0xfc46850f; WORD $0xffff // jne 0x15ae
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1870
+	WORD $0x6974 // je 0x19d7
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1473,13 +1526,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1870:
+// 0x19d7:
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+// 0x19df:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1a1e
+	LONG $0x0198840f; WORD $0x0000 // je 0x1b85
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x19c8
+	LONG $0x0137840f; WORD $0x0000 // je 0x1b2f
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1563,8 +1617,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1a1e
-// 0x19c8:
+	WORD $0x56eb // jmp 0x1b85
+// 0x1b2f:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1587,18 +1641,20 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1a1e:
+// 0x1b85:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x00e07e83 // cmp DWORD PTR [rsi-0x20],0x0
+	LONG $0xf621850f; WORD $0xffff // jne 0x11bb
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x189f850f; WORD $0x0000 // jne 0x32d2
-// 0x1a33:
+	LONG $0x195c850f; WORD $0x0000 // jne 0x3500
+// 0x1ba4:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x031c850f; WORD $0x0000 // jne 0x1d6b
+	LONG $0x031c850f; WORD $0x0000 // jne 0x1edc
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
@@ -1713,10 +1769,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff50fe9; BYTE $0xff // jmp 0x1206
-// 0x1cf7:
+	LONG $0xfff505e9; BYTE $0xff // jmp 0x136d
+// 0x1e68:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1d66
+	WORD $0x6974 // je 0x1ed7
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1744,9 +1800,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1d66:
-	LONG $0xfff981e9; BYTE $0xff // jmp 0x16ec
-// 0x1d6b:
+// 0x1ed7:
+	LONG $0xfff977e9; BYTE $0xff // jmp 0x1853
+// 0x1edc:
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -1845,7 +1901,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf0b1840f; WORD $0xffff // je 0x1054
+	LONG $0xf0a7840f; WORD $0xffff // je 0x11bb
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1859,21 +1915,23 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffea52e9; BYTE $0xff // jmp 0xa3a
-// 0x1fe8:
+	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0x00e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x0
+	LONG $0xffeb82e9; BYTE $0xff // jmp 0xce9
+// 0x2167:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x2018
+	WORD $0x2572 // jb 0x2197
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x2018
+	WORD $0x1f74 // je 0x2197
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2018
+	WORD $0x0c72 // jb 0x2197
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2018:
+// 0x2197:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1892,19 +1950,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2065
+	WORD $0x0f74 // je 0x21e4
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2065:
+// 0x21e4:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2078
+	WORD $0x0f74 // je 0x21f7
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2078:
+// 0x21f7:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1913,7 +1971,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x20a2:
+// 0x2221:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1930,7 +1988,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x215f
+	WORD $0x6974 // je 0x22de
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1958,9 +2016,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x215f:
+// 0x22de:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x21ce
+	WORD $0x6974 // je 0x234d
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1988,7 +2046,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x21ce:
+// 0x234d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2005,7 +2063,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x0156840f; WORD $0x0000 // je 0x237c
+	LONG $0x0156840f; WORD $0x0000 // je 0x24fb
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2033,9 +2091,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x228f:
+// 0x240e:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x22fe
+	WORD $0x6974 // je 0x247d
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2063,9 +2121,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x22fe:
-	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd9a850f; WORD $0xffff // jne 0x20a2
+// 0x247d:
+	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
+	LONG $0xfd9a850f; WORD $0xffff // jne 0x2221
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2085,10 +2143,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffea3ae9; BYTE $0xff // jmp 0xdb6
-// 0x237c:
+	LONG $0xffebc2e9; BYTE $0xff // jmp 0x10bd
+// 0x24fb:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x23eb
+	WORD $0x6974 // je 0x256a
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2116,22 +2174,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x23eb:
-	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x228f
-// 0x23f0:
+// 0x256a:
+	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x240e
+// 0x256f:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x2420
+	WORD $0x2572 // jb 0x259f
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x2420
+	WORD $0x1f74 // je 0x259f
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2420
+	WORD $0x0c72 // jb 0x259f
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2420:
+// 0x259f:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2150,19 +2208,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x246d
+	WORD $0x0f74 // je 0x25ec
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x246d:
+// 0x25ec:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2480
+	WORD $0x0f74 // je 0x25ff
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2480:
+// 0x25ff:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2175,7 +2233,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x24bb:
+// 0x263a:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2207,7 +2265,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x25c6
+	WORD $0x6974 // je 0x2745
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2235,9 +2293,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x25c6:
+// 0x2745:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2635
+	WORD $0x6974 // je 0x27b4
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2265,7 +2323,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2635:
+// 0x27b4:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2297,7 +2355,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x01a7840f; WORD $0x0000 // je 0x2882
+	LONG $0x01b1840f; WORD $0x0000 // je 0x2a0b
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2325,9 +2383,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2744:
+// 0x28c3:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x27b3
+	WORD $0x6974 // je 0x2932
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2355,11 +2413,13 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x27b3:
-	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcfe850f; WORD $0xffff // jne 0x24bb
+// 0x2932:
+	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
+	LONG $0xfcfe850f; WORD $0xffff // jne 0x263a
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x00e17e80 // cmp BYTE PTR [rsi-0x1f],0x0
+	LONG $0x06bf850f; WORD $0x0000 // jne 0x300d
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -2390,10 +2450,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe534e9; BYTE $0xff // jmp 0xdb6
-// 0x2882:
+	LONG $0xffe6b2e9; BYTE $0xff // jmp 0x10bd
+// 0x2a0b:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x28f1
+	WORD $0x6974 // je 0x2a7a
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2421,22 +2481,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x28f1:
-	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x2744
-// 0x28f6:
+// 0x2a7a:
+	LONG $0xfffe44e9; BYTE $0xff // jmp 0x28c3
+// 0x2a7f:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x2926
+	WORD $0x2572 // jb 0x2aaf
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x2926
+	WORD $0x1f74 // je 0x2aaf
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2926
+	WORD $0x0c72 // jb 0x2aaf
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2926:
+// 0x2aaf:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2455,19 +2515,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2973
+	WORD $0x0f74 // je 0x2afc
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2973:
+// 0x2afc:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2986
+	WORD $0x0f74 // je 0x2b0f
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2986:
+// 0x2b0f:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2484,7 +2544,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x29d2:
+// 0x2b5b:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2531,7 +2591,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2b2c
+	WORD $0x6974 // je 0x2cb5
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2559,9 +2619,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2b2c:
+// 0x2cb5:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2b9b
+	WORD $0x6974 // je 0x2d24
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2589,7 +2649,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b9b:
+// 0x2d24:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2636,7 +2696,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2cf5
+	WORD $0x6974 // je 0x2e7e
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2664,9 +2724,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2cf5:
+// 0x2e7e:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2d64
+	WORD $0x6974 // je 0x2eed
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2694,9 +2754,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2d64:
-	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc64850f; WORD $0xffff // jne 0x29d2
+// 0x2eed:
+	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
+	LONG $0xfc64850f; WORD $0xffff // jne 0x2b5b
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2742,20 +2802,55 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffdf32e9; BYTE $0xff // jmp 0xdb6
-// 0x2e84:
+	LONG $0xffe0b0e9; BYTE $0xff // jmp 0x10bd
+// 0x300d:
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
+	LONG $0x5a7d62c4; WORD $0x1060 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x306e // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe45c1c4; BYTE $0xfc // vpaddd ymm7,ymm7,ymm12
+	LONG $0xfe2d41c4; BYTE $0xd5 // vpaddd ymm10,ymm10,ymm13
+	LONG $0x52fe2dc5; BYTE $0x20 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x20]
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	LONG $0x20ef1dc5 // vpxor ymm12,ymm12,YMMWORD PTR [rax]
+	LONG $0x68ef15c5; BYTE $0x20 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x20]
+	LONG $0x277f7ec5 // vmovdqu YMMWORD PTR [rdi],ymm12
+	LONG $0x6f7f7ec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rdi+0x20],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	LONG $0x60ef1dc5; BYTE $0x40 // vpxor ymm12,ymm12,YMMWORD PTR [rax+0x40]
+	LONG $0x68ef15c5; BYTE $0x60 // vpxor ymm13,ymm13,YMMWORD PTR [rax+0x60]
+	LONG $0x677f7ec5; BYTE $0x40 // vmovdqu YMMWORD PTR [rdi+0x40],ymm12
+	LONG $0x6f7f7ec5; BYTE $0x60 // vmovdqu YMMWORD PTR [rdi+0x60],ymm13
+	LONG $0x000080b8; BYTE $0x00 // mov eax,0x80
+	LONG $0x90460148 // add QWORD PTR [rsi-0x70],rax
+	LONG $0x98460148 // add QWORD PTR [rsi-0x68],rax
+	LONG $0xa8462948 // sub QWORD PTR [rsi-0x58],rax
+	LONG $0xa0462948 // sub QWORD PTR [rsi-0x60],rax
+	LONG $0xc0460148 // add QWORD PTR [rsi-0x40],rax
+	LONG $0xc8460148 // add QWORD PTR [rsi-0x38],rax
+	WORD $0x0149; BYTE $0xc7 // add r15,rax
+	LONG $0x02304683 // add DWORD PTR [rsi+0x30],0x2
+	LONG $0x03e046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x3
+	LONG $0xfff16fe9; BYTE $0xff // jmp 0x2221
+// 0x30b2:
 	WORD $0x568b; BYTE $0xf4 // mov edx,DWORD PTR [rsi-0xc]
 	WORD $0xd001 // add eax,edx
 	WORD $0x2949; BYTE $0xd3 // sub r11,rdx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0002e03d; BYTE $0x00 // cmp eax,0x2e0
-	WORD $0x0b76 // jbe 0x2ea0
+	WORD $0x0b76 // jbe 0x30ce
 	LONG $0xfd20908d; WORD $0xffff // lea edx,[rax-0x2e0]
 	LONG $0x0002e0b8; BYTE $0x00 // mov eax,0x2e0
-// 0x2ea0:
+// 0x30ce:
 	WORD $0x5689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],edx
-	LONG $0xffe482e9; BYTE $0xff // jmp 0x132a
-// 0x2ea8:
+	LONG $0xffe3bbe9; BYTE $0xff // jmp 0x1491
+// 0x30d6:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
@@ -2775,7 +2870,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2f73
+	WORD $0x6974 // je 0x31a1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2803,9 +2898,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2f73:
+// 0x31a1:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2fe2
+	WORD $0x6974 // je 0x3210
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2833,7 +2928,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2fe2:
+// 0x3210:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -2859,7 +2954,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x30cd
+	WORD $0x6974 // je 0x32fb
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2887,7 +2982,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x30cd:
+// 0x32fb:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -2913,7 +3008,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x31b8
+	WORD $0x6974 // je 0x33e6
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2941,7 +3036,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x31b8:
+// 0x33e6:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -2973,7 +3068,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x32c3
+	WORD $0x6974 // je 0x34f1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -3001,11 +3096,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x32c3:
+// 0x34f1:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfbdb850f; WORD $0xffff // jne 0x2ea8
-	LONG $0xffe59ee9; BYTE $0xff // jmp 0x1870
-// 0x32d2:
+	LONG $0xfbdb850f; WORD $0xffff // jne 0x30d6
+	LONG $0xffe4d7e9; BYTE $0xff // jmp 0x19d7
+// 0x3500:
 	WORD $0x4e8b; BYTE $0xf0 // mov ecx,DWORD PTR [rsi-0x10]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
@@ -3013,23 +3108,23 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x2948; BYTE $0xc8 // sub rax,rcx
 	WORD $0x2948; BYTE $0xcf // sub rdi,rcx
 	WORD $0xd231 // xor edx,edx
-// 0x32ec:
+// 0x351a:
 	LONG $0x3c6f7ec5; BYTE $0x10 // vmovdqu ymm15,YMMWORD PTR [rax+rdx*1]
 	LONG $0x3cef05c5; BYTE $0x13 // vpxor ymm15,ymm15,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x3c7f7ec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm15
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x32ec
+	WORD $0xea72 // jb 0x351a
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0x4e39; BYTE $0xf4 // cmp DWORD PTR [rsi-0xc],ecx
 	WORD $0x4e89; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],ecx
-	LONG $0xe723840f; WORD $0xffff // je 0x1a33
+	LONG $0xe666840f; WORD $0xffff // je 0x1ba4
 	LONG $0x00f046c7; WORD $0x0002; BYTE $0x00 // mov DWORD PTR [rsi-0x10],0x200
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0xffea40e9; BYTE $0xff // jmp 0x1d6b
-// 0x332b:
+	LONG $0xffe983e9; BYTE $0xff // jmp 0x1edc
+// 0x3559:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -3058,7 +3153,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x33a6:
+// 0x35d4:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -3112,16 +3207,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x33a6
-	LONG $0xffdd99e9; BYTE $0xff // jmp 0x1206
-// 0x346d:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x35d4
+	LONG $0xffdcd2e9; BYTE $0xff // jmp 0x136d
+// 0x369b:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x3478:
+// 0x36a6:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009b840f; WORD $0x0000 // je 0x3525
+	LONG $0x009b840f; WORD $0x0000 // je 0x3753
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -3160,8 +3255,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x3590
-// 0x3525:
+	WORD $0x6beb // jmp 0x37be
+// 0x3753:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -3183,14 +3278,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x3581
+	WORD $0x0475 // jne 0x37af
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x3581:
+// 0x37af:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x3590:
+// 0x37be:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -3203,28 +3298,28 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x35fd
+	WORD $0x2674 // je 0x382b
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x3624
+	WORD $0x4776 // jbe 0x3852
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x3604
+	WORD $0x1776 // jbe 0x3832
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x3604
-// 0x35fd:
+	WORD $0x0776 // jbe 0x3832
+// 0x382b:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x3604:
+// 0x3832:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x3608:
+// 0x3836:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x3608
-// 0x3624:
+	WORD $0xe472 // jb 0x3836
+// 0x3852:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
