@@ -31,8 +31,9 @@
  * two passes behind it, and waits for that in KEYSTREAM (.Lbehind).
  *
  * A packet takes this way: one of .Lfirst_*; .Lpowers, if there are to be two chains; .Lkey_known, the associated data;
- * .Lrounds_1 or .Lrounds_2, the rest of the first pass; .Lauthenticate, the rest of the span; .Lxor, the text; .Lpassed,
- * which ends at .Lnext, .Lauthenticate or .Lfinal; .Ltag. Later passes begin at .Lnext, a part that is not the first at .Lresume.
+ * .Lrounds_1 or .Lrounds_2, the rest of the first pass; .Lauthenticate, the rest of the span; .Lxor, the text;
+ * .Lpassed, which ends at .Lnext, .Lauthenticate or .Lfinal; .Ltag. Later passes begin at .Lnext, a part that is not
+ * the first at .Lresume.
  */
 /* Scratch, relative to the displaced rsi; the rest is in chacha20poly1305_integer.h. */
 #define SPAN -80            /* what is authenticated in this pass */
@@ -398,7 +399,8 @@ endconstants
 
 // Of two or three groups the last one begins first, so that r is known before the others end: they do so beside
 // Poly1305, at .Lrounds_*. It has block 0, and the first text block where a packet is sealed, but the last one where it
-// is opened: in KEYSTREAM it lies behind those of the others. Of three groups that seal, the second begins before the first.
+// is opened: in KEYSTREAM it lies behind those of the others. Of three groups that seal, the second begins before the
+// first.
 #define AHEAD_SEALING 2     /* double rounds that the last group makes alone, */
 #define AHEAD_OPENING 3
 #define AHEAD_BOTH 3        /* and that it makes beside the second one */

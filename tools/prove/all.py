@@ -58,7 +58,7 @@ def run(*command):
     for line in found.stdout:
         print(line, end="", flush=True)
         said.append(line)
-    counts = re.match(r"\w+: (\d+) passed, (\d+) failed, 0 not run", said[-1] if said else "")
+    counts = re.match(r"[\w.]+: (\d+) passed, (\d+) failed, 0 not run", said[-1] if said else "")
     if found.wait() or not counts:
         return said, (int(counts[1]) if counts else 0, int(counts[2]) if counts and int(counts[2]) else 1)
     return said, (int(counts[1]), int(counts[2]))
