@@ -109,6 +109,8 @@ func within(b []byte, s3 byte) (uint32, bool) {
 			n = b[i+3]
 		case high && b[i+1] == 0x0f && b[i+2] == 0xb6 && b[i+3]&0xc7 == 0x44 && b[i+4]&7 == s3&7: // movzx reg, byte [s3 + index + n]
 			n = b[i+5]
+		case s3 < 8 && i > 0 && b[i-1]&0xf0 != 0x40 && b[i] == 0x0f && b[i+1] == 0xb6 && b[i+2]&0xc7 == 0x44 && b[i+3]&7 == s3: // the same, without a prefix
+			n = b[i+4]
 		}
 		if n < 0x80 {
 			return uint32(n), true
