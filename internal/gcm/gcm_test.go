@@ -75,7 +75,8 @@ func TestPeer(t *testing.T) {
 					kernel.AESGCMSetup(k.level, &k.key, raw)
 					moved := k // a key may be copied to another place
 					nonce, text, data := random(nonceBytes), random(n), random(r.IntN(40))
-					want := peer.Seal(nil, nonce, text, data)
+					// Go 1.26 writes 16 bytes of tag, however short the tag is to be.
+					want := peer.Seal(make([]byte, 0, n+16), nonce, text, data)
 					out := make([]byte, n+tagBytes)
 					if j%2 == 0 {
 						copy(out, text)
