@@ -542,14 +542,14 @@
     kmovq k1, r13
 .endm
 
-/* xmm13 := the block of lengths, in bits; of POLYVAL that of associated data is the first half. */
-.macro lengths_block
-    vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
-    vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1
-    vpsllq xmm13, xmm13, 3
+/* block := the block of lengths, in bits; of POLYVAL that of associated data is the first half. */
+.macro lengths_block block
+    vmovq \block, qword ptr [args + SEALANE_ARG_TOTAL]
+    vpinsrq \block, \block, [args + SEALANE_ARG_AD_BYTES], 1
+    vpsllq \block, \block, 3
     test flags, SEALANE_FLAG_POLYVAL
     jz .Llengths\@
-    vpshufd xmm13, xmm13, 0x4e
+    vpshufd \block, \block, 0x4e
 .Llengths\@:
 .endm
 
@@ -929,7 +929,7 @@
     vpxord xmm13, xmm13, xmm13
     test eax, eax
     jz .Lhash_lengths
-    lengths_block
+    lengths_block xmm13
 .Lhash_lengths:
     test steps, steps
     jnz .Lhash_ad
@@ -1011,7 +1011,7 @@
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish_sum
 .Llengths_alone:
-    lengths_block
+    lengths_block xmm13
     vpxord xmm13, xmm13, xmm19
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
     reduce_to y
