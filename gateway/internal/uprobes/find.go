@@ -38,7 +38,7 @@ type Probe struct {
 
 // Files are read whole: longer ones are no libraries. A hostile process may show any.
 const (
-	maxSegment  = 256 << 20
+	maxFile     = 512 << 20 // Chromium 156 has 332 MB
 	maxSegments = 64
 )
 
@@ -115,7 +115,7 @@ func load(file *elf.File) (m memory, err error) {
 		if p.Type != elf.PT_LOAD || p.Filesz == 0 {
 			continue
 		}
-		if total += p.Filesz; p.Filesz > maxSegment || total > 2*maxSegment || len(m) == maxSegments {
+		if total += p.Filesz; p.Filesz > maxFile || total > maxFile || len(m) == maxSegments {
 			return nil, errors.New("too large")
 		}
 		s := segment{address: p.Vaddr, offset: p.Off, code: p.Flags&elf.PF_X != 0, data: make([]byte, p.Filesz)}
@@ -155,7 +155,7 @@ func (m memory) goProbes(f *os.File, file *elf.File) (probes []Probe, err error)
 	if v := strings.Fields(info.GoVersion); len(v) > 0 && version.IsValid(v[0]) && version.Compare(v[0], "go1.17") < 0 {
 		return nil, fmt.Errorf("built with %s: before Go 1.17 arguments are not in registers", v[0])
 	}
-	if table.Size > maxSegment || table.Type == elf.SHT_NOBITS || table.Flags&elf.SHF_COMPRESSED != 0 {
+	if table.Size > maxFile || table.Type == elf.SHT_NOBITS || table.Flags&elf.SHF_COMPRESSED != 0 {
 		return nil, errors.New("its table of functions cannot be read")
 	}
 	data, err := table.Data()
@@ -238,7 +238,7 @@ func (m memory) cProbes(file *elf.File) []Probe {
 	if at, ok := m.randomAt(file, "SSL_get_client_random"); ok {
 		return []Probe{{Library: "OpenSSL", Kind: Session, RandomAt: at, Offset: offset}}
 	}
-	if pointerAt, randomAt, ok := cpu.boring(body[:min(len(body), 512)]); ok {
+	if pointerAt, randomAt, ok := cpu.boring(body[:min(len(body), 1024)]); ok {
 		return []Probe{{Library: "BoringSSL", Kind: Pointer, PointerAt: pointerAt, RandomAt: randomAt, Offset: offset}}
 	}
 	return nil

@@ -79,8 +79,10 @@ func TestBoring(t *testing.T) {
 		pointer, random uint32
 		found           bool
 	}{
-		{"lea", "4989ff e800000000 498b6f30 488d4530", 0x30, 0x30, true},                // ssl in r15, s3 in rbp
-		{"loop", "4889fb e800000000 4c8b6b30 31c0 410fb64c0530", 0x30, 0x30, true},      // ssl in rbx, s3 in r13
+		{"lea", "4989ff e800000000 498b6f30 488d4530", 0x30, 0x30, true},                          // ssl in r15, s3 in rbp
+		{"loop", "4889fb e800000000 4c8b6b30 31c0 410fb64c0530", 0x30, 0x30, true},                // ssl in rbx, s3 in r13
+		{"far", "4889fb 4c8b7b30" + strings.Repeat("90", 132) + "410fb6540730", 0x30, 0x30, true}, // ssl in rbx, s3 in r15
+		{"too far", "4889fb 4c8b7b30" + strings.Repeat("90", 200) + "410fb6540730", 0, 0, false},
 		{"no prefix", "4889fb e800000000 488b6b30 31c0 0fb64c0530", 0x30, 0x30, true},   // ssl in rbx, s3 in rbp
 		{"another prefix", "4889fb e800000000 488b6b30 31c0 410fb64c0530", 0, 0, false}, // r13 is not s3
 		{"argument", "4889fd 488b4538 ba20000000 4c89e7 488d7040", 0x38, 0x40, true},    // ssl in rbp, s3 in rax

@@ -100,7 +100,7 @@ func x86Boring(b []byte) (pointerAt, randomAt uint32, ok bool) {
 
 // within returns the displacement at which the code uses the pointer in a register.
 func within(b []byte, s3 byte) (uint32, bool) {
-	for i := 0; i+6 <= len(b) && i < 96; i++ {
+	for i := 0; i+6 <= len(b) && i < 192; i++ {
 		n := byte(0x80)
 		switch high := b[i]&0xf0 == 0x40 && b[i]&1 == s3>>3; {
 		case high && b[i]&8 != 0 && b[i+1] == 0x8d && b[i+2]&0xc7 == 0x40|s3&7 && s3&7 != 4: // lea reg, [s3 + n]
