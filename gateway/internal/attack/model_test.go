@@ -422,23 +422,18 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool
 	return sum
 }
 
-// Whatever a random attacker sends, all that a receiver accepted comes out, and nothing that was not sent. One in five thousand may cost
-// a record, which is counted: too many copies of it differ, and not all of their orders are tried. None costs more. Of the attackers of
-// short runs, which are the same ones each time, none costs anything; the seeds of others are logged.
+// Whatever a random attacker sends, all that a receiver accepted comes out, and nothing that was not sent. Those of short runs are the same
+// ones each time; the seeds of others are logged.
 func TestRandomAttackers(t *testing.T) {
 	begun := seedOf(t)
 	sum := attackers(t, learn(t, known6...), begun, *first, *runs, true, nil)
-	undecided := 0
-	if *long > 0 { // one may always be met
-		undecided = max(1, sum.tried/5000)
-	}
 	if sum.foreign > 0 {
 		t.Errorf("%d of %d attackers had something come out that was not sent", sum.foreign, sum.tried)
 	}
 	if sum.unread > 0 {
 		t.Errorf("%d directions of %d connections were not read", sum.unread, sum.tried)
 	}
-	if sum.undecided > undecided {
+	if sum.undecided > 0 {
 		t.Errorf("%d of %d attackers cost a record", sum.undecided, sum.tried)
 	}
 }
@@ -473,6 +468,8 @@ func TestSilentAttackersAgain(t *testing.T) {
 		{20261126, 5486},  // a RST whose number became the next one later
 		{20261126, 40472}, // a forged acknowledgement, silence, and a segment that comes behind the next one
 		{20261126, 58172}, // a ChangeCipherSpec that opens as what is behind a beginning that does not
+		// Forged bytes ahead, acknowledged, and silence: then a record comes just before what it overtook.
+		{20261126, 215103}, {20261126, 282032},
 	} {
 		if sum := attackers(t, all, x.seed, x.run, x.run+1, true, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d: %+v", x.seed, x.run, sum)

@@ -399,6 +399,17 @@ func (h *List) Said(at uint32, b []byte) int64 {
 }
 
 // Latest returns the order of the latest segment with bytes between two places.
+// Had tells whether some bytes were there at a time, which is so long ago. What came later than now came before the clock was set back.
+func (h *List) Had(at uint32, b []byte, mark, ago int64) bool {
+	end, all := at, at+uint32(len(b))
+	for _, s := range h.Over(at, all) {
+		if x := s.From(end); s.Mark <= mark || s.Mark-ago > mark {
+			end += uint32(Same(x, b[end-at:]))
+		}
+	}
+	return end == all
+}
+
 func (h *List) Latest(at, end uint32) (order uint64) {
 	for _, s := range h.Over(at, end) {
 		if s.Within(at, end) {

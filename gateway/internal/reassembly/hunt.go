@@ -164,6 +164,10 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 // bid tries a record at a place with this many numbers. short says that there is not enough work. One that was tried in a direction that is
 // searched is not tried again.
 func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int) (ok, short bool) {
+	if r.ripe != math.MaxInt64 && !d.held.Had(at, rec, r.ripe, r.wait) {
+		d.Since = min(d.Since, r.now-r.wait*3/4) // it is there, and soon it counts
+		return false, false
+	}
 	h, base, work := d.hunt, *p.Next[side], d.credit
 	free, key := false, uint64(0)
 	if h != nil {

@@ -97,6 +97,9 @@ type Direction struct {
 // fed are bytes that were fed to TLS, up to a place.
 type fed struct {
 	end   uint32
+	deep    bool  // what is stalled, or ends, is searched: all that differs is tried
+	wait    int64 // how long a record behind a hole has to be there to count
+	ripe    int64 // so it came no later
 	order uint64 // of their arrival
 	class held.Class
 }
@@ -133,7 +136,7 @@ type Reassembler struct {
 func New(d *tls.Decrypter, limit int) *Reassembler {
 	d.Dispute = true
 	return &Reassembler{
-		Dec: d, Pool: held.Pool{Limit: limit}, spare: maxSpare,
+		Dec: d, Pool: held.Pool{Limit: limit}, spare: maxSpare, ripe: math.MaxInt64,
 		make: held.Maker{Seed: maphash.MakeSeed(), Arena: make(held.Arena, 0, held.ArenaBlock)},
 	}
 }

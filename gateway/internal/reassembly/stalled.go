@@ -37,7 +37,7 @@ func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 const patience = 10
 
 // Tick looks after a direction that is stalled. Something behind it is looked for after a wait, from when the receiver
-// has acknowledged what is missing.
+// has acknowledged what is missing; and that has to be there for as long, as what comes together may be out of order.
 func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d := p.Dir[side]
 	if d == nil {
@@ -53,6 +53,8 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	r.allow(p, d, now, maxCredit)
+	r.wait, r.ripe = wait, r.Dec.Mark-wait
+	defer func() { r.ripe = math.MaxInt64 }()
 	d.failed = d.failed[:0]
 	if d.phase == beginning {
 		d.deep, p.asked = p.Contested(), 0
