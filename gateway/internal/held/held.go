@@ -106,6 +106,7 @@ type List struct {
 	longest int    // no segment has more bytes
 	Newest  uint64 // when the last one came
 	hand    int    // where crowded looked last
+	Doubt   bool   // copies differ, or it is not known where they begin
 	// There is no hole between these two places, and one behind the second, if they differ.
 	solid [2]uint32
 }
@@ -290,7 +291,7 @@ func (h *List) Prune(p *Pool, base uint32) {
 		h.Segs = h.Segs[n:]
 	}
 	if len(h.Segs) == 0 {
-		h.longest = 0
+		h.longest, h.Doubt = 0, false
 	}
 }
 
@@ -398,7 +399,6 @@ func (h *List) Said(at uint32, b []byte) int64 {
 	return when
 }
 
-// Latest returns the order of the latest segment with bytes between two places.
 // Had tells whether some bytes were there at a time, which is so long ago. What came later than now came before the clock was set back.
 func (h *List) Had(at uint32, b []byte, mark, ago int64) bool {
 	end, all := at, at+uint32(len(b))
@@ -410,6 +410,7 @@ func (h *List) Had(at uint32, b []byte, mark, ago int64) bool {
 	return end == all
 }
 
+// Latest returns the order of the latest segment with bytes between two places.
 func (h *List) Latest(at, end uint32) (order uint64) {
 	for _, s := range h.Over(at, end) {
 		if s.Within(at, end) {

@@ -47,19 +47,14 @@ const (
 
 // entitled tells whether a connection has a claim.
 func (r *Reassembler) entitled(p *Pair) bool {
-	if p.TLS.Given() {
-		p.claim = granted
-	}
-	if p.claim >= refused {
-		return p.claim == granted
-	}
-	if p.TLS.Opened(0) || p.TLS.Opened(1) {
-		if p.claim = refused; p.TLS.Foremost() {
-			p.claim = granted
-		}
-		return p.claim == granted
-	}
-	if d := p.Dir[tls.Client]; d != nil && p.asked == 0 {
+	opened := p.TLS.Opened(0) || p.TLS.Opened(1)
+	switch d := p.Dir[tls.Client]; {
+	case p.TLS.Given() || p.claim < refused && opened && p.TLS.Foremost():
+		r.grant(p)
+	case p.claim >= refused:
+	case opened:
+		p.claim = refused
+	case d != nil && p.asked == 0:
 		p.asked = uint8(min(max(len(d.held.Segs), 1), 255))
 		if len(d.held.Segs) > 0 {
 			r.ask(p, d)
@@ -117,7 +112,7 @@ func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
 	}
 	switch first, known := r.Dec.Store.Claim(random, mark); {
 	case first:
-		p.claim = granted
+		r.grant(p)
 	case known:
 		p.claim = late
 	default:
@@ -145,11 +140,16 @@ func (r *Reassembler) refill(now int64) {
 	}
 }
 
-// endow gives a direction its burst, once, if its connection has a claim.
-func (r *Reassembler) endow(p *Pair, d *Direction) {
-	if !d.endowed && r.entitled(p) {
-		d.endowed = true
-		r.lend(d, r.now, burst)
+// grant gives a connection a claim, and each direction its burst.
+func (r *Reassembler) grant(p *Pair) {
+	if p.claim == granted {
+		return
+	}
+	p.claim = granted
+	for _, d := range p.Dir {
+		if d != nil {
+			r.lend(d, r.now, burst)
+		}
 	}
 }
 

@@ -20,22 +20,40 @@ func (r *Reassembler) paint(d *Direction, usual held.Class, policy uint8, at uin
 
 // alternatives calls each with the different bytes that n of them from a place on may be: see Ways.
 func (r *Reassembler) alternatives(d *Direction, usual held.Class, at uint32, n int, each func(b []byte) bool) {
-	r.make.Ways(&d.held, usual, at, n, d.deep, &d.credit, each)
+	r.make.Ways(&d.held, usual, at, n, r.deep, &d.credit, each)
 }
 
-// try looks for copies with which the record at base opens.
-func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
-	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
+// try looks for copies with which the record at base opens, and takes it. It returns Postponed if it may open once keys have come, of this
+// direction or of the other one.
+func (r *Reassembler) try(p *Pair, d *Direction, side uint8) (v tls.Verdict) {
+	over := false // one opens, or is postponed, or there is not enough work
+	defer func(a held.Arena) {
+		switch r.make.Arena = a; {
+		case !over:
+			d.happens(fails)
+		case v != tls.Taken:
+			d.happens(comes) // it has to be tried yet
+		}
+	}(r.make.Arena)
+	v = tls.Refused
 	base := d.base
-	d.fresh, d.postponed = false, false
 	have := int(d.held.Unbroken(base, held.MaxRecord) - base)
 	if have < 5 {
-		return false
+		return v
 	}
+	spent := func() bool {
+		if d.credit < 0 || len(d.failed) >= maxFailed {
+			r.Stats.Deferred++
+			over = true
+		}
+		return over
+	}
+	random := p.TLS.Random()
+	suite, version := p.TLS.Suite()
+	keys := maphash.Bytes(r.make.Seed, random[:]) ^ uint64(suite) ^ uint64(version)<<16 // stands for those with which records do not open
 	usual := p.Usual[side]
 	end := base + uint32(have)
 	whole := r.make.Take(have)
-	done, stop := false, false
 	// attempt tries the record that b begins with, without some bytes that are urgent, and returns its bytes.
 	attempt := func(b []byte, urgent int) []byte {
 		n := tls.Frame(b)
@@ -45,37 +63,34 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		if n == 0 || n > len(b) {
 			return b
 		}
-		h := maphash.Bytes(r.make.Seed, b[:n]) ^ d.salt
+		h := maphash.Bytes(r.make.Seed, b[:n]) ^ keys
 		if slices.Contains(d.failed, h) {
 			return b[:n]
 		}
-		if d.credit < 0 || len(d.failed) >= maxFailed {
-			r.Stats.Deferred++
-			stop, d.fresh = true, true
+		if spent() {
 			return b[:n]
 		}
 		trials := r.Dec.Stats.Trials
-		outcome := r.Dec.TryRecord(p.TLS, side, b[:n])
+		v = r.Dec.TryRecord(p.TLS, side, b[:n])
 		d.credit -= tls.TrialBytes(n) * int(1+r.Dec.Stats.Trials-trials)
-		switch outcome {
+		over = v != tls.Refused
+		switch v {
 		case tls.Taken:
 			if urgent == 0 {
 				r.learn(p, d, side, base, b[:n])
 			}
 			d.base += uint32(n + urgent)
 			*p.Next[side] = d.base
-			d.phase, d.failed, d.looks, done = streaming, d.failed[:0], 0, true
+			d.failed, d.looks = d.failed[:0], 0
 		case tls.Refused:
 			d.failed = append(d.failed, h)
-		case tls.Postponed:
-			stop, d.fresh, d.postponed = true, true, true
 		}
 		return b[:n]
 	}
 	// test tries it with all bytes, and then without those of which any may be none of the stream.
 	test := func(b []byte) []byte {
 		rec := attempt(b, 0)
-		for ways := 1; ways < 1<<len(d.urgent) && !done && !stop; ways++ {
+		for ways := 1; ways < 1<<len(d.urgent) && !over; ways++ {
 			if x, n := d.lacking(ways, base, b, r.make.Take(len(b))); n > 0 {
 				attempt(x, n)
 			}
@@ -85,35 +100,27 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	// one paints in an order, and tries what that gives.
 	one := func(list []held.Seat) []byte {
 		b := whole
-		if d.credit < 0 {
-			r.Stats.Deferred++
-			stop, d.fresh = true, true
+		if spent() {
 			return b
 		}
 		d.credit -= held.Paint(list, base, b)
 		return test(b)
 	}
-	if d.credit < 0 {
-		r.Stats.Deferred++
-		d.fresh = true
-		return false
+	if spent() {
+		return v
 	}
 	var first []byte
 	for i := range uint8(held.Policies) {
 		policy := d.policy ^ i
 		b := one(r.make.Arrange(&d.held, usual, base, end, policy))
-		if done {
+		if v == tls.Taken {
 			d.policy = policy
-			return true
 		}
-		if stop {
-			return false
+		if over || i == 0 && !d.held.Doubt {
+			return v
 		}
 		if i == 0 {
 			first = r.make.Join(b, nil)
-			if !d.conflict {
-				return false
-			}
 		}
 	}
 	// Copies of its header come first: they say how long it is.
@@ -125,26 +132,26 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		}
 		return len(heads) < maxHellos
 	})
-	if d.deep {
+	if r.deep {
 		// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
 		last := slices.MaxFunc(list, func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
 		for _, said := range d.held.Nth(list, &d.credit) {
 			copy(whole, first)
 			for _, some := range [][]held.Seat{said, {last}} {
-				if one(some); done || stop {
-					return done
+				if one(some); over {
+					return v
 				}
 			}
 		}
 	}
 	for _, head := range heads {
-		if d.deep && r.bySums(p, d, side, list, head, func(b []byte) bool { test(b); return done || stop }) {
-			return done
+		if r.deep && r.bySums(p, d, side, list, head, func(b []byte) bool { test(b); return over }) {
+			return v
 		}
 	}
 	// The ways through the copies, the likeliest first.
 	most := fewWays
-	if d.deep {
+	if r.deep {
 		most = maxWays
 	}
 	for _, head := range heads {
@@ -154,13 +161,13 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 				test(b)
 				ways++
 			}
-			return ways < most && !done && !stop
+			return ways < most && !over
 		})
-		if done || stop {
-			return done
+		if over {
+			return v
 		}
 	}
-	return false
+	return v
 }
 
 // lacking puts bytes from a place on into x, without those urgent ones that ways says. It returns how many of them are missing in the record

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
 // What is due goes to TLS in order: bytes of a direction that streams as they come, of one that begins as well, and
@@ -16,15 +17,12 @@ import (
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from *packet.Segment, now int64) Result {
 	r.now = now
 	d := r.direction(p, int(side))
-	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.Ends(seq) && d.held.Bytes+len(data) < maxBeginning &&
+	if d.phase.early() && !d.held.Doubt && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.Ends(seq) && d.held.Bytes+len(data) < maxBeginning &&
 		len(d.held.Segs) < held.MaxCrowd && r.Pool.Room(len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
-		if !d.begun {
-			d.begun, d.origin, d.first = true, seq, seq
-		}
+		d.begin(seq)
 		d.Since = now
 		r.order++
-		p.news(true)
 		*p.Next[side] += uint32(len(data))
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
@@ -56,7 +54,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	}
 	of := held.From(from)
 	result := r.segment(p, d, side, seq, data, &of, now)
-	if result != Repeated || !p.settled() {
+	if result != Repeated || !r.settled(p) {
 		r.settle(p, side, now)
 	}
 	return result
@@ -71,14 +69,14 @@ func (r *Reassembler) opens(p *Pair, side uint8, n int) bool {
 }
 
 // settled tells whether nothing would come of settle, if nothing came since it was called last.
-func (p *Pair) settled() bool {
+func (r *Reassembler) settled(p *Pair) bool {
 	for side, d := range p.Dir {
 		switch {
 		case d == nil:
 			if p.TLS.InDispute(uint8(side)) {
 				return false
 			}
-		case d.phase == beginning && (d.news || d.deep), d.phase == streaming, d.phase == contested && d.fresh:
+		case d.phase.early() && (p.News() || r.deep), d.phase == again, d.phase == streaming, d.phase == contested:
 			return false
 		}
 	}
@@ -89,11 +87,11 @@ func (r *Reassembler) segment(
 	p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source, now int64,
 ) Result {
 	next := p.Next[side]
-	if d.phase == beginning && !d.begun {
+	if d.phase == unbegun {
 		if seq != *next && looksLikeHello(data, side) && len(d.held.Segs) == 0 {
 			*next = seq // whatever the SYN said
 		}
-		d.begun, d.origin, d.first = true, *next, *next
+		d.begin(*next)
 	}
 	if d.phase == beginning && !d.near(seq) && mayBeHello(data, side) {
 		p.Maybe(side, seq) // the SYN that was seen may be another's
@@ -121,7 +119,7 @@ func (r *Reassembler) segment(
 		if r.begin(p, d, side, seq, data, of, now) == Repeated {
 			return Repeated
 		}
-	} else if d.phase == contested || ahead > 0 || p.TLS.Searching(side) {
+	} else if d.phase.stopped() || ahead > 0 || p.TLS.Searching(side) {
 		if r.keep(p, d, side, seq, data, of) == Repeated {
 			return Repeated
 		}
@@ -131,13 +129,13 @@ func (r *Reassembler) segment(
 			pending := r.Dec.Pending(p.TLS, side)
 			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
 				r.Stats.Conflicts++
-				d.conflict = true
+				d.held.Doubt = true
 				r.keep(p, d, side, seq, data, of)
-				if d.phase != contested && seq+uint32(n) == *next {
+				if !d.phase.stopped() && seq+uint32(n) == *next {
 					r.Dec.Stop(p.TLS, side)
 					r.collect(p, side)
 				}
-				if d.phase == contested || seq+uint32(n) != *next {
+				if d.phase.stopped() || seq+uint32(n) != *next {
 					return Taken
 				}
 			}
@@ -160,6 +158,14 @@ func (r *Reassembler) segment(
 	return Taken
 }
 
+// begin has a direction begin at a place, if it has not.
+func (d *Direction) begin(seq uint32) {
+	if d.phase == unbegun {
+		d.origin, d.first = seq, seq
+		d.happens(begins)
+	}
+}
+
 // near tells whether a place is in the beginning of a direction, wherever that is.
 func (d *Direction) near(seq uint32) bool {
 	if seq-d.origin < maxBeginning || d.first != 0 && seq-d.first < maxBeginning {
@@ -176,9 +182,9 @@ func (d *Direction) near(seq uint32) bool {
 // base returns the place of the first byte that no tag has confirmed.
 func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
 	switch {
-	case d.phase == beginning:
+	case d.phase.early():
 		return d.origin
-	case d.phase == contested:
+	case d.phase.stopped():
 		return d.base
 	}
 	return *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
@@ -191,21 +197,21 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	}
 	b := r.Dec.TakeHeld(p.TLS, side)
 	d := r.direction(p, int(side))
-	if d.phase == beginning && !p.TLS.Proved(side) {
+	if d.phase.early() && !p.TLS.Proved(side) {
 		if len(b) > 0 {
 			d.base = *p.Next[side] - uint32(len(b))
 		}
-		d.conflict = true
+		d.held.Doubt = true
 		return // it is all there
 	}
-	if len(b) == 0 && d.phase == contested {
+	if len(b) == 0 && d.phase.stopped() {
 		return
 	}
 	next := p.Next[side]
 	base := *next - uint32(len(b))
-	if d.phase != contested {
-		d.phase, d.base, d.fresh = contested, base, true
-		d.failed = d.failed[:0]
+	if !d.phase.stopped() {
+		d.happens(stops)
+		d.base, d.failed = base, d.failed[:0]
 		r.Stats.Contested++
 		d.Since = r.now
 		d.held.Prune(&r.Pool, base)
@@ -222,7 +228,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		}
 		of := held.As(class)
 		if x := d.held.Novel(at, b[:n], &of, p.Usual[side]); len(x.Rest) > 0 {
-			d.conflict = d.conflict || x.Conflict
+			d.held.Doubt = d.held.Doubt || x.Conflict
 			d.held.Insert(&r.Pool, x.From, &of, order, r.Dec.Mark, x.Rest)
 		}
 		at, b = at+uint32(n), b[n:]
@@ -249,16 +255,16 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 		if d = p.Dir[s]; d == nil {
 			continue
 		}
-		if d.phase == beginning {
+		if d.phase.early() {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s, nil)
-			} else if (d.conflict || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
+			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.phase == beginning && s == side && (p.News() || r.deep) && r.replay(p) {
 				// Of a direction without copies, what is further on decides nothing.
 				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}
-			if d = p.Dir[s]; d == nil || d.phase == beginning {
+			if d = p.Dir[s]; d == nil || d.phase.early() {
 				continue
 			}
 		}
@@ -269,16 +275,17 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
 			continue
 		}
-		if d.phase != contested {
+		if !d.phase.stopped() {
 			r.stream(p, d, s)
 		}
-		for d.phase == contested && d.fresh && r.try(p, d, s) {
+		for d.phase == contested && r.try(p, d, s) == tls.Taken {
+			d.happens(opens)
 			r.Stats.Settled++
 			r.stream(p, d, s)
 			d.Since = now
 		}
-		d.again = false
-		if d.phase != contested && len(d.held.Segs) == 0 && len(d.urgent) == 0 {
+		d.happens(settles)
+		if !d.phase.stopped() && len(d.held.Segs) == 0 && len(d.urgent) == 0 {
 			r.release(p, int(s))
 		}
 	}
@@ -287,22 +294,19 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 // stream feeds what is held and due. It ends where nothing is, or a record does not open.
 func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	r.advance(p, d, side)
-	if d.phase != contested && (d.conflict || len(d.urgent) > 0) {
+	if !d.phase.stopped() && (d.held.Doubt || len(d.urgent) > 0) {
 		// What TLS has may never become a record, and another copy of it be one already.
 		base := r.base(p, d, side)
-		copied := d.conflict && slices.ContainsFunc(d.held.Over(base, *p.Next[side]), func(s held.Seat) bool { return s.Within(base, *p.Next[side]) })
+		copied := d.held.Doubt && slices.ContainsFunc(d.held.Over(base, *p.Next[side]), func(s held.Seat) bool { return s.Within(base, *p.Next[side]) })
 		if len(r.Dec.Pending(p.TLS, side)) > 0 && (copied || d.urges(base, *p.Next[side]) && p.TLS.Protected(side)) {
 			r.Dec.Stop(p.TLS, side)
 			r.collect(p, side)
 		}
 	}
-	if d.phase != contested {
+	if !d.phase.stopped() {
 		base := r.base(p, d, side)
 		d.urgent = slices.DeleteFunc(d.urgent, func(at uint32) bool { return held.After(base, at) })
 		d.held.Prune(&r.Pool, base)
-		if len(d.held.Segs) == 0 {
-			d.conflict = false
-		}
 	}
 }
 
@@ -313,7 +317,7 @@ func (d *Direction) urges(from, to uint32) bool {
 
 func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 	next := p.Next[side]
-	for d.phase != contested {
+	for !d.phase.stopped() {
 		if p.TLS.InDispute(side) {
 			r.collect(p, side)
 			return
@@ -329,7 +333,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 // feed feeds a segment that is due.
 func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	next, mark := p.Next[side], r.Dec.Mark
-	if d.phase == beginning || d.again {
+	if d.phase <= again {
 		d.mark, d.order = max(d.mark, s.Mark), max(d.order, s.Order)
 		r.Dec.Mark = d.mark
 	}
@@ -339,7 +343,7 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
-	if d.phase != beginning && !p.TLS.InDispute(side) {
+	if !d.phase.early() && !p.TLS.InDispute(side) {
 		d.held.Prune(&r.Pool, r.base(p, d, side))
 	}
 }
@@ -350,7 +354,7 @@ func (r *Reassembler) catchUp(p *Pair) {
 		var due [2]held.Seat
 		first := -1
 		for side, d := range p.Dir {
-			if d == nil || d.phase == contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.phase == beginning && d.begun) {
+			if d == nil || d.phase != beginning && d.phase != again || p.TLS.InDispute(uint8(side)) {
 				continue
 			}
 			s := r.best(p, d, uint8(side), *p.Next[side])

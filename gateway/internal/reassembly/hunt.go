@@ -76,13 +76,13 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 	}
 	end := d.held.Covered(*next, held.MaxBytes, math.MaxUint64)
 	total, h := int(end-*next), d.hunt
-	if !d.conflict {
+	if !d.held.Doubt {
 		h.full = h.sought
 	} else {
 		h.full = max(0, min(h.full, int(int32(seq-*next))-held.MaxRecord))
 	}
 	h.late += n
-	all := d.conflict && h.late >= held.MaxRecord/2
+	all := d.held.Doubt && h.late >= held.MaxRecord/2
 	from := min(h.sought, total)
 	if all {
 		from = min(h.full, total)
@@ -98,7 +98,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 	h.sought = max(h.sought, from+rest)
 	if all && d.credit >= 0 {
 		h.full, h.late = from+rest, 0
-	} else if !d.conflict {
+	} else if !d.held.Doubt {
 		h.full = h.sought
 	}
 	if n := min(total-huntKept, h.full); total > huntMost && n > 0 {
@@ -120,7 +120,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	b := r.make.Take(n)
 	for policy := range uint8(held.Policies) {
-		if policy > 0 && (!every || !d.conflict || d.credit < 0) {
+		if policy > 0 && (!every || !d.held.Doubt || d.credit < 0) {
 			break
 		}
 		r.paint(d, p.Usual[side], d.policy^policy, start, b)
@@ -136,7 +136,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 			}
 		}
 	}
-	if !every || !d.conflict || numbers > huntNumbers[0] {
+	if !every || !d.held.Doubt || numbers > huntNumbers[0] {
 		return false, rest
 	}
 	// Ways through the copies of a possible record.

@@ -42,22 +42,6 @@ type Stats struct {
 	BadSums   uint64 // segments dropped for their checksum, on a way where all others have good ones
 }
 
-// A phase is how a direction is read: the first column of the table above. What is unprotected streams.
-//
-//	phase       goes on to
-//	beginning   streaming: a record opens; too much waits for keys; nothing more comes
-//	            contested: a record further on opens, and the bytes before it do not (leave)
-//	streaming   contested: the next record does not open, or something is missing that will not come
-//	contested   streaming: another copy opens, or a record further on; it was read elsewhere; nothing more comes
-//	            beginning: nothing further on opened (leave)
-type phase uint8
-
-const (
-	streaming phase = iota
-	beginning
-	contested
-)
-
 // A Direction is what one direction holds that no tag has confirmed.
 type Direction struct {
 	Since int64 // when it came to a stop
@@ -65,6 +49,7 @@ type Direction struct {
 	mark      int64
 	order     uint64
 	held      held.List
+	seen      uint64 // the order of the last segment when the handshake was read last; 0: it is to be read
 	origin    uint32 // where it begins, while it does
 	first     uint32 // what that was at first; 0 is nowhere
 	last      uint32 // where the last segment is
@@ -73,15 +58,7 @@ type Direction struct {
 	base      uint32     // of the contested bytes, or where TLS stopped in the beginning
 	usual     held.Class // of the beginning's packets, if the direction streams before its keys are there
 	phase     phase
-	begun     bool // origin is known
-	conflict  bool // copies differ
-	fresh     bool // something came since the last try
-	news      bool // something has come since the handshake was read last
-	again     bool // it was read again: what is due now came before
-	deep      bool // it is stalled: all that differs is tried
-	endowed   bool // it has had its burst
-	unacked   bool // what is missing was so when it was looked at last
-	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
+	receipt   receipt // when it was looked at last
 	policy    uint8
 	looks     uint8    // without enough work, for a record that is contested or behind a hole
 	urgent    []uint32 // places of bytes that may be none of the stream
@@ -90,16 +67,11 @@ type Direction struct {
 	credit    int      // bytes that may be tried
 	failed    []uint64 // records that did not open
 	read      []uint64 // pairs of beginnings with which none did
-	salt      uint64   // stands for the keys with which records do not open
-	owner     *Pair
 }
 
 // fed are bytes that were fed to TLS, up to a place.
 type fed struct {
 	end   uint32
-	deep    bool  // what is stalled, or ends, is searched: all that differs is tried
-	wait    int64 // how long a record behind a hole has to be there to count
-	ripe    int64 // so it came no later
 	order uint64 // of their arrival
 	class held.Class
 }
@@ -125,6 +97,9 @@ type Reassembler struct {
 	spare   int   // bytes that may be tried in directions that are stalled
 	spared  int64 // when that was computed
 	order   uint64
+	deep    bool  // what is stalled, or ends, is searched: all that differs is tried
+	wait    int64 // how long a record behind a hole has to be there to count
+	ripe    int64 // so it came no later
 	free    []*Direction
 	make    held.Maker
 	largest *Direction
@@ -158,8 +133,7 @@ const (
 // Begin has a direction kept from its beginning on.
 func (r *Reassembler) Begin(p *Pair) {
 	for side := range p.Dir {
-		d := r.direction(p, side)
-		d.phase = beginning
+		r.direction(p, side).phase = unbegun
 	}
 }
 
@@ -172,8 +146,12 @@ func (r *Reassembler) direction(p *Pair, side int) *Direction {
 			p.Dir[side] = new(Direction)
 		}
 		d := p.Dir[side]
-		d.owner, d.credit, d.Since = p, firstCredit, r.now
-		r.endow(p, d)
+		d.phase, d.credit, d.Since = streaming, firstCredit, r.now
+		if p.claim == granted {
+			r.lend(d, r.now, burst)
+		} else {
+			r.entitled(p)
+		}
 	}
 	return p.Dir[side]
 }
@@ -211,15 +189,15 @@ func (p *Pair) Stalled(side uint8) bool {
 		return false
 	}
 	last := len(d.held.Segs) - 1
-	return d.phase == contested || last >= 0 && held.After(d.held.Segs[last].End, *p.Next[side])
+	return d.phase.stopped() || last >= 0 && held.After(d.held.Segs[last].End, *p.Next[side])
 }
 
 // Maybe says that a direction may begin at a place.
 func (p *Pair) Maybe(side uint8, seq uint32) {
-	if d := p.Dir[side]; d != nil && d.phase == beginning && !(d.begun && seq == d.origin) && !slices.Contains(d.maybe[:], seq) {
+	if d := p.Dir[side]; d != nil && d.phase.early() && !(d.phase == beginning && seq == d.origin) && !slices.Contains(d.maybe[:], seq) {
 		copy(d.maybe[1:], d.maybe[:])
 		d.maybe[0] = seq
-		d.conflict, d.news = true, true
+		d.held.Doubt, d.seen = true, 0
 	}
 }
 
@@ -227,24 +205,15 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
 	d := p.Dir[side]
 	pending := r.Dec.Pending(p.TLS, side)
-	if d != nil && (d.phase == contested || p.TLS.InDispute(side) && len(pending) == 0) {
+	if d != nil && (d.phase.stopped() || p.TLS.InDispute(side) && len(pending) == 0) {
 		return d.base
 	}
 	return *p.Next[side] - uint32(len(pending))
 }
 
-// news says whether something has come since a handshake was read last, so that it may be read otherwise now.
-func (p *Pair) news(is bool) {
-	for _, d := range p.Dir {
-		if d != nil {
-			d.news = is
-		}
-	}
-}
-
 // Origin returns where a direction begins, while it does.
 func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
-	if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
+	if d := p.Dir[side]; d != nil && d.phase == beginning {
 		return d.origin, true
 	}
 	return 0, false
@@ -258,7 +227,7 @@ func (p *Pair) Idle(side uint8) bool {
 // Hopeless tells whether much has come of a direction of which no record opens.
 func (p *Pair) Hopeless(side uint8) bool {
 	d := p.Dir[side]
-	return d != nil && d.phase == contested && d.held.Bytes > 32<<10 && !p.TLS.Opened(side)
+	return d != nil && d.phase.stopped() && d.held.Bytes > 32<<10 && !p.TLS.Opened(side)
 }
 
 // either tells whether something is so of a direction of which something is held.
@@ -268,14 +237,14 @@ func (p *Pair) either(is func(d *Direction) bool) bool {
 
 // Contested tells whether a handshake has copies that differ.
 func (p *Pair) Contested() bool {
-	return p.either(func(d *Direction) bool { return d.phase == beginning && d.conflict })
+	return p.either(func(d *Direction) bool { return d.phase.early() && d.held.Doubt })
 }
 
 // Greeting tells whether what a client said first looks like a ClientHello, though it may not be one: what makes it none may be forged,
 // and the real bytes of that place may still come.
 func (p *Pair) Greeting() bool {
 	d := p.Dir[tls.Client]
-	return d != nil && d.phase == beginning && d.begun && d.looksLikeHello(d.origin, tls.Client)
+	return d != nil && d.phase == beginning && d.looksLikeHello(d.origin, tls.Client)
 }
 
 // A Result is what became of a segment.
@@ -293,7 +262,7 @@ const (
 func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 	base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
 	n := int(base - d.origin)
-	if !d.conflict && read == nil {
+	if !d.held.Doubt && read == nil {
 		for i := len(d.held.Segs) - 1; i >= 0; i-- {
 			if s := d.held.Segs[i]; held.After(base, s.Seq) {
 				p.authentic(side, s.Class(), len(s.Buf))
@@ -313,11 +282,8 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 		plain := protectedFrom(read)
 		r.learn(p, d, side, d.origin+uint32(plain), read[plain:])
 	}
-	d.phase = streaming
+	d.happens(opens)
 	d.held.Prune(&r.Pool, base)
-	if len(d.held.Segs) == 0 {
-		d.conflict = false
-	}
 }
 
 // authentic records the class of an authenticated packet with n bytes of payload.
@@ -344,20 +310,31 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	if d == nil {
 		return
 	}
-	if d.fed = d.fed[:0]; d.phase == contested {
-		d.phase = streaming
+	if d.fed = d.fed[:0]; d.phase.stopped() {
+		d.happens(opens)
 	}
 	d.held.Prune(&r.Pool, seq)
 	r.settle(p, side, now)
 }
 
-// News tells whether something came since a handshake was read last.
-func (p *Pair) News() bool { return p.either(func(d *Direction) bool { return d.news }) }
+// News tells whether something came since a handshake was read last, so that it may be read otherwise now.
+func (p *Pair) News() bool {
+	return p.either(func(d *Direction) bool { return d.seen < max(d.held.Newest, 1) })
+}
+
+// unread says that a handshake is to be read again.
+func (p *Pair) unread() {
+	for _, d := range p.Dir {
+		if d != nil {
+			d.seen = 0
+		}
+	}
+}
 
 // CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
 func (r *Reassembler) CanTurn(p *Pair) bool {
 	for side, d := range p.Dir {
-		if d == nil || d.phase != beginning || p.TLS.Proved(uint8(side)) {
+		if d == nil || !d.phase.early() || p.TLS.Proved(uint8(side)) {
 			return false
 		}
 	}
@@ -373,10 +350,10 @@ func (r *Reassembler) Turn(p *Pair) {
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
 	p.clean[0], p.clean[1] = p.clean[1], p.clean[0]
 	for side, d := range p.Dir {
-		if d.begun {
+		if d.phase == beginning {
 			*p.Next[side] = d.origin
 		}
-		d.conflict, d.news = true, true
+		d.held.Doubt, d.seen = true, 0
 		d.mark, d.order = math.MinInt64, 0
 	}
 }
@@ -401,32 +378,29 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	}
 }
 
-// deeply is settle, and tries more copies in a beginning.
+// deeply is settle, and tries more copies.
 func (r *Reassembler) deeply(p *Pair, side uint8, now int64) {
 	for s, d := range p.Dir {
-		if d != nil && d.phase == beginning && !p.TLS.Proved(uint8(s)) {
-			d.deep, d.failed = true, d.failed[:0]
+		if d != nil && d.phase.early() && !p.TLS.Proved(uint8(s)) {
+			d.failed = d.failed[:0]
 		}
 	}
+	r.deep = true
 	r.settle(p, side, now)
-	for _, d := range p.Dir {
-		if d != nil {
-			d.deep = false
-		}
-	}
+	r.deep = false
 }
 
 // Retry is called when keys may have come, which is news, or will not.
 func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 	r.now = now
-	p.news(true)
+	p.unread()
 	if news {
 		p.asked = 0
 	}
 	for _, d := range p.Dir {
 		if d != nil {
 			d.read = d.read[:0]
-			if d.phase == beginning {
+			if d.phase.early() {
 				d.failed = d.failed[:0]
 			}
 		}

@@ -51,12 +51,13 @@ type step struct {
 
 // begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
 func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source, now int64) Result {
-	if d.held.Bytes+len(data) > maxBeginning && !d.conflict && len(d.held.Segs) > 0 {
+	if d.held.Bytes+len(data) > maxBeginning && !d.held.Doubt && len(d.held.Segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
-		d.phase, d.usual = streaming, d.held.Segs[len(d.held.Segs)-1].Class()
+		d.happens(opens)
+		d.usual = d.held.Segs[len(d.held.Segs)-1].Class()
 		base := r.base(p, d, side)
 		d.held.Prune(&r.Pool, base)
-		if seq == *p.Next[side] && d.phase != contested {
+		if seq == *p.Next[side] && !d.phase.stopped() {
 			*p.Next[side] += uint32(len(data))
 			r.Dec.Feed(p.TLS, side, data)
 			return Taken
@@ -72,7 +73,7 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		p.asked = 0
 	}
 	if held.After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
-		d.conflict, d.news = true, true // another beginning
+		d.held.Doubt, d.seen = true, 0 // another beginning
 	}
 	return Held
 }
@@ -220,28 +221,29 @@ func (d *Direction) steps(c *candidate) (all []step) {
 
 // replay reads a handshake again, from copies of it that differ, until a record opens. It returns whether one did.
 func (r *Reassembler) replay(p *Pair) bool {
-	if r.Dec == nil || p.TLS.Proved(0) && p.TLS.Proved(1) {
+	if p.TLS.Proved(0) && p.TLS.Proved(1) || !r.keyed(p) {
 		return false
 	}
 	for side, d := range p.Dir {
-		if d == nil || d.phase != beginning || !d.begun || p.TLS.Proved(uint8(side)) {
+		if d == nil || d.phase != beginning || p.TLS.Proved(uint8(side)) {
 			continue
 		}
-		if r.endow(p, d); d.credit < 0 || p.claim != granted && d.credit < leastSearch {
+		if d.credit < 0 || p.claim != granted && d.credit < leastSearch {
 			r.Stats.Deferred++
 			return false
 		}
 	}
-	if !r.keyed(p) {
-		return false
+	for _, d := range p.Dir {
+		if d != nil {
+			d.seen = r.order
+		}
 	}
-	p.news(false)
 	mark := r.Dec.Mark
 	defer func() { r.Dec.Mark = mark }()
 	for i, most := range lengths {
 		more := false
 		for _, d := range p.Dir {
-			more = more || d != nil && d.phase == beginning && d.begun && int(d.held.Covered(d.origin, most, math.MaxUint64)-d.origin) == most
+			more = more || d != nil && d.phase == beginning && int(d.held.Covered(d.origin, most, math.MaxUint64)-d.origin) == most
 		}
 		if r.search(p, most) {
 			return true
@@ -258,10 +260,10 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	for side, d := range p.Dir {
-		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) {
+		if d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side)) {
 			if d.credit < 0 {
 				r.Stats.Deferred++
-				d.news = true
+				p.unread()
 				return false
 			}
 			all[side] = r.candidates(p, d, uint8(side), most)
@@ -274,12 +276,11 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 		all[0] = r.likely(p, all[0])
 	}
 	best, score := [2]int{}, -1
-	deep := p.either(func(d *Direction) bool { return d.phase == beginning && d.deep })
 search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
-			pair := r.pair(&all[0][i], &all[1][j], deep)
+			pair := r.pair(&all[0][i], &all[1][j], r.deep)
 			if n, known := p.result(pair); known {
 				if n > max(score, hopeless) {
 					best, score = [2]int{i, j}, n
@@ -296,7 +297,7 @@ search:
 			}
 			for _, d := range p.Dir {
 				if d != nil && d.credit < 0 {
-					d.news = true
+					p.unread()
 					break search
 				}
 			}
@@ -305,7 +306,7 @@ search:
 	r.read(p, &all[0][best[0]], &all[1][best[1]], false)
 	// Bytes that are not needed to see a record open come behind it.
 	for side := range uint8(2) {
-		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
+		if d := p.Dir[side]; d != nil && d.phase == beginning {
 			r.advance(p, d, side)
 			d.credit -= int(min(*p.Next[side]-d.origin, maxBeginning))
 		}
@@ -391,7 +392,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 	}
 	var begun [2]bool
 	for side := range uint8(2) {
-		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun && !before[side] {
+		if d := p.Dir[side]; d != nil && d.phase == beginning && !before[side] {
 			begun[side] = true
 			if before[1-side] {
 				r.Dec.Rewind(p.TLS, side)
@@ -458,7 +459,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 		if p.TLS.Proved(side) && !before[side] {
 			d := p.Dir[side]
 			r.prove(p, d, side, both[side].bytes)
-			d.again = true
+			d.happens(rereads)
 			result = proved
 		}
 		if result != proved && begun[side] && p.TLS.Promising(side) {
@@ -482,19 +483,17 @@ func (r *Reassembler) first(p *Pair, d *Direction, side uint8) {
 		return
 	}
 	r.collect(p, side)
-	random := p.TLS.Random()
-	d.salt = maphash.Bytes(r.make.Seed, random[:])
-	suite, version := p.TLS.Suite()
-	d.salt ^= uint64(suite) | uint64(version)<<16
 	for range 4 {
-		if !r.try(p, d, side) || p.TLS.Proved(side) {
+		if r.try(p, d, side) != tls.Taken {
+			break
+		}
+		if p.TLS.Proved(side) {
+			d.happens(opens)
 			break
 		}
 		// It was one that is not protected, for middleboxes.
-		d.phase = beginning
 		r.Dec.Stop(p.TLS, side)
 	}
-	d.salt = 0
 }
 
 // protectedFrom returns how many bytes of a beginning are records in plain text, of which nothing shows who sent them.

@@ -22,7 +22,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 	}
 	for {
 		before := len(h.Segs)
-		if h.Crowded(&r.Pool, d.phase == beginning, seq, len(data), of, p.Usual[side]) {
+		if h.Crowded(&r.Pool, d.phase.early(), seq, len(data), of, p.Usual[side]) {
 			r.Stats.Evicted++
 			return Repeated
 		}
@@ -35,19 +35,18 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		}
 		if x.Conflict && x.Copies >= held.MaxCopies {
 			r.Stats.Evicted++
-			if !h.Replace(&r.Pool, &x, of, p.Usual[side], d.phase == beginning) {
+			if !h.Replace(&r.Pool, &x, of, p.Usual[side], d.phase.early()) {
 				return Repeated
 			}
 		}
-		if d.phase == beginning && !x.Conflict && h.Joins(&r.Pool, x.From, of, r.order+1, p.newest(1-side), x.Rest) {
+		if d.phase.early() && !x.Conflict && h.Joins(&r.Pool, x.From, of, r.order+1, p.newest(1-side), x.Rest) {
 			r.order++
-			p.news(true)
 			return Held
 		}
 		// What is missing may not come: the receiver has it, or there is no memory to wait for it.
 		room := r.Pool.Room(n)
 		many := (h.Bytes+n)/held.MaxBytes > h.Bytes/held.MaxBytes || len(h.Segs)%held.MaxCrowd == held.MaxCrowd-1
-		if d.credit > burst/2 && d.phase != beginning && (!room || many && !d.unacked) && r.seek(p, d, side) {
+		if d.credit > burst/2 && !d.phase.early() && (!room || many && d.receipt == received) && r.seek(p, d, side) {
 			r.stream(p, d, side)
 			if old := r.base(p, d, side) - seq; int32(old) > 0 {
 				if uint64(old) >= uint64(len(data)) {
@@ -66,13 +65,14 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		}
 		if x.Conflict {
 			r.Stats.Conflicts++
-			d.conflict = true
+			d.held.Doubt = true
 		}
 		r.order++
 		h.Insert(&r.Pool, x.From, of, r.order, r.Dec.Mark, x.Rest)
 		// One of very many copies is tried when there is time.
-		d.fresh = d.fresh || x.Copies < held.MaxCopies && int32(x.From-d.base) < held.MaxRecord
-		p.news(true)
+		if x.Copies < held.MaxCopies && int32(x.From-d.base) < held.MaxRecord {
+			d.happens(comes)
+		}
 		if r.largest == nil || h.Bytes > r.largest.held.Bytes {
 			r.largest = d
 		}
@@ -126,7 +126,7 @@ func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
 			freed += before - r.Pool.Held
 		}
 		if len(d.held.Segs) == 0 {
-			d.held = held.List{Newest: d.held.Newest}
+			d.held = held.List{Newest: d.held.Newest, Doubt: d.held.Doubt}
 		}
 	}
 	return freed

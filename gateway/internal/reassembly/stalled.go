@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sealane/sealane/gateway/internal/held"
+	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
 // A direction that is stalled has a hole, or a record that does not open. From time to time, and at its end, a record
@@ -16,17 +17,19 @@ func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
 		return
 	}
 	missing, behind := p.missing(d, side)
-	acked := !known || held.After(ack, missing) || ack == missing && !behind
-	if acked && d.unacked {
+	was := d.receipt
+	if d.receipt = lacking; !known || held.After(ack, missing) || ack == missing && !behind {
+		d.receipt = received
+	}
+	if was == lacking && d.receipt == received {
 		d.Since = now
 	}
-	d.unacked = !acked
 }
 
 // missing returns the first place of which nothing is there, and whether there is something behind it.
 func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 	at = *p.Next[side]
-	if d.phase == contested {
+	if d.phase.stopped() {
 		at = d.held.Unbroken(d.base, held.MaxRecord)
 	}
 	last := len(d.held.Segs) - 1
@@ -43,24 +46,24 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	if d == nil {
 		return
 	}
-	if d.unacked {
+	if d.receipt == lacking {
 		wait *= patience
 	}
 	if now-d.Since < wait {
 		return
 	}
 	d.Since, r.now = now, now
+	r.wait, r.ripe = wait, r.Dec.Mark-wait
+	defer func() { r.ripe = math.MaxInt64 }()
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	r.allow(p, d, now, maxCredit)
-	r.wait, r.ripe = wait, r.Dec.Mark-wait
-	defer func() { r.ripe = math.MaxInt64 }()
 	d.failed = d.failed[:0]
-	if d.phase == beginning {
-		d.deep, p.asked = p.Contested(), 0
+	if d.phase.early() {
+		r.deep, p.asked = p.Contested(), 0
 		r.settle(p, side, now)
-		if d = p.Dir[side]; d != nil && d.phase == beginning {
-			d.deep = false
+		r.deep = false
+		if d = p.Dir[side]; d != nil && d.phase.early() {
 			r.allow(p, d, now, maxCredit)
 			r.leave(p, d, side, now)
 		}
@@ -70,12 +73,11 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 		r.settle(p, side, now)
 	}
 	// Records behind one that was contested may be so as well, and wait for nothing else.
-	for d = p.Dir[side]; d != nil && d.phase == contested && d.conflict && d.credit > burst; d = p.Dir[side] {
-		d.deep = true
-		ok := r.try(p, d, side)
-		if d.deep = false; !ok {
+	for d = p.Dir[side]; d != nil && d.phase.stopped() && d.held.Doubt && d.credit > burst; d = p.Dir[side] {
+		if r.tryDeeply(p, d, side) != tls.Taken {
 			return
 		}
+		d.happens(opens)
 		r.Stats.Settled++
 		r.settle(p, side, now)
 	}
@@ -96,18 +98,16 @@ func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) {
 		}
 	}
 	r.collect(p, side)
-	d.phase = contested
 	*p.Next[side] = d.base
-	for r.seek(p, d, side) {
+	for r.pass(p, d, side) {
 		if p.TLS.Proved(side) {
+			d.happens(opens)
 			r.settle(p, side, now)
 			return
 		}
 		// It was one that is not protected, for middleboxes.
 		r.Dec.Stop(p.TLS, side)
-		d.phase = contested
 	}
-	d.phase = beginning
 	*p.Next[side] = next
 }
 
@@ -116,7 +116,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	if !p.TLS.Protected(side) {
 		return !p.TLS.Waiting() && r.concede(p, d, side)
 	}
-	if d.phase != contested {
+	if !d.phase.stopped() {
 		r.Dec.Stop(p.TLS, side)
 		if p.TLS.Searching(side) {
 			return r.overleap(p, d, side)
@@ -126,19 +126,27 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 		}
 		d.base = *p.Next[side] // for a side that has nothing pending
 		r.collect(p, side)
-		if d.phase != contested {
-			d.phase, d.base, d.fresh = contested, *p.Next[side], true
+		if !d.phase.stopped() {
+			d.happens(stops)
+			d.base = *p.Next[side]
 		}
 	}
+	found := r.pass(p, d, side)
+	if found {
+		d.happens(opens)
+	}
+	return found
+}
+
+// pass looks for a record that opens from base on, in a direction that TLS has stopped: copies of the next one, or one further on.
+func (r *Reassembler) pass(p *Pair, d *Direction, side uint8) bool {
 	// Half of the work is for what is further on.
 	kept := max(d.credit/2, 0)
 	d.credit -= kept
-	d.deep = true
-	found := r.try(p, d, side)
+	v := r.tryDeeply(p, d, side)
 	short := d.credit < 0
-	d.credit += kept
-	if d.deep = false; found || d.postponed {
-		return found // nothing is missing while keys may come
+	if d.credit += kept; v != tls.Refused {
+		return v == tls.Taken // nothing is missing while keys may come
 	}
 	if short && d.looks < maxLooks {
 		d.looks++ // the record may be there, among its copies
@@ -149,8 +157,15 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 		return false
 	}
 	r.Dec.Stats.BadRecords += uint64(bad)
-	d.phase, d.failed = streaming, d.failed[:0]
+	d.failed = d.failed[:0]
 	return true
+}
+
+// tryDeeply is try with more copies.
+func (r *Reassembler) tryDeeply(p *Pair, d *Direction, side uint8) tls.Verdict {
+	r.deep = true
+	defer func() { r.deep = false }()
+	return r.try(p, d, side)
 }
 
 // further sifts what is held from a place on: one run without a hole after the other, and at most limit bytes of each.
@@ -177,7 +192,7 @@ func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, li
 
 // concede gives up what is missing in a direction that nothing can be looked for in.
 func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
-	if d.phase == beginning {
+	if d.phase.early() {
 		return false
 	}
 	next := p.Next[side]
@@ -205,19 +220,19 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	// What the other one began with counts as well.
 	for s, o := range p.Dir {
-		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
+		if o != nil && (s == int(side) || o.phase.early() && !p.TLS.Proved(uint8(s))) {
 			r.last(p, o, now)
 		}
 	}
 	d.failed = d.failed[:0]
 	r.deeply(p, side, now)
 	d = p.Dir[side]
-	if d != nil && d.phase == beginning {
+	if d != nil && d.phase.early() {
 		r.last(p, d, now)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
-		if d = p.Dir[side]; d == nil || d.phase == beginning || d.phase != contested && !p.Stalled(side) || !p.TLS.Protected(side) {
+		if d = p.Dir[side]; d == nil || d.phase.early() || !p.Stalled(side) || !p.TLS.Protected(side) {
 			break
 		}
 		d.looks = maxLooks
@@ -235,7 +250,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	if p.TLS.InDispute(side) {
 		*next = d.base
 	}
-	d.phase = streaming
+	d.happens(opens)
 	// Forged segments may stand all around the circle of sequence numbers, where one is ahead of the next without an end.
 	for passed := uint32(0); passed <= held.MaxAhead; {
 		r.Dec.Flush(p.TLS)
