@@ -9,7 +9,7 @@ const (
 	beginning              // no record of it has opened
 	again                  // one has, when it was read again: what is due came before
 	streaming              // its bytes go to TLS as they come; so do those of one without keys
-	contested              // its next record does not open, or what is missing does not come
+	contested              // its next record does not open, or missing bytes do not come
 	tried                  // the same, and nothing has come since all copies were tried
 	phases
 )
@@ -19,10 +19,10 @@ type event uint8
 
 const (
 	begins  event = iota // its first bytes came
-	opens                // its next record opens, or one further on; or what is before its next bytes is given up
+	opens                // its next record opens, or one further on; or bytes are given up
 	rereads              // a record of it opened when it was read again
 	settles              // all that was due is fed
-	stops                // its next record does not open, or what is missing does not come
+	stops                // its next record does not open, or missing bytes do not come
 	comes                // bytes came that may be of its next record
 	fails                // no copy of its next record opens
 	events

@@ -33,7 +33,7 @@ func TestPhases(t *testing.T) {
 		{again, begins, again, ""},
 		{again, opens, streaming, ""},
 		{again, rereads, again, ""},
-		{again, settles, streaming, "what comes now is new"},
+		{again, settles, streaming, "the next bytes are new"},
 		{again, stops, contested, ""},
 		{again, comes, again, ""},
 		{again, fails, again, ""},
@@ -52,7 +52,7 @@ func TestPhases(t *testing.T) {
 		{contested, settles, contested, ""},
 		{contested, stops, contested, ""},
 		{contested, comes, contested, ""},
-		{contested, fails, tried, "only what comes can change it"},
+		{contested, fails, tried, "only more bytes can change it"},
 
 		{tried, begins, tried, ""},
 		{tried, opens, streaming, "one further on"},

@@ -40,7 +40,7 @@ func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 const patience = 10
 
 // Tick looks after a direction that is stalled. Something behind it is looked for after a wait, from when the receiver
-// has acknowledged what is missing; and that has to be there for as long, as what comes together may be out of order.
+// has acknowledged what is missing. It has to be there for as long, as packets that come together may be out of order.
 func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d := p.Dir[side]
 	if d == nil {

@@ -3,6 +3,7 @@ package tls
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"testing"
 
@@ -119,7 +120,7 @@ func TestWaitingBesideOneThatGaveUp(t *testing.T) {
 // real one opens all the same.
 func TestTrialsChangeNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
-	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20, traffic.CCM} {
+	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20, traffic.CCM, traffic.CCM8} {
 		s := traffic.NewSession(suite, random)
 		log, data := s.KeyLog(), bytes.Repeat([]byte("data"), 1000)
 		said := []struct {
@@ -169,6 +170,23 @@ func TestTrialsChangeNothing(t *testing.T) {
 		}
 		if want := bytes.Repeat(data, 2); !bytes.Equal(got[Client], data) || !bytes.Equal(got[Server], want) || entered != 4 {
 			t.Errorf("suite %x: %d and %d bytes, %d epochs entered", suite, len(got[Client]), len(got[Server]), entered)
+		}
+	}
+}
+
+// The README says how many suites of TLS 1.3 are read: those of RFC 8446, appendix B.4.
+func TestSuitesOfReadme(t *testing.T) {
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := [...]string{3: "three", 4: "four", 5: "five"}[len(suites13)]
+	if !bytes.Contains(b, []byte("TLS 1.3 with all "+number+" suites of RFC 8446")) {
+		t.Errorf("README.md does not say that all %s suites are read", number)
+	}
+	for i, suite := range suites13 {
+		if suite != 0x1301+uint16(i) || suites[suite] == nil || suites[suite].version != version13 {
+			t.Errorf("suite %x is not read", suite)
 		}
 	}
 }
