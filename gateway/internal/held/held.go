@@ -3,6 +3,7 @@
 package held
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -198,7 +199,7 @@ func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelt
 		}
 		n := min(len(a), len(b))
 		rank := s.Class().Rank(usual)
-		if Same(a[:n], b[:n]) < n {
+		if !bytes.Equal(a[:n], b[:n]) {
 			x.Conflict = true
 		} else if inside && n == len(data) && !of.above(rank, usual) {
 			return Novelty{From: seq}
@@ -258,7 +259,9 @@ func (h *List) Insert(p *Pool, seq uint32, of *Source, order uint64, mark int64,
 func (h *List) Remove(p *Pool, s Seat) {
 	i := h.Find(s.Seq)
 	for i == len(h.Segs) || h.Segs[i].Segment != s.Segment {
-		i = (i + 1) % len(h.Segs)
+		if i++; i >= len(h.Segs) {
+			i = 0
+		}
 	}
 	h.Bytes -= len(s.Buf)
 	h.Segs, h.solid = slices.Delete(h.Segs, i, i+1), [2]uint32{}
@@ -333,7 +336,9 @@ func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual
 	var worst Seat
 	rank := of.Class().Rank(usual)
 	for range few {
-		h.hand = (h.hand + 1) % len(near)
+		if h.hand++; h.hand >= len(near) {
+			h.hand = 0
+		}
 		s := near[h.hand]
 		x := s.Class().Rank(usual)
 		if x < rank || x == rank && len(s.Buf) < n {
