@@ -261,7 +261,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 				r.prove(p, d, s, nil)
 			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.phase == beginning && s == side && (p.News() || r.deep) && r.replay(p) {
 				// Of a direction without copies, what is further on decides nothing.
-				r.catchUp(p)
+				r.play(p, nil)
 				r.settle(p, 1-side, now)
 			}
 			if d = p.Dir[s]; d == nil || d.phase.early() {
@@ -345,27 +345,6 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	r.Dec.Mark = mark
 	if !d.phase.early() && !p.TLS.InDispute(side) {
 		d.held.Prune(&r.Pool, r.base(p, d, side))
-	}
-}
-
-// catchUp feeds what both directions have behind what was read again, in the order in which it came.
-func (r *Reassembler) catchUp(p *Pair) {
-	for {
-		var due [2]held.Seat
-		first := -1
-		for side, d := range p.Dir {
-			if d == nil || d.phase != beginning && d.phase != again || p.TLS.InDispute(uint8(side)) {
-				continue
-			}
-			s := r.best(p, d, uint8(side), *p.Next[side])
-			if due[side] = s; s.Segment != nil && (first < 0 || max(d.order, s.Order) < max(p.Dir[first].order, due[first].Order)) {
-				first = side
-			}
-		}
-		if first < 0 {
-			return
-		}
-		r.feed(p, p.Dir[first], uint8(first), due[first])
 	}
 }
 

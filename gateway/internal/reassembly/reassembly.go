@@ -102,6 +102,7 @@ type Reassembler struct {
 	ripe    int64 // so it came no later
 	free    []*Direction
 	make    held.Maker
+	tries   trial
 	largest *Direction
 	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
 	changes uint64
@@ -110,8 +111,11 @@ type Reassembler struct {
 // New returns a Reassembler that feeds d.
 func New(d *tls.Decrypter, limit int) *Reassembler {
 	d.Dispute = true
+	trials := tls.NewDecrypter(d.Store)
+	trials.Expect(1)
+	trials.Dispute, trials.Trial = true, true
 	return &Reassembler{
-		Dec: d, Pool: held.Pool{Limit: limit}, spare: maxSpare, ripe: math.MaxInt64,
+		Dec: d, tries: trial{dec: trials}, Pool: held.Pool{Limit: limit}, spare: maxSpare, ripe: math.MaxInt64,
 		make: held.Maker{Seed: maphash.MakeSeed(), Arena: make(held.Arena, 0, held.ArenaBlock)},
 	}
 }

@@ -224,32 +224,14 @@ func (r *Reassembler) replay(p *Pair) bool {
 	if p.TLS.Proved(0) && p.TLS.Proved(1) || !r.keyed(p) {
 		return false
 	}
-	for side, d := range p.Dir {
-		if d == nil || d.phase != beginning || p.TLS.Proved(uint8(side)) {
-			continue
-		}
-		if d.credit < 0 || p.claim != granted && d.credit < leastSearch {
-			r.Stats.Deferred++
-			return false
-		}
-	}
-	for _, d := range p.Dir {
-		if d != nil {
-			d.seen = r.order
-		}
-	}
 	mark := r.Dec.Mark
 	defer func() { r.Dec.Mark = mark }()
-	for i, most := range lengths {
-		more := false
-		for _, d := range p.Dir {
-			more = more || d != nil && d.phase == beginning && int(d.held.Covered(d.origin, most, math.MaxUint64)-d.origin) == most
-		}
-		if r.search(p, most) {
-			return true
-		}
-		if !more || i == len(lengths)-1 {
-			break
+	for _, most := range lengths {
+		more := p.either(func(d *Direction) bool {
+			return d.phase == beginning && int(d.held.Covered(d.origin, most, math.MaxUint64)-d.origin) == most
+		})
+		if found := r.search(p, most); found || !more {
+			return found
 		}
 	}
 	return false
@@ -259,13 +241,21 @@ func (r *Reassembler) replay(p *Pair) bool {
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
+	begins := func(side int, d *Direction) bool {
+		return d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side))
+	}
 	for side, d := range p.Dir {
-		if d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side)) {
-			if d.credit < 0 {
-				r.Stats.Deferred++
-				p.unread()
-				return false
-			}
+		if begins(side, d) && (d.credit < 0 || p.claim != granted && d.credit < leastSearch) {
+			r.Stats.Deferred++
+			p.unread()
+			return false
+		}
+	}
+	for side, d := range p.Dir {
+		if d != nil {
+			d.seen = r.order
+		}
+		if begins(side, d) {
 			all[side] = r.candidates(p, d, uint8(side), most)
 		}
 		if len(all[side]) == 0 {
@@ -280,15 +270,15 @@ search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
-			pair := r.pair(&all[0][i], &all[1][j], r.deep)
+			pair := r.pair(&all[0][i], &all[1][j])
 			if n, known := p.result(pair); known {
 				if n > max(score, hopeless) {
 					best, score = [2]int{i, j}, n
 				}
 				continue
 			}
-			n := r.read(p, &all[0][i], &all[1][j], true)
-			if n == proved {
+			n := r.tryBoth(p, &all[0][i], &all[1][j])
+			if n == proved && r.read(p, &all[0][i], &all[1][j], true) == proved {
 				return true
 			}
 			p.remember(pair, n)
@@ -328,11 +318,11 @@ type pairing struct {
 	all   uint64 // and all bytes: where the next record is not whole, more may make it so, or other copies
 }
 
-func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
+func (r *Reassembler) pair(client, server *candidate) (n pairing) {
 	for _, c := range [...]*candidate{client, server} {
 		n.plain = n.plain*31 + maphash.Bytes(r.make.Seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
 	}
-	if deep {
+	if r.deep {
 		n.plain = ^n.plain
 	}
 	const odd = 0x9e3779b97f4a7c15
@@ -381,6 +371,39 @@ func (p *Pair) remember(pair pairing, result int) {
 	}
 }
 
+// A trial is a connection that is read in place of another one, to see whether a record opens.
+type trial struct {
+	dec  *tls.Decrypter
+	conn tls.Conn
+	next [2]uint32
+	dirs [2]Direction
+}
+
+// tryBoth tells how good the reading of two beginnings is. It changes nothing of the connection.
+func (r *Reassembler) tryBoth(p *Pair, client, server *candidate) int {
+	t, live := &r.tries, r.Dec
+	t.conn = p.TLS.Like()
+	q := *p
+	q.TLS, q.Next = &t.conn, [2]*uint32{&t.next[0], &t.next[1]}
+	for side, d := range p.Dir {
+		if d != nil {
+			t.dirs[side], q.Dir[side] = *d, &t.dirs[side]
+		}
+	}
+	t.dec.Wait, t.dec.Limits = live.Wait, live.Limits
+	r.Dec = t.dec
+	n := r.read(&q, client, server, true)
+	r.Dec = live
+	live.Stats.Trials, t.dec.Stats.Trials = live.Stats.Trials+t.dec.Stats.Trials, 0
+	t.dec.Close(&t.conn)
+	for side, d := range p.Dir {
+		if d != nil && n != proved { // else it is read again, for the same price
+			d.credit, d.failed = t.dirs[side].credit, t.dirs[side].failed
+		}
+	}
+	return n
+}
+
 // read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
 func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) int {
 	r.Stats.Replays++
@@ -408,24 +431,66 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 			d.credit -= len(both[side].bytes) + perRead
 		}
 	}
+	r.play(p, both[:])
+	result := hopeless
+	for side := range uint8(2) {
+		if begun[side] && searches {
+			r.first(p, p.Dir[side], side)
+		}
+	}
+	for i, d := range p.Dir {
+		side := uint8(i)
+		if begun[side] {
+			d.credit -= int(r.Dec.Derived-derived) * perKey
+		}
+		switch {
+		case p.TLS.Proved(side) && !before[side]:
+			if result = proved; !r.Dec.Trial {
+				r.prove(p, d, side, both[side].bytes)
+				d.happens(rereads)
+			}
+		case begun[side] && p.TLS.Promising(side):
+			result = max(result, possible)
+		}
+		if p.TLS.InDispute(side) && !r.Dec.Trial {
+			r.collect(p, side)
+		}
+	}
+	if p.TLS.Waiting() {
+		result = max(result, waiting)
+	}
+	return result
+}
+
+// play feeds what both directions have in the order in which it came: of beginnings their bytes, and behind them what is held of a direction
+// that has proved to be right; without beginnings, what is held of both. A trial ends with a proof.
+func (r *Reassembler) play(p *Pair, both []*candidate) {
+	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
 	at, done := [2]int{}, [2]int{}
-	for {
+	for !r.Dec.Trial || before == [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)} {
 		side, first := uint8(0), uint64(math.MaxUint64)
-		var due held.Seat // of a direction that has proved to be right, and of which more is held
-		for i, c := range both {
-			if at[i] < len(c.steps) {
-				if order := c.steps[at[i]].order; order < first {
-					side, first, due = uint8(i), order, held.Seat{}
-				}
-			} else if begun[i] && p.TLS.Proved(uint8(i)) && !p.TLS.InDispute(uint8(i)) {
-				d := p.Dir[i]
-				if s := r.best(p, d, uint8(i), *p.Next[i]); s.Segment != nil && max(d.order, s.Order) < first {
-					side, first, due = uint8(i), max(d.order, s.Order), s
-				}
+		var due held.Seat
+		for i, d := range p.Dir {
+			if d == nil || d.phase != beginning && d.phase != again {
+				continue
+			}
+			var order uint64
+			var s held.Seat
+			if both != nil && at[i] < len(both[i].steps) {
+				order = both[i].steps[at[i]].order
+			} else if p.TLS.InDispute(uint8(i)) || both != nil && !p.TLS.Proved(uint8(i)) {
+				continue
+			} else if s = r.best(p, d, uint8(i), *p.Next[i]); s.Segment == nil {
+				continue
+			} else {
+				order = max(d.order, s.Order)
+			}
+			if order < first {
+				side, first, due = uint8(i), order, s
 			}
 		}
 		if first == math.MaxUint64 {
-			break
+			return
 		}
 		d := p.Dir[side]
 		if due.Segment != nil {
@@ -434,9 +499,6 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 		}
 		s := both[side].steps[at[side]]
 		at[side]++
-		if !begun[side] {
-			continue
-		}
 		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
 		r.Dec.Mark = d.mark
 		b := both[side].bytes[done[side]:s.end]
@@ -444,42 +506,11 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 		*p.Next[side] += uint32(len(b))
 		r.Dec.Feed(p.TLS, side, b)
 	}
-	result := hopeless
-	for side := range uint8(2) {
-		if begun[side] && searches {
-			r.first(p, p.Dir[side], side)
-		}
-	}
-	for side, d := range p.Dir {
-		if begun[side] {
-			d.credit -= int(r.Dec.Derived-derived) * perKey
-		}
-	}
-	for side := range uint8(2) {
-		if p.TLS.Proved(side) && !before[side] {
-			d := p.Dir[side]
-			r.prove(p, d, side, both[side].bytes)
-			d.happens(rereads)
-			result = proved
-		}
-		if result != proved && begun[side] && p.TLS.Promising(side) {
-			result = max(result, possible)
-		}
-	}
-	if result != proved && p.TLS.Waiting() {
-		result = waiting
-	}
-	for side := range uint8(2) {
-		if p.TLS.InDispute(side) {
-			r.collect(p, side)
-		}
-	}
-	return result
 }
 
 // first tries copies of the first record that is protected, of a direction that begins and in which it does not open.
 func (r *Reassembler) first(p *Pair, d *Direction, side uint8) {
-	if d.phase != beginning || !p.TLS.InDispute(side) || !p.TLS.Protected(side) {
+	if d.phase != beginning || p.TLS.Proved(side) || !p.TLS.InDispute(side) || !p.TLS.Protected(side) {
 		return
 	}
 	r.collect(p, side)

@@ -111,7 +111,10 @@ func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Verdict {
 		skip = c.Prefix(side, rec)
 	}
 	o, v := d.open(c, side, rec[skip:])
-	if v == Postponed || v == Refused {
+	if v == Taken && d.Trial {
+		c.proof[side] = current
+	}
+	if v == Postponed || v == Refused || v == Taken && d.Trial {
 		return v
 	}
 	c.mode[side], d.took = reading, false
@@ -194,6 +197,15 @@ func (d *Decrypter) Stop(c *Conn, side uint8) {
 		d.halt(c, side)
 		d.keep(c, side, d.takePart(c, side))
 		d.dropPart(c, side)
+	}
+}
+
+// Like returns a connection that is what another one is by its hellos, to be read in a Trial from the beginning, or from the beginning of
+// a direction of which no record was opened: then Rewind is next.
+func (c *Conn) Like() Conn {
+	return Conn{
+		version: c.version, proof: c.proof, patience: c.patience, lineage: c.lineage, hellos: c.hellos, early: c.early, suite: c.suite,
+		asked: ^uint64(0), random: c.random,
 	}
 }
 
