@@ -24,7 +24,7 @@ type hunt struct {
 	full   int // the same, with all orders and ways
 	late   int // bytes that came since all were tried
 	trials int
-	tried  map[uint64]struct{}
+	tried  held.Set
 }
 
 const (
@@ -65,7 +65,7 @@ func spots(b []byte) (all []spot, rest int) {
 // seq.
 func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int) bool {
 	if d.hunt == nil {
-		d.hunt = &hunt{tried: make(map[uint64]struct{})}
+		d.hunt = &hunt{tried: held.Set{}}
 		d.credit += maxCredit
 	}
 	next := p.Next[side]
@@ -76,9 +76,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 	}
 	end := d.held.Covered(*next, held.MaxBytes, math.MaxUint64)
 	total, h := int(end-*next), d.hunt
-	if !d.held.Doubt {
-		h.full = h.sought
-	} else {
+	if d.held.Doubt {
 		h.full = max(0, min(h.full, int(int32(seq-*next))-held.MaxRecord))
 	}
 	h.late += n
@@ -194,11 +192,11 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 		h.trials += int(r.Dec.Stats.Trials - trials)
 	}
 	if !found {
-		if h != nil && len(h.tried) >= maxTried {
-			clear(h.tried)
-		}
 		if h != nil {
-			h.tried[key] = struct{}{}
+			if len(h.tried) >= maxTried {
+				clear(h.tried)
+			}
+			h.tried.Add(key)
 		}
 		return false, false
 	}

@@ -11,17 +11,12 @@ import (
 
 // looksLikeHello tells whether data begins with the first message of a side.
 func looksLikeHello(data []byte, side uint8) bool {
-	return len(data) >= 6 && data[0] == 22 && data[1] == 3 && data[2] <= 4 && data[5] == side+1
+	return len(data) >= 6 && mayBeHello(data, side)
 }
 
 // mayBeHello tells whether data may be the first bytes of it.
 func mayBeHello(data []byte, side uint8) bool {
-	for i, want := range [...]byte{22, 3} {
-		if i < len(data) && data[i] != want {
-			return false
-		}
-	}
-	return len(data) > 0 && (len(data) < 3 || data[2] <= 4) && (len(data) < 6 || data[5] == side+1)
+	return len(data) > 0 && data[0] == 22 && (len(data) < 2 || data[1] == 3) && (len(data) < 3 || data[2] <= 4) && (len(data) < 6 || data[5] == side+1)
 }
 
 const (
@@ -240,6 +235,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 // search is replay with at most `most` bytes of each direction.
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
+	var first *Direction // that begins
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	begins := func(side int, d *Direction) bool {
 		return d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side))
@@ -256,6 +252,9 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 			d.seen = r.order
 		}
 		if begins(side, d) {
+			if first == nil {
+				first = d
+			}
 			all[side] = r.candidates(p, d, uint8(side), most)
 		}
 		if len(all[side]) == 0 {
@@ -271,25 +270,23 @@ search:
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
 			pair := r.pair(&all[0][i], &all[1][j])
-			if n, known := p.result(pair); known {
-				if n > max(score, hopeless) {
-					best, score = [2]int{i, j}, n
-				}
+			n, short := possible, false
+			if slices.Contains(first.read, pair.plain) {
 				continue
+			} else if !slices.Contains(first.read, pair.all) {
+				n = r.tryBoth(p, &all[0][i], &all[1][j])
+				if n == proved && r.read(p, &all[0][i], &all[1][j], true) == proved {
+					return true
+				}
+				first.remember(pair, n)
+				short = p.either(func(d *Direction) bool { return d.credit < 0 })
 			}
-			n := r.tryBoth(p, &all[0][i], &all[1][j])
-			if n == proved && r.read(p, &all[0][i], &all[1][j], true) == proved {
-				return true
-			}
-			p.remember(pair, n)
 			if n > score {
 				best, score = [2]int{i, j}, n
 			}
-			for _, d := range p.Dir {
-				if d != nil && d.credit < 0 {
-					p.unread()
-					break search
-				}
+			if short {
+				p.unread()
+				break search
 			}
 		}
 	}
@@ -333,41 +330,16 @@ func (r *Reassembler) pair(client, server *candidate) (n pairing) {
 // maxRead is how many pairs of beginnings with which no record opens are remembered.
 const maxRead = 1024
 
-// result returns how good the reading of a pair of beginnings was, if it was read before and would be the same again:
-// until more bytes come, or keys.
-func (p *Pair) result(pair pairing) (n int, known bool) {
-	for _, d := range p.Dir {
-		if d == nil {
-			continue
-		}
-		for _, x := range d.read {
-			if x == pair.plain {
-				return hopeless, true
-			} else if x == pair.all {
-				return possible, true
-			}
-		}
+// remember notes that two beginnings, read again, would be what they were: until more bytes come, or keys. Who waits for keys is read again.
+func (d *Direction) remember(pair pairing, result int) {
+	if len(d.read) == maxRead {
+		d.read = d.read[:0]
 	}
-	return 0, false
-}
-
-// remember notes how good the reading of a pair of beginnings was. Who waits for keys is read again.
-func (p *Pair) remember(pair pairing, result int) {
-	if result == waiting {
-		return
-	}
-	number := pair.plain
-	if result == possible {
-		number = pair.all
-	}
-	for _, d := range p.Dir {
-		if d != nil && d.phase == beginning {
-			if len(d.read) == maxRead {
-				d.read = d.read[:0]
-			}
-			d.read = append(d.read, number)
-			return
-		}
+	switch result {
+	case hopeless:
+		d.read = append(d.read, pair.plain)
+	case possible:
+		d.read = append(d.read, pair.all)
 	}
 }
 
