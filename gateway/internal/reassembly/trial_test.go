@@ -49,7 +49,7 @@ func TestTrialOfBeginnings(t *testing.T) {
 				for j := range all[1] {
 					conn, dirs, stats := c, [2]Direction{*p.Dir[0], *p.Dir[1]}, dec.Stats
 					results[r.tryBoth(&p, &all[0][i], &all[1][j])]++
-					for side, d := range p.Dir { // what it costs is paid, and what did not open is known
+					for side, d := range p.Dir { // its price is paid, and it is known which records did not open
 						dirs[side].credit, dirs[side].failed = d.credit, d.failed
 					}
 					stats.Trials = dec.Stats.Trials
