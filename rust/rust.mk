@@ -14,13 +14,15 @@ $(eval $(call long_suite,long-rust-oldest,$(B)/vectors.txt $(B)/aeads.txt,rust/c
 RUST_TARGETS := x86_64-unknown-linux-musl x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-pc-cygwin x86_64-apple-darwin \
     x86_64-unknown-freebsd x86_64-unknown-none x86_64-unknown-uefi aarch64-unknown-linux-gnu aarch64-unknown-linux-musl \
     aarch64-apple-darwin aarch64-pc-windows-msvc aarch64-unknown-uefi armv7-unknown-linux-gnueabihf arm-unknown-linux-gnueabihf \
-    armv5te-unknown-linux-gnueabi riscv64gc-unknown-linux-gnu mips-unknown-linux-gnu wasm32-unknown-unknown wasm32-wasip1
+    armv5te-unknown-linux-gnueabi riscv64gc-unknown-linux-gnu riscv64gc-unknown-linux-musl loongarch64-unknown-linux-musl \
+    mips-unknown-linux-gnu powerpc64-unknown-linux-gnu s390x-unknown-linux-gnu wasm32-unknown-unknown wasm32-wasip1
 RUST_CPUS_aarch64-unknown-linux-gnu := cortex-a72 max
 RUST_CPUS_aarch64-unknown-linux-musl := max
 RUST_CPUS_armv7-unknown-linux-gnueabihf := cortex-a7 max
 RUST_CPUS_arm-unknown-linux-gnueabihf := arm1176
 RUST_CPUS_armv5te-unknown-linux-gnueabi := arm1176 arm926
 RUST_CPUS_riscv64gc-unknown-linux-gnu := max rv64,zbb=off
+RUST_CPUS_riscv64gc-unknown-linux-musl := max
 $(foreach target,$(RUST_TARGETS),$(eval $(call long_suite,long-rust-$(target),$(B)/vectors.txt $(B)/aeads.txt,rust/targets $(B) $(target) $(RUST_CPUS_$(target)))))
 $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
 $(eval $(call long_suite,long-rust-bases,,rust/check $(B) bases))

@@ -18,8 +18,8 @@ import (
 
 const root = "../.."
 
-// Most that README.md may have: it is read in a minute.
-const readmeLines = 140
+// The most lines of pages that are read first.
+var mostLines = map[string]int{"README.md": 140, "rust/README.md": 40, "rust/sealane/README.md": 40, "rust/rustls-sealane/README.md": 40}
 
 func pages(t *testing.T) []string {
 	t.Helper()
@@ -199,7 +199,9 @@ var elsewhere = map[string]struct{ file, text string }{
 	"make wireguard-demo":               {"examples/wireguard/wireguard.mk", "demonstration -size"},
 	"make https-demo":                   {"examples/https/https.mk", "demonstration -tls $$s -size 0.125"},
 	"make gateway && sudo gateway/demo": {"gateway/gateway.mk", "gateway/demo $(B)/sealane-gateway"},
-	"go test -run NONE -bench . github.com/sealane/sealane/afalg": {"afalg/packets_linux_test.go", "func Benchmark"},
+	"git clone https://github.com/sealane/sealane && cd sealane/rust": {"rust/check", "--example levels"},
+	"cargo run --release --example levels":                            {"rust/check", "--example levels"},
+	"go test -run NONE -bench . github.com/sealane/sealane/afalg":     {"afalg/packets_linux_test.go", "func Benchmark"},
 }
 
 // What is run in place of a command that wants what only the reader has: a release, root, a system to write to.
@@ -351,8 +353,10 @@ func TestCMake(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
-	if n := strings.Count(read(t, filepath.Join(root, "README.md")), "\n"); n > readmeLines {
-		t.Errorf("README.md has %d lines, at most %d are wanted", n, readmeLines)
+	for page, most := range mostLines {
+		if n := strings.Count(read(t, filepath.Join(root, page)), "\n"); n > most {
+			t.Errorf("%s has %d lines, at most %d are wanted", page, n, most)
+		}
 	}
 }
 

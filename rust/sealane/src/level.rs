@@ -267,39 +267,22 @@ fn cap_of_process() -> Option<usize> {
     program.checked_sub(1).max(environment_cap())
 }
 
-/// A name that means nothing is ignored, with one warning.
+/// It is read once. A name that means nothing is ignored, with one warning.
 #[cfg(feature = "std")]
 fn environment_cap() -> Option<usize> {
-    static CAP: AtomicUsize = AtomicUsize::new(0); // 0: not read yet; 1: none; else a place + 2
-    let known = CAP.load(Ordering::Acquire);
-    if known != 0 {
-        return known.checked_sub(2);
-    }
-    let variable = |name: &str| if cpu::privileged() { None } else { std::env::var_os(name) };
-    let mut ignored = None;
-    let cap = if variable("SEALANE_ASM").is_some_and(|value| value == "0") {
-        Some(NAMES.len() - 1)
-    } else {
-        match variable("SEALANE_CPU") {
-            Some(name) if !name.is_empty() => {
-                let cap = name.to_str().filter(|name| is_here(name)).and_then(place_of);
-                if cap.is_none() {
-                    ignored = Some(name);
-                }
-                cap
-            }
-            _ => None,
+    static CAP: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
+    *CAP.get_or_init(|| {
+        let variable = |name: &str| if cpu::privileged() { None } else { std::env::var_os(name) };
+        if variable("SEALANE_ASM").is_some_and(|value| value == "0") {
+            return place_of(PORTABLE);
         }
-    };
-    match CAP.compare_exchange(0, cap.map_or(1, |cap| cap + 2), Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => {
-            if let Some(name) = ignored {
-                report(format_args!("SEALANE_CPU={} is ignored: no such level", name.to_string_lossy()));
-            }
-            cap
+        let name = variable("SEALANE_CPU").filter(|name| !name.is_empty())?;
+        let cap = name.to_str().filter(|name| is_here(name)).and_then(place_of);
+        if cap.is_none() {
+            report(format_args!("SEALANE_CPU={} is ignored: no such level", name.to_string_lossy()));
         }
-        Err(earlier) => earlier.checked_sub(2),
-    }
+        cap
+    })
 }
 
 #[cfg(not(feature = "std"))]

@@ -18,8 +18,8 @@
 //! # What holds for all functions
 //! Errors are values ([`Error`]), and nothing panics. A caller's mistake writes nothing. A forgery apart leaves zeroes, and
 //! in place the ciphertext as it came, so that another key can be tried. Keys may be used from many threads at once, and are
-//! wiped when they are dropped. No call allocates memory or takes a lock. Running
-//! time and memory addresses depend on lengths only.
+//! wiped when they are dropped. No packet allocates memory or takes a lock. Running time and memory addresses depend on
+//! lengths only.
 //!
 //! # Features
 //! - `std` (default): finds ARM's features by the operating system, reads `SEALANE_CPU` and `SEALANE_ASM`, reports levels

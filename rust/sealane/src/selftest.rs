@@ -254,12 +254,7 @@ fn little_chain(_: Usable<AesBlocks>, _: &[u8; 32]) -> bool {
 /// A key of the i-th length.
 #[inline(never)]
 fn aes_key(level: Usable<AesBlocks>, key: &[u8; 32], i: usize) -> Option<Aes> {
-    let key = &key[..16 + 8 * (i % 3)];
-    let mut made = Aes::unset(level, key);
-    if let Some(place) = &mut made {
-        place.set(key);
-    }
-    made
+    Aes::new(&key[..16 + 8 * (i % 3)], Ok(level)).ok()
 }
 
 /// A text goes through CTR, and from there through a chain, for some numbers of blocks under keys of each length. The

@@ -358,6 +358,11 @@ fn wrong_input() {
             let mut pieces = [Text::in_place(&mut one), Text::in_place(&mut two)];
             assert_eq!(key.seal_pieces(&nonce, b"", &mut pieces), Err(Error::InvalidNonce));
             assert_eq!((one, two), ([7; 30], [8; 40]));
+            let mut out = [9; 50];
+            assert_eq!(key.seal(&nonce, b"", &text, &mut out), Err(Error::InvalidNonce));
+            assert_eq!(key.open(&nonce, b"", &text, &mut out, &[0; 16]), Err(Error::InvalidNonce));
+            out[0] ^= u8::from(planted("mistake"));
+            assert_eq!(out, [9; 50]);
         }
         let nonce = vec![2; algorithm.nonce_len()];
         let mut out = [7; 49];
