@@ -3,7 +3,7 @@
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::Aes;
+use crate::cipher::{wiping, Aes};
 use crate::dit::Dit;
 use crate::kernel::{AesBlocks, Text, Unused, UNUSED_LEN};
 use crate::level::{Usable, AES_BLOCKS};
@@ -82,8 +82,7 @@ impl CmacKey {
     /// # Errors
     /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
     pub fn new(key: &[u8]) -> Result<CmacKey, Error> {
-        let _dit = Dit::on();
-        Aes::new(key, AES_BLOCKS.of_process()).map(CmacKey)
+        CmacKey::at(key, AES_BLOCKS.of_process())
     }
 
     /// The same with a level of the caller's choice, for tests: [`HeaderKey::levels`](crate::HeaderKey::levels) of an
@@ -92,8 +91,15 @@ impl CmacKey {
     /// # Errors
     /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
     pub fn with_level(key: &[u8], level: &str) -> Result<CmacKey, Error> {
-        let _dit = Dit::on();
-        Aes::new(key, AES_BLOCKS.named(level)).map(CmacKey)
+        CmacKey::at(key, AES_BLOCKS.named(level))
+    }
+
+    fn at(key: &[u8], level: Result<Usable<AesBlocks>, Error>) -> Result<CmacKey, Error> {
+        wiping(|| {
+            let mut made = CmacKey(Aes::unset(key, level)?);
+            made.0.set(key);
+            Ok(made)
+        })
     }
 
     /// Begins a text.
@@ -155,7 +161,8 @@ impl Cmac<'_> {
     /// The MAC of all that was added.
     pub fn finish(mut self) -> [u8; 16] {
         let _dit = Dit::on();
-        let mut subkey = self.chain.aes.encrypt(&[0; 16]);
+        let mut subkey = [0; 16];
+        self.chain.aes.encrypt(&[0; 16], &mut subkey);
         double(&mut subkey);
         if self.held_len < 16 {
             double(&mut subkey);
@@ -241,12 +248,14 @@ impl CcmKey {
     }
 
     fn at(key: &[u8], tag_len: usize, level: Result<Usable<AesBlocks>, Error>) -> Result<CcmKey, Error> {
-        let _dit = Dit::on();
-        let aes = Aes::new(key, level)?;
-        if !(4..=16).contains(&tag_len) || tag_len % 2 != 0 {
-            return Err(Error::InvalidTag);
-        }
-        Ok(CcmKey { aes, tag_len })
+        wiping(|| {
+            let mut made = CcmKey { aes: Aes::unset(key, level)?, tag_len };
+            if !(4..=16).contains(&tag_len) || tag_len % 2 != 0 {
+                return Err(Error::InvalidTag);
+            }
+            made.aes.set(key);
+            Ok(made)
+        })
     }
 
     /// Encrypts `text` in place, and writes the tag, which has the key's length. A nonce has 7 to 13 bytes and is used
@@ -302,7 +311,8 @@ impl CcmKey {
     fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &mut [u8]) -> Result<(), Error> {
         let _dit = Dit::on();
         self.mistake(nonce, text.len() as u64, tag.len())?;
-        let mut packet = Packet::new(self, nonce, ad, text.len() as u64);
+        let mut packet = Packet::new(self, nonce);
+        packet.begin(self.tag_len, ad, text.len() as u64);
         packet.run(text, false);
         tag.copy_from_slice(&packet.mask[..self.tag_len]);
         Ok(())
@@ -311,13 +321,16 @@ impl CcmKey {
     fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8]) -> Result<(), Error> {
         let _dit = Dit::on();
         self.mistake(nonce, text.len() as u64, tag.len())?;
-        let mut packet = Packet::new(self, nonce, ad, text.len() as u64);
+        let mut packet = Packet::new(self, nonce);
+        packet.begin(self.tag_len, ad, text.len() as u64);
         packet.run(text, true);
         if packet.mask[..self.tag_len].ct_eq(tag).into() {
             return Ok(());
         }
         if text.is_in_place() {
-            Packet::new(self, nonce, &[], 0).crypt(text); // as it came
+            let mut again = Packet::new(self, nonce);
+            again.counter[15] = 1;
+            again.crypt(text); // as it came
         } else {
             text.output().fill(0);
         }
@@ -351,24 +364,26 @@ impl Drop for Packet<'_> {
 }
 
 impl<'a> Packet<'a> {
-    /// Absorbs the lengths (SP 800-38C, appendix A.2) and the associated data, and begins the counters (A.3).
-    fn new(key: &'a CcmKey, nonce: &[u8], ad: &[u8], bytes: u64) -> Self {
-        let length_len = 15 - nonce.len();
-        let mut packet = Packet { chain: Chain::new(&key.aes), counter: [0; 16], mask: [0; 16] };
-        packet.counter[0] = length_len as u8 - 1;
-        packet.counter[1..1 + nonce.len()].copy_from_slice(nonce);
+    /// With the counter of the tag's mask (SP 800-38C, appendix A.3); that of the text is the next one.
+    fn new(key: &'a CcmKey, nonce: &[u8]) -> Self {
+        let mut counter = [0; 16];
+        counter[0] = 14 - nonce.len() as u8;
+        counter[1..1 + nonce.len()].copy_from_slice(nonce);
+        Packet { chain: Chain::new(&key.aes), counter, mask: [0; 16] }
+    }
+
+    /// Absorbs the lengths (A.2) and the associated data, and makes the mask.
+    fn begin(&mut self, tag_len: usize, ad: &[u8], bytes: u64) {
+        let nonce_len = 14 - usize::from(self.counter[0]);
         let mut first = [0; 16];
         first[8..].copy_from_slice(&bytes.to_be_bytes());
-        first[..1 + nonce.len()].copy_from_slice(&packet.counter[..1 + nonce.len()]);
-        first[0] |= (((key.tag_len as u8 - 2) / 2) << 3) | (u8::from(!ad.is_empty()) << 6);
-        packet.chain.absorb(&first);
-        let mut mask = [0; 16];
-        packet.count(&mut Text::in_place(&mut mask));
-        packet.mask = mask;
+        first[..1 + nonce_len].copy_from_slice(&self.counter[..1 + nonce_len]);
+        first[0] |= (((tag_len as u8 - 2) / 2) << 3) | (u8::from(!ad.is_empty()) << 6);
+        self.chain.absorb(&first);
+        self.chain.aes.count(&mut self.counter, &mut Text::in_place(&mut self.mask));
         if !ad.is_empty() {
-            packet.begin_ad(ad);
+            self.begin_ad(ad);
         }
-        packet
     }
 
     fn begin_ad(&mut self, ad: &[u8]) {

@@ -2,6 +2,7 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::cipher::wiping;
 use crate::dit::Dit;
 use crate::kernel::{ChaCha20Poly1305, Text};
 use crate::level::{Usable, CHACHA20POLY1305};
@@ -66,8 +67,10 @@ impl ChaCha20Key {
     }
 
     fn at(key: &[u8], level: Result<Usable<ChaCha20Poly1305>, Error>) -> Result<ChaCha20Key, Error> {
-        let key = key.try_into().map_err(|_| Error::InvalidKey)?;
-        Ok(ChaCha20Key { key, level: level? })
+        wiping(|| {
+            let key = key.try_into().map_err(|_| Error::InvalidKey)?;
+            Ok(ChaCha20Key { key, level: level? })
+        })
     }
 
     /// Encrypts or decrypts a text in place, which is the same. `counter` is the number of its first block of 64 bytes, usually

@@ -1,8 +1,11 @@
 //! Whole packets and packets in parts at one level: by its kernel, or by portable code.
 
+use core::mem::MaybeUninit;
+
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
+use crate::dit::Dit;
 use crate::kernel::{
     AesBlocks, AesGcm, AesKey, CallNonce, ChaCha20Masks, ChaCha20Poly1305, GcmKey, Parts, Tag, Text, Unused, UNUSED_LEN,
 };
@@ -92,18 +95,12 @@ impl Gcm {
         }
     }
 
-    /// A key that authenticates under a hash key of its own, and encrypts under one of zeroes.
-    pub(crate) fn of_hash_key(level: Usable<AesGcm>, hash_key: &[u8; 16]) -> Option<Gcm> {
-        match level {
-            Usable::Kernel(kernel) => {
-                let mut key = GcmKey::unset(kernel);
-                key.set_hash_key(hash_key);
-                Some(Gcm::Kernel(key))
-            }
+    /// Makes it authenticate under a hash key of its own.
+    pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
+        match self {
+            Gcm::Kernel(key) => key.set_hash_key(hash_key),
             #[cfg(feature = "portable")]
-            Usable::Portable => portable::Gcm::of_hash_key(hash_key).map(Gcm::Portable),
-            #[cfg(not(feature = "portable"))]
-            Usable::Portable => None,
+            Gcm::Portable(key) => key.set_hash_key(hash_key),
         }
     }
 
@@ -113,14 +110,11 @@ impl Gcm {
         let mut tag = [0; 2];
         self.packet(CallNonce::Block(&[0; 16]), &[], &mut Text::in_place(&mut []), false, &mut tag);
         let mut hash_key = bytes_of_tag(&tag);
-        match self {
-            Gcm::Kernel(key) => {
-                key.forget_table();
-                key.set_hash_key(&hash_key);
-            }
-            #[cfg(feature = "portable")]
-            Gcm::Portable(key) => key.set_hash_key(&hash_key),
+        #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
+        if let Gcm::Kernel(key) = self {
+            key.forget_table();
         }
+        self.set_hash_key(&hash_key);
         tag.zeroize();
         hash_key.zeroize();
     }
@@ -189,6 +183,7 @@ impl Usable<ChaCha20Poly1305> {
     pub(crate) fn poly1305(self, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
         match self {
             Usable::Kernel(kernel) => {
+                let _wiped = Wiped::<64>;
                 let (whole, rest) = data.split_at(data.len() & !15);
                 let mut parts = kernel.parts(key, nonce, whole, 0, false);
                 parts.next(&mut Text::in_place(&mut []), false, &mut [0; 2]);
@@ -281,13 +276,16 @@ pub(crate) enum Aes {
 
 impl Aes {
     /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
-    pub(crate) fn unset(level: Usable<AesBlocks>, _key: &[u8]) -> Option<Aes> {
-        match level {
-            Usable::Kernel(kernel) => Some(Aes::Kernel(AesKey::unset(kernel))),
+    pub(crate) fn unset(key: &[u8], level: Result<Usable<AesBlocks>, Error>) -> Result<Aes, Error> {
+        if !matches!(key.len(), 16 | 24 | 32) {
+            return Err(Error::InvalidKey);
+        }
+        match level? {
+            Usable::Kernel(kernel) => Ok(Aes::Kernel(AesKey::unset(kernel))),
             #[cfg(feature = "portable")]
-            Usable::Portable => portable::AnyAes::new(_key).map(Aes::Portable),
+            Usable::Portable => portable::AnyAes::new(key).map(Aes::Portable).ok_or(Error::NoLevel),
             #[cfg(not(feature = "portable"))]
-            Usable::Portable => None,
+            Usable::Portable => Err(Error::NoLevel),
         }
     }
 
@@ -299,18 +297,6 @@ impl Aes {
         }
     }
 
-    /// A key of 16, 24 or 32 bytes.
-    pub(crate) fn new(key: &[u8], level: Result<Usable<AesBlocks>, Error>) -> Result<Aes, Error> {
-        if !matches!(key.len(), 16 | 24 | 32) {
-            return Err(Error::InvalidKey);
-        }
-        let mut made = level.and_then(|level| Aes::unset(level, key).ok_or(Error::NoLevel));
-        if let Ok(place) = &mut made {
-            place.set(key);
-        }
-        made
-    }
-
     pub(crate) fn level(&self) -> Usable<AesBlocks> {
         match self {
             Aes::Kernel(key) => Usable::Kernel(key.level()),
@@ -320,11 +306,11 @@ impl Aes {
     }
 
     /// One block.
-    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+    pub(crate) fn encrypt(&self, block: &[u8; 16], to: &mut [u8; 16]) {
         match self {
-            Aes::Kernel(key) => key.encrypt(block),
+            Aes::Kernel(key) => key.encrypt(block, to),
             #[cfg(feature = "portable")]
-            Aes::Portable(aes) => aes.encrypt(block),
+            Aes::Portable(aes) => *to = aes.encrypt(block),
         }
     }
 
@@ -388,11 +374,11 @@ impl MaskKey {
         }
     }
 
-    /// The mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes.
-    pub(crate) fn mask(&self, sample: &[u8; 16]) -> [u8; 16] {
+    /// Writes the mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes.
+    pub(crate) fn mask(&self, sample: &[u8; 16], mask: &mut [u8; 16]) {
         match self {
-            MaskKey::ChaCha(key) => key.mask(sample),
-            MaskKey::Aes(aes) => aes.encrypt(sample),
+            MaskKey::ChaCha(key) => key.mask(sample, mask),
+            MaskKey::Aes(aes) => aes.encrypt(sample, mask),
         }
     }
 }
@@ -411,35 +397,50 @@ impl Drop for ChaChaMaskKey {
 }
 
 impl ChaChaMaskKey {
-    pub(crate) fn mask(&self, sample: &[u8; 16]) -> [u8; 16] {
+    pub(crate) fn mask(&self, sample: &[u8; 16], mask: &mut [u8; 16]) {
         if let Usable::Kernel(kernel) = self.level {
-            return kernel.mask(&self.key, sample);
+            return kernel.mask(&self.key, sample, mask);
         }
         // The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose first
         // words are constants.
         let mut subkey = [0; 32];
         hchacha20(&self.key, sample, &mut subkey);
-        let mut mask = [0; 16];
         for (i, constant) in [0x6170_7865_u32, 0x3320_646e].iter().enumerate() {
             let word = [subkey[4 * i], subkey[4 * i + 1], subkey[4 * i + 2], subkey[4 * i + 3]];
             let word = u32::from_le_bytes(word).wrapping_add(*constant);
             mask[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
         }
         subkey.zeroize();
-        mask
     }
 }
 
 /// HChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.2): the subkey for a key and the first 16 bytes of a nonce.
 #[inline(never)]
 pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16], subkey: &mut [u8; 32]) {
+    let _wiped = Wiped::<128>;
     rounds(key, nonce, subkey);
-    // What registers had no room for lies where this does.
+}
+
+/// Wipes the stack below a function that returns: what it calls leaves keys there that it moved, and words that registers
+/// had no room for.
+pub(crate) struct Wiped<const WORDS: usize>;
+
+impl<const WORDS: usize> Drop for Wiped<WORDS> {
     #[inline(never)]
-    fn wipe_stack() {
-        [0_u64; 128].zeroize();
+    fn drop(&mut self) {
+        [const { MaybeUninit::<u64>::uninit() }; WORDS].zeroize();
     }
-    wipe_stack();
+}
+
+/// Makes a key, and wipes what that leaves on the stack. What is returned goes where the caller has it, in optimized builds.
+#[inline(always)]
+pub(crate) fn wiping<T>(make: impl FnOnce() -> T) -> T {
+    #[inline(never)]
+    fn below<T>(make: impl FnOnce() -> T) -> T {
+        make()
+    }
+    let (_dit, _wiped) = (Dit::on(), Wiped::<512>);
+    below(make)
 }
 
 #[inline(never)]

@@ -4,10 +4,8 @@
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{Aes, Gcm};
+use crate::cipher::{wiping, Aes, Gcm};
 use crate::dit::Dit;
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::GcmKey;
 use crate::kernel::{AesBlocks, AesGcm, CallNonce, Memory, Text};
 use crate::level::{Usable, AESGCM, AES_BLOCKS};
 use crate::{Error, TAG_LEN};
@@ -76,9 +74,11 @@ impl GcmSivKey {
         if key.len() == 24 {
             return Err(Error::InvalidKey);
         }
-        let _dit = Dit::on();
-        let generating = Aes::new(key, blocks)?;
-        Ok(GcmSivKey { generating, key_len: key.len(), level: level? })
+        wiping(|| {
+            let mut made = GcmSivKey { generating: Aes::unset(key, blocks)?, key_len: key.len(), level: level? };
+            made.generating.set(key);
+            Ok(made)
+        })
     }
 
     /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`. A nonce has 12 bytes.
@@ -120,17 +120,17 @@ impl GcmSivKey {
         self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
 
-    fn begin(&self, nonce: &[u8], ad: &[u8], text: &Text<'_>) -> Result<(Packet, [u8; 12]), Error> {
-        match <[u8; 12]>::try_from(nonce) {
-            Err(_) => Err(Error::InvalidNonce),
+    fn check(nonce: &[u8], ad: &[u8], text: &Text<'_>) -> Result<[u8; 12], Error> {
+        match nonce.try_into() {
             Ok(_) if text.len() as u64 > LONGEST || ad.len() as u64 > LONGEST => Err(Error::TooLong),
-            Ok(nonce) => Packet::new(self, &nonce, ad.len().max(text.len())).map(|packet| (packet, nonce)),
+            nonce => nonce.map_err(|_| Error::InvalidNonce),
         }
     }
 
     fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
-        let (mut packet, nonce) = self.begin(nonce, ad, text)?;
+        let (nonce, mut place) = (GcmSivKey::check(nonce, ad, text)?, None);
+        let packet = Packet::new_in(&mut place, self, &nonce, ad.len().max(text.len()))?;
         let tag = packet.tag(&nonce, ad, text.input());
         packet.crypt(text, &tag);
         Ok(tag)
@@ -138,7 +138,8 @@ impl GcmSivKey {
 
     fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; TAG_LEN]) -> Result<(), Error> {
         let _dit = Dit::on();
-        let (mut packet, nonce) = self.begin(nonce, ad, text)?;
+        let (nonce, mut place) = (GcmSivKey::check(nonce, ad, text)?, None);
+        let packet = Packet::new_in(&mut place, self, &nonce, ad.len().max(text.len()))?;
         packet.crypt(text, tag);
         let mut expected = packet.tag(&nonce, ad, text.output());
         let same = expected.ct_eq(tag).into();
@@ -223,8 +224,15 @@ fn reversed(block: &[u8]) -> [u8; 16] {
 }
 
 impl Packet {
-    /// Makes the keys of a nonce, 8 bytes of each block (section 4), for text and associated data of at most `longest`.
-    fn new(key: &GcmSivKey, nonce: &[u8; 12], longest: usize) -> Result<Packet, Error> {
+    /// Makes the keys of a nonce in their place, 8 bytes of each block (section 4), for text and associated data of at most
+    /// `longest`.
+    #[inline(never)]
+    fn new_in<'a>(
+        place: &'a mut Option<Packet>,
+        key: &GcmSivKey,
+        nonce: &[u8; 12],
+        longest: usize,
+    ) -> Result<&'a mut Packet, Error> {
         let (mut blocks, mut raw, mut hash_key) = ([0; 6 * 16], [0; 32], [0; 16]);
         let used = &mut blocks[..16 * (2 + key.key_len / 8)];
         for (i, block) in used.chunks_exact_mut(16).enumerate() {
@@ -237,32 +245,34 @@ impl Packet {
         for (to, block) in raw.chunks_exact_mut(8).zip(used[32..].chunks_exact(16)) {
             to.copy_from_slice(&block[..8]);
         }
-        let gcm = Packet::hash(key.level, &hash_key, longest);
-        let message = Aes::new(&raw[..key.key_len], Ok(key.generating.level()));
+        let message = Aes::unset(&raw[..key.key_len], Ok(key.generating.level()))?;
+        let gcm = Gcm::unset(key.level, &[0; 16]).ok_or(Error::NoLevel)?;
+        let packet = place.insert(Packet { message, gcm, chunk: None });
+        packet.message.set(&raw[..key.key_len]);
+        packet.set_hash_key(&hash_key, longest);
         blocks.zeroize();
         raw.zeroize();
         hash_key.zeroize();
-        Ok(Packet { message: message?, gcm: gcm.ok_or(Error::NoLevel)?, chunk: None })
+        Ok(packet)
     }
 
-    fn hash(level: Usable<AesGcm>, hash_key: &[u8; 16], _longest: usize) -> Option<Gcm> {
+    fn set_hash_key(&mut self, hash_key: &[u8; 16], _longest: usize) {
         #[cfg(target_arch = "x86_64")]
-        if let Usable::Kernel(kernel) = level {
-            let mut key = GcmKey::unset(kernel);
-            key.set_polyval_key(hash_key, _longest);
-            return Some(Gcm::Kernel(key));
+        #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
+        if let Gcm::Kernel(key) = &mut self.gcm {
+            return key.set_polyval_key(hash_key, _longest);
         }
         // Times x in GCM's order of bits, where that of x^0 is a block's first one.
         let value = u128::from_le_bytes(*hash_key);
         let mut h = ((value >> 1) ^ ((0xe1 << 120) & 0_u128.wrapping_sub(value & 1))).to_be_bytes();
-        let gcm = Gcm::of_hash_key(level, &h);
+        self.gcm.set_hash_key(&h);
         h.zeroize();
-        gcm
     }
 
     /// The tag of plaintext and associated data (section 4).
     fn tag(&mut self, nonce: &[u8; 12], ad: &[u8], text: &[u8]) -> [u8; 16] {
-        let mut tag = self.polyval(ad, text);
+        let mut tag = [0; 16];
+        self.polyval(ad, text, &mut tag);
         for (byte, nonce) in tag.iter_mut().zip(nonce) {
             *byte ^= nonce;
         }
@@ -271,11 +281,11 @@ impl Packet {
         tag
     }
 
-    fn polyval(&mut self, ad: &[u8], text: &[u8]) -> [u8; 16] {
+    fn polyval(&mut self, ad: &[u8], text: &[u8], result: &mut [u8; 16]) {
         #[cfg(target_arch = "x86_64")]
         #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
         if let Gcm::Kernel(key) = &self.gcm {
-            return key.polyval(ad, text);
+            return key.polyval(ad, text, result);
         }
         let mut lengths = [0; 16];
         lengths[..8].copy_from_slice(&(8 * ad.len() as u64).to_le_bytes());
@@ -286,7 +296,7 @@ impl Packet {
         sum.absorb(text);
         sum.absorb(&lengths);
         sum.flush();
-        reversed(&sum.hash)
+        *result = reversed(&sum.hash);
     }
 
     /// Adds keystream to the text. The first four bytes of the counter block count, little-endian, and wrap around.
@@ -299,9 +309,11 @@ impl Packet {
             let whole = text.len() & !15;
             key.count_little(&mut block, &mut text.part(0, whole));
             let mut end = text.part(whole, text.len() - whole);
-            let mut stream = key.encrypt(&block);
+            let mut stream = [0; 16];
+            key.encrypt(&block, &mut stream);
             end.add(&stream);
             stream.zeroize();
+            block.zeroize();
             return;
         }
         let chunk = self.chunk.get_or_insert_with(Memory::new).bytes();

@@ -1,6 +1,6 @@
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{bytes_of_tag, hchacha20, same_tag, tag_of_bytes, Gcm};
+use crate::cipher::{bytes_of_tag, hchacha20, same_tag, tag_of_bytes, wiping, Gcm};
 use crate::dit::Dit;
 use crate::kernel::{AesGcm, CallNonce, ChaCha20Poly1305, Tag, Text};
 use crate::level::{Usable, AESGCM, CHACHA20POLY1305};
@@ -200,14 +200,12 @@ impl Key {
         Key::at(algorithm, key, level)
     }
 
-    #[inline(never)]
     fn at(algorithm: Algorithm, key: &[u8], level: Result<Level, Error>) -> Result<Key, Error> {
-        let _dit = Dit::on();
-        let mut made = Key::unset(algorithm, key, level);
-        if let Ok(place) = &mut made {
-            place.set(key);
-        }
-        made
+        wiping(|| {
+            let mut made = Key::unset(algorithm, key, level)?;
+            made.set(key);
+            Ok(made)
+        })
     }
 
     /// For `set`. At the level portable it holds the key already, as RustCrypto's crates do not make theirs in place.

@@ -178,11 +178,6 @@ impl Gcm {
         Some(Gcm { aes, hash })
     }
 
-    pub(crate) fn of_hash_key(hash_key: &[u8; 16]) -> Option<Gcm> {
-        let hash = <GHash as ghash::universal_hash::KeyInit>::new(&(*hash_key).into());
-        Some(Gcm { aes: AnyAes::new(&[0; 16])?, hash })
-    }
-
     pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
         self.hash = <GHash as ghash::universal_hash::KeyInit>::new(&(*hash_key).into());
     }

@@ -2,7 +2,7 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{Aes, ChaChaMaskKey, MaskKey};
+use crate::cipher::{wiping, Aes, ChaChaMaskKey, MaskKey};
 use crate::dit::Dit;
 use crate::kernel::{AesBlocks, ChaCha20Masks};
 use crate::level::{Usable, AES_BLOCKS, CHACHA20MASKS};
@@ -82,20 +82,16 @@ impl HeaderKey {
         HeaderKey::at(algorithm, key, level)
     }
 
-    // By itself, as what chooses a level needs stack of its own.
-    #[inline(never)]
     fn at(algorithm: Algorithm, key: &[u8], level: Level) -> Result<HeaderKey, Error> {
-        let _dit = Dit::on();
-        let mut made = match level {
-            Level::ChaCha(level) => Some(MaskKey::ChaCha(ChaChaMaskKey { key: [0; 32], level })),
-            Level::Aes(level) => Aes::unset(level, key).map(MaskKey::Aes),
-        }
-        .map(|key| HeaderKey { algorithm, key })
-        .ok_or(Error::NoLevel);
-        if let Ok(place) = &mut made {
-            place.key.set(key);
-        }
-        made
+        wiping(|| {
+            let made = match level {
+                Level::ChaCha(level) => MaskKey::ChaCha(ChaChaMaskKey { key: [0; 32], level }),
+                Level::Aes(level) => MaskKey::Aes(Aes::unset(key, Ok(level))?),
+            };
+            let mut made = HeaderKey { algorithm, key: made };
+            made.key.set(key);
+            Ok(made)
+        })
     }
 
     /// The levels of the masks of an algorithm, best first, and whether they work on this CPU; none if QUIC does not have
@@ -117,8 +113,8 @@ impl HeaderKey {
     /// The mask for a sample: its first byte for the first byte of the packet, the others for the packet number.
     pub fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let _dit = Dit::on();
-        let mut whole = self.key.mask(sample);
-        let mut mask = [0; 5];
+        let (mut whole, mut mask) = ([0; 16], [0; 5]);
+        self.key.mask(sample, &mut whole);
         mask.copy_from_slice(&whole[..5]);
         whole.zeroize();
         mask

@@ -150,7 +150,7 @@ fn polyval(level: Usable<AesGcm>) -> bool {
         fill(&mut text[..n], n);
         let mut hash = GcmKey::unset(kernel);
         hash.set_polyval_key(&sum, n);
-        sum = hash.polyval(&text[..n % 33], &text[..n]);
+        hash.polyval(&text[..n % 33], &text[..n], &mut sum);
     }
     sum == ANSWER
 }
@@ -222,10 +222,12 @@ pub(crate) fn aes(level: Usable<AesBlocks>) -> bool {
     for (i, byte) in block.iter_mut().enumerate() {
         *byte = 0x11 * i as u8;
     }
-    ANSWERS
-        .iter()
-        .enumerate()
-        .all(|(i, answer)| aes_key(level, &key, i).is_some_and(|key| key.encrypt(&block) == *answer))
+    let encrypted = |i| {
+        let mut to = [0; 16];
+        aes_key(level, &key, i)?.encrypt(&block, &mut to);
+        Some(to)
+    };
+    ANSWERS.iter().enumerate().all(|(i, answer)| encrypted(i).as_ref() == Some(answer))
         && aes_chain(level, &key)
         && little_chain(level, &key)
 }
@@ -254,7 +256,10 @@ fn little_chain(_: Usable<AesBlocks>, _: &[u8; 32]) -> bool {
 /// A key of the i-th length.
 #[inline(never)]
 fn aes_key(level: Usable<AesBlocks>, key: &[u8; 32], i: usize) -> Option<Aes> {
-    Aes::new(&key[..16 + 8 * (i % 3)], Ok(level)).ok()
+    let key = &key[..16 + 8 * (i % 3)];
+    let mut made = Aes::unset(key, Ok(level)).ok()?;
+    made.set(key);
+    Some(made)
 }
 
 /// A text goes through CTR, and from there through a chain, for some numbers of blocks under keys of each length. The
@@ -290,10 +295,10 @@ pub(crate) fn chacha20masks(level: Usable<ChaCha20Masks>) -> bool {
         *byte = (7 * (i % 16) + i / 16) as u8;
     }
     let step = |samples: &mut [u8], place: usize, key: &[u8]| {
-        let (mut made, mut sample) = (ChaChaMaskKey { key: [0; 32], level }, [0; 16]);
+        let (mut made, mut sample, mut mask) = (ChaChaMaskKey { key: [0; 32], level }, [0; 16], [0; 16]);
         made.key.copy_from_slice(&key[..32]);
         sample.copy_from_slice(&samples[16 * place..16 * place + 16]);
-        let mask = made.mask(&sample);
+        made.mask(&sample, &mut mask);
         samples[16 * place..16 * place + 8].copy_from_slice(&mask[..8]);
     };
     for n in 1..=MASKS {

@@ -3,7 +3,7 @@
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::ChaChaMaskKey;
+use crate::cipher::{wiping, ChaChaMaskKey};
 use crate::dit::Dit;
 use crate::kernel::{ChaCha20Poly1305, Text};
 use crate::level::{Usable, CHACHA20MASKS, CHACHA20POLY1305};
@@ -75,15 +75,17 @@ impl SshKey {
     }
 
     fn at(key: &[u8], level: Result<Usable<ChaCha20Poly1305>, Error>) -> Result<SshKey, Error> {
-        let (text, length) = key.split_at(key.len().min(32));
-        match (<[u8; 32]>::try_from(text), <[u8; 32]>::try_from(length)) {
-            (Ok(text), Ok(length)) => Ok(SshKey {
-                text,
-                level: level?,
-                length: ChaChaMaskKey { key: length, level: CHACHA20MASKS.of_process()? },
-            }),
-            _ => Err(Error::InvalidKey),
-        }
+        wiping(|| {
+            let (text, length) = key.split_at(key.len().min(32));
+            match (<[u8; 32]>::try_from(text), <[u8; 32]>::try_from(length)) {
+                (Ok(text), Ok(length)) => Ok(SshKey {
+                    text,
+                    level: level?,
+                    length: ChaChaMaskKey { key: length, level: CHACHA20MASKS.of_process()? },
+                }),
+                _ => Err(Error::InvalidKey),
+            }
+        })
     }
 
     /// Decrypts the length of a packet that is coming in, from its first 4 bytes: how many bytes follow these, without the
@@ -132,7 +134,8 @@ impl SshKey {
     fn crypt_length(&self, nonce: &[u8; 12], length: &mut [u8]) {
         let mut counter_and_nonce = [0; 16];
         counter_and_nonce[4..].copy_from_slice(nonce);
-        let mut mask = self.length.mask(&counter_and_nonce);
+        let mut mask = [0; 16];
+        self.length.mask(&counter_and_nonce, &mut mask);
         for (byte, add) in length.iter_mut().zip(&mask[..LENGTH_LEN]) {
             *byte ^= add;
         }

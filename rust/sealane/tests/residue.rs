@@ -3,13 +3,19 @@
 //! `SEALANE_PLANT=residue` plants a copy of a key, which must be found.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Mutex;
 
-use sealane::{open_batch, seal_batch, Algorithm, Key, Packet, Text};
+use sealane::{
+    levels, open_batch, seal_batch, Algorithm, CcmKey, ChaCha20Key, CmacKey, GcmSivKey, HeaderKey, Key, Packet, SshKey,
+    Text,
+};
 
 const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::ChaCha20Poly1305,
@@ -84,6 +90,12 @@ fn key(memory: &mut Memory, algorithm: Algorithm) {
     }
 }
 
+/// What `Key::new` returns is wiped where it is.
+fn new(memory: &mut Memory, algorithm: Algorithm) {
+    let made = Key::new(algorithm, &memory.secret[..algorithm.key_len()]);
+    assert!(black_box(&made).is_ok());
+}
+
 fn nonce(algorithm: Algorithm) -> &'static [u8] {
     &[3; 24][..algorithm.nonce_len()]
 }
@@ -131,9 +143,60 @@ fn batch(memory: &mut Memory, algorithm: Algorithm) {
     assert!(open_batch(&mut packets) >= 1);
 }
 
+/// Of QUIC, which does not have all algorithms.
+fn header(memory: &mut Memory, algorithm: Algorithm) {
+    let made = HeaderKey::new(algorithm, &memory.secret[..algorithm.key_len()]);
+    let Ok(key) = &made else { return };
+    memory.tag[..5].copy_from_slice(&key.mask(&[9; 16]));
+}
+
+/// What has a key of its own, beside the algorithm that it is made of.
+fn others(memory: &mut Memory, algorithm: Algorithm) {
+    let Memory { secret, text, other, tag, .. } = memory;
+    match algorithm {
+        Algorithm::ChaCha20Poly1305 => {
+            let key = SshKey::new(&text[..64]);
+            let Ok(key) = &key else { panic!("a key") };
+            *tag = key.seal_in_place(1, other).expect("sealed");
+            key.open_in_place(1, other, tag).expect("opened");
+        }
+        Algorithm::XChaCha20Poly1305 => {
+            let key = ChaCha20Key::new(secret);
+            let Ok(key) = &key else { panic!("a key") };
+            key.apply(&[3; 8], 1, text).expect("applied");
+        }
+        Algorithm::Aes128Gcm => {
+            let key = GcmSivKey::new(&secret[..16]);
+            let Ok(key) = &key else { panic!("a key") };
+            *tag = key.seal_in_place(&[3; 12], b"ad", text).expect("sealed");
+            key.open_in_place(&[3; 12], b"ad", text, tag).expect("opened");
+        }
+        Algorithm::Aes192Gcm => {
+            let key = CcmKey::new(&secret[..24], 16);
+            let Ok(key) = &key else { panic!("a key") };
+            key.seal_in_place(&[3; 12], b"ad", text, tag).expect("sealed");
+            key.open_in_place(&[3; 12], b"ad", text, tag).expect("opened");
+        }
+        _ => {
+            let key = CmacKey::new(&secret[..]);
+            let Ok(key) = &key else { panic!("a key") };
+            key.begin().update(text); // what is finished is moved
+        }
+    }
+}
+
 type Call = (&'static str, fn(&mut Memory, Algorithm));
-const CALLS: [Call; 6] =
-    [("key", key), ("seal", seal), ("open", open), ("forged", forged), ("pieces", pieces), ("batch", batch)];
+const CALLS: [Call; 9] = [
+    ("key", key),
+    ("new", new),
+    ("seal", seal),
+    ("open", open),
+    ("forged", forged),
+    ("pieces", pieces),
+    ("batch", batch),
+    ("header", header),
+    ("others", others),
+];
 
 #[test]
 fn nothing_of_a_secret_is_left() {
@@ -161,4 +224,22 @@ fn nothing_of_a_secret_is_left() {
         }
     }
     assert_eq!(bad, 0, "words on the stack depend on the secret");
+}
+
+/// A process takes other levels only where it is told so.
+#[test]
+fn nor_at_other_levels() {
+    let all = levels(Algorithm::ChaCha20Poly1305).chain(levels(Algorithm::Aes128Gcm));
+    let all: BTreeSet<_> = all.filter(|(name, works)| *works && *name != "portable").collect();
+    for (level, _) in all {
+        let mut words: Vec<OsString> = vec![];
+        if let Ok(exec) = std::env::var("SEALANE_TEST_EXEC") {
+            words.extend(exec.split(' ').map(OsString::from));
+        }
+        words.push(std::env::current_exe().expect("this program").into());
+        let arguments = ["--exact", "nothing_of_a_secret_is_left"];
+        let output = Command::new(&words[0]).args(&words[1..]).args(arguments).env("SEALANE_CPU", level).output();
+        let output = output.expect("run");
+        assert!(output.status.success(), "{level}: {}", String::from_utf8_lossy(&output.stdout));
+    }
 }

@@ -518,18 +518,16 @@ impl Machine {
         unsafe { self.call::<ROOM, _>(&args) };
     }
 
-    /// The mask of a sample; of ChaCha20's, 8 bytes.
+    /// Writes the mask of a sample; of ChaCha20's, 8 bytes.
     ///
     /// # Safety
     /// The CPU can run it; `key` is the address of its key.
-    unsafe fn mask(&self, key: u64, sample: &[u8; 16]) -> [u8; 16] {
-        let mut mask = [0; 16];
+    unsafe fn mask(&self, key: u64, sample: &[u8; 16], mask: &mut [u8; 16]) {
         let lane = ModeLane { out: slot(mask.as_mut_ptr()), input: slot(sample.as_ptr()), key, ..ModeLane::default() };
         let args =
             ModeLanesArgs { lanes: slot(&lane), count: 1, operation: AES_MASKS as u64, ..ModeLanesArgs::default() };
-        // SAFETY: the caller's part, and the rest is this function's.
+        // SAFETY: the caller's part, and the rest is borrowed by this call.
         unsafe { self.call::<ROOM, _>(&args) };
-        mask
     }
 }
 
@@ -574,10 +572,10 @@ impl Runnable<ChaCha20Poly1305> {
 }
 
 impl Runnable<ChaCha20Masks> {
-    /// The mask of a sample: 8 bytes, and zeroes.
-    pub(crate) fn mask(self, key: &[u8; 32], sample: &[u8; 16]) -> [u8; 16] {
+    /// Writes the mask of a sample: 8 bytes.
+    pub(crate) fn mask(self, key: &[u8; 32], sample: &[u8; 16], mask: &mut [u8; 16]) {
         // SAFETY: this CPU can run it, and the key is borrowed by this call.
-        unsafe { self.machine().mask(slot(key.as_ptr()), sample) }
+        unsafe { self.machine().mask(slot(key.as_ptr()), sample, mask) }
     }
 }
 
@@ -622,8 +620,7 @@ impl GcmKey {
     /// POLYVAL of associated data, text and their lengths, under such a key.
     #[cfg(target_arch = "x86_64")]
     #[inline(never)]
-    pub(crate) fn polyval(&self, ad: &[u8], text: &[u8]) -> [u8; 16] {
-        let mut sum = [0; 16];
+    pub(crate) fn polyval(&self, ad: &[u8], text: &[u8], sum: &mut [u8; 16]) {
         let args = PacketArgs {
             input: slot(text.as_ptr()),
             bytes: text.len() as u64,
@@ -637,7 +634,6 @@ impl GcmKey {
         };
         // SAFETY: this CPU can run it, and all of it is borrowed by this call.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
-        sum
     }
 
     /// Seals or opens a whole packet, and writes the tag that belongs to it.
@@ -665,9 +661,9 @@ impl AesKey {
     }
 
     /// One block.
-    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+    pub(crate) fn encrypt(&self, block: &[u8; 16], to: &mut [u8; 16]) {
         // SAFETY: this CPU can run it, and the key is its own.
-        unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block) }
+        unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block, to) }
     }
 
     /// Adds keystream to whole blocks of text, and leaves the next block's counter: its last four bytes.
@@ -815,6 +811,7 @@ fn split(sum: u128) -> (u64, u128) {
 
 impl Poly1305 {
     /// Takes in the rest, less than 16 bytes, as Poly1305 by itself does: a one and zeroes follow. Returns the tag.
+    #[inline(never)]
     pub(crate) fn finish(&mut self, rest: &[u8]) -> [u8; 16] {
         self.fold();
         if !rest.is_empty() {
