@@ -200,6 +200,7 @@ impl Key {
         Key::at(algorithm, key, level)
     }
 
+    #[inline(never)]
     fn at(algorithm: Algorithm, key: &[u8], level: Result<Level, Error>) -> Result<Key, Error> {
         wiping(|| {
             let mut made = Key::unset(algorithm, key, level)?;

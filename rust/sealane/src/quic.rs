@@ -82,6 +82,8 @@ impl HeaderKey {
         HeaderKey::at(algorithm, key, level)
     }
 
+    // By itself, as what chooses a level needs stack of its own.
+    #[inline(never)]
     fn at(algorithm: Algorithm, key: &[u8], level: Level) -> Result<HeaderKey, Error> {
         wiping(|| {
             let made = match level {

@@ -661,6 +661,7 @@ impl AesKey {
     }
 
     /// One block.
+    #[inline(never)]
     pub(crate) fn encrypt(&self, block: &[u8; 16], to: &mut [u8; 16]) {
         // SAFETY: this CPU can run it, and the key is its own.
         unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block, to) }
