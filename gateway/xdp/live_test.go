@@ -112,7 +112,7 @@ func (w *wire) connect() (here, there *net.TCPConn, tuple Tuple) {
 	}
 	defer l.Close()
 	w.in(func() {
-		c, err := net.DialTimeout("tcp4", l.Addr().String(), 5*time.Second)
+		c, err := net.DialTimeout("tcp4", l.Addr().String(), time.Minute)
 		if err == nil {
 			there = c.(*net.TCPConn)
 		}
@@ -310,7 +310,7 @@ func TestHandOver(t *testing.T) {
 	receive := func(n int) {
 		t.Helper()
 		got = nil
-		for deadline := time.Now().Add(10 * time.Second); len(got) < n; {
+		for deadline := time.Now().Add(time.Minute); len(got) < n; {
 			if time.Now().After(deadline) {
 				f, counts, err := p.Get(tuple)
 				t.Fatalf("%d packets of %d: %d, %+v, %v", len(got), n, f.Number, counts, err)
@@ -358,7 +358,7 @@ func TestHandOver(t *testing.T) {
 			at += uint32(len(piece))
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(have()) < len(long); {
+	for deadline := time.Now().Add(time.Minute); len(have()) < len(long); {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d bytes of %d", len(have()), len(long))
 		}
@@ -382,7 +382,7 @@ func TestHandOver(t *testing.T) {
 	if _, err := there.Write(record); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		opened := false
 		if _, err := socket.Receive(100, func(b []byte, m Meta, ok bool) {
 			if ok && m.Kind == Opened {

@@ -234,7 +234,7 @@ func TestPathKeyUpdate(t *testing.T) {
 		if _, err := there.Write(b); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); len(got) < len(want) || path.Stats.Opened+path.Stats.User == 0; {
+		for deadline := time.Now().Add(time.Minute); len(got) < len(want) || path.Stats.Opened+path.Stats.User == 0; {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d bytes of %d, %+v", len(got), len(want), path.Stats)
 			}

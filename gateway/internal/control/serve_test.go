@@ -9,14 +9,21 @@ import (
 	"time"
 )
 
-// Those who ask again and again and never listen, as many as there may be, are not waited for without an end.
+// Those who ask again and again and never listen, as many as there may be, are not waited for without an end. On a busy machine the limits are
+// short for another client too, who therefore asks until one answer comes in time.
 func TestServeDeaf(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Skip("not run: ", err)
 	}
 	much := strings.Repeat("x", 1<<20)
-	s := serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, much) }), 100*time.Millisecond, 200*time.Millisecond)
+	s := serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/little" {
+			io.WriteString(w, "x")
+		} else {
+			io.WriteString(w, much)
+		}
+	}), 100*time.Millisecond, 200*time.Millisecond)
 	defer s.Close()
 	for range connections {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -26,13 +33,18 @@ func TestServeDeaf(t *testing.T) {
 		defer c.Close()
 		c.Write([]byte(strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 100)))
 	}
-	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	r, err := client.Get("http://" + l.Addr().String())
-	if err != nil {
-		t.Fatal("no other client is answered: ", err)
-	}
-	defer r.Body.Close()
-	if n, err := io.Copy(io.Discard, r.Body); n != 1<<20 || err != nil {
-		t.Errorf("%d bytes, %v", n, err)
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	for deadline := time.Now().Add(10 * time.Minute); ; {
+		r, err := client.Get("http://" + l.Addr().String() + "/little")
+		if err == nil {
+			body, failed := io.ReadAll(r.Body)
+			r.Body.Close()
+			if err = failed; err == nil && string(body) == "x" {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no other client is answered: ", err)
+		}
 	}
 }

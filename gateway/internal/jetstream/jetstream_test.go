@@ -65,7 +65,7 @@ func TestNATSThroughTLS(t *testing.T) {
 	}
 	n.Start()
 	defer n.Shutdown()
-	if !n.ReadyForConnections(20 * time.Second) {
+	if !n.ReadyForConnections(time.Minute) {
 		t.Fatal("the server does not start")
 	}
 	url := fmt.Sprintf("tls://gateway:secret@%v", n.Addr())
@@ -169,7 +169,7 @@ func TestFollowWithCredentials(t *testing.T) {
 	}
 	n.Start()
 	defer n.Shutdown()
-	if !n.ReadyForConnections(20 * time.Second) {
+	if !n.ReadyForConnections(time.Minute) {
 		t.Fatal("the server does not start")
 	}
 	if _, err := nats.Connect(url); err == nil {
@@ -208,7 +208,7 @@ func TestNATS(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.Start()
-		if !n.ReadyForConnections(20 * time.Second) {
+		if !n.ReadyForConnections(time.Minute) {
 			t.Fatal("the server does not start")
 		}
 		return n
@@ -288,7 +288,7 @@ func start(t *testing.T) *server.Server {
 	}
 	n.Start()
 	t.Cleanup(n.Shutdown)
-	if !n.ReadyForConnections(20 * time.Second) {
+	if !n.ReadyForConnections(time.Minute) {
 		t.Fatal("the server does not start")
 	}
 	return n

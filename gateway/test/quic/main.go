@@ -57,7 +57,8 @@ func serve(address string, size int64) error {
 	if err != nil {
 		return err
 	}
-	listener, err := quic.ListenAddr(address, config, nil)
+	// On a busy machine a client is slow.
+	listener, err := quic.ListenAddr(address, config, &quic.Config{HandshakeIdleTimeout: time.Minute, MaxIdleTimeout: time.Minute})
 	if err != nil {
 		return err
 	}
