@@ -371,7 +371,7 @@ module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 PROSE := $(filter-out bench/results/% .vale/planted/%,$(shell git ls-files "*.md" "*.go" "*.[ch]" "*.rs" "*.py" 2>/dev/null))
 $(eval $(call check_suite,prose,$(B)/vale,$(B)/vale --output=line $(PROSE)))
-$(eval $(call suite,prose-planted,$(B)/vale,--must-fail "$(B)/vale --output=line .vale/planted/%" long.md banned.md british.md comment.h message.go))
+$(eval $(call check_suite,prose-planted,$(B)/vale,--must-fail "$(B)/vale --output=line .vale/planted/%" long.md banned.md british.md comment.h message.go))
 $(B)/vale:
 	@mkdir -p $(@D)
 	GOBIN=$(abspath $(@D)) CGO_CFLAGS=-w $(GO) install $(VALE)
@@ -389,18 +389,22 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -timeout 1h -v -vet=off ./...)))
 ifneq ($(wildcard examples/wireguard/wireguard.mk),)
 $(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
+# gVisor takes minutes to compile.
+$(eval $(call long_suite,long-upstream-arm,,$(MAKE) --no-print-directory wireguard-transfers-arm))
 $(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
-$(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
-    sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
+# One after the other: what it knows of the standard library is kept for the next module.
+$(eval $(call suite,staticcheck,,sh -c 'export CGO_ENABLED=0; GOBIN=$(abspath $(B)) $(GO) install $(STATICCHECK) || exit 1; failed=0; \
+    for m in $(GO_MODULES); do (cd $$$$m && $(abspath $(B))/staticcheck ./...) || { echo "FAIL $$$$m"; failed=1; }; done; exit $$$$failed'))
 ifneq ($(wildcard chacha20poly1305/*.go),)
 GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -timeout 1h -v -short -tags purego $(GO_LIBRARY)))
-# A kernel by itself runs in one goroutine: make test-long has those tests too.
-$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -timeout 1h -v -race -short -vet=off $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
+# Where goroutines are, not a kernel by itself, nor programs that are started to ask them once: make test-long has those too.
+$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -timeout 1h -v -race -short -vet=off -skip "^Test(SetMaxLevel|Environment|EmulatedCPUs|SetUID|FIPS140)" \
+    $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(filter-out ./test/peers/...,$(GO_LIBRARY)))))
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 # The tests of these packages, linked once for all levels.
@@ -413,10 +417,11 @@ $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),$(B)/levels/built,env SEALANE_
     (cd $$$$p && exec $(abspath $(B))/levels/$$$$p.test -test.v) || failed=1; done; exit $$$$failed')))
 .PHONY: test-levels
 test-levels: $(foreach l,$(LEVELS),test-api-$(l) test-go-$(l))
-# Two of them: long-platforms-vet has all, and those for ARM run under qemu.
-$(foreach t,windows-amd64 darwin-arm64,\
-    $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
-    GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
+# Other systems: that the types of all packages are right. long-platforms-vet compiles them, and those for ARM run under qemu.
+GO_TYPES := $(GO_ENV) $(GO) run ./test/types
+$(eval $(call suite,types,,sh -ec '$(GO_TYPES) windows/amd64 ./... ./cmd/sealane/...; $(GO_TYPES) darwin/arm64 ./... ./cmd/sealane/...; \
+    $(GO_TYPES) linux/arm64 ./gateway/...; $(GO_TYPES) linux/arm $$(GATEWAY_32)'))
+$(eval $(call suite,types-planted,,--must-fail "$(GO_TYPES) % ./test/types/testdata/planted" windows/amd64 linux/arm))
 endif
 
 -include test/placements.mk tools/prove/prove.mk test/arm.mk test/routers.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk packaging/packaging.mk gateway/xdp/xdp.mk dpdk/dpdk.mk gateway/nicmodel/nicmodel.mk rust/rust.mk

@@ -86,6 +86,9 @@ func TestLengths(t *testing.T) {
 			}
 			for n := 0; n <= 2048; n += step {
 				lengths = append(lengths, [2]int{n, n % 21})
+				if n == 300 { // more blocks of the same
+					step = 7
+				}
 			}
 			for _, ad := range []int{0, 1, 5, 13, 15, 16, 17, 64, 255, 256, 1000, 4096, 9000} {
 				for _, n := range []int{0, 1, 63, 1420, 4096, 16384} {

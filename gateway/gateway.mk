@@ -12,21 +12,22 @@ $(B)/sealane_keylog.so: gateway/preload/sealane_keylog.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=c11 -Wall -Wextra -Werror -fPIC -shared -o $@ $< $(LDFLAGS) -ldl
 
-# Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
-# reads segments, or where other programs alone are asked; with cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -timeout 1h -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestSoak|TestMemory|TestSynthetic|TestDropsRoot|TestKeysOf' ./cmd/... ./handover/... \
-    $(addprefix ./internal/,capture control engine exchange keys listen output packet)))
+# Only what several goroutines read: elsewhere the detector sees pointers alone, as long-gateway-race-alone has it do. Nor other programs, and with
+# cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
+gateway_race = env CGO_ENABLED=1 $(GO) test -C gateway -timeout 1h -v -race -vet=off
+$(eval $(call suite,gateway-race,,sh -c 'failed=0; \
+    $(gateway_race) -skip "^TestInline$$$$|InlineQUIC|Synthetic|DropsRoot|KeysOf" ./cmd/... $(addprefix ./internal/,control exchange keys listen output) || failed=1; \
+    $(gateway_race) -run "Captures|QUIC|TunnelsAndFragments|Handshakes|KeyUpdatesRace" ./internal/engine || failed=1; exit $$$$failed'))
 
 # The captures on arm64, as data processing units have it.
-$(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
-    cd gateway && CGO_ENABLED=0 GOARCH=arm64 $(GO) test -v -vet=off -exec "qemu-aarch64 -cpu max" \
-    -run "Captures|Parse|Files|Feed|Given|Late|KeyLog" ./internal/engine ./internal/packet ./internal/capture ./internal/keys ./handover'))
+gateway_arm64 = sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; cd gateway && CGO_ENABLED=0 GOARCH=arm64 \
+    $(GO) test -v -vet=off -exec "qemu-aarch64 -cpu max" -run "$(1)" $(2)'
+$(eval $(call suite,gateway-arm64,,$(call gateway_arm64,Captures,./internal/engine)))
+$(eval $(call long_suite,long-gateway-arm64,,$(call gateway_arm64,Captures|Parse|Files|Feed|Given|Late|KeyLog,./internal/engine ./internal/packet ./internal/capture ./internal/keys ./handover)))
 
-# Structures are laid out for 64 bits; they have to compile for 32. The tests need packages that take minutes to compile.
-gateway_vet = env CGO_ENABLED=0 GOARCH=$(1) $(GO) vet -C gateway -tests=false \
-    ./cmd/... ./handover/... ./xdp/... $(addprefix ./internal/,attack control engine flow held packet reassembly rules tls)
-$(eval $(call suite,gateway-arm,,$(call gateway_vet,arm)))
-$(eval $(call long_suite,long-gateway-386,,$(call gateway_vet,386)))
+# Structures are laid out for 64 bits; they have to compile for 32.
+GATEWAY_32 = $(addprefix ./gateway/,cmd/... handover/... xdp/... $(addprefix internal/,attack control engine flow held packet reassembly rules tls))
+$(foreach p,arm 386,$(eval $(call long_suite,long-gateway-$(p),,env CGO_ENABLED=0 GOARCH=$(p) $(GO) vet -tests=false $(GATEWAY_32))))
 
 $(eval $(call suite,gateway-demo,gateway,gateway/demo $(B)/sealane-gateway))
 
@@ -66,7 +67,7 @@ $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gate
 # What has one goroutine: only pointers are checked.
 $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \
     -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestForgedEnds|FuzzForged' \
-    $(addprefix ./internal/,about attack flow h3 held quic reassembly rules tls)))
+    ./handover/... $(addprefix ./internal/,about attack capture engine flow h3 held packet quic reassembly rules tls)))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Firefox|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))

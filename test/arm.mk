@@ -57,7 +57,6 @@ $(eval $(call go_arm,long_suite,long-go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch
 else
 $(eval $(call suite,go-arm,,test/arm --missing qemu-arm))
 endif
-$(eval $(call suite,assembles-aarch64,,test/arm --assembles $(B)))
 ifneq ($(and $(shell command -v aarch64-linux-gnu-gcc),$(shell command -v qemu-aarch64)),)
 .PHONY: $(B)/cross/bti/built
 $(B)/cross/bti/built:

@@ -265,14 +265,12 @@ func TestARMKernelsRun(t *testing.T) {
 	for _, c := range []struct {
 		row   *target
 		qemu  string
-		env   []string
 		wants []string
 	}{
-		{arm, "qemu-arm", []string{"GOARM=5"}, []string{"TestMask", "TestSum"}},
-		{arm, "qemu-arm", []string{"GOARM=7"}, []string{"TestMask", "TestSum"}},
-		{arm64, "qemu-aarch64", nil, []string{"TestMask"}},
+		{arm, "qemu-arm", []string{"TestMask", "TestSum"}},
+		{arm64, "qemu-aarch64", []string{"TestMask"}},
 	} {
-		t.Run(strings.Join(append([]string{c.row.goarch}, c.env...), ","), func(t *testing.T) {
+		t.Run(c.row.goarch, func(t *testing.T) {
 			needTools(t, c.row)
 			runner, err := exec.LookPath(c.qemu)
 			if err != nil {
@@ -303,7 +301,7 @@ func TestARMKernelsRun(t *testing.T) {
 			for _, args := range [][]string{{"vet", "./..."}, {"test", "-vet=off", "-exec", runner, "-v", "./..."}, {"build", "-tags", "purego", "./..."}} {
 				cmd := exec.Command("go", args...)
 				cmd.Dir = root
-				cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOARCH="+c.row.goarch), c.env...)
+				cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOARCH="+c.row.goarch, "GOARM=5")
 				out, err := cmd.CombinedOutput()
 				if err != nil {
 					t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -809,20 +809,6 @@ func TestStdOrder(t *testing.T) {
 	}
 }
 
-// TestStdNewest builds with the newest release of Go, so that a change in it is noticed: TestStdReleases has all.
-func TestStdNewest(t *testing.T) {
-	if testing.Short() || len(gcmKernels(runtime.GOARCH)) == 0 {
-		t.Skip("NOT RUN: fetches a Go, and needs kernels")
-	}
-	versions := releases(t)
-	longModuleCache(t)
-	t.Setenv("GOTOOLCHAIN", versions[len(versions)-1])
-	stock := orderPlace(t)
-	if got := orderPrints(t, nil); got != stock+"true\n" {
-		t.Errorf("%s: prints %s, want %strue", versions[len(versions)-1], got, stock)
-	}
-}
-
 // notStd are tests of the standard library that cannot pass with --std: they start themselves in FIPS mode, which is
 // refused. Others need the network.
 const notStd = "^Test(FIPS140Only|FIPSServer|GCMNoncesFIPSV1|WithoutEnforcement|ACVP|CASTPasses|CASTFailures|IntegrityCheck" +

@@ -1,0 +1,6 @@
+package planted
+
+import "syscall"
+
+// Wait is what only Unix has.
+var Wait = syscall.Wait4
