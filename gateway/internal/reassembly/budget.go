@@ -132,14 +132,6 @@ func (r *Reassembler) Keyless(p *Pair) bool {
 	return !r.keyed(p)
 }
 
-// refill brings the work that there is for all directions up to date.
-func (r *Reassembler) refill(now int64) {
-	if now > r.spared {
-		r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
-		r.spared = now
-	}
-}
-
 // grant gives a connection a claim, and each direction its burst.
 func (r *Reassembler) grant(p *Pair) {
 	if p.claim == granted {
@@ -148,7 +140,7 @@ func (r *Reassembler) grant(p *Pair) {
 	p.claim = granted
 	for _, d := range p.Dir {
 		if d != nil {
-			r.lend(d, r.now, burst)
+			r.lend(d, burst)
 		}
 	}
 }
@@ -164,25 +156,26 @@ func (d *Direction) earn(p *Pair, bytes int) {
 }
 
 // lend brings a direction up to so much work, or as far as that goes.
-func (r *Reassembler) lend(d *Direction, now int64, most int) {
-	r.refill(now)
+func (r *Reassembler) lend(d *Direction, most int) {
+	if r.now > r.spared {
+		r.spare = min(r.spare+int(min(r.now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
+		r.spared = r.now
+	}
 	if n := min(most-d.credit, r.spare/largestPart); n > 0 {
 		d.credit += n
 		r.spare -= n
 	}
 }
 
-// allow gives a direction that is stalled more work to be done, if its connection has a claim.
-func (r *Reassembler) allow(p *Pair, d *Direction, now int64, most int) {
-	if r.entitled(p) {
-		r.lend(d, now, most)
-	}
-}
-
-// last gives a direction that ends work, and in any case as much as its bytes have earned.
-func (r *Reassembler) last(p *Pair, d *Direction, now int64) {
-	if r.entitled(p) {
-		r.lend(d, now, 4*maxCredit)
+// fund gives a direction that is stalled more work to be done, if its connection has a claim. At its end that is in any case as much as its
+// bytes have earned.
+func (r *Reassembler) fund(p *Pair, d *Direction, end bool) {
+	switch {
+	case !r.entitled(p):
+	case end:
+		r.lend(d, 4*maxCredit)
 		d.credit = max(d.credit, min(burst, d.held.Bytes*perLast))
+	default:
+		r.lend(d, maxCredit)
 	}
 }

@@ -99,7 +99,8 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				if !sameHead(hello[:9], head, side) {
 					return true
 				}
-				is, ok := r.hello(hello, side)
+				what, ok := tls.Salient(hello[5:], side)
+				is := maphash.Bytes(r.make.Seed, what) // a number for what follows from it
 				if !ok || slices.Contains(hellos, is) {
 					return len(hellos) < maxHellos
 				}
@@ -121,7 +122,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 	return all
 }
 
-// withHead returns the likeliest record with a header.
+// withHead returns the likeliest record with a header: a gateway that is closed passes it.
 func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int, head []byte) (found []byte) {
 	tried := 0
 	r.alternatives(d, usual, at, n, func(b []byte) bool {
@@ -148,13 +149,4 @@ func sameHead(a, b []byte, side uint8) bool {
 		n = min(len(a), len(b))
 	}
 	return a[0] == b[0] && slices.Equal(a[3:n], b[3:n])
-}
-
-// hello returns a number for what follows from a hello. It returns false if it is none.
-func (r *Reassembler) hello(b []byte, side uint8) (uint64, bool) {
-	what, ok := tls.Salient(b[5:], side)
-	if !ok {
-		return 0, false
-	}
-	return maphash.Bytes(r.make.Seed, what), true
 }

@@ -37,7 +37,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		}
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
-				r.settle(p, side, now)
+				r.settle(p, side)
 				break
 			}
 		}
@@ -53,9 +53,9 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		}
 	}
 	of := held.From(from)
-	result := r.segment(p, d, side, seq, data, &of, now)
+	result := r.segment(p, d, side, seq, data, &of)
 	if result != Repeated || !r.settled(p) {
-		r.settle(p, side, now)
+		r.settle(p, side)
 	}
 	return result
 }
@@ -83,9 +83,7 @@ func (r *Reassembler) settled(p *Pair) bool {
 	return true
 }
 
-func (r *Reassembler) segment(
-	p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source, now int64,
-) Result {
+func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source) Result {
 	next := p.Next[side]
 	if d.phase == unbegun {
 		if seq != *next && looksLikeHello(data, side) && len(d.held.Segs) == 0 {
@@ -113,10 +111,10 @@ func (r *Reassembler) segment(
 	}
 	ahead := int32(seq - *next)
 	if missing, behind := p.missing(d, side); !behind && (held.After(seq, missing) || !p.Stalled(side)) {
-		d.Since = now // from here on something is missing
+		d.Since = r.now // from here on something is missing
 	}
 	if d.phase == beginning {
-		if r.begin(p, d, side, seq, data, of, now) == Repeated {
+		if r.begin(p, d, side, seq, data, of) == Repeated {
 			return Repeated
 		}
 	} else if d.phase.stopped() || ahead > 0 || p.TLS.Searching(side) {
@@ -245,7 +243,7 @@ func (d *Direction) feeds(end uint32, order uint64, class held.Class) {
 }
 
 // settle brings a direction as far as it comes.
-func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
+func (r *Reassembler) settle(p *Pair, side uint8) {
 	for s := range uint8(2) {
 		d := p.Dir[s]
 		if d == nil && !p.TLS.InDispute(s) {
@@ -262,7 +260,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.phase == beginning && s == side && (p.News() || r.deep) && r.replay(p) {
 				// Of a direction without copies, what is further on decides nothing.
 				r.play(p, nil)
-				r.settle(p, 1-side, now)
+				r.settle(p, 1-side)
 			}
 			if d = p.Dir[s]; d == nil || d.phase.early() {
 				continue
@@ -282,7 +280,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			d.happens(opens)
 			r.Stats.Settled++
 			r.stream(p, d, s)
-			d.Since = now
+			d.Since = r.now
 		}
 		d.happens(settles)
 		if !d.phase.stopped() && len(d.held.Segs) == 0 && len(d.urgent) == 0 {

@@ -152,7 +152,7 @@ func (r *Reassembler) direction(p *Pair, side int) *Direction {
 		d := p.Dir[side]
 		d.phase, d.credit, d.Since = streaming, firstCredit, r.now
 		if p.claim == granted {
-			r.lend(d, r.now, burst)
+			r.lend(d, burst)
 		} else {
 			r.entitled(p)
 		}
@@ -309,7 +309,7 @@ func (p *Pair) spurious(side uint8, n int, of *held.Source) bool {
 
 // Jump says that all before a place was read elsewhere: TLS knows.
 func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
-	*p.Next[side] = seq
+	r.now, *p.Next[side] = now, seq
 	d := p.Dir[side]
 	if d == nil {
 		return
@@ -318,7 +318,7 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 		d.happens(opens)
 	}
 	d.held.Prune(&r.Pool, seq)
-	r.settle(p, side, now)
+	r.settle(p, side)
 }
 
 // News tells whether something came since a handshake was read last, so that it may be read otherwise now.
@@ -370,27 +370,23 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	}
 	r.now = now
 	for _, d := range p.Dir {
-		if end {
-			r.last(p, d, now)
-		} else {
-			r.allow(p, d, now, maxCredit)
-		}
+		r.fund(p, d, end)
 	}
-	r.deeply(p, tls.Client, now)
+	r.deeply(p, tls.Client)
 	if r.CanTurn(p) {
-		r.deeply(p, tls.Server, now)
+		r.deeply(p, tls.Server)
 	}
 }
 
 // deeply is settle, and tries more copies.
-func (r *Reassembler) deeply(p *Pair, side uint8, now int64) {
+func (r *Reassembler) deeply(p *Pair, side uint8) {
 	for s, d := range p.Dir {
 		if d != nil && d.phase.early() && !p.TLS.Proved(uint8(s)) {
 			d.failed = d.failed[:0]
 		}
 	}
 	r.deep = true
-	r.settle(p, side, now)
+	r.settle(p, side)
 	r.deep = false
 }
 
@@ -409,6 +405,6 @@ func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 			}
 		}
 	}
-	r.settle(p, 0, now)
-	r.settle(p, 1, now)
+	r.settle(p, 0)
+	r.settle(p, 1)
 }

@@ -45,7 +45,7 @@ type step struct {
 }
 
 // begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
-func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source, now int64) Result {
+func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source) Result {
 	if d.held.Bytes+len(data) > maxBeginning && !d.held.Doubt && len(d.held.Segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
 		d.happens(opens)
@@ -98,18 +98,7 @@ func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
 			others = append(others, s.Seq)
 		}
 	}
-	// After a HelloRetryRequest there is a second hello, which is no beginning: it comes last.
-	all = append(all, others...)
-	slices.SortStableFunc(all[1:], func(a, b uint32) int { return d.behind(all[0], a, side) - d.behind(all[0], b, side) })
-	return all
-}
-
-// behind returns 1 if a place follows on what begins at another one, with a hello, without a hole.
-func (d *Direction) behind(origin, at uint32, side uint8) int {
-	if at-origin < maxBeginning && d.looksLikeHello(origin, side) && !held.After(at, d.held.Covered(origin, maxBeginning, math.MaxUint64)) {
-		return 1
-	}
-	return 0
+	return append(all, others...)
 }
 
 // known tells whether there are keys for the random of a ClientHello.

@@ -57,20 +57,20 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	defer func() { r.ripe = math.MaxInt64 }()
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	r.allow(p, d, now, maxCredit)
+	r.fund(p, d, false)
 	d.failed = d.failed[:0]
 	if d.phase.early() {
 		r.deep, p.asked = p.Contested(), 0
-		r.settle(p, side, now)
+		r.settle(p, side)
 		r.deep = false
 		if d = p.Dir[side]; d != nil && d.phase.early() {
-			r.allow(p, d, now, maxCredit)
-			r.leave(p, d, side, now)
+			r.fund(p, d, false)
+			r.leave(p, d, side)
 		}
 		return
 	}
 	if r.seek(p, d, side) {
-		r.settle(p, side, now)
+		r.settle(p, side)
 	}
 	// Records behind one that was contested may be so as well, and wait for nothing else.
 	for d = p.Dir[side]; d != nil && d.phase.stopped() && d.held.Doubt && d.credit > burst; d = p.Dir[side] {
@@ -79,13 +79,13 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 		}
 		d.happens(opens)
 		r.Stats.Settled++
-		r.settle(p, side, now)
+		r.settle(p, side)
 	}
 }
 
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If
 // there is one, the beginning is over.
-func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) {
+func (r *Reassembler) leave(p *Pair, d *Direction, side uint8) {
 	if !p.TLS.Protected(side) || p.TLS.Proved(side) {
 		return
 	}
@@ -102,7 +102,7 @@ func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) {
 	for r.pass(p, d, side) {
 		if p.TLS.Proved(side) {
 			d.happens(opens)
-			r.settle(p, side, now)
+			r.settle(p, side)
 			return
 		}
 		// It was one that is not protected, for middleboxes.
@@ -221,25 +221,25 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	// What the other one began with counts as well.
 	for s, o := range p.Dir {
 		if o != nil && (s == int(side) || o.phase.early() && !p.TLS.Proved(uint8(s))) {
-			r.last(p, o, now)
+			r.fund(p, o, true)
 		}
 	}
 	d.failed = d.failed[:0]
-	r.deeply(p, side, now)
+	r.deeply(p, side)
 	d = p.Dir[side]
 	if d != nil && d.phase.early() {
-		r.last(p, d, now)
-		r.leave(p, d, side, now)
+		r.fund(p, d, true)
+		r.leave(p, d, side)
 	}
 	for i := 0; i < 1<<12; i++ {
 		if d = p.Dir[side]; d == nil || d.phase.early() || !p.Stalled(side) || !p.TLS.Protected(side) {
 			break
 		}
 		d.looks = maxLooks
-		if r.last(p, d, now); !r.seek(p, d, side) {
+		if r.fund(p, d, true); !r.seek(p, d, side) {
 			break
 		}
-		r.settle(p, side, now)
+		r.settle(p, side)
 	}
 	// The rest is counted.
 	d = p.Dir[side]
