@@ -115,22 +115,9 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
 /* ---- Packets ---- */
 
 /* One packet by itself; 1 if it succeeded. */
-static int alone(sealane_op *op, uint64_t direction)
+static inline size_t alone(sealane_op *op, int open)
 {
-    op->status = (sealane_status)(direction == SEALANE_FLAG_OPEN
-                                      ? sealane_open(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad,
-                                                     op->ad_bytes, op->in, op->in_bytes)
-                                      : sealane_seal(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad,
-                                                     op->ad_bytes, op->in, op->in_bytes));
-    return op->status == SEALANE_OK;
-}
-
-static size_t one_by_one(sealane_op *ops, size_t n, uint64_t direction)
-{
-    size_t good = 0;
-    for (size_t i = 0; i < n; i++)
-        good += (size_t)alone(&ops[i], direction);
-    return good;
+    return (size_t)(open ? sealane_open_op(op) : sealane_seal_op(op));
 }
 
 /* The packets of a chunk that get lanes. */
@@ -149,21 +136,22 @@ typedef struct {
     uint64_t plain, extended; /* first words of keys, of ChaCha20-Poly1305 and XChaCha20-Poly1305 */
 } planner;
 
-/* For the first key of ChaCha20-Poly1305. 0: there is none, or no packets are faster side by side. */
+/* Whether a packet may get a lane. */
+static inline int is_chacha(const sealane_op *op)
+{
+    return op->key != NULL && !is_gcm(key_alg(op->key)) && key_valid(op->key);
+}
+
+/* For the key of ChaCha20-Poly1305 of the first of n packets. 0: none are faster side by side. */
 static int find_planner(planner *r, const sealane_op *ops, unsigned n, sealane_batch_choice *choice)
 {
-    for (unsigned i = 0; i < n; i++) {
-        const sealane_key *k = ops[i].key;
-        if (!key_valid(k) || is_gcm(key_alg(k)))
-            continue;
-        const int level = (int)key_index(k);
-        r->level = key_level(k);
-        r->batch = choice(table_of(key_alg(k)), r->level);
-        r->plain = key_word(SEALANE_CHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
-        r->extended = key_word(SEALANE_XCHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
-        return r->batch != NULL && n >= r->batch->few;
-    }
-    return 0;
+    const sealane_key *k = ops->key;
+    const int level = (int)key_index(k);
+    r->level = key_level(k);
+    r->batch = choice(table_of(key_alg(k)), r->level);
+    r->plain = key_word(SEALANE_CHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
+    r->extended = key_word(SEALANE_XCHACHA20_POLY1305, level, SEALANE_TAG_BYTES);
+    return r->batch != NULL && n >= r->batch->few;
 }
 
 static inline sealane_packet packet_of(const sealane_op *op, int open)
@@ -191,7 +179,7 @@ static NOINLINE size_t add_special(plan *p, sealane_op *op, unsigned i, const pl
 {
     const sealane_packet wanted = packet_of(op, open);
     if (op->key == NULL || op->key->opaque[0] != r->extended || sealane_mistake(&wanted) != SEALANE_OK)
-        return (size_t)alone(op, open ? SEALANE_FLAG_OPEN : 0);
+        return alone(op, open);
     uint8_t *subkey = p->subkey[p->subkeys], *subnonce = p->subnonce[p->subkeys];
     p->subkeys++;
     xchacha_begin(subkey, subnonce, op->key, op->nonce);
@@ -209,7 +197,7 @@ static ALWAYS_INLINE inline size_t make_plan(plan *p, sealane_op *ops, unsigned 
     for (unsigned i = 0; i < n; i++) {
         sealane_op *op = &ops[i];
         if (!has_lane(r->batch, op->in_bytes / 64)) { /* mostly they are many */
-            good += (size_t)alone(op, open ? SEALANE_FLAG_OPEN : 0);
+            good += alone(op, open);
             continue;
         }
         const sealane_packet wanted = {op->key,      op->out,   op->in, op->in_bytes, op->ad,
@@ -276,16 +264,20 @@ size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_
     size_t good = 0;
     if (ops == NULL)
         return 0;
-    if (n == 1)
-        return (size_t)alone(ops, direction);
+    const int open = direction == SEALANE_FLAG_OPEN;
     const uint64_t dit = dit_on();
-    for (size_t at = 0; at < n; at += CHUNK) {
+    for (size_t at = 0; at < n;) {
         const unsigned some = n - at < CHUNK ? (unsigned)(n - at) : CHUNK;
         planner r;
-        if (find_planner(&r, ops + at, some, choice))
+        if (n == 1 || !is_chacha(&ops[at])) {
+            good += alone(&ops[at++], open);
+        } else if (find_planner(&r, ops + at, some, choice)) {
             good += run_planned(ops + at, some, &r, direction);
-        else
-            good += one_by_one(ops + at, some, direction);
+            at += some;
+        } else {
+            for (const size_t end = at + some; at < end; at++)
+                good += alone(&ops[at], open);
+        }
     }
     dit_restore(dit);
     return good;

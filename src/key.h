@@ -108,6 +108,10 @@ int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, siz
 /* The caller's mistakes in a packet with any key and nonce; SEALANE_OK if there is none. */
 sealane_status sealane_mistake(const sealane_packet *p);
 
+/* sealane_seal and sealane_open of one packet of a batch; 1 if it succeeded. */
+int sealane_seal_op(sealane_op *op);
+int sealane_open_op(sealane_op *op);
+
 /* What a forgery leaves where its text was to go: zeroes, or in place the ciphertext as it came, which the keystream
  * gives when it is applied once more. Returns SEALANE_NOT_AUTHENTIC. scratch is a kernel's. */
 sealane_status sealane_take_back(const sealane_packet *p, void *scratch);

@@ -332,6 +332,16 @@ static ALWAYS_INLINE inline const sealane_level *plain(const sealane_packet *p)
     return level;
 }
 
+/* Where a compiler joins two arguments in a vector, the kernel waits for both. */
+#define KEEP_SINGLE()   \
+    HAVE_NOW(k);        \
+    HAVE_NOW(out);      \
+    HAVE_NOW(in);       \
+    HAVE_NOW(in_bytes); \
+    HAVE_NOW(ad);       \
+    HAVE_NOW(ad_bytes); \
+    HAVE_NOW(nonce)
+
 /* A kernel's arguments of a packet, except tag, key and flags. */
 #define BEGIN_ARGS(a)                                                                            \
     (a).out = slot(out), (a).in = slot(in), (a).bytes = (a).total = in_bytes, (a).ad = slot(ad), \
@@ -353,11 +363,13 @@ static ALWAYS_INLINE inline void end_key(sealane_packet_args *a, const sealane_l
     }
 }
 
-int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
-                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+static ALWAYS_INLINE inline int seal(const sealane_key *k, uint8_t *out, uint8_t *tag, const uint8_t *nonce,
+                                     size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in,
+                                     size_t in_bytes)
 {
     SEALANE_SCRATCH(scratch);
     sealane_packet_args a;
+    KEEP_SINGLE();
     BEGIN_ARGS(a);
     BEGIN_KEY(a, 0);
     if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
@@ -374,12 +386,14 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
     return SEALANE_OK;
 }
 
-int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
-                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+static ALWAYS_INLINE inline int open(const sealane_key *k, uint8_t *out, const uint8_t *tag, const uint8_t *nonce,
+                                     size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in,
+                                     size_t in_bytes)
 {
     SEALANE_SCRATCH(scratch);
     uint8_t expected[SEALANE_TAG_BYTES];
     sealane_packet_args a;
+    KEEP_SINGLE();
     BEGIN_ARGS(a);
     BEGIN_KEY(a, SEALANE_FLAG_OPEN);
     if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
@@ -397,4 +411,32 @@ int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], cons
     const int status = authentic ? SEALANE_OK : forged(&a, scratch_room);
     dit_restore(dit);
     return status;
+}
+
+int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
+                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    return seal(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+}
+
+int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
+                 const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    return open(k, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+}
+
+int sealane_seal_op(sealane_op *op)
+{
+    const int status =
+        seal(op->key, op->out, op->tag, op->nonce, op->nonce_bytes, op->ad, op->ad_bytes, op->in, op->in_bytes);
+    op->status = (sealane_status)status;
+    return status == SEALANE_OK;
+}
+
+int sealane_open_op(sealane_op *op)
+{
+    const int status = open(op->key, op->out, op->expected_tag, op->nonce, op->nonce_bytes, op->ad, op->ad_bytes,
+                            op->in, op->in_bytes);
+    op->status = (sealane_status)status;
+    return status == SEALANE_OK;
 }
