@@ -30,13 +30,19 @@ func derivationBlocks(c *Cipher, blocks, nonce []byte) {
 	c.run(kernel.AESECBEncrypt, blocks, blocks, nil)
 }
 
-// reverse reverses the bytes of whole blocks.
+// blocksOf returns the whole blocks of b. Go checks no bounds in loops over them.
+func blocksOf(b []byte) [][BlockSize]byte {
+	return unsafe.Slice((*[BlockSize]byte)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/BlockSize)
+}
+
+// reverse reverses the bytes of the whole blocks of in.
 func reverse(out, in []byte) {
-	for len(in) >= BlockSize && len(out) >= BlockSize {
-		first, last := binary.LittleEndian.Uint64(in), binary.LittleEndian.Uint64(in[8:])
-		binary.BigEndian.PutUint64(out, last)
-		binary.BigEndian.PutUint64(out[8:], first)
-		in, out = in[BlockSize:], out[BlockSize:]
+	from := blocksOf(in)
+	to := blocksOf(out)[:len(from)]
+	for i := range from {
+		first, last := binary.LittleEndian.Uint64(from[i][:8]), binary.LittleEndian.Uint64(from[i][8:])
+		binary.BigEndian.PutUint64(to[i][:8], last)
+		binary.BigEndian.PutUint64(to[i][8:], first)
 	}
 }
 
@@ -103,9 +109,10 @@ func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
 	for len(in) > 0 {
 		n := min(len(in), sivChunk)
 		stream := p.chunk[:(n+BlockSize-1)&^(BlockSize-1)]
-		for i := 0; i < len(stream); i += BlockSize {
-			binary.LittleEndian.PutUint64(stream[i:], low)
-			binary.LittleEndian.PutUint64(stream[i+8:], high)
+		blocks := blocksOf(stream)
+		for i := range blocks {
+			binary.LittleEndian.PutUint64(blocks[i][:8], low)
+			binary.LittleEndian.PutUint64(blocks[i][8:], high)
 			low = low&^0xffffffff | uint64(uint32(low)+1)
 		}
 		p.message.run(kernel.AESECBEncrypt, stream, stream, nil)
