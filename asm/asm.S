@@ -510,6 +510,15 @@ _\name:
     .endm
 .endm
 
+/* Vectors, in the version 1.0 of the extension. */
+.macro isa_v
+#if defined(__clang__)
+    .attribute arch, "rv64imafdv1p0"
+#else
+    .option arch, +v
+#endif
+.endm
+
 #define FRAME_BYTES 96     /* s0 to s10, and nothing */
 
 .macro all_saved do

@@ -223,23 +223,30 @@ uint32_t sealane_cpu_features(void)
 #elif defined(__riscv) && defined(__riscv_mul)
 
 #if defined(__linux__)
+#include <sys/auxv.h>
 #include <unistd.h>
 
 extern long syscall(long, ...); /* of unistd.h, which hides it where only C11 is asked for */
 
-/* Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together. */
+/* Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together. AT_HWCAP tells whether this
+ * process may use vectors, but some vendors' kernels set it for vectors of another version. */
 uint32_t sealane_cpu_features(void)
 {
-    const long hwprobe = 258;    /* the system call */
-    const uint64_t zbb = 1 << 4; /* RISCV_HWPROBE_EXT_ZBB */
+    const long hwprobe = 258;                 /* the system call */
+    const uint64_t v = 1 << 2, zbb = 1 << 4;  /* RISCV_HWPROBE_IMA_V, RISCV_HWPROBE_EXT_* */
+    const unsigned long vectors = 1 << 21;    /* COMPAT_HWCAP_ISA_V */
     struct {
         int64_t key;
         uint64_t value;
     } extensions = {4, 0}; /* RISCV_HWPROBE_KEY_IMA_EXT_0 */
     uint32_t found = SEALANE_RISCV_M;
 
-    if (syscall(hwprobe, &extensions, 1L, 0L, NULL, 0L) == 0 && extensions.key == 4 && (extensions.value & zbb))
+    if (syscall(hwprobe, &extensions, 1L, 0L, NULL, 0L) != 0 || extensions.key != 4)
+        return found;
+    if (extensions.value & zbb)
         found |= SEALANE_RISCV_ZBB;
+    if ((extensions.value & v) && (getauxval(AT_HWCAP) & vectors))
+        found |= SEALANE_RISCV_V;
     return found;
 }
 #else

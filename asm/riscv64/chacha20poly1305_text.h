@@ -11,15 +11,11 @@
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
  * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. The upper halves
- * of the registers hold anything.
- *
- * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0, h1, h2 and
- * r = r0, r1 in words of 64 bits, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
- *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 h2 r0,
- * then h += 5 (h >> 130) without these bits. r0, r1 < 2^60 and h2 < 10, so h2 s1 and each upper half fit 64 bits.
+ * of the registers hold anything. Poly1305 is in poly1305.h.
  */
 
-/* ChaCha20: the 16 words; factors of rotations, and loaded values; double rounds left; text, none for block 0. */
+/* ChaCha20: the 16 words; double rounds left; text, none for block 0. k0 to k3 hold factors of rotations, and loaded
+ * values. */
 #define w0 t0
 #define w1 t1
 #define w2 t2
@@ -36,37 +32,12 @@
 #define w13 s0
 #define w14 s1
 #define w15 s2
-#define k0 s3
-#define k1 s4
-#define k2 s5
-#define k3 s6
 #define count s7
 #define input s8
 #define output s9
 #define remaining s10
 
-/* Poly1305: the accumulator, r0, r1, r1 + r1/4; the authenticated bytes: whole blocks up to limit, rest bytes behind
- * them, and their kind; products and carries. */
-#define h0 t0
-#define h1 t1
-#define h2 t2
-#define r0 t3
-#define r1 t4
-#define s1r t5
-#define message a2
-#define limit a3
-#define rest a4
-#define phase a5
-#define p0 a6
-#define p1 a7
-#define q0 s0
-#define q1 s1
-#define u0 s2
-#define u1 t6
-#define v0 s7
-#define v1 s8
-
-#include "../chacha20poly1305_scalar.h"
+#include "poly1305.h"
 
 /* ---- ChaCha20 ---- */
 
@@ -140,104 +111,45 @@
     \do 48, w12, w13, w14, w15
 .endm
 
-/* \bytes from \at(\from) to \scratch, by loads and stores of \size. */
-.macro copy load, store, size, bytes, from, scratch, at=0
-    .set copied, 0
-    .rept \bytes / \size
-    \load k3, \at + copied(\from)
-    \store k3, \scratch + copied(a1)
-    .set copied, copied + \size
-    .endr
-.endm
-
 /* ---- Poly1305 ---- */
 
-/* A block from message: p0, p1, by double words, words or bytes. */
+/* A block from message: in0, in1, by double words, words or bytes. */
 .macro load_doubles
-    ld p0, 0(message)
-    ld p1, 8(message)
+    ld in0, 0(message)
+    ld in1, 8(message)
 .endm
 
 .macro load_words
-    lwu p0, 0(message)
+    lwu in0, 0(message)
     lwu u0, 4(message)
-    lwu p1, 8(message)
+    lwu in1, 8(message)
     lwu u1, 12(message)
     slli u0, u0, 32
     slli u1, u1, 32
-    or p0, p0, u0
-    or p1, p1, u1
+    or in0, in0, u0
+    or in1, in1, u1
 .endm
 
 .macro load_bytes
-    lbu p0, 0(message)
-    lbu p1, 8(message)
+    lbu in0, 0(message)
+    lbu in1, 8(message)
     .irp i, 1, 2, 3, 4, 5, 6, 7
     lbu u0, \i(message)
     lbu u1, \i + 8(message)
     slli u0, u0, 8*\i
     slli u1, u1, 8*\i
-    or p0, p0, u0
-    or p1, p1, u1
+    or in0, in0, u0
+    or in1, in1, u1
     .endr
 .endm
 
-/* Blocks up to limit, at least one: h = (h + m + 2^128) r. */
+/* Blocks up to limit, at least one. */
 .macro authenticate load
 1:  \load
-    add h0, h0, p0
-    sltu p0, h0, p0
-    add h1, h1, p1
-    sltu p1, h1, p1
-    add h1, h1, p0
-    sltu p0, h1, p0
-    add h2, h2, p1
-    add h2, h2, p0
-    addi h2, h2, 1
-    mul p0, h0, r0
-    mulhu p1, h0, r0
-    mul q0, h1, s1r
-    mulhu q1, h1, s1r
-    mul u0, h0, r1
-    mulhu u1, h0, r1
-    mul v0, h1, r0
-    mulhu v1, h1, r0
-    add p0, p0, q0                      /* h0 r0 + h1 s1 */
-    mul k0, h2, s1r
-    sltu q0, p0, q0
-    add p1, p1, q1
-    mul h2, h2, r0                      /* h2 r0 */
-    add p1, p1, q0
-    add u0, u0, v0                      /* h0 r1 + h1 r0 + h2 s1 + what is above 2^64 */
-    sltu v0, u0, v0
-    add u1, u1, v1
-    add u1, u1, v0
-    add u0, u0, k0
-    sltu k0, u0, k0
-    add p1, p1, u0
-    sltu u0, p1, u0
-    add u1, u1, k0
-    add u1, u1, u0
-    add h2, h2, u1
-    srli k0, h2, 2
-    andi k1, h2, -4
-    andi h2, h2, 3
-    add k0, k0, k1                      /* 5 (h >> 130) */
-    add h0, p0, k0
-    sltu k0, h0, k0
-    add h1, p1, k0
-    sltu k0, h1, k0
-    add h2, h2, k0
     addi message, message, 16
+    absorb
     bne message, limit, 1b
     j .Lrest
-.endm
-
-.macro load_key
-    ld r0, POLY_R(a1)
-    ld r1, POLY_R + 8(a1)
-    srli s1r, r1, 2
-    add s1r, s1r, r1
 .endm
 
 /* ---- the kernel ---- */
@@ -268,15 +180,7 @@ function KERNEL
     bnez k0, .Lblock
 
 /* Another part of a packet: go on where the one before ended. */
-    ld k0, SEALANE_ARG_STATE(a0)
-    ld k1, SEALANE_STATE_COUNTER(k0)
-    sw k1, STATE + 48(a1)
-    copy ld, sd, 8, 16, k0, POLY_R, SEALANE_STATE_R
-    copy ld, sd, 8, 16, k0, POLY_S, SEALANE_STATE_S
-    ld h0, SEALANE_STATE_H(k0)
-    ld h1, SEALANE_STATE_H + 8(k0)
-    ld h2, SEALANE_STATE_H + 16(k0)
-    load_key
+    load_state
     j .Ltext
 
 /* One block of keystream. */
@@ -457,47 +361,12 @@ function KERNEL
     sd k1, TAIL + 8(a1)
     j .Ltail
 
-/* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130 */
 .Ltag:
-    addi k0, h0, 5
-    sltiu k0, k0, 5
-    add k1, h1, k0
-    sltu k0, k1, k0
-    add h2, h2, k0
-    srli h2, h2, 2                      /* 0 or 1 */
-    slli k0, h2, 2
-    add k0, k0, h2
-    ld p0, POLY_S(a1)
-    ld p1, POLY_S + 8(a1)
-    add h0, h0, k0
-    sltu k0, h0, k0
-    add h1, h1, k0
-    add h0, h0, p0
-    sltu p0, h0, p0
-    add h1, h1, p1
-    add h1, h1, p0
-    ld k1, SEALANE_ARG_TAG(a0)
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    sb h0, \i(k1)
-    sb h1, \i + 8(k1)
-    srli h0, h0, 8
-    srli h1, h1, 8
-    .endr
+    write_tag
     j .Lwipe
 
 .Lsave:
-    ld k0, SEALANE_ARG_STATE(a0)
-    ld k1, POLY_S(a1)
-    ld k2, POLY_S + 8(a1)
-    lwu k3, STATE + 48(a1)
-    sd h0, SEALANE_STATE_H(k0)
-    sd h1, SEALANE_STATE_H + 8(k0)
-    sd h2, SEALANE_STATE_H + 16(k0)
-    sd r0, SEALANE_STATE_R(k0)
-    sd r1, SEALANE_STATE_R + 8(k0)
-    sd k1, SEALANE_STATE_S(k0)
-    sd k2, SEALANE_STATE_S + 8(k0)
-    sd k3, SEALANE_STATE_COUNTER(k0)
+    save_state
 
 .Lwipe:
     .set wiped, STATE

@@ -8,7 +8,7 @@ import (
 
 // TestAgainstSys compares with the features that package cpu of x/sys finds.
 func TestAgainstSys(t *testing.T) {
-	theirs := map[string]bool{"m": true, "zbb": cpu.RISCV64.HasZbb}
+	theirs := map[string]bool{"m": true, "zbb": cpu.RISCV64.HasZbb, "v": cpu.RISCV64.HasV}
 	for _, f := range features() {
 		if want, known := theirs[f.name]; !known || f.has != want {
 			t.Errorf("%s: %v, want %v", f.name, f.has, want)

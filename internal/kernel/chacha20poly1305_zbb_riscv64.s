@@ -585,198 +585,198 @@ TEXT ·ChaCha20Poly1305ZBB(SB), 0, $272-8
 	WORD $0x0039f993 // andi s3,s3,3
 	WORD $0x16098663 // beq s3,zero,0xa2c
 // 0x8c4:
-	WORD $0x00064803 // lbu a6,0(a2)
-	WORD $0x00864883 // lbu a7,8(a2)
+	WORD $0x00064a83 // lbu s5,0(a2)
+	WORD $0x00864b03 // lbu s6,8(a2)
 	WORD $0x00164903 // lbu s2,1(a2)
 	WORD $0x00964f83 // lbu t6,9(a2)
 	WORD $0x00891913 // slli s2,s2,0x8
 	WORD $0x008f9f93 // slli t6,t6,0x8
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
 	WORD $0x00264903 // lbu s2,2(a2)
 	WORD $0x00a64f83 // lbu t6,10(a2)
 	WORD $0x01091913 // slli s2,s2,0x10
 	WORD $0x010f9f93 // slli t6,t6,0x10
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
 	WORD $0x00364903 // lbu s2,3(a2)
 	WORD $0x00b64f83 // lbu t6,11(a2)
 	WORD $0x01891913 // slli s2,s2,0x18
 	WORD $0x018f9f93 // slli t6,t6,0x18
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
 	WORD $0x00464903 // lbu s2,4(a2)
 	WORD $0x00c64f83 // lbu t6,12(a2)
 	WORD $0x02091913 // slli s2,s2,0x20
 	WORD $0x020f9f93 // slli t6,t6,0x20
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
 	WORD $0x00564903 // lbu s2,5(a2)
 	WORD $0x00d64f83 // lbu t6,13(a2)
 	WORD $0x02891913 // slli s2,s2,0x28
 	WORD $0x028f9f93 // slli t6,t6,0x28
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
 	WORD $0x00664903 // lbu s2,6(a2)
 	WORD $0x00e64f83 // lbu t6,14(a2)
 	WORD $0x03091913 // slli s2,s2,0x30
 	WORD $0x030f9f93 // slli t6,t6,0x30
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
 	WORD $0x00764903 // lbu s2,7(a2)
 	WORD $0x00f64f83 // lbu t6,15(a2)
 	WORD $0x03891913 // slli s2,s2,0x38
 	WORD $0x038f9f93 // slli t6,t6,0x38
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
-	WORD $0x010282b3 // add t0,t0,a6
-	WORD $0x0102b833 // sltu a6,t0,a6
-	WORD $0x01130333 // add t1,t1,a7
-	WORD $0x011338b3 // sltu a7,t1,a7
-	WORD $0x01030333 // add t1,t1,a6
-	WORD $0x01033833 // sltu a6,t1,a6
-	WORD $0x011383b3 // add t2,t2,a7
-	WORD $0x010383b3 // add t2,t2,a6
-	WORD $0x00138393 // addi t2,t2,1
-	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
+	WORD $0x01060613 // addi a2,a2,16
+	WORD $0x015282b3 // add t0,t0,s5
+	WORD $0x0152bab3 // sltu s5,t0,s5
 	WORD $0x03c2b8b3 // mulhu a7,t0,t3
-	WORD $0x03e30433 // mul s0,t1,t5
-	WORD $0x03e334b3 // mulhu s1,t1,t5
-	WORD $0x03d28933 // mul s2,t0,t4
+	WORD $0x01630333 // add t1,t1,s6
 	WORD $0x03d2bfb3 // mulhu t6,t0,t4
-	WORD $0x03c30bb3 // mul s7,t1,t3
+	WORD $0x01633b33 // sltu s6,t1,s6
+	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x01530333 // add t1,t1,s5
+	WORD $0x03d28933 // mul s2,t0,t4
+	WORD $0x01533ab3 // sltu s5,t1,s5
+	WORD $0x03e334b3 // mulhu s1,t1,t5
+	WORD $0x016383b3 // add t2,t2,s6
 	WORD $0x03c33c33 // mulhu s8,t1,t3
-	WORD $0x00880833 // add a6,a6,s0
+	WORD $0x015383b3 // add t2,t2,s5
+	WORD $0x03e30433 // mul s0,t1,t5
+	WORD $0x00138393 // addi t2,t2,1
+	WORD $0x03c30bb3 // mul s7,t1,t3
 	WORD $0x03e389b3 // mul s3,t2,t5
-	WORD $0x00883433 // sltu s0,a6,s0
-	WORD $0x009888b3 // add a7,a7,s1
 	WORD $0x03c383b3 // mul t2,t2,t3
-	WORD $0x008888b3 // add a7,a7,s0
+	WORD $0x009888b3 // add a7,a7,s1
+	WORD $0x00880833 // add a6,a6,s0
+	WORD $0x00883433 // sltu s0,a6,s0
+	WORD $0x018f8fb3 // add t6,t6,s8
 	WORD $0x01790933 // add s2,s2,s7
 	WORD $0x01793bb3 // sltu s7,s2,s7
-	WORD $0x018f8fb3 // add t6,t6,s8
-	WORD $0x017f8fb3 // add t6,t6,s7
+	WORD $0x008888b3 // add a7,a7,s0
 	WORD $0x01390933 // add s2,s2,s3
 	WORD $0x013939b3 // sltu s3,s2,s3
+	WORD $0x017f8fb3 // add t6,t6,s7
 	WORD $0x012888b3 // add a7,a7,s2
 	WORD $0x0128b933 // sltu s2,a7,s2
 	WORD $0x013f8fb3 // add t6,t6,s3
-	WORD $0x012f8fb3 // add t6,t6,s2
 	WORD $0x01f383b3 // add t2,t2,t6
+	WORD $0x012383b3 // add t2,t2,s2
 	WORD $0x0023d993 // srli s3,t2,0x2
 	WORD $0xffc3fa13 // andi s4,t2,-4
-	WORD $0x0033f393 // andi t2,t2,3
 	WORD $0x014989b3 // add s3,s3,s4
+	WORD $0x0033f393 // andi t2,t2,3
 	WORD $0x013802b3 // add t0,a6,s3
 	WORD $0x0132b9b3 // sltu s3,t0,s3
 	WORD $0x01388333 // add t1,a7,s3
 	WORD $0x013339b3 // sltu s3,t1,s3
 	WORD $0x013383b3 // add t2,t2,s3
-	WORD $0x01060613 // addi a2,a2,16
 	WORD $0xead610e3 // bne a2,a3,0x8c4
 	WORD $0x19c0006f // jal zero,0xbc4
 // 0xa2c:
-	WORD $0x00066803 // lwu a6,0(a2)
+	WORD $0x00066a83 // lwu s5,0(a2)
 	WORD $0x00466903 // lwu s2,4(a2)
-	WORD $0x00866883 // lwu a7,8(a2)
+	WORD $0x00866b03 // lwu s6,8(a2)
 	WORD $0x00c66f83 // lwu t6,12(a2)
 	WORD $0x02091913 // slli s2,s2,0x20
 	WORD $0x020f9f93 // slli t6,t6,0x20
-	WORD $0x01286833 // or a6,a6,s2
-	WORD $0x01f8e8b3 // or a7,a7,t6
-	WORD $0x010282b3 // add t0,t0,a6
-	WORD $0x0102b833 // sltu a6,t0,a6
-	WORD $0x01130333 // add t1,t1,a7
-	WORD $0x011338b3 // sltu a7,t1,a7
-	WORD $0x01030333 // add t1,t1,a6
-	WORD $0x01033833 // sltu a6,t1,a6
-	WORD $0x011383b3 // add t2,t2,a7
-	WORD $0x010383b3 // add t2,t2,a6
-	WORD $0x00138393 // addi t2,t2,1
-	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x012aeab3 // or s5,s5,s2
+	WORD $0x01fb6b33 // or s6,s6,t6
+	WORD $0x01060613 // addi a2,a2,16
+	WORD $0x015282b3 // add t0,t0,s5
+	WORD $0x0152bab3 // sltu s5,t0,s5
 	WORD $0x03c2b8b3 // mulhu a7,t0,t3
-	WORD $0x03e30433 // mul s0,t1,t5
-	WORD $0x03e334b3 // mulhu s1,t1,t5
-	WORD $0x03d28933 // mul s2,t0,t4
+	WORD $0x01630333 // add t1,t1,s6
 	WORD $0x03d2bfb3 // mulhu t6,t0,t4
-	WORD $0x03c30bb3 // mul s7,t1,t3
+	WORD $0x01633b33 // sltu s6,t1,s6
+	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x01530333 // add t1,t1,s5
+	WORD $0x03d28933 // mul s2,t0,t4
+	WORD $0x01533ab3 // sltu s5,t1,s5
+	WORD $0x03e334b3 // mulhu s1,t1,t5
+	WORD $0x016383b3 // add t2,t2,s6
 	WORD $0x03c33c33 // mulhu s8,t1,t3
-	WORD $0x00880833 // add a6,a6,s0
+	WORD $0x015383b3 // add t2,t2,s5
+	WORD $0x03e30433 // mul s0,t1,t5
+	WORD $0x00138393 // addi t2,t2,1
+	WORD $0x03c30bb3 // mul s7,t1,t3
 	WORD $0x03e389b3 // mul s3,t2,t5
-	WORD $0x00883433 // sltu s0,a6,s0
-	WORD $0x009888b3 // add a7,a7,s1
 	WORD $0x03c383b3 // mul t2,t2,t3
-	WORD $0x008888b3 // add a7,a7,s0
+	WORD $0x009888b3 // add a7,a7,s1
+	WORD $0x00880833 // add a6,a6,s0
+	WORD $0x00883433 // sltu s0,a6,s0
+	WORD $0x018f8fb3 // add t6,t6,s8
 	WORD $0x01790933 // add s2,s2,s7
 	WORD $0x01793bb3 // sltu s7,s2,s7
-	WORD $0x018f8fb3 // add t6,t6,s8
-	WORD $0x017f8fb3 // add t6,t6,s7
+	WORD $0x008888b3 // add a7,a7,s0
 	WORD $0x01390933 // add s2,s2,s3
 	WORD $0x013939b3 // sltu s3,s2,s3
+	WORD $0x017f8fb3 // add t6,t6,s7
 	WORD $0x012888b3 // add a7,a7,s2
 	WORD $0x0128b933 // sltu s2,a7,s2
 	WORD $0x013f8fb3 // add t6,t6,s3
-	WORD $0x012f8fb3 // add t6,t6,s2
 	WORD $0x01f383b3 // add t2,t2,t6
+	WORD $0x012383b3 // add t2,t2,s2
 	WORD $0x0023d993 // srli s3,t2,0x2
 	WORD $0xffc3fa13 // andi s4,t2,-4
-	WORD $0x0033f393 // andi t2,t2,3
 	WORD $0x014989b3 // add s3,s3,s4
+	WORD $0x0033f393 // andi t2,t2,3
 	WORD $0x013802b3 // add t0,a6,s3
 	WORD $0x0132b9b3 // sltu s3,t0,s3
 	WORD $0x01388333 // add t1,a7,s3
 	WORD $0x013339b3 // sltu s3,t1,s3
 	WORD $0x013383b3 // add t2,t2,s3
-	WORD $0x01060613 // addi a2,a2,16
 	WORD $0xf2d618e3 // bne a2,a3,0xa2c
 	WORD $0x0c40006f // jal zero,0xbc4
 // 0xb04:
-	WORD $0x00063803 // ld a6,0(a2)
-	WORD $0x00863883 // ld a7,8(a2)
-	WORD $0x010282b3 // add t0,t0,a6
-	WORD $0x0102b833 // sltu a6,t0,a6
-	WORD $0x01130333 // add t1,t1,a7
-	WORD $0x011338b3 // sltu a7,t1,a7
-	WORD $0x01030333 // add t1,t1,a6
-	WORD $0x01033833 // sltu a6,t1,a6
-	WORD $0x011383b3 // add t2,t2,a7
-	WORD $0x010383b3 // add t2,t2,a6
-	WORD $0x00138393 // addi t2,t2,1
-	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x00063a83 // ld s5,0(a2)
+	WORD $0x00863b03 // ld s6,8(a2)
+	WORD $0x01060613 // addi a2,a2,16
+	WORD $0x015282b3 // add t0,t0,s5
+	WORD $0x0152bab3 // sltu s5,t0,s5
 	WORD $0x03c2b8b3 // mulhu a7,t0,t3
-	WORD $0x03e30433 // mul s0,t1,t5
-	WORD $0x03e334b3 // mulhu s1,t1,t5
-	WORD $0x03d28933 // mul s2,t0,t4
+	WORD $0x01630333 // add t1,t1,s6
 	WORD $0x03d2bfb3 // mulhu t6,t0,t4
-	WORD $0x03c30bb3 // mul s7,t1,t3
+	WORD $0x01633b33 // sltu s6,t1,s6
+	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x01530333 // add t1,t1,s5
+	WORD $0x03d28933 // mul s2,t0,t4
+	WORD $0x01533ab3 // sltu s5,t1,s5
+	WORD $0x03e334b3 // mulhu s1,t1,t5
+	WORD $0x016383b3 // add t2,t2,s6
 	WORD $0x03c33c33 // mulhu s8,t1,t3
-	WORD $0x00880833 // add a6,a6,s0
+	WORD $0x015383b3 // add t2,t2,s5
+	WORD $0x03e30433 // mul s0,t1,t5
+	WORD $0x00138393 // addi t2,t2,1
+	WORD $0x03c30bb3 // mul s7,t1,t3
 	WORD $0x03e389b3 // mul s3,t2,t5
-	WORD $0x00883433 // sltu s0,a6,s0
-	WORD $0x009888b3 // add a7,a7,s1
 	WORD $0x03c383b3 // mul t2,t2,t3
-	WORD $0x008888b3 // add a7,a7,s0
+	WORD $0x009888b3 // add a7,a7,s1
+	WORD $0x00880833 // add a6,a6,s0
+	WORD $0x00883433 // sltu s0,a6,s0
+	WORD $0x018f8fb3 // add t6,t6,s8
 	WORD $0x01790933 // add s2,s2,s7
 	WORD $0x01793bb3 // sltu s7,s2,s7
-	WORD $0x018f8fb3 // add t6,t6,s8
-	WORD $0x017f8fb3 // add t6,t6,s7
+	WORD $0x008888b3 // add a7,a7,s0
 	WORD $0x01390933 // add s2,s2,s3
 	WORD $0x013939b3 // sltu s3,s2,s3
+	WORD $0x017f8fb3 // add t6,t6,s7
 	WORD $0x012888b3 // add a7,a7,s2
 	WORD $0x0128b933 // sltu s2,a7,s2
 	WORD $0x013f8fb3 // add t6,t6,s3
-	WORD $0x012f8fb3 // add t6,t6,s2
 	WORD $0x01f383b3 // add t2,t2,t6
+	WORD $0x012383b3 // add t2,t2,s2
 	WORD $0x0023d993 // srli s3,t2,0x2
 	WORD $0xffc3fa13 // andi s4,t2,-4
-	WORD $0x0033f393 // andi t2,t2,3
 	WORD $0x014989b3 // add s3,s3,s4
+	WORD $0x0033f393 // andi t2,t2,3
 	WORD $0x013802b3 // add t0,a6,s3
 	WORD $0x0132b9b3 // sltu s3,t0,s3
 	WORD $0x01388333 // add t1,a7,s3
 	WORD $0x013339b3 // sltu s3,t1,s3
 	WORD $0x013383b3 // add t2,t2,s3
-	WORD $0x01060613 // addi a2,a2,16
 	WORD $0xf4d614e3 // bne a2,a3,0xb04
 	WORD $0x0040006f // jal zero,0xbc4
 // 0xbc4:

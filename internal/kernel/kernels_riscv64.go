@@ -12,6 +12,14 @@ func ChaCha20Poly1305RV64(a *PacketArgs)
 // ChaCha20Poly1305RV64Extensions are the CPU extensions that ChaCha20Poly1305RV64 may use, in the assembler's names.
 const ChaCha20Poly1305RV64Extensions = "m"
 
+// ChaCha20Poly1305RVV is sealane_chacha20poly1305_rvv of asm/riscv64/chacha20poly1305_rvv.S.
+//
+//go:noescape
+func ChaCha20Poly1305RVV(a *PacketArgs)
+
+// ChaCha20Poly1305RVVExtensions are the CPU extensions that ChaCha20Poly1305RVV may use, in the assembler's names.
+const ChaCha20Poly1305RVVExtensions = "m v"
+
 // ChaCha20Poly1305ZBB is sealane_chacha20poly1305_zbb of asm/riscv64/chacha20poly1305_zbb.S.
 //
 //go:noescape

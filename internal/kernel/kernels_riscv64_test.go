@@ -6,10 +6,12 @@ package kernel
 
 var generatedKernels = map[string]any{
 	"ChaCha20Poly1305RV64": ChaCha20Poly1305RV64,
+	"ChaCha20Poly1305RVV":  ChaCha20Poly1305RVV,
 	"ChaCha20Poly1305ZBB":  ChaCha20Poly1305ZBB,
 }
 
 var generatedExtensions = map[string]string{
 	"chacha20poly1305_rv64": ChaCha20Poly1305RV64Extensions,
+	"chacha20poly1305_rvv":  ChaCha20Poly1305RVVExtensions,
 	"chacha20poly1305_zbb":  ChaCha20Poly1305ZBBExtensions,
 }

@@ -7,6 +7,7 @@ package kernel
 import "github.com/sealane/sealane/internal/dispatch"
 
 var chaCha20Poly1305Rows = []dispatch.Row{
+	{Level: uint8(RVV), Name: "rvv", Summary: "4 to 32 blocks at a time in vectors, Poly1305 in integer registers meanwhile", Needs: []string{"m", "v"}},
 	{Level: uint8(ZBB), Name: "zbb", Summary: "one block at a time in integer registers, with instructions for rotations", Needs: []string{"m", "zbb"}},
 	{Level: uint8(RV64), Name: "rv64", Summary: "one block at a time in integer registers", Needs: []string{"m"}},
 }
@@ -14,6 +15,8 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
+	case RVV:
+		ChaCha20Poly1305RVV(a)
 	case ZBB:
 		ChaCha20Poly1305ZBB(a)
 	case RV64:

@@ -11,6 +11,7 @@ const (
 	MIPS32R2
 	RV64
 	ZBB
+	RVV
 	ARMv6
 	NEON
 	NEON6

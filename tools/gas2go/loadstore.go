@@ -18,6 +18,7 @@ type loadStore struct {
 	move     *regexp.Regexp // mnemonic: copies the register in its second operand if the third is zero
 	zero     string
 	noResult *regexp.Regexp // mnemonic: the first operand is only read
+	vector   *regexp.Regexp // operand: a vector, which holds no address; or nil
 	bytes    map[string]int // of loads and stores, by mnemonic
 }
 
@@ -47,7 +48,7 @@ func (ls *loadStore) scratchUse(t *target, f *function, l *layout) (end int, err
 	step := func(ins *instruction, before places) places {
 		after := before
 		parts := gas.Operands(ins.operands)
-		if ls.noResult.MatchString(ins.mnemonic) || t.rules.jump.MatchString(ins.mnemonic) || parts[0] == "" || parts[0] == ls.zero {
+		if ls.vector != nil && ls.vector.MatchString(parts[0]) || ls.noResult.MatchString(ins.mnemonic) || t.rules.jump.MatchString(ins.mnemonic) || parts[0] == "" || parts[0] == ls.zero {
 			return after
 		}
 		var to place

@@ -8,12 +8,16 @@ import (
 
 var riscvAccess = &loadStore{
 	scratch:  "a1",
+	vector:   riscvVector,
 	add:      pattern(`addi`),
 	move:     pattern(`add|or`),
 	zero:     "zero",
 	noResult: pattern(`s[bhwd]`),
-	bytes:    map[string]int{"lb": 1, "lbu": 1, "sb": 1, "lh": 2, "lhu": 2, "sh": 2, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8},
+	// Of a vector, the first byte.
+	bytes: map[string]int{"vle8.v": 1, "vse8.v": 1, "lb": 1, "lbu": 1, "sb": 1, "lh": 2, "lhu": 2, "sh": 2, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8},
 }
+
+var riscvVector = regexp.MustCompile(`\bv(?:[12]?[0-9]|3[01])\b`)
 
 // riscv64 is RV64 without 16-bit instructions. Go's assembler compresses its own instructions, not the data of kernels.
 var riscv64 = &target{
@@ -23,7 +27,7 @@ var riscv64 = &target{
 	machine: elf.EM_RISCV,
 
 	fill:       []byte{0x13, 0, 0, 0},
-	attributes: "rv64i2p1_m2p0_a2p1_f2p2_d2p2_zicsr2p0_zbb1p0",
+	attributes: "rv64i2p1_m2p0_a2p1_f2p2_d2p2_v1p0_zicsr2p0_zbb1p0",
 
 	macro:   "SEALANE_RISCV64_KERNELS",
 	feature: "SEALANE_RISCV_",
@@ -32,7 +36,7 @@ var riscv64 = &target{
 	gnu:     []string{"riscv64-linux-gnu-gcc", "gcc", "cc"},
 	clang:   []string{"clang", "--target=riscv64-linux-gnu"},
 	objdump: []string{"riscv64-linux-gnu-objdump", "objdump", "-M", "no-aliases"},
-	llvm:    []string{"--triple=riscv64-linux-gnu", "--mattr=+m,+a,+f,+d,+zbb", "-M", "no-aliases"},
+	llvm:    []string{"--triple=riscv64-linux-gnu", "--mattr=+m,+a,+f,+d,+zbb,+v", "-M", "no-aliases"},
 
 	rules: rules{
 		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
@@ -47,7 +51,8 @@ var riscv64 = &target{
 			{pattern(`auipc`), literalReason, nil},
 			{pattern(`f[a-z].*`), floatReason, nil},
 		},
-		allowed: pattern(`l[bhw]u?|ld|s[bhwd]|lui|addi?w?|subw?|xori?|ori?|andi?|slti?u?|s[rl]li?w?|srai?w?|mul|mulhu|mulw|rori?w?|rolw?|andn|orn|xnor|rev8`),
+		// Of vectors those whose time does not depend on data (Zvkt), with addresses that are a constant apart.
+		allowed: pattern(`vseti?vli|vle8\.v|vse8\.v|vssseg8e32\.v|v(?:add|xor|or|sll|srl)\.v[vxi]|vmv\.v\.[vxi]|vid\.v|l[bhw]u?|ld|s[bhwd]|lui|addi?w?|subw?|xori?|ori?|andi?|slti?u?|s[rl]li?w?|srai?w?|mul|mulhu|mulw|rori?w?|rolw?|andn|orn|xnor|rev8`),
 		vector:  regexp.MustCompile(`\b\B`), // none
 		reserved: merge(
 			reserve(linkReason, "ra"),

@@ -159,15 +159,25 @@ mod arm {
 mod riscv {
     pub(crate) const M: u32 = 1 << 0;
     pub(crate) const ZBB: u32 = 1 << 1;
+    pub(crate) const V: u32 = 1 << 2;
 
     /// The program is compiled for M, or it has no kernels.
     pub(crate) fn features() -> u32 {
-        M | if cfg!(target_feature = "zbb") || has_zbb() { ZBB } else { 0 }
+        let has = extensions();
+        let mut found = M;
+        if cfg!(target_feature = "zbb") || has & 1 << 4 != 0 {
+            found |= ZBB;
+        }
+        if has & 1 << 2 != 0 {
+            found |= V;
+        }
+        found
     }
 
-    /// Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together.
+    /// Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together. The auxiliary vector tells
+    /// whether this process may use vectors, but some vendors' kernels set its bit for vectors of another version.
     #[cfg(all(target_os = "linux", feature = "std", not(miri)))]
-    fn has_zbb() -> bool {
+    fn extensions() -> u64 {
         use std::os::raw::c_long;
 
         #[repr(C)]
@@ -183,12 +193,17 @@ mod riscv {
         let (mut pair, none) = (Pair { key: EXTENSIONS, value: 0 }, 0 as c_long);
         // SAFETY: it writes one pair, and takes no set of processors.
         let failed = unsafe { syscall(HWPROBE, &mut pair as *mut Pair, 1 as c_long, none, none, none) };
-        failed == 0 && pair.key == EXTENSIONS && pair.value & 1 << 4 != 0
+        if failed != 0 || pair.key != EXTENSIONS {
+            return 0;
+        }
+        const HWCAP: usize = 16;
+        let may = if super::auxiliary(HWCAP) & 1 << 21 != 0 { 1 << 2 } else { 0 };
+        pair.value & (may | !(1 << 2))
     }
 
     #[cfg(not(all(target_os = "linux", feature = "std", not(miri))))]
-    fn has_zbb() -> bool {
-        false
+    fn extensions() -> u64 {
+        0
     }
 }
 

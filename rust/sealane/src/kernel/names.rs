@@ -2,7 +2,7 @@
 
 /// Every name that may be asked for on any build and of any primitive, best first.
 #[rustfmt::skip]
-pub(crate) const NAMES: [&str; 16] = [
+pub(crate) const NAMES: [&str; 17] = [
     "avx512",
     "avx512mix",
     "avx512vl",
@@ -15,6 +15,7 @@ pub(crate) const NAMES: [&str; 16] = [
     "neon6",
     "neon",
     "armv6",
+    "rvv",
     "zbb",
     "rv64",
     "mips32r2",

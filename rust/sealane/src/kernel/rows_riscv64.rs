@@ -15,7 +15,13 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 ];
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 2] = [
+pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 3] = [
+    Level {
+        name: "rvv",
+        needs: M | V,
+        kernel: kernel!(k::chacha20poly1305_rvv, k::CHACHA20POLY1305_RVV_CONSTANTS),
+        batch: None,
+    },
     Level {
         name: "zbb",
         needs: M | ZBB,
