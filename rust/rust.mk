@@ -21,7 +21,7 @@ RUST_CPUS_aarch64-unknown-linux-musl := max
 RUST_CPUS_armv7-unknown-linux-gnueabihf := cortex-a7 max
 RUST_CPUS_arm-unknown-linux-gnueabihf := arm1176
 RUST_CPUS_armv5te-unknown-linux-gnueabi := arm1176 arm926
-RUST_CPUS_riscv64gc-unknown-linux-gnu := max rv64,zbb=off
+RUST_CPUS_riscv64gc-unknown-linux-gnu := max rv64 rv64,zbb=off
 RUST_CPUS_riscv64gc-unknown-linux-musl := max
 $(foreach target,$(RUST_TARGETS),$(eval $(call long_suite,long-rust-$(target),$(B)/vectors.txt $(B)/aeads.txt,rust/targets $(B) $(target) $(RUST_CPUS_$(target)))))
 $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))

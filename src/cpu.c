@@ -232,9 +232,9 @@ extern long syscall(long, ...); /* of unistd.h, which hides it where only C11 is
  * process may use vectors, but some vendors' kernels set it for vectors of another version. */
 uint32_t sealane_cpu_features(void)
 {
-    const long hwprobe = 258;                 /* the system call */
-    const uint64_t v = 1 << 2, zbb = 1 << 4;  /* RISCV_HWPROBE_IMA_V, RISCV_HWPROBE_EXT_* */
-    const unsigned long vectors = 1 << 21;    /* COMPAT_HWCAP_ISA_V */
+    const long hwprobe = 258;                /* the system call */
+    const uint64_t v = 1 << 2, zbb = 1 << 4; /* RISCV_HWPROBE_IMA_V, RISCV_HWPROBE_EXT_* */
+    const unsigned long vectors = 1 << 21;   /* COMPAT_HWCAP_ISA_V */
     struct {
         int64_t key;
         uint64_t value;

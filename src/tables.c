@@ -164,6 +164,18 @@ extern sealane_kernel sealane_chacha20poly1305_zbb;
 extern const uint8_t sealane_chacha20poly1305_zbb_constants[];
 extern sealane_kernel sealane_chacha20poly1305_rv64;
 extern const uint8_t sealane_chacha20poly1305_rv64_constants[];
+
+/* Two kernels as one level: whole packets leave no state. */
+static void SEALANE_KERNEL_ABI sealane_chacha20poly1305_rvvmix(const void *args, void *scratch, const void *consts)
+{
+    const sealane_packet_args *a = args;
+    const int opened = (a->flags & SEALANE_FLAG_OPEN) && a->bytes > 320 && a->bytes <= 320;
+    if ((a->flags & WHOLE) == WHOLE && (a->bytes <= 320 || opened))
+        sealane_chacha20poly1305_zbb(a, scratch, sealane_chacha20poly1305_zbb_constants);
+    else
+        sealane_chacha20poly1305_rvv(a, scratch, consts);
+}
+
 #endif
 
 #if defined(SEALANE_MIPS_KERNELS)
@@ -231,6 +243,11 @@ static const sealane_level chacha20poly1305_levels[] = {
      CHACHA20_KEY_AT, WHOLE},
 #endif
 #if defined(SEALANE_RISCV64_KERNELS)
+    {"rvvmix",
+     SEALANE_RISCV_M | SEALANE_RISCV_ZBB | SEALANE_RISCV_V,
+     sealane_chacha20poly1305_rvvmix, sealane_chacha20poly1305_rvv_constants,
+     {NULL, NULL, 0, 0, {0}},
+     CHACHA20_KEY_AT, WHOLE},
     {"rvv",
      SEALANE_RISCV_M | SEALANE_RISCV_V,
      sealane_chacha20poly1305_rvv, sealane_chacha20poly1305_rvv_constants,
@@ -423,7 +440,7 @@ const sealane_level *const sealane_plain_levels[PLAIN_KEYS] = {
     PLAIN_AT(0), PLAIN_AT(1), PLAIN_AT(2), PLAIN_AT(3), PLAIN_AT(4), PLAIN_AT(5), PLAIN_AT(6), PLAIN_AT(7),
 };
 
-const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "rvv", "zbb", "rv64", "mips32r2", "portable"};
+const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "rvvmix", "rvv", "zbb", "rv64", "mips32r2", "portable"};
 const unsigned sealane_level_name_count = COUNT(sealane_level_names);
 
 const sealane_microarchitecture sealane_microarchitectures[] = {

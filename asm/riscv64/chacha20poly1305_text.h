@@ -361,12 +361,7 @@ function KERNEL
     sd k1, TAIL + 8(a1)
     j .Ltail
 
-.Ltag:
-    write_tag
-    j .Lwipe
-
-.Lsave:
-    save_state
+    tag_or_state
 
 .Lwipe:
     .set wiped, STATE

@@ -343,12 +343,7 @@ function KERNEL
     li phase, PHASE_LENGTHS
     j .Lblock
 
-.Ltag:
-    write_tag
-    j .Lwipe
-
-.Lsave:
-    save_state
+    tag_or_state
 
 .Lwipe:
     li k1, END_VECTOR - STATE

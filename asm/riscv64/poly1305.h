@@ -71,25 +71,25 @@
 .macro poly_next
     poly_line 0, add h0, h0, in0
     poly_line 1, sltu in0, h0, in0
-    poly_line 2, mulhu p1, h0, r0
-    poly_line 3, add h1, h1, in1
-    poly_line 4, mulhu u1, h0, r1
-    poly_line 5, sltu in1, h1, in1
-    poly_line 6, mul p0, h0, r0
-    poly_line 7, add h1, h1, in0
-    poly_line 8, mul u0, h0, r1
-    poly_line 9, sltu in0, h1, in0
+    poly_line 2, add h1, h1, in1
+    poly_line 3, sltu in1, h1, in1
+    poly_line 4, add h1, h1, in0
+    poly_line 5, sltu in0, h1, in0
+    poly_line 6, add h2, h2, in1
+    poly_line 7, add h2, h2, in0
+    poly_line 8, addi h2, h2, 1
+    poly_line 9, mulhu p1, h0, r0
     poly_line 10, mulhu q1, h1, s1r
-    poly_line 11, add h2, h2, in1
-    poly_line 12, mulhu y1, h1, r0
-    poly_line 13, add h2, h2, in0
-    poly_line 14, mul q0, h1, s1r
-    poly_line 15, addi h2, h2, 1
+    poly_line 11, mul p0, h0, r0
+    poly_line 12, mul q0, h1, s1r
+    poly_line 13, mulhu u1, h0, r1
+    poly_line 14, mulhu y1, h1, r0
+    poly_line 15, mul u0, h0, r1
     poly_line 16, mul y0, h1, r0
-    poly_load 17, in0, 0
-    poly_line 18, mul k0, h2, s1r
-    poly_load 19, in1, 8
-    poly_line 20, mul h2, h2, r0        /* h2 r0 */
+    poly_line 17, mul k0, h2, s1r
+    poly_load 18, in0, 0
+    poly_line 19, mul h2, h2, r0        /* h2 r0 */
+    poly_load 20, in1, 8
     poly_line 21, add p1, p1, q1
     poly_line 22, add p0, p0, q0        /* h0 r0 + h1 s1 */
     poly_line 23, sltu q0, p0, q0
@@ -131,8 +131,10 @@
     .endr
 .endm
 
-/* tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130 */
-.macro write_tag
+/* The end of a kernel.
+ * tag = (h mod 2^130 - 5) + s mod 2^128; h < 2p, and h >= p if h + 5 reaches 2^130 */
+.macro tag_or_state
+.Ltag:
     addi k0, h0, 5
     sltiu k0, k0, 5
     add k1, h1, k0
@@ -157,10 +159,10 @@
     srli h0, h0, 8
     srli h1, h1, 8
     .endr
-.endm
+    j .Lwipe
 
 /* What the next part of a packet goes on from. */
-.macro save_state
+.Lsave:
     ld k0, SEALANE_ARG_STATE(a0)
     ld k1, POLY_S(a1)
     ld k2, POLY_S + 8(a1)

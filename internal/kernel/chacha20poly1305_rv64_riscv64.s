@@ -696,20 +696,20 @@ TEXT ·ChaCha20Poly1305RV64(SB), 0, $272-8
 	WORD $0x01060613 // addi a2,a2,16
 	WORD $0x015282b3 // add t0,t0,s5
 	WORD $0x0152bab3 // sltu s5,t0,s5
-	WORD $0x03c2b8b3 // mulhu a7,t0,t3
 	WORD $0x01630333 // add t1,t1,s6
-	WORD $0x03d2bfb3 // mulhu t6,t0,t4
 	WORD $0x01633b33 // sltu s6,t1,s6
-	WORD $0x03c28833 // mul a6,t0,t3
 	WORD $0x01530333 // add t1,t1,s5
-	WORD $0x03d28933 // mul s2,t0,t4
 	WORD $0x01533ab3 // sltu s5,t1,s5
-	WORD $0x03e334b3 // mulhu s1,t1,t5
 	WORD $0x016383b3 // add t2,t2,s6
-	WORD $0x03c33c33 // mulhu s8,t1,t3
 	WORD $0x015383b3 // add t2,t2,s5
-	WORD $0x03e30433 // mul s0,t1,t5
 	WORD $0x00138393 // addi t2,t2,1
+	WORD $0x03c2b8b3 // mulhu a7,t0,t3
+	WORD $0x03e334b3 // mulhu s1,t1,t5
+	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x03e30433 // mul s0,t1,t5
+	WORD $0x03d2bfb3 // mulhu t6,t0,t4
+	WORD $0x03c33c33 // mulhu s8,t1,t3
+	WORD $0x03d28933 // mul s2,t0,t4
 	WORD $0x03c30bb3 // mul s7,t1,t3
 	WORD $0x03e389b3 // mul s3,t2,t5
 	WORD $0x03c383b3 // mul t2,t2,t3
@@ -751,20 +751,20 @@ TEXT ·ChaCha20Poly1305RV64(SB), 0, $272-8
 	WORD $0x01060613 // addi a2,a2,16
 	WORD $0x015282b3 // add t0,t0,s5
 	WORD $0x0152bab3 // sltu s5,t0,s5
-	WORD $0x03c2b8b3 // mulhu a7,t0,t3
 	WORD $0x01630333 // add t1,t1,s6
-	WORD $0x03d2bfb3 // mulhu t6,t0,t4
 	WORD $0x01633b33 // sltu s6,t1,s6
-	WORD $0x03c28833 // mul a6,t0,t3
 	WORD $0x01530333 // add t1,t1,s5
-	WORD $0x03d28933 // mul s2,t0,t4
 	WORD $0x01533ab3 // sltu s5,t1,s5
-	WORD $0x03e334b3 // mulhu s1,t1,t5
 	WORD $0x016383b3 // add t2,t2,s6
-	WORD $0x03c33c33 // mulhu s8,t1,t3
 	WORD $0x015383b3 // add t2,t2,s5
-	WORD $0x03e30433 // mul s0,t1,t5
 	WORD $0x00138393 // addi t2,t2,1
+	WORD $0x03c2b8b3 // mulhu a7,t0,t3
+	WORD $0x03e334b3 // mulhu s1,t1,t5
+	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x03e30433 // mul s0,t1,t5
+	WORD $0x03d2bfb3 // mulhu t6,t0,t4
+	WORD $0x03c33c33 // mulhu s8,t1,t3
+	WORD $0x03d28933 // mul s2,t0,t4
 	WORD $0x03c30bb3 // mul s7,t1,t3
 	WORD $0x03e389b3 // mul s3,t2,t5
 	WORD $0x03c383b3 // mul t2,t2,t3
@@ -800,20 +800,20 @@ TEXT ·ChaCha20Poly1305RV64(SB), 0, $272-8
 	WORD $0x01060613 // addi a2,a2,16
 	WORD $0x015282b3 // add t0,t0,s5
 	WORD $0x0152bab3 // sltu s5,t0,s5
-	WORD $0x03c2b8b3 // mulhu a7,t0,t3
 	WORD $0x01630333 // add t1,t1,s6
-	WORD $0x03d2bfb3 // mulhu t6,t0,t4
 	WORD $0x01633b33 // sltu s6,t1,s6
-	WORD $0x03c28833 // mul a6,t0,t3
 	WORD $0x01530333 // add t1,t1,s5
-	WORD $0x03d28933 // mul s2,t0,t4
 	WORD $0x01533ab3 // sltu s5,t1,s5
-	WORD $0x03e334b3 // mulhu s1,t1,t5
 	WORD $0x016383b3 // add t2,t2,s6
-	WORD $0x03c33c33 // mulhu s8,t1,t3
 	WORD $0x015383b3 // add t2,t2,s5
-	WORD $0x03e30433 // mul s0,t1,t5
 	WORD $0x00138393 // addi t2,t2,1
+	WORD $0x03c2b8b3 // mulhu a7,t0,t3
+	WORD $0x03e334b3 // mulhu s1,t1,t5
+	WORD $0x03c28833 // mul a6,t0,t3
+	WORD $0x03e30433 // mul s0,t1,t5
+	WORD $0x03d2bfb3 // mulhu t6,t0,t4
+	WORD $0x03c33c33 // mulhu s8,t1,t3
+	WORD $0x03d28933 // mul s2,t0,t4
 	WORD $0x03c30bb3 // mul s7,t1,t3
 	WORD $0x03e389b3 // mul s3,t2,t5
 	WORD $0x03c383b3 // mul t2,t2,t3

@@ -7,6 +7,7 @@ package kernel
 import "github.com/sealane/sealane/internal/dispatch"
 
 var chaCha20Poly1305Rows = []dispatch.Row{
+	{Level: uint8(RVVMIX), Name: "rvvmix", Summary: "zbb for packets of at most 320 bytes, rvv for others", Needs: []string{"m", "zbb", "v"}},
 	{Level: uint8(RVV), Name: "rvv", Summary: "4 to 32 blocks at a time in vectors, Poly1305 in integer registers meanwhile", Needs: []string{"m", "v"}},
 	{Level: uint8(ZBB), Name: "zbb", Summary: "one block at a time in integer registers, with instructions for rotations", Needs: []string{"m", "zbb"}},
 	{Level: uint8(RV64), Name: "rv64", Summary: "one block at a time in integer registers", Needs: []string{"m"}},
@@ -15,6 +16,8 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
+	case RVVMIX:
+		ChaCha20Poly1305RVVMIX(a)
 	case RVV:
 		ChaCha20Poly1305RVV(a)
 	case ZBB:
@@ -25,6 +28,17 @@ func ChaCha20Poly1305(level Level, a *PacketArgs) {
 		ChaCha20Poly1305Portable(a)
 	}
 	raceArgs(a)
+}
+
+// ChaCha20Poly1305RVVMIX is two kernels: whole packets leave no state.
+func ChaCha20Poly1305RVVMIX(a *PacketArgs) {
+	const whole = FlagFirst | FlagLast
+	opened := a.Flags&FlagOpen != 0 && a.Bytes > 320 && a.Bytes <= 320
+	if a.Flags&whole == whole && (a.Bytes <= 320 || opened) {
+		ChaCha20Poly1305ZBB(a)
+	} else {
+		ChaCha20Poly1305RVV(a)
+	}
 }
 
 var chaCha20Poly1305BatchRows = []dispatch.Row{}

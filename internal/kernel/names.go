@@ -12,6 +12,7 @@ const (
 	RV64
 	ZBB
 	RVV
+	RVVMIX
 	ARMv6
 	NEON
 	NEON6

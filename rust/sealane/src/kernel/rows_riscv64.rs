@@ -14,8 +14,32 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
     Microarchitecture { vendor: 0x0, models: (0, 0xffff), first: &[] }, // any 64-bit RISC-V CPU
 ];
 
+/// Whole packets of at most 320 bytes, and opened of more than 320 and at most 320, by zbb; others by rvv.
+#[allow(unsafe_code)]
 #[rustfmt::skip]
-pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 3] = [
+unsafe extern "C" fn chacha20poly1305_rvvmix(args: *const Args, scratch: *mut u8, constants: *const u8) {
+    const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
+    // SAFETY: the caller's arguments are those of a packet.
+    let PacketArgs { flags, bytes, .. } = unsafe { *(args as *const PacketArgs) };
+    let opened = flags & FLAG_OPEN as u64 != 0 && bytes > 320 && bytes <= 320;
+    if flags & WHOLE == WHOLE && (bytes <= 320 || opened) {
+        let constants = k::CHACHA20POLY1305_ZBB_CONSTANTS.0.as_ptr();
+        // SAFETY: the same; this level needs what that one needs.
+        unsafe { k::chacha20poly1305_zbb(args, scratch, constants) };
+    } else {
+        // SAFETY: the same.
+        unsafe { k::chacha20poly1305_rvv(args, scratch, constants) };
+    }
+}
+
+#[rustfmt::skip]
+pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 4] = [
+    Level {
+        name: "rvvmix",
+        needs: M | ZBB | V,
+        kernel: kernel!(chacha20poly1305_rvvmix, k::CHACHA20POLY1305_RVV_CONSTANTS),
+        batch: None,
+    },
     Level {
         name: "rvv",
         needs: M | V,

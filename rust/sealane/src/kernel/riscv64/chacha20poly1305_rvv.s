@@ -3,7 +3,7 @@
 .4byte 0x01053a03 // ld s4,16(a0)
 .4byte 0x0039fa93 // andi s5,s3,3
 .4byte 0x014aeab3 // or s5,s5,s4
-.4byte 0x5a0a84e3 // beq s5,zero,0xdb8
+.4byte 0x5a0a80e3 // beq s5,zero,0xdb0
 .4byte 0x01000a93 // addi s5,zero,16
 .4byte 0x10058b13 // addi s6,a1,256
 .4byte 0x0c0af057 // vsetvli zero,s5,e8,m1,ta,ma
@@ -45,7 +45,7 @@
 .4byte 0x002edf13 // srli t5,t4,0x2
 .4byte 0x01df0f33 // add t5,t5,t4
 .4byte 0x01053983 // ld s3,16(a0)
-.4byte 0x3a0984e3 // beq s3,zero,0xc60
+.4byte 0x3a0980e3 // beq s3,zero,0xc58
 // 0xbc:
 .4byte 0x05053983 // ld s3,80(a0)
 .4byte 0x001d3a13 // sltiu s4,s10,1
@@ -98,48 +98,48 @@
 // 0x178:
 .4byte 0x40c689b3 // sub s3,a3,a2
 .4byte 0x0409b993 // sltiu s3,s3,64
-.4byte 0x56099663 // bne s3,zero,0x6ec
+.4byte 0x56099263 // bne s3,zero,0x6e4
 .4byte 0x00063a83 // ld s5,0(a2)
 .4byte 0x00863b03 // ld s6,8(a2)
 .4byte 0x02020057 // vadd.vv v0,v0,v4
 .4byte 0x015282b3 // add t0,t0,s5
 .4byte 0x0152bab3 // sltu s5,t0,s5
 .4byte 0x021280d7 // vadd.vv v1,v1,v5
-.4byte 0x03c2b8b3 // mulhu a7,t0,t3
-.4byte 0x02230157 // vadd.vv v2,v2,v6
 .4byte 0x01630333 // add t1,t1,s6
-.4byte 0x023381d7 // vadd.vv v3,v3,v7
-.4byte 0x03d2bfb3 // mulhu t6,t0,t4
-.4byte 0x2ec00657 // vxor.vv v12,v12,v0
+.4byte 0x02230157 // vadd.vv v2,v2,v6
 .4byte 0x01633b33 // sltu s6,t1,s6
-.4byte 0x2ed086d7 // vxor.vv v13,v13,v1
-.4byte 0x03c28833 // mul a6,t0,t3
-.4byte 0x2ee10757 // vxor.vv v14,v14,v2
+.4byte 0x023381d7 // vadd.vv v3,v3,v7
 .4byte 0x01530333 // add t1,t1,s5
-.4byte 0x2ef187d7 // vxor.vv v15,v15,v3
-.4byte 0x03d28933 // mul s2,t0,t4
-.4byte 0x96c83857 // vsll.vi v16,v12,16
+.4byte 0x2ec00657 // vxor.vv v12,v12,v0
 .4byte 0x01533ab3 // sltu s5,t1,s5
+.4byte 0x2ed086d7 // vxor.vv v13,v13,v1
+.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x2ee10757 // vxor.vv v14,v14,v2
+.4byte 0x015383b3 // add t2,t2,s5
+.4byte 0x2ef187d7 // vxor.vv v15,v15,v3
+.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x96c83857 // vsll.vi v16,v12,16
+.4byte 0x03c2b8b3 // mulhu a7,t0,t3
 .4byte 0x03e334b3 // mulhu s1,t1,t5
 .4byte 0x96d838d7 // vsll.vi v17,v13,16
-.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x03c28833 // mul a6,t0,t3
 .4byte 0x96e83957 // vsll.vi v18,v14,16
-.4byte 0x03c33c33 // mulhu s8,t1,t3
-.4byte 0x96f839d7 // vsll.vi v19,v15,16
-.4byte 0x015383b3 // add t2,t2,s5
-.4byte 0xa2c83657 // vsrl.vi v12,v12,16
 .4byte 0x03e30433 // mul s0,t1,t5
+.4byte 0x96f839d7 // vsll.vi v19,v15,16
+.4byte 0x03d2bfb3 // mulhu t6,t0,t4
+.4byte 0xa2c83657 // vsrl.vi v12,v12,16
+.4byte 0x03c33c33 // mulhu s8,t1,t3
 .4byte 0xa2d836d7 // vsrl.vi v13,v13,16
-.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x03d28933 // mul s2,t0,t4
 .4byte 0xa2e83757 // vsrl.vi v14,v14,16
 .4byte 0x03c30bb3 // mul s7,t1,t3
 .4byte 0xa2f837d7 // vsrl.vi v15,v15,16
-.4byte 0x00063a83 // ld s5,0(a2)
-.4byte 0x2ac80657 // vor.vv v12,v12,v16
 .4byte 0x03e389b3 // mul s3,t2,t5
-.4byte 0x00863b03 // ld s6,8(a2)
-.4byte 0x2ad886d7 // vor.vv v13,v13,v17
+.4byte 0x2ac80657 // vor.vv v12,v12,v16
+.4byte 0x01063a83 // ld s5,16(a2)
 .4byte 0x03c383b3 // mul t2,t2,t3
+.4byte 0x2ad886d7 // vor.vv v13,v13,v17
+.4byte 0x01863b03 // ld s6,24(a2)
 .4byte 0x2ae90757 // vor.vv v14,v14,v18
 .4byte 0x009888b3 // add a7,a7,s1
 .4byte 0x2af987d7 // vor.vv v15,v15,v19
@@ -190,41 +190,41 @@
 .4byte 0x015282b3 // add t0,t0,s5
 .4byte 0x0152bab3 // sltu s5,t0,s5
 .4byte 0x021280d7 // vadd.vv v1,v1,v5
-.4byte 0x03c2b8b3 // mulhu a7,t0,t3
-.4byte 0x02230157 // vadd.vv v2,v2,v6
 .4byte 0x01630333 // add t1,t1,s6
-.4byte 0x023381d7 // vadd.vv v3,v3,v7
-.4byte 0x03d2bfb3 // mulhu t6,t0,t4
-.4byte 0x2ec00657 // vxor.vv v12,v12,v0
+.4byte 0x02230157 // vadd.vv v2,v2,v6
 .4byte 0x01633b33 // sltu s6,t1,s6
-.4byte 0x2ed086d7 // vxor.vv v13,v13,v1
-.4byte 0x03c28833 // mul a6,t0,t3
-.4byte 0x2ee10757 // vxor.vv v14,v14,v2
+.4byte 0x023381d7 // vadd.vv v3,v3,v7
 .4byte 0x01530333 // add t1,t1,s5
-.4byte 0x2ef187d7 // vxor.vv v15,v15,v3
-.4byte 0x03d28933 // mul s2,t0,t4
-.4byte 0x96c43857 // vsll.vi v16,v12,8
+.4byte 0x2ec00657 // vxor.vv v12,v12,v0
 .4byte 0x01533ab3 // sltu s5,t1,s5
+.4byte 0x2ed086d7 // vxor.vv v13,v13,v1
+.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x2ee10757 // vxor.vv v14,v14,v2
+.4byte 0x015383b3 // add t2,t2,s5
+.4byte 0x2ef187d7 // vxor.vv v15,v15,v3
+.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x96c43857 // vsll.vi v16,v12,8
+.4byte 0x03c2b8b3 // mulhu a7,t0,t3
 .4byte 0x03e334b3 // mulhu s1,t1,t5
 .4byte 0x96d438d7 // vsll.vi v17,v13,8
-.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x03c28833 // mul a6,t0,t3
 .4byte 0x96e43957 // vsll.vi v18,v14,8
-.4byte 0x03c33c33 // mulhu s8,t1,t3
-.4byte 0x96f439d7 // vsll.vi v19,v15,8
-.4byte 0x015383b3 // add t2,t2,s5
-.4byte 0xa2cc3657 // vsrl.vi v12,v12,24
 .4byte 0x03e30433 // mul s0,t1,t5
+.4byte 0x96f439d7 // vsll.vi v19,v15,8
+.4byte 0x03d2bfb3 // mulhu t6,t0,t4
+.4byte 0xa2cc3657 // vsrl.vi v12,v12,24
+.4byte 0x03c33c33 // mulhu s8,t1,t3
 .4byte 0xa2dc36d7 // vsrl.vi v13,v13,24
-.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x03d28933 // mul s2,t0,t4
 .4byte 0xa2ec3757 // vsrl.vi v14,v14,24
 .4byte 0x03c30bb3 // mul s7,t1,t3
 .4byte 0xa2fc37d7 // vsrl.vi v15,v15,24
-.4byte 0x01063a83 // ld s5,16(a2)
-.4byte 0x2ac80657 // vor.vv v12,v12,v16
 .4byte 0x03e389b3 // mul s3,t2,t5
-.4byte 0x01863b03 // ld s6,24(a2)
-.4byte 0x2ad886d7 // vor.vv v13,v13,v17
+.4byte 0x2ac80657 // vor.vv v12,v12,v16
+.4byte 0x02063a83 // ld s5,32(a2)
 .4byte 0x03c383b3 // mul t2,t2,t3
+.4byte 0x2ad886d7 // vor.vv v13,v13,v17
+.4byte 0x02863b03 // ld s6,40(a2)
 .4byte 0x2ae90757 // vor.vv v14,v14,v18
 .4byte 0x009888b3 // add a7,a7,s1
 .4byte 0x2af987d7 // vor.vv v15,v15,v19
@@ -275,41 +275,41 @@
 .4byte 0x015282b3 // add t0,t0,s5
 .4byte 0x0152bab3 // sltu s5,t0,s5
 .4byte 0x021300d7 // vadd.vv v1,v1,v6
-.4byte 0x03c2b8b3 // mulhu a7,t0,t3
-.4byte 0x02238157 // vadd.vv v2,v2,v7
 .4byte 0x01630333 // add t1,t1,s6
-.4byte 0x023201d7 // vadd.vv v3,v3,v4
-.4byte 0x03d2bfb3 // mulhu t6,t0,t4
-.4byte 0x2ef007d7 // vxor.vv v15,v15,v0
+.4byte 0x02238157 // vadd.vv v2,v2,v7
 .4byte 0x01633b33 // sltu s6,t1,s6
-.4byte 0x2ec08657 // vxor.vv v12,v12,v1
-.4byte 0x03c28833 // mul a6,t0,t3
-.4byte 0x2ed106d7 // vxor.vv v13,v13,v2
+.4byte 0x023201d7 // vadd.vv v3,v3,v4
 .4byte 0x01530333 // add t1,t1,s5
-.4byte 0x2ee18757 // vxor.vv v14,v14,v3
-.4byte 0x03d28933 // mul s2,t0,t4
-.4byte 0x96f83857 // vsll.vi v16,v15,16
+.4byte 0x2ef007d7 // vxor.vv v15,v15,v0
 .4byte 0x01533ab3 // sltu s5,t1,s5
+.4byte 0x2ec08657 // vxor.vv v12,v12,v1
+.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x2ed106d7 // vxor.vv v13,v13,v2
+.4byte 0x015383b3 // add t2,t2,s5
+.4byte 0x2ee18757 // vxor.vv v14,v14,v3
+.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x96f83857 // vsll.vi v16,v15,16
+.4byte 0x03c2b8b3 // mulhu a7,t0,t3
 .4byte 0x03e334b3 // mulhu s1,t1,t5
 .4byte 0x96c838d7 // vsll.vi v17,v12,16
-.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x03c28833 // mul a6,t0,t3
 .4byte 0x96d83957 // vsll.vi v18,v13,16
-.4byte 0x03c33c33 // mulhu s8,t1,t3
-.4byte 0x96e839d7 // vsll.vi v19,v14,16
-.4byte 0x015383b3 // add t2,t2,s5
-.4byte 0xa2f837d7 // vsrl.vi v15,v15,16
 .4byte 0x03e30433 // mul s0,t1,t5
+.4byte 0x96e839d7 // vsll.vi v19,v14,16
+.4byte 0x03d2bfb3 // mulhu t6,t0,t4
+.4byte 0xa2f837d7 // vsrl.vi v15,v15,16
+.4byte 0x03c33c33 // mulhu s8,t1,t3
 .4byte 0xa2c83657 // vsrl.vi v12,v12,16
-.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x03d28933 // mul s2,t0,t4
 .4byte 0xa2d836d7 // vsrl.vi v13,v13,16
 .4byte 0x03c30bb3 // mul s7,t1,t3
 .4byte 0xa2e83757 // vsrl.vi v14,v14,16
-.4byte 0x02063a83 // ld s5,32(a2)
-.4byte 0x2af807d7 // vor.vv v15,v15,v16
 .4byte 0x03e389b3 // mul s3,t2,t5
-.4byte 0x02863b03 // ld s6,40(a2)
-.4byte 0x2ac88657 // vor.vv v12,v12,v17
+.4byte 0x2af807d7 // vor.vv v15,v15,v16
+.4byte 0x03063a83 // ld s5,48(a2)
 .4byte 0x03c383b3 // mul t2,t2,t3
+.4byte 0x2ac88657 // vor.vv v12,v12,v17
+.4byte 0x03863b03 // ld s6,56(a2)
 .4byte 0x2ad906d7 // vor.vv v13,v13,v18
 .4byte 0x009888b3 // add a7,a7,s1
 .4byte 0x2ae98757 // vor.vv v14,v14,v19
@@ -360,41 +360,39 @@
 .4byte 0x015282b3 // add t0,t0,s5
 .4byte 0x0152bab3 // sltu s5,t0,s5
 .4byte 0x021300d7 // vadd.vv v1,v1,v6
-.4byte 0x03c2b8b3 // mulhu a7,t0,t3
-.4byte 0x02238157 // vadd.vv v2,v2,v7
 .4byte 0x01630333 // add t1,t1,s6
-.4byte 0x023201d7 // vadd.vv v3,v3,v4
-.4byte 0x03d2bfb3 // mulhu t6,t0,t4
-.4byte 0x2ef007d7 // vxor.vv v15,v15,v0
+.4byte 0x02238157 // vadd.vv v2,v2,v7
 .4byte 0x01633b33 // sltu s6,t1,s6
-.4byte 0x2ec08657 // vxor.vv v12,v12,v1
-.4byte 0x03c28833 // mul a6,t0,t3
-.4byte 0x2ed106d7 // vxor.vv v13,v13,v2
+.4byte 0x023201d7 // vadd.vv v3,v3,v4
 .4byte 0x01530333 // add t1,t1,s5
-.4byte 0x2ee18757 // vxor.vv v14,v14,v3
-.4byte 0x03d28933 // mul s2,t0,t4
-.4byte 0x96f43857 // vsll.vi v16,v15,8
+.4byte 0x2ef007d7 // vxor.vv v15,v15,v0
 .4byte 0x01533ab3 // sltu s5,t1,s5
+.4byte 0x2ec08657 // vxor.vv v12,v12,v1
+.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x2ed106d7 // vxor.vv v13,v13,v2
+.4byte 0x015383b3 // add t2,t2,s5
+.4byte 0x2ee18757 // vxor.vv v14,v14,v3
+.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x96f43857 // vsll.vi v16,v15,8
+.4byte 0x03c2b8b3 // mulhu a7,t0,t3
 .4byte 0x03e334b3 // mulhu s1,t1,t5
 .4byte 0x96c438d7 // vsll.vi v17,v12,8
-.4byte 0x016383b3 // add t2,t2,s6
+.4byte 0x03c28833 // mul a6,t0,t3
 .4byte 0x96d43957 // vsll.vi v18,v13,8
-.4byte 0x03c33c33 // mulhu s8,t1,t3
-.4byte 0x96e439d7 // vsll.vi v19,v14,8
-.4byte 0x015383b3 // add t2,t2,s5
-.4byte 0xa2fc37d7 // vsrl.vi v15,v15,24
 .4byte 0x03e30433 // mul s0,t1,t5
+.4byte 0x96e439d7 // vsll.vi v19,v14,8
+.4byte 0x03d2bfb3 // mulhu t6,t0,t4
+.4byte 0xa2fc37d7 // vsrl.vi v15,v15,24
+.4byte 0x03c33c33 // mulhu s8,t1,t3
 .4byte 0xa2cc3657 // vsrl.vi v12,v12,24
-.4byte 0x00138393 // addi t2,t2,1
+.4byte 0x03d28933 // mul s2,t0,t4
 .4byte 0xa2dc36d7 // vsrl.vi v13,v13,24
 .4byte 0x03c30bb3 // mul s7,t1,t3
 .4byte 0xa2ec3757 // vsrl.vi v14,v14,24
-.4byte 0x03063a83 // ld s5,48(a2)
-.4byte 0x2af807d7 // vor.vv v15,v15,v16
 .4byte 0x03e389b3 // mul s3,t2,t5
-.4byte 0x03863b03 // ld s6,56(a2)
-.4byte 0x2ac88657 // vor.vv v12,v12,v17
+.4byte 0x2af807d7 // vor.vv v15,v15,v16
 .4byte 0x03c383b3 // mul t2,t2,t3
+.4byte 0x2ac88657 // vor.vv v12,v12,v17
 .4byte 0x2ad906d7 // vor.vv v13,v13,v18
 .4byte 0x009888b3 // add a7,a7,s1
 .4byte 0x2ae98757 // vor.vv v14,v14,v19
@@ -443,9 +441,9 @@
 .4byte 0x013383b3 // add t2,t2,s3
 .4byte 0x04060613 // addi a2,a2,64
 .4byte 0xfff70713 // addi a4,a4,-1
-.4byte 0xa8071ae3 // bne a4,zero,0x178
-.4byte 0x28c0006f // jal zero,0x974
-// 0x6ec:
+.4byte 0xa8071ee3 // bne a4,zero,0x178
+.4byte 0x28c0006f // jal zero,0x96c
+// 0x6e4:
 .4byte 0x02020057 // vadd.vv v0,v0,v4
 .4byte 0x021280d7 // vadd.vv v1,v1,v5
 .4byte 0x02230157 // vadd.vv v2,v2,v6
@@ -607,31 +605,31 @@
 .4byte 0x2a7903d7 // vor.vv v7,v7,v18
 .4byte 0x2a498257 // vor.vv v4,v4,v19
 .4byte 0xfff70713 // addi a4,a4,-1
-.4byte 0x800714e3 // bne a4,zero,0x178
-// 0x974:
+.4byte 0x800718e3 // bne a4,zero,0x178
+// 0x96c:
 .4byte 0x00100793 // addi a5,zero,1
-// 0x978:
-.4byte 0x0cd60063 // beq a2,a3,0xa38
-// 0x97c:
+// 0x970:
+.4byte 0x0cd60063 // beq a2,a3,0xa30
+// 0x974:
 .4byte 0x00063a83 // ld s5,0(a2)
 .4byte 0x00863b03 // ld s6,8(a2)
 .4byte 0x01060613 // addi a2,a2,16
 .4byte 0x015282b3 // add t0,t0,s5
 .4byte 0x0152bab3 // sltu s5,t0,s5
-.4byte 0x03c2b8b3 // mulhu a7,t0,t3
 .4byte 0x01630333 // add t1,t1,s6
-.4byte 0x03d2bfb3 // mulhu t6,t0,t4
 .4byte 0x01633b33 // sltu s6,t1,s6
-.4byte 0x03c28833 // mul a6,t0,t3
 .4byte 0x01530333 // add t1,t1,s5
-.4byte 0x03d28933 // mul s2,t0,t4
 .4byte 0x01533ab3 // sltu s5,t1,s5
-.4byte 0x03e334b3 // mulhu s1,t1,t5
 .4byte 0x016383b3 // add t2,t2,s6
-.4byte 0x03c33c33 // mulhu s8,t1,t3
 .4byte 0x015383b3 // add t2,t2,s5
-.4byte 0x03e30433 // mul s0,t1,t5
 .4byte 0x00138393 // addi t2,t2,1
+.4byte 0x03c2b8b3 // mulhu a7,t0,t3
+.4byte 0x03e334b3 // mulhu s1,t1,t5
+.4byte 0x03c28833 // mul a6,t0,t3
+.4byte 0x03e30433 // mul s0,t1,t5
+.4byte 0x03d2bfb3 // mulhu t6,t0,t4
+.4byte 0x03c33c33 // mulhu s8,t1,t3
+.4byte 0x03d28933 // mul s2,t0,t4
 .4byte 0x03c30bb3 // mul s7,t1,t3
 .4byte 0x03e389b3 // mul s3,t2,t5
 .4byte 0x03c383b3 // mul t2,t2,t3
@@ -659,12 +657,12 @@
 .4byte 0x01388333 // add t1,a7,s3
 .4byte 0x013339b3 // sltu s3,t1,s3
 .4byte 0x013383b3 // add t2,t2,s3
-.4byte 0xf4d614e3 // bne a2,a3,0x97c
-// 0xa38:
+.4byte 0xf4d614e3 // bne a2,a3,0x974
+// 0xa30:
 .4byte 0x00100a13 // addi s4,zero,1
-.4byte 0x1147ea63 // bltu a5,s4,0xb50
-.4byte 0x24fa6663 // bltu s4,a5,0xc8c
-.4byte 0x200c8e63 // beq s9,zero,0xc60
+.4byte 0x1147ea63 // bltu a5,s4,0xb48
+.4byte 0x24fa6663 // bltu s4,a5,0xc84
+.4byte 0x200c8e63 // beq s9,zero,0xc58
 .4byte 0x1005a983 // lw s3,256(a1)
 .4byte 0x0209c057 // vadd.vx v0,v0,s3
 .4byte 0x1045a983 // lw s3,260(a1)
@@ -710,7 +708,7 @@
 .4byte 0x05053983 // ld s3,80(a0)
 .4byte 0x001d3a13 // sltiu s4,s10,1
 .4byte 0x0149f9b3 // and s3,s3,s4
-.4byte 0x0a098463 // beq s3,zero,0xba4
+.4byte 0x0a098463 // beq s3,zero,0xb9c
 .4byte 0x2005b983 // ld s3,512(a1)
 .4byte 0x2085ba03 // ld s4,520(a1)
 .4byte 0x01063a83 // ld s5,16(a2)
@@ -731,8 +729,8 @@
 .4byte 0x00000313 // addi t1,zero,0
 .4byte 0x00000393 // addi t2,zero,0
 .4byte 0x02053703 // ld a4,32(a0)
-// 0xb50:
-.4byte 0x04070a63 // beq a4,zero,0xba4
+// 0xb48:
+.4byte 0x04070a63 // beq a4,zero,0xb9c
 .4byte 0x01853983 // ld s3,24(a0)
 .4byte 0x02053a03 // ld s4,32(a0)
 .4byte 0x40ea0a33 // sub s4,s4,a4
@@ -742,9 +740,9 @@
 .4byte 0x0c2a7057 // vsetvli zero,s4,e8,m4,ta,ma
 .4byte 0x5e003057 // vmv.v.i v0,0
 .4byte 0x02060027 // vse8.v v0,(a2)
-.4byte 0x01477463 // bgeu a4,s4,0xb80
+.4byte 0x01477463 // bgeu a4,s4,0xb78
 .4byte 0x00070a13 // addi s4,a4,0
-// 0xb80:
+// 0xb78:
 .4byte 0x0c2a7057 // vsetvli zero,s4,e8,m4,ta,ma
 .4byte 0x02098007 // vle8.v v0,(s3)
 .4byte 0x02060027 // vse8.v v0,(a2)
@@ -753,8 +751,8 @@
 .4byte 0x00f68693 // addi a3,a3,15
 .4byte 0xff06f693 // andi a3,a3,-16
 .4byte 0x00000793 // addi a5,zero,0
-.4byte 0xdddff06f // jal zero,0x97c
-// 0xba4:
+.4byte 0xdddff06f // jal zero,0x974
+// 0xb9c:
 .4byte 0x05053983 // ld s3,80(a0)
 .4byte 0x001d3a13 // sltiu s4,s10,1
 .4byte 0x0149f9b3 // and s3,s3,s4
@@ -771,14 +769,14 @@
 .4byte 0x01a90933 // add s2,s2,s10
 .4byte 0x01af8fb3 // add t6,t6,s10
 .4byte 0x0044f493 // andi s1,s1,4
-.4byte 0x0108f463 // bgeu a7,a6,0xbec
+.4byte 0x0108f463 // bgeu a7,a6,0xbe4
 .4byte 0x00088813 // addi a6,a7,0
-// 0xbec:
+// 0xbe4:
 .4byte 0x410888b3 // sub a7,a7,a6
 .4byte 0x010d0d33 // add s10,s10,a6
 .4byte 0x00060693 // addi a3,a2,0
-.4byte 0x04080c63 // beq a6,zero,0xc50
-// 0xbfc:
+.4byte 0x04080c63 // beq a6,zero,0xc48
+// 0xbf4:
 .4byte 0x0c3879d7 // vsetvli s3,a6,e8,m8,ta,ma
 .4byte 0x02090007 // vle8.v v0,(s2)
 .4byte 0x02068407 // vle8.v v8,(a3)
@@ -787,30 +785,30 @@
 .4byte 0x2e800457 // vxor.vv v8,v8,v0
 .4byte 0x020f8427 // vse8.v v8,(t6)
 .4byte 0x013f8fb3 // add t6,t6,s3
-.4byte 0x00049663 // bne s1,zero,0xc28
+.4byte 0x00049663 // bne s1,zero,0xc20
 .4byte 0x02068427 // vse8.v v8,(a3)
-.4byte 0x0080006f // jal zero,0xc2c
-// 0xc28:
+.4byte 0x0080006f // jal zero,0xc24
+// 0xc20:
 .4byte 0x02068027 // vse8.v v0,(a3)
-// 0xc2c:
+// 0xc24:
 .4byte 0x013686b3 // add a3,a3,s3
-.4byte 0xfc0816e3 // bne a6,zero,0xbfc
+.4byte 0xfc0816e3 // bne a6,zero,0xbf4
 .4byte 0x40d009b3 // sub s3,zero,a3
 .4byte 0x00f9f993 // andi s3,s3,15
-.4byte 0x00098a63 // beq s3,zero,0xc50
+.4byte 0x00098a63 // beq s3,zero,0xc48
 .4byte 0x0c09f057 // vsetvli zero,s3,e8,m1,ta,ma
 .4byte 0x5e003057 // vmv.v.i v0,0
 .4byte 0x02068027 // vse8.v v0,(a3)
 .4byte 0x013686b3 // add a3,a3,s3
-// 0xc50:
-.4byte 0xc6089663 // bne a7,zero,0xbc
+// 0xc48:
+.4byte 0xc6089a63 // bne a7,zero,0xbc
 .4byte 0x00000c93 // addi s9,zero,0
 .4byte 0x00100793 // addi a5,zero,1
-.4byte 0xd1dff06f // jal zero,0x978
-// 0xc60:
+.4byte 0xd1dff06f // jal zero,0x970
+// 0xc58:
 .4byte 0x05053983 // ld s3,80(a0)
 .4byte 0x0029f993 // andi s3,s3,2
-.4byte 0x0e098863 // beq s3,zero,0xd58
+.4byte 0x0e098863 // beq s3,zero,0xd50
 .4byte 0x02053983 // ld s3,32(a0)
 .4byte 0x04853a03 // ld s4,72(a0)
 .4byte 0x1535b023 // sd s3,320(a1)
@@ -818,8 +816,8 @@
 .4byte 0x14058613 // addi a2,a1,320
 .4byte 0x15058693 // addi a3,a1,336
 .4byte 0x00200793 // addi a5,zero,2
-.4byte 0xcf5ff06f // jal zero,0x97c
-// 0xc8c:
+.4byte 0xcf5ff06f // jal zero,0x974
+// 0xc84:
 .4byte 0x00528993 // addi s3,t0,5
 .4byte 0x0059b993 // sltiu s3,s3,5
 .4byte 0x01330a33 // add s4,t1,s3
@@ -870,8 +868,8 @@
 .4byte 0x006a07a3 // sb t1,15(s4)
 .4byte 0x0082d293 // srli t0,t0,0x8
 .4byte 0x00835313 // srli t1,t1,0x8
-.4byte 0x0340006f // jal zero,0xd88
-// 0xd58:
+.4byte 0x0340006f // jal zero,0xd80
+// 0xd50:
 .4byte 0x04053983 // ld s3,64(a0)
 .4byte 0x1a85ba03 // ld s4,424(a1)
 .4byte 0x1b05ba83 // ld s5,432(a1)
@@ -884,7 +882,7 @@
 .4byte 0x0349b423 // sd s4,40(s3)
 .4byte 0x0359b823 // sd s5,48(s3)
 .4byte 0x0369bc23 // sd s6,56(s3)
-// 0xd88:
+// 0xd80:
 .4byte 0x00001a37 // lui s4,0x1
 .4byte 0x900a0a1b // addiw s4,s4,-1792
 .4byte 0x10058993 // addi s3,a1,256
@@ -892,10 +890,10 @@
 .4byte 0x5e003057 // vmv.v.i v0,0
 .4byte 0x5e003457 // vmv.v.i v8,0
 .4byte 0x5e003857 // vmv.v.i v16,0
-// 0xda4:
+// 0xd9c:
 .4byte 0x0c3a7ad7 // vsetvli s5,s4,e8,m8,ta,ma
 .4byte 0x02098027 // vse8.v v0,(s3)
 .4byte 0x015989b3 // add s3,s3,s5
 .4byte 0x415a0a33 // sub s4,s4,s5
-.4byte 0xfe0a18e3 // bne s4,zero,0xda4
-// 0xdb8:
+.4byte 0xfe0a18e3 // bne s4,zero,0xd9c
+// 0xdb0:
