@@ -42,7 +42,7 @@ static const struct {
 #endif
 #if defined(SEALANE_RISCV64_KERNELS)
     {"chacha20poly1305", "rv64", 456},
-    {"chacha20poly1305", "rvv", 2560},
+    {"chacha20poly1305", "rvv", 1536},
     {"chacha20poly1305", "zbb", 456},
 #endif
 #if defined(SEALANE_MIPS_KERNELS)

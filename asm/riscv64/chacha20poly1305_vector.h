@@ -16,7 +16,7 @@
 
 /* Scratch behind that of all kernels: the keystream of a pass, then its ciphertext. BLOCK holds associated data. */
 #define TEXT 512
-#define MOST_BLOCKS 32                  /* of a pass */
+#define MOST_BLOCKS 16                  /* of a pass */
 #define END_VECTOR (TEXT + 64*MOST_BLOCKS)
 
 /* The blocks of a pass, or 0 if no pass is under way; bytes of text that are done; double rounds left. */

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305RVV(a *PacketArgs)
-TEXT ·ChaCha20Poly1305RVV(SB), 0, $2368-8
+TEXT ·ChaCha20Poly1305RVV(SB), 0, $1344-8
 	MOV a+0(FP), X10
 	ADD $-185, X2, X11
 	AND $-64, X11, X11
@@ -15,7 +15,7 @@ TEXT ·ChaCha20Poly1305RVV(SB), 0, $2368-8
 	WORD $0x01053a03 // ld s4,16(a0)
 	WORD $0x0039fa93 // andi s5,s3,3
 	WORD $0x014aeab3 // or s5,s5,s4
-	WORD $0x5a0a80e3 // beq s5,zero,0xdb0
+	WORD $0x580a8ee3 // beq s5,zero,0xdac
 	WORD $0x01000a93 // addi s5,zero,16
 	WORD $0x10058b13 // addi s6,a1,256
 	WORD $0x0c0af057 // vsetvli zero,s5,e8,m1,ta,ma
@@ -63,7 +63,7 @@ TEXT ·ChaCha20Poly1305RVV(SB), 0, $2368-8
 	WORD $0x001d3a13 // sltiu s4,s10,1
 	WORD $0x0149f9b3 // and s3,s3,s4
 	WORD $0x01053a03 // ld s4,16(a0)
-	WORD $0x02000a93 // addi s5,zero,32
+	WORD $0x01000a93 // addi s5,zero,16
 	WORD $0x41aa0a33 // sub s4,s4,s10
 	WORD $0x03fa0a13 // addi s4,s4,63
 	WORD $0x006a5a13 // srli s4,s4,0x6
@@ -895,20 +895,19 @@ TEXT ·ChaCha20Poly1305RVV(SB), 0, $2368-8
 	WORD $0x0359b823 // sd s5,48(s3)
 	WORD $0x0369bc23 // sd s6,56(s3)
 // 0xd80:
-	WORD $0x00001a37 // lui s4,0x1
-	WORD $0x900a0a1b // addiw s4,s4,-1792
+	WORD $0x50000a13 // addi s4,zero,1280
 	WORD $0x10058993 // addi s3,a1,256
 	WORD $0x0c3a7ad7 // vsetvli s5,s4,e8,m8,ta,ma
 	WORD $0x5e003057 // vmv.v.i v0,0
 	WORD $0x5e003457 // vmv.v.i v8,0
 	WORD $0x5e003857 // vmv.v.i v16,0
-// 0xd9c:
+// 0xd98:
 	WORD $0x0c3a7ad7 // vsetvli s5,s4,e8,m8,ta,ma
 	WORD $0x02098027 // vse8.v v0,(s3)
 	WORD $0x015989b3 // add s3,s3,s5
 	WORD $0x415a0a33 // sub s4,s4,s5
-	WORD $0xfe0a18e3 // bne s4,zero,0xd9c
-// 0xdb0:
+	WORD $0xfe0a18e3 // bne s4,zero,0xd98
+// 0xdac:
 	RET
 
 DATA chacha20poly1305_rvv_constants<>+0(SB)/8, $0x3320646e61707865

@@ -8,7 +8,7 @@ import "github.com/sealane/sealane/internal/dispatch"
 
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(RVVMIX), Name: "rvvmix", Summary: "zbb for packets of at most 320 bytes, rvv for others", Needs: []string{"m", "zbb", "v"}},
-	{Level: uint8(RVV), Name: "rvv", Summary: "4 to 32 blocks at a time in vectors, Poly1305 in integer registers meanwhile", Needs: []string{"m", "v"}},
+	{Level: uint8(RVV), Name: "rvv", Summary: "4 to 16 blocks at a time in vectors, Poly1305 in integer registers meanwhile", Needs: []string{"m", "v"}},
 	{Level: uint8(ZBB), Name: "zbb", Summary: "one block at a time in integer registers, with instructions for rotations", Needs: []string{"m", "zbb"}},
 	{Level: uint8(RV64), Name: "rv64", Summary: "one block at a time in integer registers", Needs: []string{"m"}},
 }

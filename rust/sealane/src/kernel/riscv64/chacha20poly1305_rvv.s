@@ -3,7 +3,7 @@
 .4byte 0x01053a03 // ld s4,16(a0)
 .4byte 0x0039fa93 // andi s5,s3,3
 .4byte 0x014aeab3 // or s5,s5,s4
-.4byte 0x5a0a80e3 // beq s5,zero,0xdb0
+.4byte 0x580a8ee3 // beq s5,zero,0xdac
 .4byte 0x01000a93 // addi s5,zero,16
 .4byte 0x10058b13 // addi s6,a1,256
 .4byte 0x0c0af057 // vsetvli zero,s5,e8,m1,ta,ma
@@ -51,7 +51,7 @@
 .4byte 0x001d3a13 // sltiu s4,s10,1
 .4byte 0x0149f9b3 // and s3,s3,s4
 .4byte 0x01053a03 // ld s4,16(a0)
-.4byte 0x02000a93 // addi s5,zero,32
+.4byte 0x01000a93 // addi s5,zero,16
 .4byte 0x41aa0a33 // sub s4,s4,s10
 .4byte 0x03fa0a13 // addi s4,s4,63
 .4byte 0x006a5a13 // srli s4,s4,0x6
@@ -883,17 +883,16 @@
 .4byte 0x0359b823 // sd s5,48(s3)
 .4byte 0x0369bc23 // sd s6,56(s3)
 // 0xd80:
-.4byte 0x00001a37 // lui s4,0x1
-.4byte 0x900a0a1b // addiw s4,s4,-1792
+.4byte 0x50000a13 // addi s4,zero,1280
 .4byte 0x10058993 // addi s3,a1,256
 .4byte 0x0c3a7ad7 // vsetvli s5,s4,e8,m8,ta,ma
 .4byte 0x5e003057 // vmv.v.i v0,0
 .4byte 0x5e003457 // vmv.v.i v8,0
 .4byte 0x5e003857 // vmv.v.i v16,0
-// 0xd9c:
+// 0xd98:
 .4byte 0x0c3a7ad7 // vsetvli s5,s4,e8,m8,ta,ma
 .4byte 0x02098027 // vse8.v v0,(s3)
 .4byte 0x015989b3 // add s3,s3,s5
 .4byte 0x415a0a33 // sub s4,s4,s5
-.4byte 0xfe0a18e3 // bne s4,zero,0xd9c
-// 0xdb0:
+.4byte 0xfe0a18e3 // bne s4,zero,0xd98
+// 0xdac:
