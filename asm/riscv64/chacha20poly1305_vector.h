@@ -210,7 +210,7 @@ function KERNEL
 .Lrounds_done:
     li phase, PHASE_TEXT
 
-/* Authenticate what is left up to limit. */
+/* Authenticate the rest up to limit. */
 .Lauthenticate:
     beq message, limit, .Lauthenticated
 .Lblock:
@@ -260,7 +260,7 @@ function KERNEL
     ld k0, SEALANE_ARG_AD(a0)
     ld k1, SEALANE_ARG_AD_BYTES(a0)
     sub k1, k1, rest
-    add k0, k0, k1                      /* what is left of it */
+    add k0, k0, k1                      /* the rest of it */
     li k1, 64
     addi message, a1, BLOCK
     vsetvli zero, k1, e8, m4, ta, ma
