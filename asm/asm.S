@@ -519,6 +519,49 @@ _\name:
 #endif
 .endm
 
+/* By their encoding, and with the numbers of vector registers. */
+.macro isa_zvkb
+    .macro vrev8_v_zvkb to, from
+        .insn r 0x57, 2, 0x25, x\to, x9, x\from
+    .endm
+    .macro vbrev8_v_zvkb to, from
+        .insn r 0x57, 2, 0x25, x\to, x8, x\from
+    .endm
+.endm
+
+.macro isa_zvkg
+    .macro vghsh_vv_zvkg sum, factor, block
+        .insn r 0x77, 2, 0x59, x\sum, x\block, x\factor
+    .endm
+    .macro vgmul_vv_zvkg product, factor
+        .insn r 0x77, 2, 0x51, x\product, x17, x\factor
+    .endm
+.endm
+
+.macro isa_zvkned
+    .macro vaesz_vs_zvkned state, round_key
+        .insn r 0x77, 2, 0x53, x\state, x7, x\round_key
+    .endm
+    .macro vaesem_vs_zvkned state, round_key
+        .insn r 0x77, 2, 0x53, x\state, x2, x\round_key
+    .endm
+    .macro vaesef_vs_zvkned state, round_key
+        .insn r 0x77, 2, 0x53, x\state, x3, x\round_key
+    .endm
+    .macro vaesdm_vs_zvkned state, round_key
+        .insn r 0x77, 2, 0x53, x\state, x0, x\round_key
+    .endm
+    .macro vaesdf_vs_zvkned state, round_key
+        .insn r 0x77, 2, 0x53, x\state, x1, x\round_key
+    .endm
+    .macro vaeskf1_vi_zvkned next, round_key, number
+        .insn r 0x77, 2, 0x45, x\next, x\number, x\round_key
+    .endm
+    .macro vaeskf2_vi_zvkned next, round_key, number
+        .insn r 0x77, 2, 0x55, x\next, x\number, x\round_key
+    .endm
+.endm
+
 #define FRAME_BYTES 96     /* s0 to s10, and nothing */
 
 .macro all_saved do

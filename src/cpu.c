@@ -232,21 +232,28 @@ extern long syscall(long, ...); /* of unistd.h, which hides it where only C11 is
  * process may use vectors, but some vendors' kernels set it for vectors of another version. */
 uint32_t sealane_cpu_features(void)
 {
-    const long hwprobe = 258;                /* the system call */
-    const uint64_t v = 1 << 2, zbb = 1 << 4; /* RISCV_HWPROBE_IMA_V, RISCV_HWPROBE_EXT_* */
-    const unsigned long vectors = 1 << 21;   /* COMPAT_HWCAP_ISA_V */
+    const long hwprobe = 258;              /* the system call */
+    const unsigned long vectors = 1 << 21; /* COMPAT_HWCAP_ISA_V */
+    const uint64_t zbb = 1 << 4, v = 1 << 2, zvbb = 1 << 17, zvkb = 1 << 19, zvkg = 1 << 20, zvkned = 1 << 21;
     struct {
         int64_t key;
         uint64_t value;
-    } extensions = {4, 0}; /* RISCV_HWPROBE_KEY_IMA_EXT_0 */
+    } extensions = {4, 0}; /* RISCV_HWPROBE_KEY_IMA_EXT_0, and of its bits the above */
     uint32_t found = SEALANE_RISCV_M;
 
     if (syscall(hwprobe, &extensions, 1L, 0L, NULL, 0L) != 0 || extensions.key != 4)
         return found;
     if (extensions.value & zbb)
         found |= SEALANE_RISCV_ZBB;
-    if ((extensions.value & v) && (getauxval(AT_HWCAP) & vectors))
-        found |= SEALANE_RISCV_V;
+    if (!(extensions.value & v) || !(getauxval(AT_HWCAP) & vectors))
+        return found;
+    found |= SEALANE_RISCV_V;
+    if (extensions.value & (zvbb | zvkb)) /* the first has all of the second */
+        found |= SEALANE_RISCV_ZVKB;
+    if (extensions.value & zvkg)
+        found |= SEALANE_RISCV_ZVKG;
+    if (extensions.value & zvkned)
+        found |= SEALANE_RISCV_ZVKNED;
     return found;
 }
 #else

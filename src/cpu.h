@@ -26,7 +26,14 @@ enum { SEALANE_ARM_NEON = 1 << 0, SEALANE_ARM_ARMV6 = 1 << 1, SEALANE_ARM_AES = 
 
 #define SEALANE_MIPS_MIPS32R2 1 /* every CPU that such a build runs on has it */
 
-enum { SEALANE_RISCV_M = 1 << 0, SEALANE_RISCV_ZBB = 1 << 1, SEALANE_RISCV_V = 1 << 2 };
+enum {
+    SEALANE_RISCV_M = 1 << 0,
+    SEALANE_RISCV_ZBB = 1 << 1,
+    SEALANE_RISCV_V = 1 << 2,
+    SEALANE_RISCV_ZVKB = 1 << 3,
+    SEALANE_RISCV_ZVKG = 1 << 4,
+    SEALANE_RISCV_ZVKNED = 1 << 5
+};
 
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);

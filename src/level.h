@@ -23,8 +23,9 @@
 #define SEALANE_MIPS_KERNELS
 #endif
 
-/* ARM's kernels have no POLYVAL, and no counter at a block's begin (SEALANE_FLAG_POLYVAL, SEALANE_AES_CTR_LITTLE). */
-#if !defined(SEALANE_AARCH64_KERNELS) && !defined(SEALANE_ARM_KERNELS)
+/* Kernels of ARM and RISC-V have no POLYVAL, and no counter at a block's begin (SEALANE_FLAG_POLYVAL,
+ * SEALANE_AES_CTR_LITTLE). */
+#if !defined(SEALANE_AARCH64_KERNELS) && !defined(SEALANE_ARM_KERNELS) && !defined(SEALANE_RISCV64_KERNELS)
 #define SEALANE_SIV_KERNELS
 #endif
 

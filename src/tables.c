@@ -176,6 +176,10 @@ static void SEALANE_KERNEL_ABI sealane_chacha20poly1305_rvvmix(const void *args,
         sealane_chacha20poly1305_rvv(a, scratch, consts);
 }
 
+extern sealane_kernel sealane_aesgcm_zvkned;
+extern const uint8_t sealane_aesgcm_zvkned_constants[];
+extern sealane_kernel sealane_aes_zvkned;
+extern const uint8_t sealane_aes_zvkned_constants[];
 #endif
 
 #if defined(SEALANE_MIPS_KERNELS)
@@ -333,6 +337,13 @@ static const sealane_level aesgcm_levels[] = {
      {NULL, NULL, 0, 0, {0}},
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
 #endif
+#if defined(SEALANE_RISCV64_KERNELS)
+    {"zvkned",
+     SEALANE_RISCV_M | SEALANE_RISCV_V | SEALANE_RISCV_ZVKB | SEALANE_RISCV_ZVKG | SEALANE_RISCV_ZVKNED,
+     sealane_aesgcm_zvkned, sealane_aesgcm_zvkned_constants,
+     {NULL, NULL, 0, 0, {0}},
+     GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
+#endif
     {"portable", 0, sealane_aesgcm_portable, NULL,
      {NULL, NULL, 0, 0, {0}},
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
@@ -390,6 +401,13 @@ static const sealane_level aes_levels[] = {
      {NULL, NULL, 0, 0, {0}},
      0, 0},
 #endif
+#if defined(SEALANE_RISCV64_KERNELS)
+    {"zvkned",
+     SEALANE_RISCV_M | SEALANE_RISCV_V | SEALANE_RISCV_ZVKB | SEALANE_RISCV_ZVKG | SEALANE_RISCV_ZVKNED,
+     sealane_aes_zvkned, sealane_aes_zvkned_constants,
+     {NULL, NULL, 0, 0, {0}},
+     0, 0},
+#endif
     {"portable", 0, sealane_aes_portable, NULL,
      {NULL, NULL, 0, 0, {0}},
      0, 0},
@@ -440,7 +458,7 @@ const sealane_level *const sealane_plain_levels[PLAIN_KEYS] = {
     PLAIN_AT(0), PLAIN_AT(1), PLAIN_AT(2), PLAIN_AT(3), PLAIN_AT(4), PLAIN_AT(5), PLAIN_AT(6), PLAIN_AT(7),
 };
 
-const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "rvvmix", "rvv", "zbb", "rv64", "mips32r2", "portable"};
+const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zvkned", "rvvmix", "rvv", "zbb", "rv64", "mips32r2", "portable"};
 const unsigned sealane_level_name_count = COUNT(sealane_level_names);
 
 const sealane_microarchitecture sealane_microarchitectures[] = {

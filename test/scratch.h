@@ -41,6 +41,8 @@ static const struct {
     {"chacha20poly1305", "neon", 800},
 #endif
 #if defined(SEALANE_RISCV64_KERNELS)
+    {"aes", "zvkned", 256},
+    {"aesgcm", "zvkned", 512},
     {"chacha20poly1305", "rv64", 456},
     {"chacha20poly1305", "rvv", 1536},
     {"chacha20poly1305", "zbb", 456},

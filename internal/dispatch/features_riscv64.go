@@ -2,7 +2,8 @@ package dispatch
 
 // detect asks Linux (Documentation/arch/riscv/hwprobe.rst). Every CPU that Go's programs run on has M.
 func detect() []feature {
-	const v, zbb = 1 << 2, 1 << 4 // RISCV_HWPROBE_IMA_V, RISCV_HWPROBE_EXT_ZBB
+	const v, zbb, zvbb, zvkb, zvkg, zvkned = 1 << 2, 1 << 4, 1 << 17, 1 << 19, 1 << 20, 1 << 21 // RISCV_HWPROBE_*
 	has := extensions()
-	return []feature{{"m", true}, {"zbb", has&zbb != 0}, {"v", has&v != 0}}
+	return []feature{{"m", true}, {"zbb", has&zbb != 0}, {"v", has&v != 0}, {"zvkb", has&(zvbb|zvkb) != 0}, {"zvkg", has&zvkg != 0},
+		{"zvkned", has&zvkned != 0}}
 }

@@ -4,6 +4,22 @@
 
 package kernel
 
+// AESZVKNED is sealane_aes_zvkned of asm/riscv64/aes_zvkned.S.
+//
+//go:noescape
+func AESZVKNED(a *ModeArgs)
+
+// AESZVKNEDExtensions are the CPU extensions that AESZVKNED may use, in the assembler's names.
+const AESZVKNEDExtensions = "m v zvkb zvkg zvkned"
+
+// AESGCMZVKNED is sealane_aesgcm_zvkned of asm/riscv64/aesgcm_zvkned.S.
+//
+//go:noescape
+func AESGCMZVKNED(a *PacketArgs)
+
+// AESGCMZVKNEDExtensions are the CPU extensions that AESGCMZVKNED may use, in the assembler's names.
+const AESGCMZVKNEDExtensions = "m v zvkb zvkg zvkned"
+
 // ChaCha20Poly1305RV64 is sealane_chacha20poly1305_rv64 of asm/riscv64/chacha20poly1305_rv64.S.
 //
 //go:noescape

@@ -5,12 +5,16 @@
 package kernel
 
 var generatedKernels = map[string]any{
+	"AESZVKNED":            AESZVKNED,
+	"AESGCMZVKNED":         AESGCMZVKNED,
 	"ChaCha20Poly1305RV64": ChaCha20Poly1305RV64,
 	"ChaCha20Poly1305RVV":  ChaCha20Poly1305RVV,
 	"ChaCha20Poly1305ZBB":  ChaCha20Poly1305ZBB,
 }
 
 var generatedExtensions = map[string]string{
+	"aes_zvkned":            AESZVKNEDExtensions,
+	"aesgcm_zvkned":         AESGCMZVKNEDExtensions,
 	"chacha20poly1305_rv64": ChaCha20Poly1305RV64Extensions,
 	"chacha20poly1305_rvv":  ChaCha20Poly1305RVVExtensions,
 	"chacha20poly1305_zbb":  ChaCha20Poly1305ZBBExtensions,

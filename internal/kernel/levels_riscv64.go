@@ -54,19 +54,33 @@ func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	}
 }
 
-var aesGCMRows []dispatch.Row
+var aesGCMRows = []dispatch.Row{
+	{Level: uint8(ZVKNED), Name: "zvkned", Summary: "4 to 16 blocks at a time with vector instructions for AES and GHASH", Needs: []string{"m", "v", "zvkb", "zvkg", "zvkned"}},
+}
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *PacketArgs) {
-	AESGCMPortable(a)
+	switch level {
+	case ZVKNED:
+		AESGCMZVKNED(a)
+	default:
+		AESGCMPortable(a)
+	}
 	raceGCMArgs(a)
 }
 
-var aesLevelRows []dispatch.Row
+var aesLevelRows = []dispatch.Row{
+	{Level: uint8(ZVKNED), Name: "zvkned", Summary: "4 to 16 blocks at a time with vector instructions for AES", Needs: []string{"m", "v", "zvkb", "zvkg", "zvkned"}},
+}
 
 // AES runs a level's kernel. The CPU must have what it needs.
 func AES(level Level, a *ModeArgs) {
-	AESPortable(a)
+	switch level {
+	case ZVKNED:
+		AESZVKNED(a)
+	default:
+		AESPortable(a)
+	}
 	raceAESArgs(a)
 }
 

@@ -13,6 +13,7 @@ const (
 	ZBB
 	RVV
 	RVVMIX
+	ZVKNED
 	ARMv6
 	NEON
 	NEON6

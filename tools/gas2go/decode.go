@@ -122,10 +122,16 @@ func (t *target) decode(d disassembler, code []byte) ([]instruction, error) {
 			}
 		}
 		next += n
-		if unknown.MatchString(m[3]) {
-			return nil, fmt.Errorf("+%#x: % x does not decode (%s)", at, ins.code, d.name)
+		text := m[3]
+		if unknown.MatchString(text) {
+			if text = ""; t.rules.decode != nil {
+				text = t.rules.decode(ins.code)
+			}
+			if text == "" {
+				return nil, fmt.Errorf("+%#x: % x does not decode (%s)", at, ins.code, d.name)
+			}
 		}
-		ins.text = strings.TrimSpace(spaces.ReplaceAllString(t.rules.comment.ReplaceAllString(m[3], ""), " "))
+		ins.text = strings.TrimSpace(spaces.ReplaceAllString(t.rules.comment.ReplaceAllString(text, ""), " "))
 		plain := encoding.ReplaceAllString(strings.ToLower(ins.text), "")
 		ins.mnemonic, ins.operands, _ = strings.Cut(plain, " ")
 		if t.rules.jump.MatchString(ins.mnemonic) {

@@ -3,6 +3,7 @@ package main
 import (
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"regexp"
 )
 
@@ -13,8 +14,8 @@ var riscvAccess = &loadStore{
 	move:     pattern(`add|or`),
 	zero:     "zero",
 	noResult: pattern(`s[bhwd]`),
-	// Of a vector, the first byte.
-	bytes: map[string]int{"vle8.v": 1, "vse8.v": 1, "lb": 1, "lbu": 1, "sb": 1, "lh": 2, "lhu": 2, "sh": 2, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8},
+	// Of a vector, the first element.
+	bytes: map[string]int{"vle8.v": 1, "vse8.v": 1, "vle32.v": 4, "vse32.v": 4, "lb": 1, "lbu": 1, "sb": 1, "lh": 2, "lhu": 2, "sh": 2, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8},
 }
 
 var riscvVector = regexp.MustCompile(`\bv(?:[12]?[0-9]|3[01])\b`)
@@ -52,8 +53,10 @@ var riscv64 = &target{
 			{pattern(`f[a-z].*`), floatReason, nil},
 		},
 		// Of vectors those whose time does not depend on data (Zvkt), with addresses that are a constant apart.
-		allowed: pattern(`vseti?vli|vle8\.v|vse8\.v|vssseg8e32\.v|v(?:add|xor|or|sll|srl)\.v[vxi]|vmv\.v\.[vxi]|vid\.v|l[bhw]u?|ld|s[bhwd]|lui|addi?w?|subw?|xori?|ori?|andi?|slti?u?|s[rl]li?w?|srai?w?|mul|mulhu|mulw|rori?w?|rolw?|andn|orn|xnor|rev8`),
-		vector:  regexp.MustCompile(`\b\B`), // none
+		allowed: pattern(`vseti?vli|v[ls]e(?:8|32)\.v|vssseg8e32\.v|v(?:add|xor|or|sll|srl)\.v[vxi]|vmv\.v\.[vxi]|vid\.v|vmv1r\.v|vmv\.(?:x\.s|s\.x)|vslide1?down\.vx|vslideup\.vi|` +
+			`vb?rev8\.v|vghsh\.vv|vgmul\.vv|vaes(?:z|em|ef|dm|df)\.vs|vaeskf[12]\.vi|` +
+			`l[bhw]u?|ld|s[bhwd]|lui|addi?w?|subw?|xori?|ori?|andi?|slti?u?|s[rl]li?w?|srai?w?|mul|mulhu|mulw|rori?w?|rolw?|andn|orn|xnor|rev8`),
+		vector: regexp.MustCompile(`\b\B`), // none
 		reserved: merge(
 			reserve(linkReason, "ra"),
 			reserve(stackReason, "sp"),
@@ -61,6 +64,7 @@ var riscv64 = &target{
 			reserve(goroutine, "s11"),
 		),
 		dataSymbols: pattern(`\$d.*`),
+		decode:      decodeRISCV,
 		resolve:     resolveRISCV,
 		dataflow:    riscvAccess.check,
 		scratch:     riscvAccess.scratchUse,
@@ -113,4 +117,34 @@ func riscvAttributes(arch string) []byte {
 	file := append(binary.LittleEndian.AppendUint32([]byte{wholeFile}, uint32(5+len(tags))), tags...)
 	vendor := append([]byte("riscv\x00"), file...)
 	return append(binary.LittleEndian.AppendUint32([]byte{'A'}, uint32(4+len(vendor))), vendor...)
+}
+
+// riscvVectorCryptography are the instructions of Zvkb, Zvkg and Zvkned that kernels have ("RISC-V Cryptography Extensions Volume II",
+// version 1.0, chapter 3), which disassemblers know from GNU binutils 2.42 and LLVM 18 on: what the fields hold that are not operands,
+// and how those are printed, vd (bits 7 to 11), vs1 (15 to 19) and vs2 (20 to 24).
+var riscvVectorCryptography = []struct {
+	mask, word uint32
+	format     string
+}{
+	{0xfe0ff07f, 0x4a04a057, "vrev8.v v%[1]d,v%[3]d"},
+	{0xfe0ff07f, 0x4a042057, "vbrev8.v v%[1]d,v%[3]d"},
+	{0xfe00707f, 0xb2002077, "vghsh.vv v%[1]d,v%[3]d,v%[2]d"},
+	{0xfe0ff07f, 0xa208a077, "vgmul.vv v%[1]d,v%[3]d"},
+	{0xfe0ff07f, 0xa603a077, "vaesz.vs v%[1]d,v%[3]d"},
+	{0xfe0ff07f, 0xa6012077, "vaesem.vs v%[1]d,v%[3]d"},
+	{0xfe0ff07f, 0xa601a077, "vaesef.vs v%[1]d,v%[3]d"},
+	{0xfe0ff07f, 0xa6002077, "vaesdm.vs v%[1]d,v%[3]d"},
+	{0xfe0ff07f, 0xa600a077, "vaesdf.vs v%[1]d,v%[3]d"},
+	{0xfe00707f, 0x8a002077, "vaeskf1.vi v%[1]d,v%[3]d,%[2]d"},
+	{0xfe00707f, 0xaa002077, "vaeskf2.vi v%[1]d,v%[3]d,%[2]d"},
+}
+
+func decodeRISCV(code []byte) string {
+	word := binary.LittleEndian.Uint32(code)
+	for _, i := range riscvVectorCryptography {
+		if word&i.mask == i.word {
+			return fmt.Sprintf(i.format+"%.[4]s", word>>7&31, word>>15&31, word>>20&31, "")
+		}
+	}
+	return ""
 }

@@ -57,6 +57,7 @@ type rules struct {
 	vector      *regexp.Regexp // operands that make any other mnemonic acceptable
 	reserved    map[string]string
 	dataSymbols *regexp.Regexp                                         // mapping symbols that announce data or another instruction set in text, or nil
+	decode      func(code []byte) string                               // instructions that disassemblers may not know, or ""; or nil
 	resolve     func(code []byte, offset, to uint64, kind uint32) bool // applies a jump's relocation; nil: assemblers leave none
 	dataflow    func(*target, *function, *layout) []error              // what only whole functions show
 	scratch     func(*target, *function, *layout) (int, []error)

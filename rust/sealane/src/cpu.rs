@@ -160,6 +160,9 @@ mod riscv {
     pub(crate) const M: u32 = 1 << 0;
     pub(crate) const ZBB: u32 = 1 << 1;
     pub(crate) const V: u32 = 1 << 2;
+    pub(crate) const ZVKB: u32 = 1 << 3;
+    pub(crate) const ZVKG: u32 = 1 << 4;
+    pub(crate) const ZVKNED: u32 = 1 << 5;
 
     /// The program is compiled for M, or it has no kernels.
     pub(crate) fn features() -> u32 {
@@ -168,8 +171,10 @@ mod riscv {
         if cfg!(target_feature = "zbb") || has & 1 << 4 != 0 {
             found |= ZBB;
         }
-        if has & 1 << 2 != 0 {
-            found |= V;
+        for (bits, feature) in [(1 << 2, V), (1 << 17 | 1 << 19, ZVKB), (1 << 20, ZVKG), (1 << 21, ZVKNED)] {
+            if has & bits != 0 {
+                found |= feature;
+            }
         }
         found
     }

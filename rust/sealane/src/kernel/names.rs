@@ -2,7 +2,7 @@
 
 /// Every name that may be asked for on any build and of any primitive, best first.
 #[rustfmt::skip]
-pub(crate) const NAMES: [&str; 18] = [
+pub(crate) const NAMES: [&str; 19] = [
     "avx512",
     "avx512mix",
     "avx512vl",
@@ -15,6 +15,7 @@ pub(crate) const NAMES: [&str; 18] = [
     "neon6",
     "neon",
     "armv6",
+    "zvkned",
     "rvvmix",
     "rvv",
     "zbb",

@@ -61,10 +61,24 @@ pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 4] = [
 ];
 
 #[rustfmt::skip]
-pub(crate) static AESGCM: [Level<AesGcm>; 0] = [];
+pub(crate) static AESGCM: [Level<AesGcm>; 1] = [
+    Level {
+        name: "zvkned",
+        needs: M | V | ZVKB | ZVKG | ZVKNED,
+        kernel: kernel!(k::aesgcm_zvkned, k::AESGCM_ZVKNED_CONSTANTS),
+        batch: None,
+    },
+];
 
 #[rustfmt::skip]
-pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 0] = [];
+pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 1] = [
+    Level {
+        name: "zvkned",
+        needs: M | V | ZVKB | ZVKG | ZVKNED,
+        kernel: kernel!(k::aes_zvkned, k::AES_ZVKNED_CONSTANTS),
+        batch: None,
+    },
+];
 
 #[rustfmt::skip]
 pub(crate) static CHACHA20MASKS: [Level<ChaCha20Masks>; 0] = [];
