@@ -279,7 +279,9 @@ search:
 			}
 		}
 	}
-	r.read(p, &all[0][best[0]], &all[1][best[1]], false)
+	if r.read(p, &all[0][best[0]], &all[1][best[1]], false) == proved {
+		return true
+	}
 	// Bytes that are not needed to see a record open come behind it.
 	for side := range uint8(2) {
 		if d := p.Dir[side]; d != nil && d.phase == beginning {
