@@ -470,6 +470,7 @@ func TestSilentAttackersAgain(t *testing.T) {
 		{20261126, 58172}, // a ChangeCipherSpec that opens as what is behind a beginning that does not
 		// Forged bytes ahead, acknowledged, and silence: then a record comes just before what it overtook.
 		{20261126, 215103}, {20261126, 282032},
+		{20261126, 215873}, // the bytes behind a beginning that was read again open in the middle of the search
 	} {
 		if sum := attackers(t, all, x.seed, x.run, x.run+1, true, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d: %+v", x.seed, x.run, sum)

@@ -250,6 +250,9 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 			all[side] = []candidate{{}}
 		}
 	}
+	if first == nil {
+		return false // what came behind a shorter beginning has opened
+	}
 	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
 		all[0] = r.likely(p, all[0])
 	}
