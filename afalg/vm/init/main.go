@@ -68,7 +68,7 @@ func steps() error {
 }
 
 func run(words []string) error {
-	environment := []string{"PATH=/", "TMPDIR=/tmp", "HOME=/tmp"}
+	environment := []string{"PATH=/bin:/usr/bin", "TMPDIR=/tmp", "HOME=/tmp"}
 	for len(words) > 1 && strings.Contains(words[0], "=") {
 		environment = append(environment, words[0])
 		words = words[1:]

@@ -121,11 +121,11 @@ func TestKeysOfLibraries(t *testing.T) {
 	if b, err := exec.Command("git", "--exec-path").Output(); err == nil {
 		git = filepath.Join(strings.TrimSpace(string(b)), "git-remote-https")
 	}
-	type row struct{ name, library, command string }
+	type row struct{ name, program, library, command string }
 	rows := []row{
-		{"curl", libraryOf(t, "curl", "libssl"), "SSLKEYLOGFILE=$LOG curl -sk https://$AT/"},
-		{"git with GnuTLS", libraryOf(t, git, "libgnutls"), "SSLKEYLOGFILE=$LOG GIT_SSL_NO_VERIFY=1 git ls-remote https://$AT/"},
-		{"openssl", libraryOf(t, "openssl", "libssl"), "printf 'GET / HTTP/1.0\\n\\n' | openssl s_client -connect $AT -keylogfile $LOG -ign_eof"},
+		{"curl", "curl", "libssl", "SSLKEYLOGFILE=$LOG curl -sk https://$AT/"},
+		{"git with GnuTLS", git, "libgnutls", "SSLKEYLOGFILE=$LOG GIT_SSL_NO_VERIFY=1 git ls-remote https://$AT/"},
+		{"openssl", "openssl", "libssl", "printf 'GET / HTTP/1.0\\n\\n' | openssl s_client -connect $AT -keylogfile $LOG -ign_eof"},
 	}
 	others, _ := filepath.Glob("../../../build/openssl/*/bin/openssl")
 	if len(others) == 0 {
@@ -136,7 +136,7 @@ func TestKeysOfLibraries(t *testing.T) {
 		for _, library := range []string{"libssl.so.4", "libssl.so.3", "libssl.so.1.1"} {
 			library = filepath.Join(folder, "usr/lib/x86_64-linux-gnu", library)
 			if _, err := os.Stat(library); err == nil {
-				rows = append(rows, row{"openssl " + filepath.Base(folder), library,
+				rows = append(rows, row{"openssl " + filepath.Base(folder), "", library,
 					"printf 'GET / HTTP/1.0\\n\\n' | " + folder + "/bin/openssl s_client -connect $AT -keylogfile $LOG -ign_eof"})
 				break
 			}
@@ -145,7 +145,11 @@ func TestKeysOfLibraries(t *testing.T) {
 	for _, c := range rows {
 		for name, version := range versions {
 			t.Run(c.name+", "+name, func(t *testing.T) {
-				taken := tap(t, "--path", c.library)
+				library := c.library
+				if c.program != "" {
+					library = libraryOf(t, c.program, library)
+				}
+				taken := tap(t, "--path", library)
 				written := filepath.Join(t.TempDir(), "written")
 				cmd := exec.Command("sh", "-c", c.command)
 				cmd.Env = append(os.Environ(), "AT="+webServer(t, version, ""), "LOG="+written)
