@@ -100,7 +100,9 @@ impl<D: Direction> Packet<'_, D> {
         self.result = if D::OPEN {
             self.key.open_text(self.nonce, self.ad, &mut self.text, &self.tag)
         } else {
-            self.key.seal_text_to(self.nonce, self.ad, &mut self.text, &mut self.tag)
+            let made = self.key.seal_text(self.nonce, self.ad, &mut self.text);
+            self.tag = made.unwrap_or([0; TAG_LEN]);
+            made.map(|_| ())
         };
         self.result.is_ok()
     }

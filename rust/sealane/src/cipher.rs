@@ -7,7 +7,8 @@ use zeroize::Zeroize;
 
 use crate::dit::Dit;
 use crate::kernel::{
-    AesBlocks, AesGcm, AesKey, CallNonce, ChaCha20Masks, ChaCha20Poly1305, GcmKey, Parts, Tag, Text, Unused, UNUSED_LEN,
+    AesBlocks, AesGcm, AesKey, CallNonce, ChaCha20Masks, ChaCha20Poly1305, GcmKey, Parts, Runnable, Tag, Text, Unused,
+    UNUSED_LEN,
 };
 use crate::level::Usable;
 #[cfg(feature = "portable")]
@@ -183,11 +184,8 @@ impl Usable<ChaCha20Poly1305> {
     pub(crate) fn poly1305(self, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
         match self {
             Usable::Kernel(kernel) => {
-                let _wiped = Wiped::<64>;
-                let (whole, rest) = data.split_at(data.len() & !15);
-                let mut parts = kernel.parts(key, nonce, whole, 0, false);
-                parts.next(&mut Text::in_place(&mut []), false, &mut [0; 2]);
-                parts.poly1305().finish(rest)
+                let _wiped = Wiped::<128>;
+                poly1305(kernel, key, nonce, data)
             }
             #[cfg(feature = "portable")]
             Usable::Portable => portable::poly1305(key, nonce, data),
@@ -212,6 +210,14 @@ impl Usable<ChaCha20Poly1305> {
             Usable::Portable => unreachable!("no such level without the feature portable"),
         }
     }
+}
+
+#[inline(never)]
+fn poly1305(kernel: Runnable<ChaCha20Poly1305>, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
+    let (whole, rest) = data.split_at(data.len() & !15);
+    let mut parts = kernel.parts(key, nonce, whole, 0, false);
+    parts.next(&mut Text::in_place(&mut []), false, &mut [0; 2]);
+    parts.poly1305().finish(rest)
 }
 
 /// A packet in parts.

@@ -314,26 +314,6 @@ impl Key {
         self.seal_any(nonce, ad, text)
     }
 
-    /// As `seal_text`, with the tag where the caller wants it: zeroes if it fails.
-    #[inline(always)]
-    pub(crate) fn seal_text_to(
-        &self,
-        nonce: &[u8],
-        ad: &[u8],
-        text: &mut Text<'_>,
-        tag: &mut [u8; TAG_LEN],
-    ) -> Result<(), Error> {
-        let _dit = Dit::on();
-        let mut words = [0; 2];
-        if self.run_plain(nonce, ad, text, false, &mut words) {
-            *tag = bytes_of_tag(&words);
-            return Ok(());
-        }
-        let made = self.seal_any(nonce, ad, text);
-        *tag = made.unwrap_or([0; TAG_LEN]);
-        made.map(|_| ())
-    }
-
     #[inline(never)]
     fn seal_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
         let mut tag = [0; 2];

@@ -758,6 +758,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The next part: a multiple of 64 bytes, except the last, which writes the tag.
+    #[inline(never)]
     pub(crate) fn next(&mut self, text: &mut Text<'_>, last: bool, tag: &mut Tag) {
         assert!(last || text.bytes % 64 == 0);
         let first = if self.begun { 0 } else { FLAG_FIRST };
@@ -812,7 +813,6 @@ fn split(sum: u128) -> (u64, u128) {
 
 impl Poly1305 {
     /// Takes in the rest, less than 16 bytes, as Poly1305 by itself does: a one and zeroes follow. Returns the tag.
-    #[inline(never)]
     pub(crate) fn finish(&mut self, rest: &[u8]) -> [u8; 16] {
         self.fold();
         if !rest.is_empty() {
