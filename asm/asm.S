@@ -527,6 +527,14 @@ _\name:
     .macro vbrev8_v_zvkb to, from
         .insn r 0x57, 2, 0x25, x\to, x8, x\from
     .endm
+    /* Of v0 to v15, by their names. */
+    .macro vror_vi_zvkb register, bits
+        .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+        .ifc \register, v\n
+        .insn u 0x57, x\n, 0x52003 + (\n << 8) + ((\bits) << 3)
+        .endif
+        .endr
+    .endm
 .endm
 
 .macro isa_zvkg

@@ -158,6 +158,8 @@ extern const uint8_t sealane_aes_armv6_constants[];
 #endif
 
 #if defined(SEALANE_RISCV64_KERNELS)
+extern sealane_kernel sealane_chacha20poly1305_zvkb;
+extern const uint8_t sealane_chacha20poly1305_zvkb_constants[];
 extern sealane_kernel sealane_chacha20poly1305_rvv;
 extern const uint8_t sealane_chacha20poly1305_rvv_constants[];
 extern sealane_kernel sealane_chacha20poly1305_zbb;
@@ -247,6 +249,11 @@ static const sealane_level chacha20poly1305_levels[] = {
      CHACHA20_KEY_AT, WHOLE},
 #endif
 #if defined(SEALANE_RISCV64_KERNELS)
+    {"zvkb",
+     SEALANE_RISCV_M | SEALANE_RISCV_V | SEALANE_RISCV_ZVKB,
+     sealane_chacha20poly1305_zvkb, sealane_chacha20poly1305_zvkb_constants,
+     {NULL, NULL, 0, 0, {0}},
+     CHACHA20_KEY_AT, WHOLE},
     {"rvvmix",
      SEALANE_RISCV_M | SEALANE_RISCV_ZBB | SEALANE_RISCV_V,
      sealane_chacha20poly1305_rvvmix, sealane_chacha20poly1305_rvv_constants,
@@ -458,7 +465,7 @@ const sealane_level *const sealane_plain_levels[PLAIN_KEYS] = {
     PLAIN_AT(0), PLAIN_AT(1), PLAIN_AT(2), PLAIN_AT(3), PLAIN_AT(4), PLAIN_AT(5), PLAIN_AT(6), PLAIN_AT(7),
 };
 
-const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zvkned", "rvvmix", "rvv", "zbb", "rv64", "mips32r2", "portable"};
+const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zvkned", "zvkb", "rvvmix", "rvv", "zbb", "rv64", "mips32r2", "portable"};
 const unsigned sealane_level_name_count = COUNT(sealane_level_names);
 
 const sealane_microarchitecture sealane_microarchitectures[] = {

@@ -46,6 +46,7 @@ static const struct {
     {"chacha20poly1305", "rv64", 456},
     {"chacha20poly1305", "rvv", 1536},
     {"chacha20poly1305", "zbb", 456},
+    {"chacha20poly1305", "zvkb", 1536},
 #endif
 #if defined(SEALANE_MIPS_KERNELS)
     {"chacha20poly1305", "mips32r2", 456},

@@ -72,7 +72,7 @@
 .macro rotate bits, d0, d1, d2, d3
 #if defined(WITH_ZVKB)
     .irp d, \d0, \d1, \d2, \d3
-    beside vror_zvkb \d, \d, 32 - \bits
+    beside vror_vi_zvkb \d, 32 - \bits
     .endr
 #else
     beside vsll.vi shifted0, \d0, \bits

@@ -3,7 +3,7 @@
 package dispatch
 
 // levels are the names of the levels of all primitives, best first.
-var levels = []string{"zvkned", "rvvmix", "rvv", "zbb", "rv64", "portable"}
+var levels = []string{"zvkned", "zvkb", "rvvmix", "rvv", "zbb", "rv64", "portable"}
 
 var microarchitectures = []Microarchitecture{
 	{"any 64-bit RISC-V CPU", 0x0, 0, 0xffff, map[string]string{}},

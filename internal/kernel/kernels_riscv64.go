@@ -43,3 +43,11 @@ func ChaCha20Poly1305ZBB(a *PacketArgs)
 
 // ChaCha20Poly1305ZBBExtensions are the CPU extensions that ChaCha20Poly1305ZBB may use, in the assembler's names.
 const ChaCha20Poly1305ZBBExtensions = "m zbb"
+
+// ChaCha20Poly1305ZVKB is sealane_chacha20poly1305_zvkb of asm/riscv64/chacha20poly1305_zvkb.S.
+//
+//go:noescape
+func ChaCha20Poly1305ZVKB(a *PacketArgs)
+
+// ChaCha20Poly1305ZVKBExtensions are the CPU extensions that ChaCha20Poly1305ZVKB may use, in the assembler's names.
+const ChaCha20Poly1305ZVKBExtensions = "m v zvkb"

@@ -10,6 +10,7 @@ var generatedKernels = map[string]any{
 	"ChaCha20Poly1305RV64": ChaCha20Poly1305RV64,
 	"ChaCha20Poly1305RVV":  ChaCha20Poly1305RVV,
 	"ChaCha20Poly1305ZBB":  ChaCha20Poly1305ZBB,
+	"ChaCha20Poly1305ZVKB": ChaCha20Poly1305ZVKB,
 }
 
 var generatedExtensions = map[string]string{
@@ -18,4 +19,5 @@ var generatedExtensions = map[string]string{
 	"chacha20poly1305_rv64": ChaCha20Poly1305RV64Extensions,
 	"chacha20poly1305_rvv":  ChaCha20Poly1305RVVExtensions,
 	"chacha20poly1305_zbb":  ChaCha20Poly1305ZBBExtensions,
+	"chacha20poly1305_zvkb": ChaCha20Poly1305ZVKBExtensions,
 }

@@ -7,6 +7,7 @@ package kernel
 import "github.com/sealane/sealane/internal/dispatch"
 
 var chaCha20Poly1305Rows = []dispatch.Row{
+	{Level: uint8(ZVKB), Name: "zvkb", Summary: "4 to 16 blocks at a time in vectors with a rotation, Poly1305 in integer registers meanwhile", Needs: []string{"m", "v", "zvkb"}},
 	{Level: uint8(RVVMIX), Name: "rvvmix", Summary: "zbb for packets of at most 320 bytes, rvv for others", Needs: []string{"m", "zbb", "v"}},
 	{Level: uint8(RVV), Name: "rvv", Summary: "4 to 16 blocks at a time in vectors, Poly1305 in integer registers meanwhile", Needs: []string{"m", "v"}},
 	{Level: uint8(ZBB), Name: "zbb", Summary: "one block at a time in integer registers, with instructions for rotations", Needs: []string{"m", "zbb"}},
@@ -16,6 +17,8 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
+	case ZVKB:
+		ChaCha20Poly1305ZVKB(a)
 	case RVVMIX:
 		ChaCha20Poly1305RVVMIX(a)
 	case RVV:

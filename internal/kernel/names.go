@@ -13,6 +13,7 @@ const (
 	ZBB
 	RVV
 	RVVMIX
+	ZVKB
 	ZVKNED
 	ARMv6
 	NEON

@@ -54,7 +54,7 @@ var riscv64 = &target{
 		},
 		// Of vectors those whose time does not depend on data (Zvkt), with addresses that are a constant apart.
 		allowed: pattern(`vseti?vli|v[ls]e(?:8|32)\.v|vssseg8e32\.v|v(?:add|xor|or|sll|srl)\.v[vxi]|vmv\.v\.[vxi]|vid\.v|vmv1r\.v|vmv\.(?:x\.s|s\.x)|vslide1?down\.vx|vslideup\.vi|` +
-			`vb?rev8\.v|vghsh\.vv|vgmul\.vv|vaes(?:z|em|ef|dm|df)\.vs|vaeskf[12]\.vi|` +
+			`vror\.vi|vb?rev8\.v|vghsh\.vv|vgmul\.vv|vaes(?:z|em|ef|dm|df)\.vs|vaeskf[12]\.vi|` +
 			`l[bhw]u?|ld|s[bhwd]|lui|addi?w?|subw?|xori?|ori?|andi?|slti?u?|s[rl]li?w?|srai?w?|mul|mulhu|mulw|rori?w?|rolw?|andn|orn|xnor|rev8`),
 		vector: regexp.MustCompile(`\b\B`), // none
 		reserved: merge(
@@ -126,6 +126,7 @@ var riscvVectorCryptography = []struct {
 	mask, word uint32
 	format     string
 }{
+	{0xfe00707f, 0x52003057, "vror.vi v%[1]d,v%[3]d,%[2]d"},
 	{0xfe0ff07f, 0x4a04a057, "vrev8.v v%[1]d,v%[3]d"},
 	{0xfe0ff07f, 0x4a042057, "vbrev8.v v%[1]d,v%[3]d"},
 	{0xfe00707f, 0xb2002077, "vghsh.vv v%[1]d,v%[3]d,v%[2]d"},

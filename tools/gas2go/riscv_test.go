@@ -16,6 +16,8 @@ var riscvKernels = []testKernel{
 	{riscv64, "m, v", "vaesem_vs_zvkned 20, 6", "refuses"},
 	{riscv64, "m, v", ".insn r 0x77, 2, 0x53, x20, x6, x6", "does not decode"},
 	{riscv64, "m, v", "vse32.v v1, (a1)", "bytes 0 to 4 of scratch memory"},
+	{riscv64, "m, v, zvkb", "vsetivli zero, 4, e32, m1, ta, ma\n vror_vi_zvkb v15, 25", ""},
+	{riscv64, "m, v", "vror_vi_zvkb v15, 25", "refuses"},
 	{riscv64, "m", "mv s11, a0", "s11: holds Go's goroutine"},
 	{riscv64, "m", "ld a3, 8(s11)", "s11: holds Go's goroutine"},
 	{riscv64, "m", "add a3, a4, s11", "s11: holds Go's goroutine"},
@@ -93,9 +95,10 @@ func TestDecodeRISCV(t *testing.T) {
 	for word, want := range map[uint32]string{
 		0x4bf4afd7: "vrev8.v v31,v31", 0xb3ca2c77: "vghsh.vv v24,v28,v20", 0xa3c8ac77: "vgmul.vv v24,v28", 0xa613aa77: "vaesz.vs v20,v1",
 		0xa6212a77: "vaesem.vs v20,v2", 0xa6f1aa77: "vaesef.vs v20,v15", 0x8a252177: "vaeskf1.vi v2,v2,10", 0xaa3721f7: "vaeskf2.vi v3,v3,14",
-		0x4a642257: "vbrev8.v v4,v6", 0xa6e02e77: "vaesdm.vs v28,v14", 0xa610ae77: "vaesdf.vs v28,v1",
+		0x524cb257: "vror.vi v4,v4,25", 0x4a642257: "vbrev8.v v4,v6", 0xa6e02e77: "vaesdm.vs v28,v14", 0xa610ae77: "vaesdf.vs v28,v1",
 		0xa2612a77: "", // vaesem.vv
 		0xa4612a77: "", // masked
+		0x564cb257: "", // vror.vi by 32 or more
 		0xa6632a77: "", // not defined
 	} {
 		if got := decodeRISCV(binary.LittleEndian.AppendUint32(nil, word)); got != want {

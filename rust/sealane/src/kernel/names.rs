@@ -2,7 +2,7 @@
 
 /// Every name that may be asked for on any build and of any primitive, best first.
 #[rustfmt::skip]
-pub(crate) const NAMES: [&str; 19] = [
+pub(crate) const NAMES: [&str; 20] = [
     "avx512",
     "avx512mix",
     "avx512vl",
@@ -16,6 +16,7 @@ pub(crate) const NAMES: [&str; 19] = [
     "neon",
     "armv6",
     "zvkned",
+    "zvkb",
     "rvvmix",
     "rvv",
     "zbb",

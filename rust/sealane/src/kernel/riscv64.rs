@@ -11,6 +11,7 @@ kernels! {
     chacha20poly1305_rv64, "sealane_0_1_0_chacha20poly1305_rv64", "riscv64/chacha20poly1305_rv64.s", "m";
     chacha20poly1305_rvv, "sealane_0_1_0_chacha20poly1305_rvv", "riscv64/chacha20poly1305_rvv.s", "m v";
     chacha20poly1305_zbb, "sealane_0_1_0_chacha20poly1305_zbb", "riscv64/chacha20poly1305_zbb.s", "m zbb";
+    chacha20poly1305_zvkb, "sealane_0_1_0_chacha20poly1305_zvkb", "riscv64/chacha20poly1305_zvkb.s", "m v zvkb";
 }
 
 #[rustfmt::skip]
@@ -53,4 +54,10 @@ pub(crate) static CHACHA20POLY1305_RVV_CONSTANTS: Constants<32> = Constants([
 #[rustfmt::skip]
 pub(crate) static CHACHA20POLY1305_ZBB_CONSTANTS: Constants<16> = Constants([
     0x65, 0x78, 0x70, 0x61, 0x6e, 0x64, 0x20, 0x33, 0x32, 0x2d, 0x62, 0x79, 0x74, 0x65, 0x20, 0x6b,
+]);
+
+#[rustfmt::skip]
+pub(crate) static CHACHA20POLY1305_ZVKB_CONSTANTS: Constants<32> = Constants([
+    0x65, 0x78, 0x70, 0x61, 0x6e, 0x64, 0x20, 0x33, 0x32, 0x2d, 0x62, 0x79, 0x74, 0x65, 0x20, 0x6b,
+    0xff, 0xff, 0xff, 0x0f, 0xfc, 0xff, 0xff, 0x0f, 0xfc, 0xff, 0xff, 0x0f, 0xfc, 0xff, 0xff, 0x0f,
 ]);

@@ -33,7 +33,13 @@ unsafe extern "C" fn chacha20poly1305_rvvmix(args: *const Args, scratch: *mut u8
 }
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 4] = [
+pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 5] = [
+    Level {
+        name: "zvkb",
+        needs: M | V | ZVKB,
+        kernel: kernel!(k::chacha20poly1305_zvkb, k::CHACHA20POLY1305_ZVKB_CONSTANTS),
+        batch: None,
+    },
     Level {
         name: "rvvmix",
         needs: M | ZBB | V,
