@@ -58,33 +58,26 @@ static int is_worthwhile(const sealane_level *level)
     return strcmp(level->name, "portable") != 0 || is_asked_for();
 }
 
-/* AES that neither authenticates nor is faster than OpenSSL's stays OpenSSL's: it wins with AES on whole vectors. */
-static int is_fast_aes(const sealane_level *level)
-{
-#if defined(__x86_64__)
-    return (level->needs & SEALANE_X86_VAES) != 0;
-#else
-    (void)level;
-    return 0;
-#endif
-}
-
-/* OpenSSL 3.5 and later have XTS for AVX-512 themselves. One that does not say its version is taken for later. */
-static int is_before_3_5(const core *c)
+/* Whether OpenSSL is older than a version. One that does not say its version is taken for later. */
+static int is_before(const core *c, unsigned major, unsigned minor)
 {
     char *version = NULL;
-    unsigned major = 0, minor = 0;
+    unsigned has[2] = {0, 0};
     OSSL_PARAM params[] = {OSSL_PARAM_utf8_ptr(OSSL_PROV_PARAM_CORE_VERSION, &version, 0), OSSL_PARAM_END};
     return c->get_params != NULL && c->get_params(c->handle, params) && version != NULL &&
-           sscanf(version, "%u.%u", &major, &minor) == 2 && major == 3 && minor < 5;
+           sscanf(version, "%u.%u", &has[0], &has[1]) == 2 && (has[0] < major || (has[0] == major && has[1] < minor));
 }
 
-static int is_fast_xts(const core *c, const sealane_level *level)
+/* AES that neither authenticates nor is faster than OpenSSL's stays OpenSSL's: it wins with AES on whole vectors, and
+ * with AVX-512 before OpenSSL has that itself, from a version on. */
+static int is_fast_aes(const core *c, unsigned major, unsigned minor)
 {
 #if defined(__x86_64__)
-    return is_fast_aes(level) && (!(level->needs & SEALANE_X86_AVX512F) || is_before_3_5(c));
+    const sealane_level *level = aes_level();
+    return (level->needs & SEALANE_X86_VAES) != 0 &&
+           (!(level->needs & SEALANE_X86_AVX512F) || is_before(c, major, minor));
 #else
-    (void)c, (void)level;
+    (void)c, (void)major, (void)minor, (void)is_before;
     return 0;
 #endif
 }
@@ -99,9 +92,9 @@ static int is_ctr_or_cbc(const OSSL_DISPATCH *functions)
 static int is_on_offer(const core *c, const OSSL_DISPATCH *functions)
 {
     if (is_ctr_or_cbc(functions))
-        return is_fast_aes(aes_level());
+        return is_fast_aes(c, 4, 1);
     if (functions == aes_128_xts_functions || functions == aes_256_xts_functions)
-        return is_fast_xts(c, aes_level());
+        return is_fast_aes(c, 3, 5);
     if (functions == chacha20_functions)
         return keystream_is_fast(chacha20_level());
     return functions == chacha20_poly1305_functions || is_worthwhile(aesgcm_level());
