@@ -374,6 +374,9 @@ mod tests {
         fn wrong<P>(table: &'static Table<P>, test: fn(Usable<P>) -> bool) {
             for level in kernels(table) {
                 let (code, constants) = level.code();
+                if constants.iter().all(|byte| *byte == 0) {
+                    continue; // it reads none
+                }
                 #[repr(align(64))]
                 struct Aligned([u8; 1024]);
                 let wrong = Box::leak(Box::new(Aligned([0; 1024])));
