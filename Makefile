@@ -181,7 +181,7 @@ IN_FULL := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 BOOTSTRAP := tools/bootstrap
 
 # Which suites there are depends on what is installed. So a make that starts after the bootstrap has them all, and their sum.
-.PHONY: check check-suites test test-long installed-test installed-test-long suites long-suites
+.PHONY: check check-suites test test-long installed-test installed-test-long first suites long-suites
 check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
 	$(IN_FULL)@$(SUITE) --begin $(words $(CHECK_SUITES))
 	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget check-suites || true
@@ -200,6 +200,7 @@ times: ## what each suite took when it last ran here, the dearest first: seconds
 # there are processors, as some wait.
 installed-test:
 	$(IN_FULL)@$(SUITE) --begin $(words $(SUITES))
+	@$(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget first || true
 	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$$(($(PROCESSORS) + 1)) -Otarget suites || true
 	$(IN_FULL)@$(SUITE) --sum $(SUITES)
 
@@ -451,8 +452,9 @@ test-kernel: ## everything that concerns one kernel, in minutes: KERNEL=name
 check-suites: $(CHECK_SUITES:%=test-%)
 
 # What takes long by itself begins first: at the end it would leave the other processors idle. Suites of Go begin one after the other,
-# as two at a time would compile the same packages.
+# as two at a time would compile the same packages. What these suites need is made before: make puts off a suite that lacks something.
 SUITES_FIRST := go-cmd-sealane aarch64-linux-gnu arm-linux-gnueabi go-root secret-trace-arm go-gateway
+first: $(B)/vectors.txt $(ARMCOST_PYTHON)
 suites: $(patsubst %,test-%,$(foreach s,$(SUITES_FIRST),$(filter $(s),$(SUITES))) $(SUITES))
 
 long-suites: $(LONG_SUITES:%=test-%)

@@ -277,6 +277,14 @@ static uint8_t masked_bits(uint8_t first)
     return first & 0x80 ? 0x0f : 0x1f;
 }
 
+/* Masks a header that is not masked. */
+static inline void mask_header(const sealane_quic_packet *p, const uint8_t mask[16])
+{
+    uint8_t *const bytes = p->bytes;
+    mask_number(bytes + p->pn_offset, mask, number_bytes(bytes[0]));
+    bytes[0] ^= mask[0] & masked_bits(bytes[0]);
+}
+
 /* The lane of packet i, whose unmasked header has `header` bytes. */
 static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_packet *p, size_t header, lane_keys k,
                                           int open)
@@ -373,10 +381,8 @@ static ALWAYS_INLINE inline size_t protect(work *w, sealane_quic_packet *packets
     run_lanes(w, count, 0);
     make_all_masks(w, count);
     for (size_t i = 0; i < count; i++) {
-        uint8_t *const bytes = w->packets[i]->bytes, *const mask = w->masks[i], first = bytes[0];
-        bytes[0] = first ^ (mask[0] & masked_bits(first));
-        mask_number(w->numbers[i], mask, number_bytes(first));
-        memset(mask, 0, sizeof w->masks[i]);
+        mask_header(w->packets[i], w->masks[i]);
+        memset(w->masks[i], 0, sizeof w->masks[i]);
     }
     keep_stores(w->masks);
     return count;
@@ -411,17 +417,10 @@ static inline int opened(sealane_quic_packet *p, uint8_t *payload, size_t payloa
     return !reserved;
 }
 
-static inline void mask_header(const sealane_quic_packet *p, const uint8_t mask[16], uint8_t unmasked)
-{
-    uint8_t *const bytes = p->bytes;
-    mask_number(bytes + p->pn_offset, mask, number_bytes(unmasked));
-    bytes[0] ^= mask[0] & masked_bits(bytes[0]);
-}
-
 /* The header of a packet that is refused becomes what it was, and so does its number. */
 static inline void mask_again(sealane_quic_packet *p, const uint8_t mask[16], uint64_t expected)
 {
-    mask_header(p, mask, p->bytes[0]);
+    mask_header(p, mask);
     p->number = expected;
 }
 

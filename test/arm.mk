@@ -8,7 +8,7 @@ define arm
 $(B)/cross/$(1)/built:
 	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api $(B)/cross/$(1)/residue $(if $(findstring aarch64,$(1)),$(B)/cross/$(1)/unwind $(B)/cross/$(1)/dit)
 
-$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm $(B) $(1)))
+$$(eval $$(call suite,$(1),$(B)/vectors.txt,sh -c '$(MAKE) --no-print-directory $(B)/cross/$(1)/built && exec test/arm $(B) $(1)'))
 $$(eval $$(call long_suite,long-$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm --all $(B) $(1)))
 endef
 
