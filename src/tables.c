@@ -187,6 +187,8 @@ extern const uint8_t sealane_aes_zvkned_constants[];
 #if defined(SEALANE_MIPS_KERNELS)
 extern sealane_kernel sealane_chacha20poly1305_mips32r2;
 extern const uint8_t sealane_chacha20poly1305_mips32r2_constants[];
+extern sealane_kernel sealane_aesgcm_mips32r2;
+extern const uint8_t sealane_aesgcm_mips32r2_constants[];
 #endif
 
 static const sealane_level chacha20poly1305_levels[] = {
@@ -348,6 +350,13 @@ static const sealane_level aesgcm_levels[] = {
     {"zvkned",
      SEALANE_RISCV_M | SEALANE_RISCV_V | SEALANE_RISCV_ZVKB | SEALANE_RISCV_ZVKG | SEALANE_RISCV_ZVKNED,
      sealane_aesgcm_zvkned, sealane_aesgcm_zvkned_constants,
+     {NULL, NULL, 0, 0, {0}},
+     GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
+#endif
+#if defined(SEALANE_MIPS_KERNELS)
+    {"mips32r2",
+     SEALANE_MIPS_MIPS32R2,
+     sealane_aesgcm_mips32r2, sealane_aesgcm_mips32r2_constants,
      {NULL, NULL, 0, 0, {0}},
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
 #endif

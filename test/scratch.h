@@ -49,6 +49,7 @@ static const struct {
     {"chacha20poly1305", "zvkb", 1536},
 #endif
 #if defined(SEALANE_MIPS_KERNELS)
+    {"aesgcm", "mips32r2", 3360},
     {"chacha20poly1305", "mips32r2", 456},
 #endif
     {NULL, NULL, 0},

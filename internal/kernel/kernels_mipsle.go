@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESGCMMIPS32R2 is sealane_aesgcm_mips32r2 of asm/mips/aesgcm_mips32r2.S.
+//
+//go:noescape
+func AESGCMMIPS32R2(a *PacketArgs)
+
+// AESGCMMIPS32R2Extensions are the CPU extensions that AESGCMMIPS32R2 may use, in the assembler's names.
+const AESGCMMIPS32R2Extensions = "mips32r2"
+
 // ChaCha20Poly1305MIPS32R2 is sealane_chacha20poly1305_mips32r2 of asm/mips/chacha20poly1305_mips32r2.S.
 //
 //go:noescape

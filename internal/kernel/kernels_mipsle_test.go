@@ -5,9 +5,11 @@
 package kernel
 
 var generatedKernels = map[string]any{
+	"AESGCMMIPS32R2":           AESGCMMIPS32R2,
 	"ChaCha20Poly1305MIPS32R2": ChaCha20Poly1305MIPS32R2,
 }
 
 var generatedExtensions = map[string]string{
+	"aesgcm_mips32r2":           AESGCMMIPS32R2Extensions,
 	"chacha20poly1305_mips32r2": ChaCha20Poly1305MIPS32R2Extensions,
 }

@@ -34,11 +34,18 @@ func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	}
 }
 
-var aesGCMRows []dispatch.Row
+var aesGCMRows = []dispatch.Row{
+	{Level: uint8(MIPS32R2), Name: "mips32r2", Summary: "8 blocks at a time, bit by bit in integer registers", Needs: []string{"mips32r2"}},
+}
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *PacketArgs) {
-	AESGCMPortable(a)
+	switch level {
+	case MIPS32R2:
+		AESGCMMIPS32R2(a)
+	default:
+		AESGCMPortable(a)
+	}
 	raceGCMArgs(a)
 }
 
