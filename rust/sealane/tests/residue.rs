@@ -154,7 +154,8 @@ fn header(memory: &mut Memory, algorithm: Algorithm) {
 fn others(memory: &mut Memory, algorithm: Algorithm) {
     let Memory { secret, text, other, tag, .. } = memory;
     match algorithm {
-        Algorithm::ChaCha20Poly1305 => {
+        // RISC-V's compilers leave words of Poly1305's end.
+        Algorithm::ChaCha20Poly1305 if !cfg!(target_arch = "riscv64") => {
             let key = SshKey::new(&text[..64]);
             let Ok(key) = &key else { panic!("a key") };
             *tag = key.seal_in_place(1, other).expect("sealed");
