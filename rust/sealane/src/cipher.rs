@@ -445,7 +445,7 @@ pub(crate) fn wiping<T>(make: impl FnOnce() -> T) -> T {
     fn below<T>(make: impl FnOnce() -> T) -> T {
         make()
     }
-    let (_dit, _wiped) = (Dit::on(), Wiped::<512>);
+    let (_dit, _wiped) = (Dit::on(), Wiped::<1024>);
     below(make)
 }
 
