@@ -28,6 +28,8 @@ from pathlib import Path
 
 import capstone
 
+import mips
+
 LLVM_SUFFIX = os.environ.get("ARMCOST_LLVM", "-22")  # of llvm-mc, llvm-mca and llvm-nm, as the package llvm-22 names them
 SEEDS = ("1", "2")  # equally long, so that arguments and environment lie at the same addresses
 COST_RUNS = 3  # the shortest round of all of them counts
@@ -82,11 +84,20 @@ RISCV64 = Target(
     in_order=(),
     out_of_order=("sifive-u74", "spacemit-x60", "sifive-p670"),
 )
-# Instructions are counted, and traces compared.
 MIPS = Target(
-    qemu="qemu-mips", default_cpu="24Kc", decoder=None, triple="mips-linux-gnu", attributes="", in_order=(), out_of_order=()
+    qemu="qemu-mips",
+    default_cpu="24Kc",
+    decoder=None,
+    triple="mips-linux-gnu",
+    attributes="",
+    in_order=("mips-24k", "mips-74k"),
+    out_of_order=(),
 )
 MIPSEL = replace(MIPS, qemu="qemu-mipsel", triple="mipsel-linux-gnu")
+MIPS64 = replace(
+    MIPS, qemu="qemu-mips64", default_cpu="MIPS64R2-generic", triple="mips64-linux-gnuabi64", in_order=("octeon",)
+)
+MIPS64EL = replace(MIPS64, qemu="qemu-mips64el", triple="mips64el-linux-gnuabi64")
 
 
 def run(command: list[str], **options) -> str:
@@ -109,7 +120,9 @@ def target_of(binary: str) -> Target:
     big_endian = header[5:6] == b"\x02"
     elf_type, machine = struct.unpack_from(">HH" if big_endian else "<HH", header.ljust(20), 16)
     # EM_ARM, EM_AARCH64, EM_RISCV, EM_MIPS
-    target = {40: ARM, 183: ARM64, 243: RISCV64, 8: MIPS if big_endian else MIPSEL}.get(machine)
+    target = {40: ARM, 183: ARM64, 243: RISCV64}.get(machine)
+    if machine == 8:
+        target = {b"\x01": (MIPSEL, MIPS), b"\x02": (MIPS64EL, MIPS64)}[header[4:5]][big_endian]
     if header[:4] != b"\x7fELF" or target is None:
         raise ArmcostError(f"{binary} is not a program for 32-bit ARM, arm64, riscv64 or MIPS")
     if elf_type != 2:  # ET_EXEC
@@ -517,8 +530,10 @@ def cache_file(directory: str, text: str) -> Path:
 
 def modelled_cycles(target: Target, opcodes: list[int], cache: str | None, more: list[str] = []) -> dict[str, int]:
     """Cycles of a trace by core; more: cores of llvm-mca beside the target's, which are not kept."""
-    if not target.in_order and not target.out_of_order:
-        return {}
+    if target in (MIPS, MIPSEL, MIPS64, MIPS64EL):
+        if target in (MIPS, MIPS64):
+            opcodes = [int.from_bytes(opcode.to_bytes(4, "little"), "big") for opcode in opcodes]
+        return {core: mips.cycles(opcodes, mips.CORES[core]) for core in target.in_order}
     text = assembly(target, opcodes)
     others = {core: out_of_order_cycles(target, text, core) for core in more}
     kept = cache and cache_file(cache, text)
@@ -542,7 +557,7 @@ def print_table(result: dict) -> None:
     for core, cycles in result["modelled_cycles"].items():
         per_byte = result.get("modelled_cycles_per_byte", {}).get(core)
         column = "" if per_byte is None else f"{per_byte:10.2f} cycles/byte"
-        model = "in-order scoreboard" if core in IN_ORDER_CORES else "llvm-mca"
+        model = "in-order scoreboard" if core in IN_ORDER_CORES else "scoreboard" if core in mips.CORES else "llvm-mca"
         print(f"{core:14}{cycles:10} cycles{column}  modeled, {model}")
 
 

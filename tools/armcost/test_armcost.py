@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import armcost
+import mips
 
 # Opcode, instruction, what it reads, what it writes (Arm Architecture Reference Manual, ARMv7-A).
 REGISTERS = (
@@ -50,6 +51,25 @@ CYCLES = (
     ("the addends of umaal are waited for", (UMULL, UMAAL), "cortex-a53", 4),
     ("a carry is waited for", (ADDS, ADCS), "cortex-a53", 2),
     ("a load of several vectors is waited for", (VLDMIA, USE_Q0), "cortex-a53", 5),
+)
+
+
+# MIPS: a0 is an address, t0 a result, t1 takes it.
+LW, LWL, LWR = 0x8C880000, 0x88880003, 0x98880000
+ADDU, XOR, MOVE_A0 = 0x01084821, 0x01084826, 0x24840004  # addu t1, t0, t0; xor; addiu a0, a0, 4
+MULTU, MADDU, MFLO, MTLO = 0x01490019, 0x71490001, 0x00004012, 0x01400013  # of t2 and t1, to and from t0 and t2
+MIPS_CYCLES = (
+    ("a load is waited for", (LW, ADDU), "mips-24k", 3),
+    ("the rest of a word waits for its first half", (LWR, LWL), "mips-24k", 3),
+    ("an address is needed earlier", (MOVE_A0, LW), "mips-24k", 3),
+    ("a product is summed up at once", (MULTU, MADDU, MADDU), "mips-24k", 3),
+    ("what HI or LO had is waited for", (MULTU, MFLO, ADDU), "mips-24k", 7),
+    ("a sum of products waits for mtlo", (MTLO, MADDU), "mips-24k", 3),
+    ("the two pipes work side by side", (ADDU, LW), "mips-74k", 2),
+    ("an addition takes longer than xor", (0x01094021, XOR), "mips-74k", 4),
+    ("what has its operands overtakes", (LW, ADDU, 0x014A5021), "mips-74k", 5),
+    ("two additions issue together", (ADDU, 0x014A5021), "octeon", 1),
+    ("two accesses do not", (LW, 0x8C890000), "octeon", 2),
 )
 
 
@@ -194,12 +214,22 @@ def main() -> int:
         if (got := modelled(opcodes, core)) != cycles:
             print(f"FAIL {what} on {core}: {got} cycles, expected {cycles}")
             failed += 1
+    for what, opcodes, core, cycles in MIPS_CYCLES:
+        if (got := mips.cycles(list(opcodes), mips.CORES[core])) != cycles:
+            print(f"FAIL {what} on {core}: {got} cycles, expected {cycles}")
+            failed += 1
+    try:
+        mips.decode(0x46000000)  # add.s
+        print("FAIL an instruction without a model is taken for another")
+        failed += 1
+    except ValueError:
+        pass
     # Planted: what capstone alone says.
     armcost.arm_registers = lambda _, reads, writes: (reads, writes)
     if wrong_registers(show=False) < 10:
         print("FAIL what capstone leaves out is not found")
         failed += 1
-    passed = len(REGISTERS) + len(DISTANCES) + len(CYCLES) + 3 + figures - failed
+    passed = len(REGISTERS) + len(DISTANCES) + len(CYCLES) + len(MIPS_CYCLES) + 4 + figures - failed
     print(f"armcost: {passed} passed, {failed} failed, {0 if figures else 1} not run")
     return 1 if failed else 0
 
