@@ -26,7 +26,7 @@ CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/d
 
 TARGET := $(shell $(CC) -dumpmachine)
 APPLE := $(findstring apple,$(TARGET))
-ISA := $(patsubst mipsel,mips,$(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(firstword $(subst -, ,$(TARGET))))))
+ISA := $(patsubst mipsel,mips,$(patsubst mips64el,mips64,$(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(firstword $(subst -, ,$(TARGET)))))))
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 # The levels that this instruction set has kernels of, by the files' names.
@@ -57,7 +57,7 @@ $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	@rm -f $$@
 	$(AR) rcs $$@ $$^
 
-$(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
+$(1)/check: test/check.c $(wildcard test/abi_$(ISA:mips64=mips).S) $(1)/libsealane.a
 	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
@@ -433,6 +433,7 @@ KERNEL_WORDS = $(subst _, ,$(KERNEL))
 KERNEL_ISAS = $(patsubst asm/%/$(KERNEL).S,%,$(wildcard asm/*/$(KERNEL).S))
 KERNEL_TESTS_aarch64 := aarch64-linux-gnu go-arm64-cortex-a53 secret-trace-arm
 KERNEL_TESTS_mips := mips-linux-gnu go-mips go-mipsle
+KERNEL_TESTS_mips64 := mips64el-linux-gnuabi64 go-mips64
 KERNEL_TESTS_riscv64 := riscv64-linux-gnu go-riscv64
 KERNEL_TESTS_arm := arm-linux-gnueabihf go-arm1176 go-arm-cortex-a7 secret-trace-arm
 ifeq ($(ISA),x86_64)

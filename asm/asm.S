@@ -14,7 +14,8 @@
  * arm (.arm mode): r0 = args, r1 = scratch, r2 = consts. r10, r13, r14 may not be mentioned, nor pc outside branches.
  * aarch64: x0 = args, x1 = scratch, x2 = consts. sp, x18, x28, x29, x30 may not be mentioned.
  * riscv64: a0 = args, a1 = scratch, a2 = consts. ra, sp, gp, tp, s11 may not be mentioned.
- * mips: $4 = args, $5 = scratch, $6 = consts. $23, $26 to $31 may not be mentioned. Delay slots are written out.
+ * mips, mips64: $4 = args, $5 = scratch, $6 = consts. $23, $26 to $31 may not be mentioned. Delay slots are written
+ * out.
  * On all four everything else may hold anything at endfunction.
  * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte, but 8-byte on arm, where loads from it
  * can have no alignment hints.
@@ -617,25 +618,44 @@ _\name:
 
 #elif defined(__mips__)
 
-.macro isa_mips32r2
+.macro mips_isa release
     .set nomips16
     .set nomicromips
-    .set mips32r2
+    .set \release
     .set noreorder
     .set nomacro
     .set noat
 .endm
 
-#define FRAME_BYTES 32     /* $16 to $22, and nothing */
+.macro isa_mips32r2
+    mips_isa mips32r2
+.endm
+
+.macro isa_mips64r2
+    mips_isa mips64r2
+.endm
+
+/* $16 to $22, and nothing. */
+#if defined(__mips64)
+#define FRAME_BYTES 64
+#define ADD_TO_STACK daddiu
+#define STORE_REGISTER sd
+#define LOAD_REGISTER ld
+#else
+#define FRAME_BYTES 32
+#define ADD_TO_STACK addiu
+#define STORE_REGISTER sw
+#define LOAD_REGISTER lw
+#endif
 
 .macro function name
     begin_function \name
 #if !defined(SEALANE_GO)
-    addiu $29, $29, -FRAME_BYTES
+    ADD_TO_STACK $29, $29, -FRAME_BYTES
     .cfi_adjust_cfa_offset FRAME_BYTES
     .irp n, 16, 17, 18, 19, 20, 21, 22
-    sw $\n, 4*(\n - 16)($29)
-    .cfi_rel_offset \n, 4*(\n - 16)
+    STORE_REGISTER $\n, (\n - 16)*(FRAME_BYTES / 8)($29)
+    .cfi_rel_offset \n, (\n - 16)*(FRAME_BYTES / 8)
     .endr
 #endif
 .endm
@@ -646,11 +666,11 @@ _\name:
     nop
 #else
     .irp n, 16, 17, 18, 19, 20, 21, 22
-    lw $\n, 4*(\n - 16)($29)
+    LOAD_REGISTER $\n, (\n - 16)*(FRAME_BYTES / 8)($29)
     .cfi_restore \n
     .endr
     jr $31
-    addiu $29, $29, FRAME_BYTES
+    ADD_TO_STACK $29, $29, FRAME_BYTES
     .cfi_adjust_cfa_offset -FRAME_BYTES
 #endif
     end_function

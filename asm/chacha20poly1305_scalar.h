@@ -25,10 +25,17 @@
     quarter_step ROTATE_4, \c0, \c1, \c2, \c3, \d0, \d1, \d2, \d3, \b0, \b1, \b2, \b3
 .endm
 
-/* The columns, then the diagonals. */
-.macro double_round
+.macro columns
     quarter_rounds w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15
+.endm
+
+.macro diagonals
     quarter_rounds w0, w1, w2, w3, w5, w6, w7, w4, w10, w11, w8, w9, w15, w12, w13, w14
+.endm
+
+.macro double_round
+    columns
+    diagonals
 .endm
 
 /* Four words, from \at on. */

@@ -217,7 +217,7 @@ uint32_t sealane_cpu_features(void)
 
 uint32_t sealane_cpu_features(void)
 {
-    return SEALANE_MIPS_MIPS32R2;
+    return SEALANE_MIPS_MIPS32R2 | SEALANE_MIPS_MIPS64R2;
 }
 
 #elif defined(__riscv) && defined(__riscv_mul)

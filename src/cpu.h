@@ -24,7 +24,7 @@ enum {
 
 enum { SEALANE_ARM_NEON = 1 << 0, SEALANE_ARM_ARMV6 = 1 << 1, SEALANE_ARM_AES = 1 << 2, SEALANE_ARM_PMULL = 1 << 3 };
 
-#define SEALANE_MIPS_MIPS32R2 1 /* every CPU that such a build runs on has it */
+enum { SEALANE_MIPS_MIPS32R2 = 1 << 0, SEALANE_MIPS_MIPS64R2 = 1 << 1 }; /* every CPU of a build that uses one has it */
 
 enum {
     SEALANE_RISCV_M = 1 << 0,

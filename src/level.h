@@ -22,6 +22,10 @@
     !defined(SEALANE_NO_ASM)
 #define SEALANE_MIPS_KERNELS
 #endif
+#if defined(__mips__) && defined(_ABI64) && _MIPS_SIM == _ABI64 && __mips_isa_rev >= 2 && __mips_isa_rev < 6 && \
+    !defined(SEALANE_NO_ASM)
+#define SEALANE_MIPS64_KERNELS
+#endif
 
 /* Kernels of ARM, MIPS and RISC-V have no POLYVAL, and no counter at a block's begin (SEALANE_FLAG_POLYVAL,
  * SEALANE_AES_CTR_LITTLE). */

@@ -191,6 +191,11 @@ extern sealane_kernel sealane_aesgcm_mips32r2;
 extern const uint8_t sealane_aesgcm_mips32r2_constants[];
 #endif
 
+#if defined(SEALANE_MIPS64_KERNELS)
+extern sealane_kernel sealane_chacha20poly1305_mips64r2;
+extern const uint8_t sealane_chacha20poly1305_mips64r2_constants[];
+#endif
+
 static const sealane_level chacha20poly1305_levels[] = {
 #if defined(SEALANE_X86_64_KERNELS)
     {"avx512",
@@ -281,6 +286,13 @@ static const sealane_level chacha20poly1305_levels[] = {
     {"mips32r2",
      SEALANE_MIPS_MIPS32R2,
      sealane_chacha20poly1305_mips32r2, sealane_chacha20poly1305_mips32r2_constants,
+     {NULL, NULL, 0, 0, {0}},
+     CHACHA20_KEY_AT, WHOLE},
+#endif
+#if defined(SEALANE_MIPS64_KERNELS)
+    {"mips64r2",
+     SEALANE_MIPS_MIPS64R2,
+     sealane_chacha20poly1305_mips64r2, sealane_chacha20poly1305_mips64r2_constants,
      {NULL, NULL, 0, 0, {0}},
      CHACHA20_KEY_AT, WHOLE},
 #endif
@@ -474,7 +486,7 @@ const sealane_level *const sealane_plain_levels[PLAIN_KEYS] = {
     PLAIN_AT(0), PLAIN_AT(1), PLAIN_AT(2), PLAIN_AT(3), PLAIN_AT(4), PLAIN_AT(5), PLAIN_AT(6), PLAIN_AT(7),
 };
 
-const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zvkned", "zvkb", "rvvmix", "rvv", "zbb", "rv64", "mips32r2", "portable"};
+const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zvkned", "zvkb", "rvvmix", "rvv", "zbb", "rv64", "mips64r2", "mips32r2", "portable"};
 const unsigned sealane_level_name_count = COUNT(sealane_level_names);
 
 const sealane_microarchitecture sealane_microarchitectures[] = {
@@ -490,6 +502,8 @@ const sealane_microarchitecture sealane_microarchitectures[] = {
     {"any 64-bit RISC-V CPU", 0x0, 0, 0xffff, {NULL}},
 #elif defined(SEALANE_MIPS_KERNELS)
     {"any 32-bit MIPS CPU", 0x0, 0, 0xffff, {NULL}},
+#elif defined(SEALANE_MIPS64_KERNELS)
+    {"any 64-bit MIPS CPU", 0x0, 0, 0xffff, {NULL}},
 #else
     {"any CPU", 0, 0, 0xffff, {0}},
 #endif

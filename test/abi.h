@@ -20,8 +20,8 @@ struct abi_registers {
 };
 #elif defined(__mips__)
 struct abi_registers {
-    uint32_t general[10]; /* s0 to s7, gp, fp */
-    uint32_t sp;
+    unsigned long general[10]; /* s0 to s7, gp, fp */
+    unsigned long sp;
 };
 #else
 struct abi_registers {
@@ -143,7 +143,7 @@ static const char *abi_violation(void)
         }
     return NULL;
 }
-#elif defined(__mips__) && defined(_ABIO32) && _MIPS_SIM == _ABIO32 && !defined(__PIE__)
+#elif defined(__mips__) && (defined(_ABIO32) || defined(_ABI64)) && !defined(__PIE__)
 #define HAVE_ABI_CHECK 1
 
 void abi_call(sealane_kernel *, const void *, void *scratch, const void *consts);

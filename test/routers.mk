@@ -1,8 +1,8 @@
 # Included by the Makefile, before its line "suites:". CPUs of routers and small boards, cross-built and run under qemu-user.
 
-ROUTER_TRIPLES := riscv64-linux-gnu mips-linux-gnu
-# Its kernels run in make test by go-mipsle.
-ROUTER_LONG_TRIPLES := mipsel-linux-gnu
+ROUTER_TRIPLES := riscv64-linux-gnu mips-linux-gnu mips64el-linux-gnuabi64
+# Their kernels run in make test by go-mipsle and go-mips64.
+ROUTER_LONG_TRIPLES := mipsel-linux-gnu mips64-linux-gnuabi64
 
 # $(call router,triple): build/cross/<triple>/check, api, aeads and residue, static, by a make of their own.
 define router
@@ -14,13 +14,13 @@ $$(if $(filter $(1),$(ROUTER_TRIPLES)),$$(eval $$(call suite,$(1),$(B)/cross/$(1
 $$(eval $$(call long_suite,long-$(1),$(B)/cross/$(1)/built $(B)/vectors.txt $(B)/aeads.txt,test/routers --all $(B) $(1)))
 endef
 
-# $(call go_router,GOARCH,qemu's name of it,CPU,environment): the kernels' tests in Go, but for portable code, and the choice of a level.
+# $(call go_router,GOARCH,qemu's name of it,CPU,environment,long_suite or suite,its name): the kernels' tests in Go, but for portable code, and the choice of a level.
 define go_router
 ifneq ($(shell command -v qemu-$(2)),)
-$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -timeout 1h -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))") -cpu $(3)" \
+$$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -timeout 1h -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))") -cpu $(3)" \
     -short -vet=off -skip '/^portable|//^portable' ./internal/kernel ./internal/dispatch))
 else
-$$(eval $$(call suite,go-$(1),,test/routers --missing qemu-$(2)))
+$$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,test/routers --missing qemu-$(2)))
 endif
 endef
 
@@ -30,4 +30,6 @@ $(foreach t,$(ROUTER_TRIPLES) $(ROUTER_LONG_TRIPLES),$(if $(and $(shell command 
 $(eval $(call go_router,riscv64,riscv64,max))
 $(eval $(call go_router,mips,mips,24Kc,GOMIPS=softfloat))
 $(eval $(call go_router,mipsle,mipsel,24Kf,GOMIPS=hardfloat))
+$(eval $(call go_router,mips64,mips64,MIPS64R2-generic,GOMIPS64=softfloat))
+$(eval $(call go_router,mips64le,mips64el,MIPS64R2-generic,GOMIPS64=hardfloat,long_suite,long-go-mips64le))
 endif

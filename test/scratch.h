@@ -50,7 +50,10 @@ static const struct {
 #endif
 #if defined(SEALANE_MIPS_KERNELS)
     {"aesgcm", "mips32r2", 3360},
-    {"chacha20poly1305", "mips32r2", 456},
+    {"chacha20poly1305", "mips32r2", 520},
+#endif
+#if defined(SEALANE_MIPS64_KERNELS)
+    {"chacha20poly1305", "mips64r2", 520},
 #endif
     {NULL, NULL, 0},
 };

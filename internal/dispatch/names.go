@@ -3,7 +3,7 @@
 package dispatch
 
 // allLevels are the names of the levels of all architectures, best first.
-var allLevels = []string{"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zvkned", "zvkb", "rvvmix", "rvv", "zbb", "rv64", "mips32r2", "portable"}
+var allLevels = []string{"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zvkned", "zvkb", "rvvmix", "rvv", "zbb", "rv64", "mips64r2", "mips32r2", "portable"}
 
 // LevelEnd is above the numbers of all levels.
-const LevelEnd = 20 + 1
+const LevelEnd = 21 + 1

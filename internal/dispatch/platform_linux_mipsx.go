@@ -1,4 +1,4 @@
-//go:build mips || mipsle
+//go:build mips || mipsle || mips64 || mips64le
 
 package dispatch
 

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305MIPS32R2(a *PacketArgs)
-TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
+TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $336-4
 	MOVW a+0(FP), R4
 	ADDU $-189, R29, R5
 	MOVW $-64, R6
@@ -15,7 +15,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8c870014 // lw a3,20(a0)
 	WORD $0x33190003 // andi t9,t8,0x3
 	WORD $0x0327c825 // or t9,t9,a3
-	WORD $0x13200352 // beqz t9,0xd5c
+	WORD $0x13200579 // beqz t9,0x15f8
+	WORD $0x00000000 // nop
 	WORD $0x8c990028 // lw t9,40(a0)
 	WORD $0x8cc80000 // lw t0,0(a2)
 	WORD $0x8cc90004 // lw t1,4(a2)
@@ -82,58 +83,6 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x7c0840a0 // wsbh t0,t0
 	WORD $0x00284402 // ror t0,t0,0x10
 	WORD $0xaca8013c // sw t0,316(a1)
-	WORD $0x33180001 // andi t8,t8,0x1
-	WORD $0x17000031 // bnez t8,0x1e8
-	WORD $0x00001025 // move v0,zero
-	WORD $0x8c980040 // lw t8,64(a0)
-	WORD $0x8f19003c // lw t9,60(t8)
-	WORD $0x8f0d001c // lw t5,28(t8)
-	WORD $0x8f0e0018 // lw t6,24(t8)
-	WORD $0x8f0f0024 // lw t7,36(t8)
-	WORD $0x8f100020 // lw s0,32(t8)
-	WORD $0xacb90130 // sw t9,304(a1)
-	WORD $0x8f14002c // lw s4,44(t8)
-	WORD $0x8f150028 // lw s5,40(t8)
-	WORD $0x8f160034 // lw s6,52(t8)
-	WORD $0x8f060030 // lw a2,48(t8)
-	WORD $0xacad0198 // sw t5,408(a1)
-	WORD $0xacae019c // sw t6,412(a1)
-	WORD $0xacaf01a0 // sw t7,416(a1)
-	WORD $0xacb001a4 // sw s0,420(a1)
-	WORD $0xacb401a8 // sw s4,424(a1)
-	WORD $0xacb501ac // sw s5,428(a1)
-	WORD $0xacb601b0 // sw s6,432(a1)
-	WORD $0xaca601b4 // sw a2,436(a1)
-	WORD $0x8cad0198 // lw t5,408(a1)
-	WORD $0x8cae019c // lw t6,412(a1)
-	WORD $0x8caf01a0 // lw t7,416(a1)
-	WORD $0x8cb001a4 // lw s0,420(a1)
-	WORD $0x000e8882 // srl s1,t6,0x2
-	WORD $0x000f9082 // srl s2,t7,0x2
-	WORD $0x00109882 // srl s3,s0,0x2
-	WORD $0x022e8821 // addu s1,s1,t6
-	WORD $0x024f9021 // addu s2,s2,t7
-	WORD $0x02709821 // addu s3,s3,s0
-	WORD $0x8f140004 // lw s4,4(t8)
-	WORD $0x8f150000 // lw s5,0(t8)
-	WORD $0x8f16000c // lw s6,12(t8)
-	WORD $0x8f060008 // lw a2,8(t8)
-	WORD $0x8f0c0014 // lw t4,20(t8)
-	WORD $0x000cc082 // srl t8,t4,0x2
-	WORD $0x0018c880 // sll t9,t8,0x2
-	WORD $0x0319c021 // addu t8,t8,t9
-	WORD $0x318c0003 // andi t4,t4,0x3
-	WORD $0x02984021 // addu t0,s4,t8
-	WORD $0x0118c02b // sltu t8,t0,t8
-	WORD $0x02b84821 // addu t1,s5,t8
-	WORD $0x0138c02b // sltu t8,t1,t8
-	WORD $0x02d85021 // addu t2,s6,t8
-	WORD $0x0158c02b // sltu t8,t2,t8
-	WORD $0x00d85821 // addu t3,a2,t8
-	WORD $0x0178c02b // sltu t8,t3,t8
-	WORD $0x10000224 // b 0xa74
-	WORD $0x01986021 // addu t4,t4,t8
-// 0x1e8:
 	WORD $0x8ca80100 // lw t0,256(a1)
 	WORD $0x8ca90104 // lw t1,260(a1)
 	WORD $0x8caa0108 // lw t2,264(a1)
@@ -150,9 +99,6 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb50134 // lw s5,308(a1)
 	WORD $0x8cb60138 // lw s6,312(a1)
 	WORD $0x8ca6013c // lw a2,316(a1)
-	WORD $0x2401000a // li at,10
-// 0x22c:
-	WORD $0x2421ffff // addiu at,at,-1
 	WORD $0x010c4021 // addu t0,t0,t4
 	WORD $0x012d4821 // addu t1,t1,t5
 	WORD $0x014e5021 // addu t2,t2,t6
@@ -201,67 +147,564 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x002d6e42 // ror t5,t5,0x19
 	WORD $0x002e7642 // ror t6,t6,0x19
 	WORD $0x002f7e42 // ror t7,t7,0x19
-	WORD $0x010d4021 // addu t0,t0,t5
-	WORD $0x012e4821 // addu t1,t1,t6
-	WORD $0x014f5021 // addu t2,t2,t7
-	WORD $0x016c5821 // addu t3,t3,t4
-	WORD $0x00c83026 // xor a2,a2,t0
-	WORD $0x0289a026 // xor s4,s4,t1
-	WORD $0x02aaa826 // xor s5,s5,t2
-	WORD $0x02cbb026 // xor s6,s6,t3
-	WORD $0x00263402 // ror a2,a2,0x10
-	WORD $0x0034a402 // ror s4,s4,0x10
-	WORD $0x0035ac02 // ror s5,s5,0x10
-	WORD $0x0036b402 // ror s6,s6,0x10
-	WORD $0x02469021 // addu s2,s2,a2
-	WORD $0x02749821 // addu s3,s3,s4
-	WORD $0x02158021 // addu s0,s0,s5
-	WORD $0x02368821 // addu s1,s1,s6
-	WORD $0x01b26826 // xor t5,t5,s2
-	WORD $0x01d37026 // xor t6,t6,s3
-	WORD $0x01f07826 // xor t7,t7,s0
-	WORD $0x01916026 // xor t4,t4,s1
-	WORD $0x002d6d02 // ror t5,t5,0x14
-	WORD $0x002e7502 // ror t6,t6,0x14
-	WORD $0x002f7d02 // ror t7,t7,0x14
-	WORD $0x002c6502 // ror t4,t4,0x14
-	WORD $0x010d4021 // addu t0,t0,t5
-	WORD $0x012e4821 // addu t1,t1,t6
-	WORD $0x014f5021 // addu t2,t2,t7
-	WORD $0x016c5821 // addu t3,t3,t4
-	WORD $0x00c83026 // xor a2,a2,t0
-	WORD $0x0289a026 // xor s4,s4,t1
-	WORD $0x02aaa826 // xor s5,s5,t2
-	WORD $0x02cbb026 // xor s6,s6,t3
-	WORD $0x00263602 // ror a2,a2,0x18
-	WORD $0x0034a602 // ror s4,s4,0x18
-	WORD $0x0035ae02 // ror s5,s5,0x18
-	WORD $0x0036b602 // ror s6,s6,0x18
-	WORD $0x02469021 // addu s2,s2,a2
-	WORD $0x02749821 // addu s3,s3,s4
-	WORD $0x02158021 // addu s0,s0,s5
-	WORD $0x02368821 // addu s1,s1,s6
-	WORD $0x01b26826 // xor t5,t5,s2
-	WORD $0x01d37026 // xor t6,t6,s3
-	WORD $0x01f07826 // xor t7,t7,s0
-	WORD $0x01916026 // xor t4,t4,s1
-	WORD $0x002d6e42 // ror t5,t5,0x19
-	WORD $0x002e7642 // ror t6,t6,0x19
-	WORD $0x002f7e42 // ror t7,t7,0x19
-	WORD $0x002c6642 // ror t4,t4,0x19
-	WORD $0x1420ff9e // bnez at,0x22c
-	WORD $0x2cf80040 // sltiu t8,a3,64
-	WORD $0x1040010c // beqz v0,0x7ec
+	WORD $0xaca901c8 // sw t1,456(a1)
+	WORD $0xacaa01cc // sw t2,460(a1)
+	WORD $0xacab01d0 // sw t3,464(a1)
+	WORD $0xacad01d4 // sw t5,468(a1)
+	WORD $0xacae01d8 // sw t6,472(a1)
+	WORD $0xacaf01dc // sw t7,476(a1)
+	WORD $0xacb101e0 // sw s1,480(a1)
+	WORD $0xacb201e4 // sw s2,484(a1)
+	WORD $0xacb301e8 // sw s3,488(a1)
+	WORD $0xacb501ec // sw s5,492(a1)
+	WORD $0xacb601f0 // sw s6,496(a1)
+	WORD $0xaca601f4 // sw a2,500(a1)
+	WORD $0x33180001 // andi t8,t8,0x1
+	WORD $0x17000041 // bnez t8,0x35c
+	WORD $0x00001025 // move v0,zero
+	WORD $0x8c980040 // lw t8,64(a0)
+	WORD $0x8f19003c // lw t9,60(t8)
+	WORD $0x8f140018 // lw s4,24(t8)
+	WORD $0x8f15001c // lw s5,28(t8)
+	WORD $0x8f160020 // lw s6,32(t8)
+	WORD $0x8f060024 // lw a2,36(t8)
+	WORD $0xacb40198 // sw s4,408(a1)
+	WORD $0xacb5019c // sw s5,412(a1)
+	WORD $0xacb601a0 // sw s6,416(a1)
+	WORD $0xaca601a4 // sw a2,420(a1)
+	WORD $0x8f140028 // lw s4,40(t8)
+	WORD $0x8f15002c // lw s5,44(t8)
+	WORD $0x8f160030 // lw s6,48(t8)
+	WORD $0x8f060034 // lw a2,52(t8)
+	WORD $0xacb401a8 // sw s4,424(a1)
+	WORD $0xacb501ac // sw s5,428(a1)
+	WORD $0xacb601b0 // sw s6,432(a1)
+	WORD $0xaca601b4 // sw a2,436(a1)
+	WORD $0xacb90130 // sw t9,304(a1)
+	WORD $0x8f080004 // lw t0,4(t8)
+	WORD $0x8f090000 // lw t1,0(t8)
+	WORD $0x8f0a000c // lw t2,12(t8)
+	WORD $0x8f0b0008 // lw t3,8(t8)
+	WORD $0x8f0c0014 // lw t4,20(t8)
+	WORD $0x8cad019c // lw t5,412(a1)
+	WORD $0x8cae0198 // lw t6,408(a1)
+	WORD $0x8caf01a4 // lw t7,420(a1)
+	WORD $0x8cb001a0 // lw s0,416(a1)
+	WORD $0x000e8882 // srl s1,t6,0x2
+	WORD $0x000f9082 // srl s2,t7,0x2
+	WORD $0x00109882 // srl s3,s0,0x2
+	WORD $0x022e8821 // addu s1,s1,t6
+	WORD $0x024f9021 // addu s2,s2,t7
+	WORD $0x02709821 // addu s3,s3,s0
+	WORD $0x100003dc // b 0x1258
 	WORD $0x00000000 // nop
-	WORD $0x1700009a // bnez t8,0x62c
+// 0x2ec:
+	WORD $0x8ca80100 // lw t0,256(a1)
+	WORD $0x8cac0110 // lw t4,272(a1)
+	WORD $0x8cb40130 // lw s4,304(a1)
+	WORD $0x8cb00120 // lw s0,288(a1)
+	WORD $0x8ca901c8 // lw t1,456(a1)
+	WORD $0x8caa01cc // lw t2,460(a1)
+	WORD $0x8cab01d0 // lw t3,464(a1)
+	WORD $0x8cad01d4 // lw t5,468(a1)
+	WORD $0x8cae01d8 // lw t6,472(a1)
+	WORD $0x8caf01dc // lw t7,476(a1)
+	WORD $0x8cb101e0 // lw s1,480(a1)
+	WORD $0x8cb201e4 // lw s2,484(a1)
+	WORD $0x8cb301e8 // lw s3,488(a1)
+	WORD $0x8cb501ec // lw s5,492(a1)
+	WORD $0x8cb601f0 // lw s6,496(a1)
+	WORD $0x8ca601f4 // lw a2,500(a1)
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x002c6642 // ror t4,t4,0x19
+// 0x35c:
+	WORD $0x24010002 // li at,2
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+// 0x420:
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x1420fedf // bnez at,0x420
+	WORD $0x2421ffff // addiu at,at,-1
+	WORD $0x10400181 // beqz v0,0xeb0
+	WORD $0x2cf80040 // sltiu t8,a3,64
+	WORD $0x1700010f // bnez t8,0xcf0
+	WORD $0x0043c025 // or t8,v0,v1
+	WORD $0x33180003 // andi t8,t8,0x3
+	WORD $0x1700007a // bnez t8,0xaa8
 	WORD $0x00000000 // nop
 	WORD $0x8cb80100 // lw t8,256(a1)
 	WORD $0x8cb90104 // lw t9,260(a1)
 	WORD $0x01184021 // addu t0,t0,t8
 	WORD $0x01394821 // addu t1,t1,t9
+	WORD $0x8c580000 // lw t8,0(v0)
+	WORD $0x8c590004 // lw t9,4(v0)
+	WORD $0x7c0840a0 // wsbh t0,t0
+	WORD $0x00284402 // ror t0,t0,0x10
+	WORD $0x7c0948a0 // wsbh t1,t1
+	WORD $0x00294c02 // ror t1,t1,0x10
+	WORD $0x01184026 // xor t0,t0,t8
+	WORD $0x01394826 // xor t1,t1,t9
+	WORD $0xac680000 // sw t0,0(v1)
+	WORD $0xac690004 // sw t1,4(v1)
+	WORD $0x8cb80108 // lw t8,264(a1)
+	WORD $0x8cb9010c // lw t9,268(a1)
+	WORD $0x01585021 // addu t2,t2,t8
+	WORD $0x01795821 // addu t3,t3,t9
+	WORD $0x8c580008 // lw t8,8(v0)
+	WORD $0x8c59000c // lw t9,12(v0)
+	WORD $0x7c0a50a0 // wsbh t2,t2
+	WORD $0x002a5402 // ror t2,t2,0x10
+	WORD $0x7c0b58a0 // wsbh t3,t3
+	WORD $0x002b5c02 // ror t3,t3,0x10
+	WORD $0x01585026 // xor t2,t2,t8
+	WORD $0x01795826 // xor t3,t3,t9
+	WORD $0xac6a0008 // sw t2,8(v1)
+	WORD $0xac6b000c // sw t3,12(v1)
+	WORD $0x8cb80110 // lw t8,272(a1)
+	WORD $0x8cb90114 // lw t9,276(a1)
+	WORD $0x01986021 // addu t4,t4,t8
+	WORD $0x01b96821 // addu t5,t5,t9
+	WORD $0x8c580010 // lw t8,16(v0)
+	WORD $0x8c590014 // lw t9,20(v0)
+	WORD $0x7c0c60a0 // wsbh t4,t4
+	WORD $0x002c6402 // ror t4,t4,0x10
+	WORD $0x7c0d68a0 // wsbh t5,t5
+	WORD $0x002d6c02 // ror t5,t5,0x10
+	WORD $0x01986026 // xor t4,t4,t8
+	WORD $0x01b96826 // xor t5,t5,t9
+	WORD $0xac6c0010 // sw t4,16(v1)
+	WORD $0xac6d0014 // sw t5,20(v1)
+	WORD $0x8cb80118 // lw t8,280(a1)
+	WORD $0x8cb9011c // lw t9,284(a1)
+	WORD $0x01d87021 // addu t6,t6,t8
+	WORD $0x01f97821 // addu t7,t7,t9
+	WORD $0x8c580018 // lw t8,24(v0)
+	WORD $0x8c59001c // lw t9,28(v0)
+	WORD $0x7c0e70a0 // wsbh t6,t6
+	WORD $0x002e7402 // ror t6,t6,0x10
+	WORD $0x7c0f78a0 // wsbh t7,t7
+	WORD $0x002f7c02 // ror t7,t7,0x10
+	WORD $0x01d87026 // xor t6,t6,t8
+	WORD $0x01f97826 // xor t7,t7,t9
+	WORD $0xac6e0018 // sw t6,24(v1)
+	WORD $0xac6f001c // sw t7,28(v1)
+	WORD $0x8cb80120 // lw t8,288(a1)
+	WORD $0x8cb90124 // lw t9,292(a1)
+	WORD $0x02188021 // addu s0,s0,t8
+	WORD $0x02398821 // addu s1,s1,t9
+	WORD $0x8c580020 // lw t8,32(v0)
+	WORD $0x8c590024 // lw t9,36(v0)
+	WORD $0x7c1080a0 // wsbh s0,s0
+	WORD $0x00308402 // ror s0,s0,0x10
+	WORD $0x7c1188a0 // wsbh s1,s1
+	WORD $0x00318c02 // ror s1,s1,0x10
+	WORD $0x02188026 // xor s0,s0,t8
+	WORD $0x02398826 // xor s1,s1,t9
+	WORD $0xac700020 // sw s0,32(v1)
+	WORD $0xac710024 // sw s1,36(v1)
+	WORD $0x8cb80128 // lw t8,296(a1)
+	WORD $0x8cb9012c // lw t9,300(a1)
+	WORD $0x02589021 // addu s2,s2,t8
+	WORD $0x02799821 // addu s3,s3,t9
+	WORD $0x8c580028 // lw t8,40(v0)
+	WORD $0x8c59002c // lw t9,44(v0)
+	WORD $0x7c1290a0 // wsbh s2,s2
+	WORD $0x00329402 // ror s2,s2,0x10
+	WORD $0x7c1398a0 // wsbh s3,s3
+	WORD $0x00339c02 // ror s3,s3,0x10
+	WORD $0x02589026 // xor s2,s2,t8
+	WORD $0x02799826 // xor s3,s3,t9
+	WORD $0xac720028 // sw s2,40(v1)
+	WORD $0xac73002c // sw s3,44(v1)
+	WORD $0x8cb80130 // lw t8,304(a1)
+	WORD $0x8cb90134 // lw t9,308(a1)
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x02b9a821 // addu s5,s5,t9
+	WORD $0x8c580030 // lw t8,48(v0)
+	WORD $0x8c590034 // lw t9,52(v0)
+	WORD $0x7c14a0a0 // wsbh s4,s4
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x7c15a8a0 // wsbh s5,s5
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0298a026 // xor s4,s4,t8
+	WORD $0x02b9a826 // xor s5,s5,t9
+	WORD $0xac740030 // sw s4,48(v1)
+	WORD $0xac750034 // sw s5,52(v1)
+	WORD $0x8cb80138 // lw t8,312(a1)
+	WORD $0x8cb9013c // lw t9,316(a1)
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x00d93021 // addu a2,a2,t9
+	WORD $0x8c580038 // lw t8,56(v0)
+	WORD $0x8c59003c // lw t9,60(v0)
+	WORD $0x7c16b0a0 // wsbh s6,s6
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x7c0630a0 // wsbh a2,a2
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x02d8b026 // xor s6,s6,t8
+	WORD $0x00d93026 // xor a2,a2,t9
+	WORD $0xac760038 // sw s6,56(v1)
+	WORD $0xac66003c // sw a2,60(v1)
+// 0xa84:
+	WORD $0x8cb80130 // lw t8,304(a1)
+	WORD $0x24420040 // addiu v0,v0,64
+	WORD $0x24e7ffc0 // addiu a3,a3,-64
+	WORD $0x27180001 // addiu t8,t8,1
+	WORD $0x24630040 // addiu v1,v1,64
+	WORD $0x14e0fe14 // bnez a3,0x2ec
+	WORD $0xacb80130 // sw t8,304(a1)
+	WORD $0x10000201 // b 0x12a8
+	WORD $0x00000000 // nop
+// 0xaa8:
+	WORD $0x8cb80100 // lw t8,256(a1)
+	WORD $0x8cb90104 // lw t9,260(a1)
+	WORD $0x01184021 // addu t0,t0,t8
+	WORD $0x01394821 // addu t1,t1,t9
 	WORD $0x88580000 // lwl t8,0(v0)
-	WORD $0x98580003 // lwr t8,3(v0)
 	WORD $0x88590004 // lwl t9,4(v0)
+	WORD $0x98580003 // lwr t8,3(v0)
 	WORD $0x98590007 // lwr t9,7(v0)
 	WORD $0x7c0840a0 // wsbh t0,t0
 	WORD $0x00284402 // ror t0,t0,0x10
@@ -278,8 +721,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x01585021 // addu t2,t2,t8
 	WORD $0x01795821 // addu t3,t3,t9
 	WORD $0x88580008 // lwl t8,8(v0)
-	WORD $0x9858000b // lwr t8,11(v0)
 	WORD $0x8859000c // lwl t9,12(v0)
+	WORD $0x9858000b // lwr t8,11(v0)
 	WORD $0x9859000f // lwr t9,15(v0)
 	WORD $0x7c0a50a0 // wsbh t2,t2
 	WORD $0x002a5402 // ror t2,t2,0x10
@@ -296,8 +739,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x01b96821 // addu t5,t5,t9
 	WORD $0x88580010 // lwl t8,16(v0)
-	WORD $0x98580013 // lwr t8,19(v0)
 	WORD $0x88590014 // lwl t9,20(v0)
+	WORD $0x98580013 // lwr t8,19(v0)
 	WORD $0x98590017 // lwr t9,23(v0)
 	WORD $0x7c0c60a0 // wsbh t4,t4
 	WORD $0x002c6402 // ror t4,t4,0x10
@@ -314,8 +757,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x01d87021 // addu t6,t6,t8
 	WORD $0x01f97821 // addu t7,t7,t9
 	WORD $0x88580018 // lwl t8,24(v0)
-	WORD $0x9858001b // lwr t8,27(v0)
 	WORD $0x8859001c // lwl t9,28(v0)
+	WORD $0x9858001b // lwr t8,27(v0)
 	WORD $0x9859001f // lwr t9,31(v0)
 	WORD $0x7c0e70a0 // wsbh t6,t6
 	WORD $0x002e7402 // ror t6,t6,0x10
@@ -332,8 +775,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x02188021 // addu s0,s0,t8
 	WORD $0x02398821 // addu s1,s1,t9
 	WORD $0x88580020 // lwl t8,32(v0)
-	WORD $0x98580023 // lwr t8,35(v0)
 	WORD $0x88590024 // lwl t9,36(v0)
+	WORD $0x98580023 // lwr t8,35(v0)
 	WORD $0x98590027 // lwr t9,39(v0)
 	WORD $0x7c1080a0 // wsbh s0,s0
 	WORD $0x00308402 // ror s0,s0,0x10
@@ -350,8 +793,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x02589021 // addu s2,s2,t8
 	WORD $0x02799821 // addu s3,s3,t9
 	WORD $0x88580028 // lwl t8,40(v0)
-	WORD $0x9858002b // lwr t8,43(v0)
 	WORD $0x8859002c // lwl t9,44(v0)
+	WORD $0x9858002b // lwr t8,43(v0)
 	WORD $0x9859002f // lwr t9,47(v0)
 	WORD $0x7c1290a0 // wsbh s2,s2
 	WORD $0x00329402 // ror s2,s2,0x10
@@ -368,8 +811,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x0298a021 // addu s4,s4,t8
 	WORD $0x02b9a821 // addu s5,s5,t9
 	WORD $0x88580030 // lwl t8,48(v0)
-	WORD $0x98580033 // lwr t8,51(v0)
 	WORD $0x88590034 // lwl t9,52(v0)
+	WORD $0x98580033 // lwr t8,51(v0)
 	WORD $0x98590037 // lwr t9,55(v0)
 	WORD $0x7c14a0a0 // wsbh s4,s4
 	WORD $0x0034a402 // ror s4,s4,0x10
@@ -386,8 +829,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x02d8b021 // addu s6,s6,t8
 	WORD $0x00d93021 // addu a2,a2,t9
 	WORD $0x88580038 // lwl t8,56(v0)
-	WORD $0x9858003b // lwr t8,59(v0)
 	WORD $0x8859003c // lwl t9,60(v0)
+	WORD $0x9858003b // lwr t8,59(v0)
 	WORD $0x9859003f // lwr t9,63(v0)
 	WORD $0x7c16b0a0 // wsbh s6,s6
 	WORD $0x0036b402 // ror s6,s6,0x10
@@ -399,16 +842,9 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xb876003b // swr s6,59(v1)
 	WORD $0xa866003c // swl a2,60(v1)
 	WORD $0xb866003f // swr a2,63(v1)
-	WORD $0x8cb80130 // lw t8,304(a1)
-	WORD $0x24420040 // addiu v0,v0,64
-	WORD $0x24e7ffc0 // addiu a3,a3,-64
-	WORD $0x27180001 // addiu t8,t8,1
-	WORD $0x24630040 // addiu v1,v1,64
-	WORD $0x14e0fef2 // bnez a3,0x1e8
-	WORD $0xacb80130 // sw t8,304(a1)
-	WORD $0x10000126 // b 0xac0
+	WORD $0x1000ff66 // b 0xa84
 	WORD $0x00000000 // nop
-// 0x62c:
+// 0xcf0:
 	WORD $0x8cb80100 // lw t8,256(a1)
 	WORD $0x8cb90104 // lw t9,260(a1)
 	WORD $0x01184021 // addu t0,t0,t8
@@ -494,9 +930,9 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x27180001 // addiu t8,t8,1
 	WORD $0xacb80130 // sw t8,304(a1)
 	WORD $0x2cf80004 // sltiu t8,a3,4
-	WORD $0x1700000f // bnez t8,0x7c0
+	WORD $0x1700000f // bnez t8,0xe84
 	WORD $0x00000000 // nop
-// 0x788:
+// 0xe4c:
 	WORD $0x88580000 // lwl t8,0(v0)
 	WORD $0x98580003 // lwr t8,3(v0)
 	WORD $0x8c390000 // lw t9,0(at)
@@ -507,11 +943,11 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xb8780003 // swr t8,3(v1)
 	WORD $0x24210004 // addiu at,at,4
 	WORD $0x2cf90004 // sltiu t9,a3,4
-	WORD $0x1320fff5 // beqz t9,0x788
+	WORD $0x1320fff5 // beqz t9,0xe4c
 	WORD $0x24630004 // addiu v1,v1,4
-	WORD $0x10e000c1 // beqz a3,0xac0
+	WORD $0x10e0010a // beqz a3,0x12a8
 	WORD $0x00000000 // nop
-// 0x7c0:
+// 0xe84:
 	WORD $0x90580000 // lbu t8,0(v0)
 	WORD $0x90390000 // lbu t9,0(at)
 	WORD $0x24420001 // addiu v0,v0,1
@@ -519,11 +955,11 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x0319c026 // xor t8,t8,t9
 	WORD $0x24e7ffff // addiu a3,a3,-1
 	WORD $0xa0780000 // sb t8,0(v1)
-	WORD $0x14e0fff8 // bnez a3,0x7c0
+	WORD $0x14e0fff8 // bnez a3,0xe84
 	WORD $0x24630001 // addiu v1,v1,1
-	WORD $0x100000b6 // b 0xac0
+	WORD $0x100000ff // b 0x12a8
 	WORD $0x00000000 // nop
-// 0x7ec:
+// 0xeb0:
 	WORD $0x8cb80100 // lw t8,256(a1)
 	WORD $0x8cb90104 // lw t9,260(a1)
 	WORD $0x01184021 // addu t0,t0,t8
@@ -547,20 +983,20 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x7c090804 // ins t1,zero,0x0,0x2
 	WORD $0x7c0a0804 // ins t2,zero,0x0,0x2
 	WORD $0x7c0b0804 // ins t3,zero,0x0,0x2
-	WORD $0xaca80198 // sw t0,408(a1)
-	WORD $0xaca9019c // sw t1,412(a1)
-	WORD $0xacaa01a0 // sw t2,416(a1)
-	WORD $0xacab01a4 // sw t3,420(a1)
-	WORD $0xacac01a8 // sw t4,424(a1)
-	WORD $0xacad01ac // sw t5,428(a1)
-	WORD $0xacae01b0 // sw t6,432(a1)
-	WORD $0xacaf01b4 // sw t7,436(a1)
+	WORD $0xaca8019c // sw t0,412(a1)
+	WORD $0xaca90198 // sw t1,408(a1)
+	WORD $0xacaa01a4 // sw t2,420(a1)
+	WORD $0xacab01a0 // sw t3,416(a1)
+	WORD $0xacac01ac // sw t4,428(a1)
+	WORD $0xacad01a8 // sw t5,424(a1)
+	WORD $0xacae01b4 // sw t6,436(a1)
+	WORD $0xacaf01b0 // sw t7,432(a1)
 	WORD $0x24180001 // li t8,1
 	WORD $0xacb80130 // sw t8,304(a1)
-	WORD $0x8cad0198 // lw t5,408(a1)
-	WORD $0x8cae019c // lw t6,412(a1)
-	WORD $0x8caf01a0 // lw t7,416(a1)
-	WORD $0x8cb001a4 // lw s0,420(a1)
+	WORD $0x8cad019c // lw t5,412(a1)
+	WORD $0x8cae0198 // lw t6,408(a1)
+	WORD $0x8caf01a4 // lw t7,420(a1)
+	WORD $0x8cb001a0 // lw s0,416(a1)
 	WORD $0x000e8882 // srl s1,t6,0x2
 	WORD $0x000f9082 // srl s2,t7,0x2
 	WORD $0x00109882 // srl s3,s0,0x2
@@ -575,21 +1011,27 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8c820018 // lw v0,24(a0)
 	WORD $0x8c870024 // lw a3,36(a0)
 	WORD $0x24010000 // li at,0
-// 0x8b8:
+// 0xf7c:
 	WORD $0x30f8000f // andi t8,a3,0xf
 	WORD $0x00f81823 // subu v1,a3,t8
 	WORD $0x00621821 // addu v1,v1,v0
-	WORD $0x10430056 // beq v0,v1,0xa20
+	WORD $0x1043009e // beq v0,v1,0x1204
 	WORD $0x03003825 // move a3,t8
-// 0x8cc:
-	WORD $0x88540000 // lwl s4,0(v0)
-	WORD $0x98540003 // lwr s4,3(v0)
-	WORD $0x88550004 // lwl s5,4(v0)
-	WORD $0x98550007 // lwr s5,7(v0)
-	WORD $0x88560008 // lwl s6,8(v0)
-	WORD $0x9856000b // lwr s6,11(v0)
-	WORD $0x8846000c // lwl a2,12(v0)
-	WORD $0x9846000f // lwr a2,15(v0)
+// 0xf90:
+	WORD $0x30580003 // andi t8,v0,0x3
+	WORD $0x1700004c // bnez t8,0x10c8
+	WORD $0x0000c025 // move t8,zero
+	WORD $0x24190001 // li t9,1
+// 0xfa0:
+	WORD $0x8c540000 // lw s4,0(v0)
+	WORD $0x8c550004 // lw s5,4(v0)
+	WORD $0x8c560008 // lw s6,8(v0)
+	WORD $0x8c46000c // lw a2,12(v0)
+	WORD $0x01986021 // addu t4,t4,t8
+	WORD $0x000cc082 // srl t8,t4,0x2
+	WORD $0x030cc021 // addu t8,t8,t4
+	WORD $0x318c0003 // andi t4,t4,0x3
+	WORD $0x030cc023 // subu t8,t8,t4
 	WORD $0x7c14a0a0 // wsbh s4,s4
 	WORD $0x0034a402 // ror s4,s4,0x10
 	WORD $0x7c15a8a0 // wsbh s5,s5
@@ -598,132 +1040,202 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x0036b402 // ror s6,s6,0x10
 	WORD $0x7c0630a0 // wsbh a2,a2
 	WORD $0x00263402 // ror a2,a2,0x10
-	WORD $0x01144021 // addu t0,t0,s4
-	WORD $0x0114a02b // sltu s4,t0,s4
-	WORD $0x01354821 // addu t1,t1,s5
-	WORD $0x0135a82b // sltu s5,t1,s5
-	WORD $0x01344821 // addu t1,t1,s4
-	WORD $0x0134a02b // sltu s4,t1,s4
-	WORD $0x0295a021 // addu s4,s4,s5
-	WORD $0x01565021 // addu t2,t2,s6
-	WORD $0x0156b02b // sltu s6,t2,s6
-	WORD $0x01545021 // addu t2,t2,s4
-	WORD $0x0154a02b // sltu s4,t2,s4
-	WORD $0x0296a021 // addu s4,s4,s6
-	WORD $0x01665821 // addu t3,t3,a2
-	WORD $0x0166302b // sltu a2,t3,a2
-	WORD $0x01745821 // addu t3,t3,s4
-	WORD $0x0174a02b // sltu s4,t3,s4
-	WORD $0x0286a021 // addu s4,s4,a2
-	WORD $0x01946021 // addu t4,t4,s4
+	WORD $0x0288a021 // addu s4,s4,t0
+	WORD $0x0288402b // sltu t0,s4,t0
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x0298c02b // sltu t8,s4,t8
+	WORD $0x0308c021 // addu t8,t8,t0
+	WORD $0x02a9a821 // addu s5,s5,t1
+	WORD $0x02a9482b // sltu t1,s5,t1
+	WORD $0x02b8a821 // addu s5,s5,t8
+	WORD $0x02b8c02b // sltu t8,s5,t8
+	WORD $0x0309c021 // addu t8,t8,t1
+	WORD $0x02cab021 // addu s6,s6,t2
+	WORD $0x02ca502b // sltu t2,s6,t2
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x02d8c02b // sltu t8,s6,t8
+	WORD $0x030ac021 // addu t8,t8,t2
+	WORD $0x00cb3021 // addu a2,a2,t3
+	WORD $0x00cb582b // sltu t3,a2,t3
+	WORD $0x00d83021 // addu a2,a2,t8
+	WORD $0x00d8c02b // sltu t8,a2,t8
+	WORD $0x030bc021 // addu t8,t8,t3
+	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x258c0001 // addiu t4,t4,1
-	WORD $0x010d0019 // multu t0,t5
-	WORD $0x71330001 // maddu t1,s3
-	WORD $0x71520001 // maddu t2,s2
-	WORD $0x71710001 // maddu t3,s1
-	WORD $0x24420010 // addiu v0,v0,16
-	WORD $0x0000a012 // mflo s4
-	WORD $0x0000a810 // mfhi s5
-	WORD $0x02a00013 // mtlo s5
-	WORD $0x00000011 // mthi zero
-	WORD $0x710e0001 // maddu t0,t6
-	WORD $0x712d0001 // maddu t1,t5
-	WORD $0x71530001 // maddu t2,s3
-	WORD $0x71720001 // maddu t3,s2
-	WORD $0x71910001 // maddu t4,s1
-	WORD $0x0000a812 // mflo s5
-	WORD $0x0000b010 // mfhi s6
-	WORD $0x02c00013 // mtlo s6
-	WORD $0x00000011 // mthi zero
-	WORD $0x710f0001 // maddu t0,t7
-	WORD $0x712e0001 // maddu t1,t6
-	WORD $0x714d0001 // maddu t2,t5
-	WORD $0x71730001 // maddu t3,s3
-	WORD $0x71920001 // maddu t4,s2
-	WORD $0x0000b012 // mflo s6
-	WORD $0x00003010 // mfhi a2
-	WORD $0x00c00013 // mtlo a2
-	WORD $0x00000011 // mthi zero
-	WORD $0x71100001 // maddu t0,s0
-	WORD $0x712f0001 // maddu t1,t7
-	WORD $0x714e0001 // maddu t2,t6
-	WORD $0x716d0001 // maddu t3,t5
-	WORD $0x71930001 // maddu t4,s3
-	WORD $0x00003012 // mflo a2
+	WORD $0x028d0019 // multu s4,t5
+	WORD $0x72b30001 // maddu s5,s3
+	WORD $0x72d20001 // maddu s6,s2
+	WORD $0x70d10001 // maddu a2,s1
+	WORD $0x00004012 // mflo t0
 	WORD $0x0000c010 // mfhi t8
+	WORD $0x028e0019 // multu s4,t6
+	WORD $0x72ad0001 // maddu s5,t5
+	WORD $0x72d30001 // maddu s6,s3
+	WORD $0x70d20001 // maddu a2,s2
+	WORD $0x71910001 // maddu t4,s1
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00004812 // mflo t1
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x028f0019 // multu s4,t7
+	WORD $0x72ae0001 // maddu s5,t6
+	WORD $0x72cd0001 // maddu s6,t5
+	WORD $0x70d30001 // maddu a2,s3
+	WORD $0x71920001 // maddu t4,s2
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005012 // mflo t2
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x02900019 // multu s4,s0
+	WORD $0x72af0001 // maddu s5,t7
+	WORD $0x72ce0001 // maddu s6,t6
+	WORD $0x70cd0001 // maddu a2,t5
+	WORD $0x71930001 // maddu t4,s3
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005812 // mflo t3
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x24420010 // addiu v0,v0,16
+	WORD $0x1443ffb9 // bne v0,v1,0xfa0
 	WORD $0x718d6002 // mul t4,t4,t5
+	WORD $0x10000050 // b 0x1204
+	WORD $0x01986021 // addu t4,t4,t8
+// 0x10c8:
+	WORD $0x24190001 // li t9,1
+// 0x10cc:
+	WORD $0x88540000 // lwl s4,0(v0)
+	WORD $0x88550004 // lwl s5,4(v0)
+	WORD $0x98540003 // lwr s4,3(v0)
+	WORD $0x98550007 // lwr s5,7(v0)
+	WORD $0x88560008 // lwl s6,8(v0)
+	WORD $0x8846000c // lwl a2,12(v0)
+	WORD $0x9856000b // lwr s6,11(v0)
+	WORD $0x9846000f // lwr a2,15(v0)
 	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x000cc082 // srl t8,t4,0x2
-	WORD $0x0018c880 // sll t9,t8,0x2
-	WORD $0x0319c021 // addu t8,t8,t9
+	WORD $0x030cc021 // addu t8,t8,t4
 	WORD $0x318c0003 // andi t4,t4,0x3
-	WORD $0x02984021 // addu t0,s4,t8
-	WORD $0x0118c02b // sltu t8,t0,t8
-	WORD $0x02b84821 // addu t1,s5,t8
-	WORD $0x0138c02b // sltu t8,t1,t8
-	WORD $0x02d85021 // addu t2,s6,t8
-	WORD $0x0158c02b // sltu t8,t2,t8
-	WORD $0x00d85821 // addu t3,a2,t8
-	WORD $0x0178c02b // sltu t8,t3,t8
-	WORD $0x1443ffac // bne v0,v1,0x8cc
+	WORD $0x030cc023 // subu t8,t8,t4
+	WORD $0x7c14a0a0 // wsbh s4,s4
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x7c15a8a0 // wsbh s5,s5
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x7c16b0a0 // wsbh s6,s6
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x7c0630a0 // wsbh a2,a2
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0288a021 // addu s4,s4,t0
+	WORD $0x0288402b // sltu t0,s4,t0
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x0298c02b // sltu t8,s4,t8
+	WORD $0x0308c021 // addu t8,t8,t0
+	WORD $0x02a9a821 // addu s5,s5,t1
+	WORD $0x02a9482b // sltu t1,s5,t1
+	WORD $0x02b8a821 // addu s5,s5,t8
+	WORD $0x02b8c02b // sltu t8,s5,t8
+	WORD $0x0309c021 // addu t8,t8,t1
+	WORD $0x02cab021 // addu s6,s6,t2
+	WORD $0x02ca502b // sltu t2,s6,t2
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x02d8c02b // sltu t8,s6,t8
+	WORD $0x030ac021 // addu t8,t8,t2
+	WORD $0x00cb3021 // addu a2,a2,t3
+	WORD $0x00cb582b // sltu t3,a2,t3
+	WORD $0x00d83021 // addu a2,a2,t8
+	WORD $0x00d8c02b // sltu t8,a2,t8
+	WORD $0x030bc021 // addu t8,t8,t3
 	WORD $0x01986021 // addu t4,t4,t8
-// 0xa20:
-	WORD $0x10e0000e // beqz a3,0xa5c
+	WORD $0x258c0001 // addiu t4,t4,1
+	WORD $0x028d0019 // multu s4,t5
+	WORD $0x72b30001 // maddu s5,s3
+	WORD $0x72d20001 // maddu s6,s2
+	WORD $0x70d10001 // maddu a2,s1
+	WORD $0x00004012 // mflo t0
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x028e0019 // multu s4,t6
+	WORD $0x72ad0001 // maddu s5,t5
+	WORD $0x72d30001 // maddu s6,s3
+	WORD $0x70d20001 // maddu a2,s2
+	WORD $0x71910001 // maddu t4,s1
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00004812 // mflo t1
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x028f0019 // multu s4,t7
+	WORD $0x72ae0001 // maddu s5,t6
+	WORD $0x72cd0001 // maddu s6,t5
+	WORD $0x70d30001 // maddu a2,s3
+	WORD $0x71920001 // maddu t4,s2
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005012 // mflo t2
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x02900019 // multu s4,s0
+	WORD $0x72af0001 // maddu s5,t7
+	WORD $0x72ce0001 // maddu s6,t6
+	WORD $0x70cd0001 // maddu a2,t5
+	WORD $0x71930001 // maddu t4,s3
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005812 // mflo t3
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x24420010 // addiu v0,v0,16
+	WORD $0x1443ffb5 // bne v0,v1,0x10cc
+	WORD $0x718d6002 // mul t4,t4,t5
+	WORD $0x10000001 // b 0x1204
+	WORD $0x01986021 // addu t4,t4,t8
+// 0x1204:
+	WORD $0x10e0000e // beqz a3,0x1240
 	WORD $0x24b901b8 // addiu t9,a1,440
 	WORD $0xaca001b8 // sw zero,440(a1)
 	WORD $0xaca001bc // sw zero,444(a1)
 	WORD $0xaca001c0 // sw zero,448(a1)
 	WORD $0xaca001c4 // sw zero,452(a1)
-// 0xa38:
+// 0x121c:
 	WORD $0x90580000 // lbu t8,0(v0)
 	WORD $0x24e7ffff // addiu a3,a3,-1
 	WORD $0x24420001 // addiu v0,v0,1
 	WORD $0xa3380000 // sb t8,0(t9)
-	WORD $0x14e0fffb // bnez a3,0xa38
+	WORD $0x14e0fffb // bnez a3,0x121c
 	WORD $0x27390001 // addiu t9,t9,1
-// 0xa50:
+// 0x1234:
 	WORD $0x24a201b8 // addiu v0,a1,440
-	WORD $0x1000ff9d // b 0x8cc
+	WORD $0x1000ff55 // b 0xf90
 	WORD $0x24a301c8 // addiu v1,a1,456
-// 0xa5c:
+// 0x1240:
 	WORD $0x8c980054 // lw t8,84(a0)
 	WORD $0x24140002 // li s4,2
-	WORD $0x10340040 // beq at,s4,0xb68
+	WORD $0x10340041 // beq at,s4,0x1350
 	WORD $0x33190004 // andi t9,t8,0x4
-	WORD $0x14200009 // bnez at,0xa94
+	WORD $0x14200009 // bnez at,0x1278
 	WORD $0x00000000 // nop
-// 0xa74:
+// 0x1258:
 	WORD $0x8c980054 // lw t8,84(a0)
 	WORD $0x8c820008 // lw v0,8(a0)
 	WORD $0x33190004 // andi t9,t8,0x4
 	WORD $0x8c870014 // lw a3,20(a0)
-	WORD $0x1720ff8c // bnez t9,0x8b8
+	WORD $0x1720ff44 // bnez t9,0xf7c
 	WORD $0x24010001 // li at,1
-	WORD $0x10000003 // b 0xa9c
+	WORD $0x10000003 // b 0x1280
 	WORD $0x00000000 // nop
-// 0xa94:
-	WORD $0x1320001f // beqz t9,0xb14
+// 0x1278:
+	WORD $0x13200020 // beqz t9,0x12fc
 	WORD $0x00000000 // nop
-// 0xa9c:
-	WORD $0xaca80180 // sw t0,384(a1)
-	WORD $0xaca90184 // sw t1,388(a1)
-	WORD $0xacaa0188 // sw t2,392(a1)
-	WORD $0xacab018c // sw t3,396(a1)
-	WORD $0xacac0190 // sw t4,400(a1)
+// 0x1280:
+	WORD $0xaca80184 // sw t0,388(a1)
+	WORD $0xaca90180 // sw t1,384(a1)
+	WORD $0xacaa018c // sw t2,396(a1)
+	WORD $0xacab0188 // sw t3,392(a1)
+	WORD $0xacac0194 // sw t4,404(a1)
 	WORD $0x8c870014 // lw a3,20(a0)
 	WORD $0x8c820008 // lw v0,8(a0)
-	WORD $0x14e0fdcb // bnez a3,0x1e8
 	WORD $0x8c830000 // lw v1,0(a0)
-// 0xac0:
-	WORD $0x8ca80180 // lw t0,384(a1)
-	WORD $0x8ca90184 // lw t1,388(a1)
-	WORD $0x8caa0188 // lw t2,392(a1)
-	WORD $0x8cab018c // lw t3,396(a1)
-	WORD $0x8cac0190 // lw t4,400(a1)
-	WORD $0x8cad0198 // lw t5,408(a1)
-	WORD $0x8cae019c // lw t6,412(a1)
-	WORD $0x8caf01a0 // lw t7,416(a1)
-	WORD $0x8cb001a4 // lw s0,420(a1)
+	WORD $0x14e0fc12 // bnez a3,0x2ec
+	WORD $0x00000000 // nop
+// 0x12a8:
+	WORD $0x8ca80184 // lw t0,388(a1)
+	WORD $0x8ca90180 // lw t1,384(a1)
+	WORD $0x8caa018c // lw t2,396(a1)
+	WORD $0x8cab0188 // lw t3,392(a1)
+	WORD $0x8cac0194 // lw t4,404(a1)
+	WORD $0x8cad019c // lw t5,412(a1)
+	WORD $0x8cae0198 // lw t6,408(a1)
+	WORD $0x8caf01a4 // lw t7,420(a1)
+	WORD $0x8cb001a0 // lw s0,416(a1)
 	WORD $0x000e8882 // srl s1,t6,0x2
 	WORD $0x000f9082 // srl s2,t7,0x2
 	WORD $0x00109882 // srl s3,s0,0x2
@@ -734,11 +1246,11 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8c820000 // lw v0,0(a0)
 	WORD $0x8c870014 // lw a3,20(a0)
 	WORD $0x33190004 // andi t9,t8,0x4
-	WORD $0x1320ff6a // beqz t9,0x8b8
+	WORD $0x1320ff21 // beqz t9,0xf7c
 	WORD $0x24010001 // li at,1
-// 0xb14:
+// 0x12fc:
 	WORD $0x33190002 // andi t9,t8,0x2
-	WORD $0x13200048 // beqz t9,0xc3c
+	WORD $0x13200054 // beqz t9,0x1454
 	WORD $0x00003825 // move a3,zero
 	WORD $0x8c940024 // lw s4,36(a0)
 	WORD $0x8c950020 // lw s5,32(a0)
@@ -756,12 +1268,24 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xacb501bc // sw s5,444(a1)
 	WORD $0xacb601c0 // sw s6,448(a1)
 	WORD $0xaca601c4 // sw a2,452(a1)
-	WORD $0x1000ffbb // b 0xa50
+	WORD $0x1000ffba // b 0x1234
 	WORD $0x24010002 // li at,2
-// 0xb68:
-	WORD $0x24190005 // li t9,5
+// 0x1350:
+	WORD $0x000cc082 // srl t8,t4,0x2
+	WORD $0x030cc021 // addu t8,t8,t4
+	WORD $0x318c0003 // andi t4,t4,0x3
+	WORD $0x030cc023 // subu t8,t8,t4
+	WORD $0x01184021 // addu t0,t0,t8
+	WORD $0x0118c02b // sltu t8,t0,t8
+	WORD $0x01384821 // addu t1,t1,t8
+	WORD $0x0138c02b // sltu t8,t1,t8
+	WORD $0x01585021 // addu t2,t2,t8
+	WORD $0x0158c02b // sltu t8,t2,t8
+	WORD $0x01785821 // addu t3,t3,t8
+	WORD $0x0178c02b // sltu t8,t3,t8
+	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x25180005 // addiu t8,t0,5
-	WORD $0x0319c02b // sltu t8,t8,t9
+	WORD $0x2f180005 // sltiu t8,t8,5
 	WORD $0x0138c821 // addu t9,t1,t8
 	WORD $0x0338c02b // sltu t8,t9,t8
 	WORD $0x0158c821 // addu t9,t2,t8
@@ -772,52 +1296,61 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x000c6082 // srl t4,t4,0x2
 	WORD $0x000cc080 // sll t8,t4,0x2
 	WORD $0x030cc021 // addu t8,t8,t4
-	WORD $0x8cb401a8 // lw s4,424(a1)
-	WORD $0x8cb501ac // lw s5,428(a1)
-	WORD $0x8cb601b0 // lw s6,432(a1)
-	WORD $0x8ca601b4 // lw a2,436(a1)
+	WORD $0x8cb401ac // lw s4,428(a1)
+	WORD $0x8cb501a8 // lw s5,424(a1)
+	WORD $0x8cb601b4 // lw s6,436(a1)
+	WORD $0x8ca601b0 // lw a2,432(a1)
 	WORD $0x8c990038 // lw t9,56(a0)
-	WORD $0x01144021 // addu t0,t0,s4
-	WORD $0x0114a02b // sltu s4,t0,s4
+	WORD $0x0288a021 // addu s4,s4,t0
+	WORD $0x0288402b // sltu t0,s4,t0
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x0298c02b // sltu t8,s4,t8
+	WORD $0x0308c021 // addu t8,t8,t0
+	WORD $0x02a9a821 // addu s5,s5,t1
+	WORD $0x02a9482b // sltu t1,s5,t1
+	WORD $0x02b8a821 // addu s5,s5,t8
+	WORD $0x02b8c02b // sltu t8,s5,t8
+	WORD $0x0309c021 // addu t8,t8,t1
+	WORD $0x02cab021 // addu s6,s6,t2
+	WORD $0x02ca502b // sltu t2,s6,t2
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x02d8c02b // sltu t8,s6,t8
+	WORD $0x030ac021 // addu t8,t8,t2
+	WORD $0x00cb3021 // addu a2,a2,t3
+	WORD $0x00d83021 // addu a2,a2,t8
+	WORD $0x7c14a0a0 // wsbh s4,s4
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x7c15a8a0 // wsbh s5,s5
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x7c16b0a0 // wsbh s6,s6
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x7c0630a0 // wsbh a2,a2
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0xab340000 // swl s4,0(t9)
+	WORD $0xbb340003 // swr s4,3(t9)
+	WORD $0xab350004 // swl s5,4(t9)
+	WORD $0xbb350007 // swr s5,7(t9)
+	WORD $0xab360008 // swl s6,8(t9)
+	WORD $0xbb36000b // swr s6,11(t9)
+	WORD $0xab26000c // swl a2,12(t9)
+	WORD $0xbb26000f // swr a2,15(t9)
+	WORD $0x10000028 // b 0x14f0
+	WORD $0x00000000 // nop
+// 0x1454:
+	WORD $0x000cc082 // srl t8,t4,0x2
+	WORD $0x030cc021 // addu t8,t8,t4
+	WORD $0x318c0003 // andi t4,t4,0x3
+	WORD $0x030cc023 // subu t8,t8,t4
 	WORD $0x01184021 // addu t0,t0,t8
 	WORD $0x0118c02b // sltu t8,t0,t8
-	WORD $0x0314c021 // addu t8,t8,s4
-	WORD $0x01354821 // addu t1,t1,s5
-	WORD $0x0135a82b // sltu s5,t1,s5
 	WORD $0x01384821 // addu t1,t1,t8
 	WORD $0x0138c02b // sltu t8,t1,t8
-	WORD $0x0315c021 // addu t8,t8,s5
-	WORD $0x01565021 // addu t2,t2,s6
-	WORD $0x0156b02b // sltu s6,t2,s6
 	WORD $0x01585021 // addu t2,t2,t8
 	WORD $0x0158c02b // sltu t8,t2,t8
-	WORD $0x0316c021 // addu t8,t8,s6
-	WORD $0x01665821 // addu t3,t3,a2
 	WORD $0x01785821 // addu t3,t3,t8
-	WORD $0x7c0840a0 // wsbh t0,t0
-	WORD $0x00284402 // ror t0,t0,0x10
-	WORD $0x7c0948a0 // wsbh t1,t1
-	WORD $0x00294c02 // ror t1,t1,0x10
-	WORD $0x7c0a50a0 // wsbh t2,t2
-	WORD $0x002a5402 // ror t2,t2,0x10
-	WORD $0x7c0b58a0 // wsbh t3,t3
-	WORD $0x002b5c02 // ror t3,t3,0x10
-	WORD $0xab280000 // swl t0,0(t9)
-	WORD $0xbb280003 // swr t0,3(t9)
-	WORD $0xab290004 // swl t1,4(t9)
-	WORD $0xbb290007 // swr t1,7(t9)
-	WORD $0xab2a0008 // swl t2,8(t9)
-	WORD $0xbb2a000b // swr t2,11(t9)
-	WORD $0xab2b000c // swl t3,12(t9)
-	WORD $0xbb2b000f // swr t3,15(t9)
-	WORD $0x10000017 // b 0xc94
-	WORD $0x00000000 // nop
-// 0xc3c:
+	WORD $0x0178c02b // sltu t8,t3,t8
+	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x8c980040 // lw t8,64(a0)
-	WORD $0x8cb401a8 // lw s4,424(a1)
-	WORD $0x8cb501ac // lw s5,428(a1)
-	WORD $0x8cb601b0 // lw s6,432(a1)
-	WORD $0x8ca601b4 // lw a2,436(a1)
 	WORD $0x8cb90130 // lw t9,304(a1)
 	WORD $0xaf080004 // sw t0,4(t8)
 	WORD $0xaf090000 // sw t1,0(t8)
@@ -825,17 +1358,25 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xaf0b0008 // sw t3,8(t8)
 	WORD $0xaf0c0014 // sw t4,20(t8)
 	WORD $0xaf000010 // sw zero,16(t8)
-	WORD $0xaf0d001c // sw t5,28(t8)
-	WORD $0xaf0e0018 // sw t6,24(t8)
-	WORD $0xaf0f0024 // sw t7,36(t8)
-	WORD $0xaf100020 // sw s0,32(t8)
-	WORD $0xaf14002c // sw s4,44(t8)
-	WORD $0xaf150028 // sw s5,40(t8)
-	WORD $0xaf160034 // sw s6,52(t8)
-	WORD $0xaf060030 // sw a2,48(t8)
+	WORD $0x8cb40198 // lw s4,408(a1)
+	WORD $0x8cb5019c // lw s5,412(a1)
+	WORD $0x8cb601a0 // lw s6,416(a1)
+	WORD $0x8ca601a4 // lw a2,420(a1)
+	WORD $0xaf140018 // sw s4,24(t8)
+	WORD $0xaf15001c // sw s5,28(t8)
+	WORD $0xaf160020 // sw s6,32(t8)
+	WORD $0xaf060024 // sw a2,36(t8)
+	WORD $0x8cb401a8 // lw s4,424(a1)
+	WORD $0x8cb501ac // lw s5,428(a1)
+	WORD $0x8cb601b0 // lw s6,432(a1)
+	WORD $0x8ca601b4 // lw a2,436(a1)
+	WORD $0xaf140028 // sw s4,40(t8)
+	WORD $0xaf15002c // sw s5,44(t8)
+	WORD $0xaf160030 // sw s6,48(t8)
+	WORD $0xaf060034 // sw a2,52(t8)
 	WORD $0xaf19003c // sw t9,60(t8)
 	WORD $0xaf000038 // sw zero,56(t8)
-// 0xc94:
+// 0x14f0:
 	WORD $0xaca00100 // sw zero,256(a1)
 	WORD $0xaca00104 // sw zero,260(a1)
 	WORD $0xaca00108 // sw zero,264(a1)
@@ -886,7 +1427,23 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xaca001bc // sw zero,444(a1)
 	WORD $0xaca001c0 // sw zero,448(a1)
 	WORD $0xaca001c4 // sw zero,452(a1)
-// 0xd5c:
+	WORD $0xaca001c8 // sw zero,456(a1)
+	WORD $0xaca001cc // sw zero,460(a1)
+	WORD $0xaca001d0 // sw zero,464(a1)
+	WORD $0xaca001d4 // sw zero,468(a1)
+	WORD $0xaca001d8 // sw zero,472(a1)
+	WORD $0xaca001dc // sw zero,476(a1)
+	WORD $0xaca001e0 // sw zero,480(a1)
+	WORD $0xaca001e4 // sw zero,484(a1)
+	WORD $0xaca001e8 // sw zero,488(a1)
+	WORD $0xaca001ec // sw zero,492(a1)
+	WORD $0xaca001f0 // sw zero,496(a1)
+	WORD $0xaca001f4 // sw zero,500(a1)
+	WORD $0xaca001f8 // sw zero,504(a1)
+	WORD $0xaca001fc // sw zero,508(a1)
+	WORD $0xaca00200 // sw zero,512(a1)
+	WORD $0xaca00204 // sw zero,516(a1)
+// 0x15f8:
 	RET
 
 DATA chacha20poly1305_mips32r2_constants<>+0(SB)/8, $0x617078653320646e

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305MIPS32R2(a *PacketArgs)
-TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
+TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $336-4
 	MOVW a+0(FP), R4
 	ADDU $-189, R29, R5
 	MOVW $-64, R6
@@ -15,7 +15,8 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8c870010 // lw a3,16(a0)
 	WORD $0x33190003 // andi t9,t8,0x3
 	WORD $0x0327c825 // or t9,t9,a3
-	WORD $0x132002e4 // beqz t9,0xba4
+	WORD $0x132004e3 // beqz t9,0x13a0
+	WORD $0x00000000 // nop
 	WORD $0x8c990028 // lw t9,40(a0)
 	WORD $0x8cc80000 // lw t0,0(a2)
 	WORD $0x8cc90004 // lw t1,4(a2)
@@ -60,58 +61,6 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8b28000b // lwl t0,11(t9)
 	WORD $0x9b280008 // lwr t0,8(t9)
 	WORD $0xaca8013c // sw t0,316(a1)
-	WORD $0x33180001 // andi t8,t8,0x1
-	WORD $0x17000031 // bnez t8,0x190
-	WORD $0x00001025 // move v0,zero
-	WORD $0x8c980040 // lw t8,64(a0)
-	WORD $0x8f190038 // lw t9,56(t8)
-	WORD $0x8f0d0018 // lw t5,24(t8)
-	WORD $0x8f0e001c // lw t6,28(t8)
-	WORD $0x8f0f0020 // lw t7,32(t8)
-	WORD $0x8f100024 // lw s0,36(t8)
-	WORD $0xacb90130 // sw t9,304(a1)
-	WORD $0x8f140028 // lw s4,40(t8)
-	WORD $0x8f15002c // lw s5,44(t8)
-	WORD $0x8f160030 // lw s6,48(t8)
-	WORD $0x8f060034 // lw a2,52(t8)
-	WORD $0xacad0198 // sw t5,408(a1)
-	WORD $0xacae019c // sw t6,412(a1)
-	WORD $0xacaf01a0 // sw t7,416(a1)
-	WORD $0xacb001a4 // sw s0,420(a1)
-	WORD $0xacb401a8 // sw s4,424(a1)
-	WORD $0xacb501ac // sw s5,428(a1)
-	WORD $0xacb601b0 // sw s6,432(a1)
-	WORD $0xaca601b4 // sw a2,436(a1)
-	WORD $0x8cad0198 // lw t5,408(a1)
-	WORD $0x8cae019c // lw t6,412(a1)
-	WORD $0x8caf01a0 // lw t7,416(a1)
-	WORD $0x8cb001a4 // lw s0,420(a1)
-	WORD $0x000e8882 // srl s1,t6,0x2
-	WORD $0x000f9082 // srl s2,t7,0x2
-	WORD $0x00109882 // srl s3,s0,0x2
-	WORD $0x022e8821 // addu s1,s1,t6
-	WORD $0x024f9021 // addu s2,s2,t7
-	WORD $0x02709821 // addu s3,s3,s0
-	WORD $0x8f140000 // lw s4,0(t8)
-	WORD $0x8f150004 // lw s5,4(t8)
-	WORD $0x8f160008 // lw s6,8(t8)
-	WORD $0x8f06000c // lw a2,12(t8)
-	WORD $0x8f0c0010 // lw t4,16(t8)
-	WORD $0x000cc082 // srl t8,t4,0x2
-	WORD $0x0018c880 // sll t9,t8,0x2
-	WORD $0x0319c021 // addu t8,t8,t9
-	WORD $0x318c0003 // andi t4,t4,0x3
-	WORD $0x02984021 // addu t0,s4,t8
-	WORD $0x0118c02b // sltu t8,t0,t8
-	WORD $0x02b84821 // addu t1,s5,t8
-	WORD $0x0138c02b // sltu t8,t1,t8
-	WORD $0x02d85021 // addu t2,s6,t8
-	WORD $0x0158c02b // sltu t8,t2,t8
-	WORD $0x00d85821 // addu t3,a2,t8
-	WORD $0x0178c02b // sltu t8,t3,t8
-	WORD $0x100001dc // b 0x8fc
-	WORD $0x01986021 // addu t4,t4,t8
-// 0x190:
 	WORD $0x8ca80100 // lw t0,256(a1)
 	WORD $0x8ca90104 // lw t1,260(a1)
 	WORD $0x8caa0108 // lw t2,264(a1)
@@ -128,9 +77,6 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb50134 // lw s5,308(a1)
 	WORD $0x8cb60138 // lw s6,312(a1)
 	WORD $0x8ca6013c // lw a2,316(a1)
-	WORD $0x2401000a // li at,10
-// 0x1d4:
-	WORD $0x2421ffff // addiu at,at,-1
 	WORD $0x010c4021 // addu t0,t0,t4
 	WORD $0x012d4821 // addu t1,t1,t5
 	WORD $0x014e5021 // addu t2,t2,t6
@@ -179,68 +125,533 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x002d6e42 // ror t5,t5,0x19
 	WORD $0x002e7642 // ror t6,t6,0x19
 	WORD $0x002f7e42 // ror t7,t7,0x19
-	WORD $0x010d4021 // addu t0,t0,t5
-	WORD $0x012e4821 // addu t1,t1,t6
-	WORD $0x014f5021 // addu t2,t2,t7
-	WORD $0x016c5821 // addu t3,t3,t4
-	WORD $0x00c83026 // xor a2,a2,t0
-	WORD $0x0289a026 // xor s4,s4,t1
-	WORD $0x02aaa826 // xor s5,s5,t2
-	WORD $0x02cbb026 // xor s6,s6,t3
-	WORD $0x00263402 // ror a2,a2,0x10
-	WORD $0x0034a402 // ror s4,s4,0x10
-	WORD $0x0035ac02 // ror s5,s5,0x10
-	WORD $0x0036b402 // ror s6,s6,0x10
-	WORD $0x02469021 // addu s2,s2,a2
-	WORD $0x02749821 // addu s3,s3,s4
-	WORD $0x02158021 // addu s0,s0,s5
-	WORD $0x02368821 // addu s1,s1,s6
-	WORD $0x01b26826 // xor t5,t5,s2
-	WORD $0x01d37026 // xor t6,t6,s3
-	WORD $0x01f07826 // xor t7,t7,s0
-	WORD $0x01916026 // xor t4,t4,s1
-	WORD $0x002d6d02 // ror t5,t5,0x14
-	WORD $0x002e7502 // ror t6,t6,0x14
-	WORD $0x002f7d02 // ror t7,t7,0x14
-	WORD $0x002c6502 // ror t4,t4,0x14
-	WORD $0x010d4021 // addu t0,t0,t5
-	WORD $0x012e4821 // addu t1,t1,t6
-	WORD $0x014f5021 // addu t2,t2,t7
-	WORD $0x016c5821 // addu t3,t3,t4
-	WORD $0x00c83026 // xor a2,a2,t0
-	WORD $0x0289a026 // xor s4,s4,t1
-	WORD $0x02aaa826 // xor s5,s5,t2
-	WORD $0x02cbb026 // xor s6,s6,t3
-	WORD $0x00263602 // ror a2,a2,0x18
-	WORD $0x0034a602 // ror s4,s4,0x18
-	WORD $0x0035ae02 // ror s5,s5,0x18
-	WORD $0x0036b602 // ror s6,s6,0x18
-	WORD $0x02469021 // addu s2,s2,a2
-	WORD $0x02749821 // addu s3,s3,s4
-	WORD $0x02158021 // addu s0,s0,s5
-	WORD $0x02368821 // addu s1,s1,s6
-	WORD $0x01b26826 // xor t5,t5,s2
-	WORD $0x01d37026 // xor t6,t6,s3
-	WORD $0x01f07826 // xor t7,t7,s0
-	WORD $0x01916026 // xor t4,t4,s1
-	WORD $0x002d6e42 // ror t5,t5,0x19
-	WORD $0x002e7642 // ror t6,t6,0x19
-	WORD $0x002f7e42 // ror t7,t7,0x19
-	WORD $0x002c6642 // ror t4,t4,0x19
-	WORD $0x1420ff9e // bnez at,0x1d4
-	WORD $0x2cf80040 // sltiu t8,a3,64
-	WORD $0x104000cc // beqz v0,0x694
+	WORD $0xaca901c8 // sw t1,456(a1)
+	WORD $0xacaa01cc // sw t2,460(a1)
+	WORD $0xacab01d0 // sw t3,464(a1)
+	WORD $0xacad01d4 // sw t5,468(a1)
+	WORD $0xacae01d8 // sw t6,472(a1)
+	WORD $0xacaf01dc // sw t7,476(a1)
+	WORD $0xacb101e0 // sw s1,480(a1)
+	WORD $0xacb201e4 // sw s2,484(a1)
+	WORD $0xacb301e8 // sw s3,488(a1)
+	WORD $0xacb501ec // sw s5,492(a1)
+	WORD $0xacb601f0 // sw s6,496(a1)
+	WORD $0xaca601f4 // sw a2,500(a1)
+	WORD $0x33180001 // andi t8,t8,0x1
+	WORD $0x17000041 // bnez t8,0x304
+	WORD $0x00001025 // move v0,zero
+	WORD $0x8c980040 // lw t8,64(a0)
+	WORD $0x8f190038 // lw t9,56(t8)
+	WORD $0x8f140018 // lw s4,24(t8)
+	WORD $0x8f15001c // lw s5,28(t8)
+	WORD $0x8f160020 // lw s6,32(t8)
+	WORD $0x8f060024 // lw a2,36(t8)
+	WORD $0xacb40198 // sw s4,408(a1)
+	WORD $0xacb5019c // sw s5,412(a1)
+	WORD $0xacb601a0 // sw s6,416(a1)
+	WORD $0xaca601a4 // sw a2,420(a1)
+	WORD $0x8f140028 // lw s4,40(t8)
+	WORD $0x8f15002c // lw s5,44(t8)
+	WORD $0x8f160030 // lw s6,48(t8)
+	WORD $0x8f060034 // lw a2,52(t8)
+	WORD $0xacb401a8 // sw s4,424(a1)
+	WORD $0xacb501ac // sw s5,428(a1)
+	WORD $0xacb601b0 // sw s6,432(a1)
+	WORD $0xaca601b4 // sw a2,436(a1)
+	WORD $0xacb90130 // sw t9,304(a1)
+	WORD $0x8f080000 // lw t0,0(t8)
+	WORD $0x8f090004 // lw t1,4(t8)
+	WORD $0x8f0a0008 // lw t2,8(t8)
+	WORD $0x8f0b000c // lw t3,12(t8)
+	WORD $0x8f0c0010 // lw t4,16(t8)
+	WORD $0x8cad0198 // lw t5,408(a1)
+	WORD $0x8cae019c // lw t6,412(a1)
+	WORD $0x8caf01a0 // lw t7,416(a1)
+	WORD $0x8cb001a4 // lw s0,420(a1)
+	WORD $0x000e8882 // srl s1,t6,0x2
+	WORD $0x000f9082 // srl s2,t7,0x2
+	WORD $0x00109882 // srl s3,s0,0x2
+	WORD $0x022e8821 // addu s1,s1,t6
+	WORD $0x024f9021 // addu s2,s2,t7
+	WORD $0x02709821 // addu s3,s3,s0
+	WORD $0x1000036c // b 0x1040
 	WORD $0x00000000 // nop
-	WORD $0x1700007a // bnez t8,0x554
+// 0x294:
+	WORD $0x8ca80100 // lw t0,256(a1)
+	WORD $0x8cac0110 // lw t4,272(a1)
+	WORD $0x8cb40130 // lw s4,304(a1)
+	WORD $0x8cb00120 // lw s0,288(a1)
+	WORD $0x8ca901c8 // lw t1,456(a1)
+	WORD $0x8caa01cc // lw t2,460(a1)
+	WORD $0x8cab01d0 // lw t3,464(a1)
+	WORD $0x8cad01d4 // lw t5,468(a1)
+	WORD $0x8cae01d8 // lw t6,472(a1)
+	WORD $0x8caf01dc // lw t7,476(a1)
+	WORD $0x8cb101e0 // lw s1,480(a1)
+	WORD $0x8cb201e4 // lw s2,484(a1)
+	WORD $0x8cb301e8 // lw s3,488(a1)
+	WORD $0x8cb501ec // lw s5,492(a1)
+	WORD $0x8cb601f0 // lw s6,496(a1)
+	WORD $0x8ca601f4 // lw a2,500(a1)
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x002c6642 // ror t4,t4,0x19
+// 0x304:
+	WORD $0x24010002 // li at,2
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+// 0x3c8:
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x010c4021 // addu t0,t0,t4
+	WORD $0x012d4821 // addu t1,t1,t5
+	WORD $0x014e5021 // addu t2,t2,t6
+	WORD $0x016f5821 // addu t3,t3,t7
+	WORD $0x0288a026 // xor s4,s4,t0
+	WORD $0x02a9a826 // xor s5,s5,t1
+	WORD $0x02cab026 // xor s6,s6,t2
+	WORD $0x00cb3026 // xor a2,a2,t3
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x02148021 // addu s0,s0,s4
+	WORD $0x02358821 // addu s1,s1,s5
+	WORD $0x02569021 // addu s2,s2,s6
+	WORD $0x02669821 // addu s3,s3,a2
+	WORD $0x01906026 // xor t4,t4,s0
+	WORD $0x01b16826 // xor t5,t5,s1
+	WORD $0x01d27026 // xor t6,t6,s2
+	WORD $0x01f37826 // xor t7,t7,s3
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263402 // ror a2,a2,0x10
+	WORD $0x0034a402 // ror s4,s4,0x10
+	WORD $0x0035ac02 // ror s5,s5,0x10
+	WORD $0x0036b402 // ror s6,s6,0x10
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6d02 // ror t5,t5,0x14
+	WORD $0x002e7502 // ror t6,t6,0x14
+	WORD $0x002f7d02 // ror t7,t7,0x14
+	WORD $0x002c6502 // ror t4,t4,0x14
+	WORD $0x010d4021 // addu t0,t0,t5
+	WORD $0x012e4821 // addu t1,t1,t6
+	WORD $0x014f5021 // addu t2,t2,t7
+	WORD $0x016c5821 // addu t3,t3,t4
+	WORD $0x00c83026 // xor a2,a2,t0
+	WORD $0x0289a026 // xor s4,s4,t1
+	WORD $0x02aaa826 // xor s5,s5,t2
+	WORD $0x02cbb026 // xor s6,s6,t3
+	WORD $0x00263602 // ror a2,a2,0x18
+	WORD $0x0034a602 // ror s4,s4,0x18
+	WORD $0x0035ae02 // ror s5,s5,0x18
+	WORD $0x0036b602 // ror s6,s6,0x18
+	WORD $0x02469021 // addu s2,s2,a2
+	WORD $0x02749821 // addu s3,s3,s4
+	WORD $0x02158021 // addu s0,s0,s5
+	WORD $0x02368821 // addu s1,s1,s6
+	WORD $0x01b26826 // xor t5,t5,s2
+	WORD $0x01d37026 // xor t6,t6,s3
+	WORD $0x01f07826 // xor t7,t7,s0
+	WORD $0x01916026 // xor t4,t4,s1
+	WORD $0x002d6e42 // ror t5,t5,0x19
+	WORD $0x002e7642 // ror t6,t6,0x19
+	WORD $0x002f7e42 // ror t7,t7,0x19
+	WORD $0x002c6642 // ror t4,t4,0x19
+	WORD $0x1420fedf // bnez at,0x3c8
+	WORD $0x2421ffff // addiu at,at,-1
+	WORD $0x10400121 // beqz v0,0xcd8
+	WORD $0x2cf80040 // sltiu t8,a3,64
+	WORD $0x170000cf // bnez t8,0xb98
+	WORD $0x0043c025 // or t8,v0,v1
+	WORD $0x33180003 // andi t8,t8,0x3
+	WORD $0x1700005a // bnez t8,0x9d0
 	WORD $0x00000000 // nop
 	WORD $0x8cb80100 // lw t8,256(a1)
 	WORD $0x8cb90104 // lw t9,260(a1)
 	WORD $0x01184021 // addu t0,t0,t8
 	WORD $0x01394821 // addu t1,t1,t9
-	WORD $0x88580003 // lwl t8,3(v0)
+	WORD $0x8c580000 // lw t8,0(v0)
+	WORD $0x8c590004 // lw t9,4(v0)
+	WORD $0x01184026 // xor t0,t0,t8
+	WORD $0x01394826 // xor t1,t1,t9
+	WORD $0xac680000 // sw t0,0(v1)
+	WORD $0xac690004 // sw t1,4(v1)
+	WORD $0x8cb80108 // lw t8,264(a1)
+	WORD $0x8cb9010c // lw t9,268(a1)
+	WORD $0x01585021 // addu t2,t2,t8
+	WORD $0x01795821 // addu t3,t3,t9
+	WORD $0x8c580008 // lw t8,8(v0)
+	WORD $0x8c59000c // lw t9,12(v0)
+	WORD $0x01585026 // xor t2,t2,t8
+	WORD $0x01795826 // xor t3,t3,t9
+	WORD $0xac6a0008 // sw t2,8(v1)
+	WORD $0xac6b000c // sw t3,12(v1)
+	WORD $0x8cb80110 // lw t8,272(a1)
+	WORD $0x8cb90114 // lw t9,276(a1)
+	WORD $0x01986021 // addu t4,t4,t8
+	WORD $0x01b96821 // addu t5,t5,t9
+	WORD $0x8c580010 // lw t8,16(v0)
+	WORD $0x8c590014 // lw t9,20(v0)
+	WORD $0x01986026 // xor t4,t4,t8
+	WORD $0x01b96826 // xor t5,t5,t9
+	WORD $0xac6c0010 // sw t4,16(v1)
+	WORD $0xac6d0014 // sw t5,20(v1)
+	WORD $0x8cb80118 // lw t8,280(a1)
+	WORD $0x8cb9011c // lw t9,284(a1)
+	WORD $0x01d87021 // addu t6,t6,t8
+	WORD $0x01f97821 // addu t7,t7,t9
+	WORD $0x8c580018 // lw t8,24(v0)
+	WORD $0x8c59001c // lw t9,28(v0)
+	WORD $0x01d87026 // xor t6,t6,t8
+	WORD $0x01f97826 // xor t7,t7,t9
+	WORD $0xac6e0018 // sw t6,24(v1)
+	WORD $0xac6f001c // sw t7,28(v1)
+	WORD $0x8cb80120 // lw t8,288(a1)
+	WORD $0x8cb90124 // lw t9,292(a1)
+	WORD $0x02188021 // addu s0,s0,t8
+	WORD $0x02398821 // addu s1,s1,t9
+	WORD $0x8c580020 // lw t8,32(v0)
+	WORD $0x8c590024 // lw t9,36(v0)
+	WORD $0x02188026 // xor s0,s0,t8
+	WORD $0x02398826 // xor s1,s1,t9
+	WORD $0xac700020 // sw s0,32(v1)
+	WORD $0xac710024 // sw s1,36(v1)
+	WORD $0x8cb80128 // lw t8,296(a1)
+	WORD $0x8cb9012c // lw t9,300(a1)
+	WORD $0x02589021 // addu s2,s2,t8
+	WORD $0x02799821 // addu s3,s3,t9
+	WORD $0x8c580028 // lw t8,40(v0)
+	WORD $0x8c59002c // lw t9,44(v0)
+	WORD $0x02589026 // xor s2,s2,t8
+	WORD $0x02799826 // xor s3,s3,t9
+	WORD $0xac720028 // sw s2,40(v1)
+	WORD $0xac73002c // sw s3,44(v1)
+	WORD $0x8cb80130 // lw t8,304(a1)
+	WORD $0x8cb90134 // lw t9,308(a1)
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x02b9a821 // addu s5,s5,t9
+	WORD $0x8c580030 // lw t8,48(v0)
+	WORD $0x8c590034 // lw t9,52(v0)
+	WORD $0x0298a026 // xor s4,s4,t8
+	WORD $0x02b9a826 // xor s5,s5,t9
+	WORD $0xac740030 // sw s4,48(v1)
+	WORD $0xac750034 // sw s5,52(v1)
+	WORD $0x8cb80138 // lw t8,312(a1)
+	WORD $0x8cb9013c // lw t9,316(a1)
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x00d93021 // addu a2,a2,t9
+	WORD $0x8c580038 // lw t8,56(v0)
+	WORD $0x8c59003c // lw t9,60(v0)
+	WORD $0x02d8b026 // xor s6,s6,t8
+	WORD $0x00d93026 // xor a2,a2,t9
+	WORD $0xac760038 // sw s6,56(v1)
+	WORD $0xac66003c // sw a2,60(v1)
+// 0x9ac:
+	WORD $0x8cb80130 // lw t8,304(a1)
+	WORD $0x24420040 // addiu v0,v0,64
+	WORD $0x24e7ffc0 // addiu a3,a3,-64
+	WORD $0x27180001 // addiu t8,t8,1
+	WORD $0x24630040 // addiu v1,v1,64
+	WORD $0x14e0fe34 // bnez a3,0x294
+	WORD $0xacb80130 // sw t8,304(a1)
+	WORD $0x100001b1 // b 0x1090
+	WORD $0x00000000 // nop
+// 0x9d0:
+	WORD $0x8cb80100 // lw t8,256(a1)
+	WORD $0x8cb90104 // lw t9,260(a1)
+	WORD $0x01184021 // addu t0,t0,t8
+	WORD $0x01394821 // addu t1,t1,t9
 	WORD $0x98580000 // lwr t8,0(v0)
-	WORD $0x88590007 // lwl t9,7(v0)
 	WORD $0x98590004 // lwr t9,4(v0)
+	WORD $0x88580003 // lwl t8,3(v0)
+	WORD $0x88590007 // lwl t9,7(v0)
 	WORD $0x01184026 // xor t0,t0,t8
 	WORD $0x01394826 // xor t1,t1,t9
 	WORD $0xa8680003 // swl t0,3(v1)
@@ -251,10 +662,10 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb9010c // lw t9,268(a1)
 	WORD $0x01585021 // addu t2,t2,t8
 	WORD $0x01795821 // addu t3,t3,t9
-	WORD $0x8858000b // lwl t8,11(v0)
 	WORD $0x98580008 // lwr t8,8(v0)
-	WORD $0x8859000f // lwl t9,15(v0)
 	WORD $0x9859000c // lwr t9,12(v0)
+	WORD $0x8858000b // lwl t8,11(v0)
+	WORD $0x8859000f // lwl t9,15(v0)
 	WORD $0x01585026 // xor t2,t2,t8
 	WORD $0x01795826 // xor t3,t3,t9
 	WORD $0xa86a000b // swl t2,11(v1)
@@ -265,10 +676,10 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb90114 // lw t9,276(a1)
 	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x01b96821 // addu t5,t5,t9
-	WORD $0x88580013 // lwl t8,19(v0)
 	WORD $0x98580010 // lwr t8,16(v0)
-	WORD $0x88590017 // lwl t9,23(v0)
 	WORD $0x98590014 // lwr t9,20(v0)
+	WORD $0x88580013 // lwl t8,19(v0)
+	WORD $0x88590017 // lwl t9,23(v0)
 	WORD $0x01986026 // xor t4,t4,t8
 	WORD $0x01b96826 // xor t5,t5,t9
 	WORD $0xa86c0013 // swl t4,19(v1)
@@ -279,10 +690,10 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb9011c // lw t9,284(a1)
 	WORD $0x01d87021 // addu t6,t6,t8
 	WORD $0x01f97821 // addu t7,t7,t9
-	WORD $0x8858001b // lwl t8,27(v0)
 	WORD $0x98580018 // lwr t8,24(v0)
-	WORD $0x8859001f // lwl t9,31(v0)
 	WORD $0x9859001c // lwr t9,28(v0)
+	WORD $0x8858001b // lwl t8,27(v0)
+	WORD $0x8859001f // lwl t9,31(v0)
 	WORD $0x01d87026 // xor t6,t6,t8
 	WORD $0x01f97826 // xor t7,t7,t9
 	WORD $0xa86e001b // swl t6,27(v1)
@@ -293,10 +704,10 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb90124 // lw t9,292(a1)
 	WORD $0x02188021 // addu s0,s0,t8
 	WORD $0x02398821 // addu s1,s1,t9
-	WORD $0x88580023 // lwl t8,35(v0)
 	WORD $0x98580020 // lwr t8,32(v0)
-	WORD $0x88590027 // lwl t9,39(v0)
 	WORD $0x98590024 // lwr t9,36(v0)
+	WORD $0x88580023 // lwl t8,35(v0)
+	WORD $0x88590027 // lwl t9,39(v0)
 	WORD $0x02188026 // xor s0,s0,t8
 	WORD $0x02398826 // xor s1,s1,t9
 	WORD $0xa8700023 // swl s0,35(v1)
@@ -307,10 +718,10 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb9012c // lw t9,300(a1)
 	WORD $0x02589021 // addu s2,s2,t8
 	WORD $0x02799821 // addu s3,s3,t9
-	WORD $0x8858002b // lwl t8,43(v0)
 	WORD $0x98580028 // lwr t8,40(v0)
-	WORD $0x8859002f // lwl t9,47(v0)
 	WORD $0x9859002c // lwr t9,44(v0)
+	WORD $0x8858002b // lwl t8,43(v0)
+	WORD $0x8859002f // lwl t9,47(v0)
 	WORD $0x02589026 // xor s2,s2,t8
 	WORD $0x02799826 // xor s3,s3,t9
 	WORD $0xa872002b // swl s2,43(v1)
@@ -321,10 +732,10 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb90134 // lw t9,308(a1)
 	WORD $0x0298a021 // addu s4,s4,t8
 	WORD $0x02b9a821 // addu s5,s5,t9
-	WORD $0x88580033 // lwl t8,51(v0)
 	WORD $0x98580030 // lwr t8,48(v0)
-	WORD $0x88590037 // lwl t9,55(v0)
 	WORD $0x98590034 // lwr t9,52(v0)
+	WORD $0x88580033 // lwl t8,51(v0)
+	WORD $0x88590037 // lwl t9,55(v0)
 	WORD $0x0298a026 // xor s4,s4,t8
 	WORD $0x02b9a826 // xor s5,s5,t9
 	WORD $0xa8740033 // swl s4,51(v1)
@@ -335,26 +746,19 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb9013c // lw t9,316(a1)
 	WORD $0x02d8b021 // addu s6,s6,t8
 	WORD $0x00d93021 // addu a2,a2,t9
-	WORD $0x8858003b // lwl t8,59(v0)
 	WORD $0x98580038 // lwr t8,56(v0)
-	WORD $0x8859003f // lwl t9,63(v0)
 	WORD $0x9859003c // lwr t9,60(v0)
+	WORD $0x8858003b // lwl t8,59(v0)
+	WORD $0x8859003f // lwl t9,63(v0)
 	WORD $0x02d8b026 // xor s6,s6,t8
 	WORD $0x00d93026 // xor a2,a2,t9
 	WORD $0xa876003b // swl s6,59(v1)
 	WORD $0xb8760038 // swr s6,56(v1)
 	WORD $0xa866003f // swl a2,63(v1)
 	WORD $0xb866003c // swr a2,60(v1)
-	WORD $0x8cb80130 // lw t8,304(a1)
-	WORD $0x24420040 // addiu v0,v0,64
-	WORD $0x24e7ffc0 // addiu a3,a3,-64
-	WORD $0x27180001 // addiu t8,t8,1
-	WORD $0x24630040 // addiu v1,v1,64
-	WORD $0x14e0ff12 // bnez a3,0x190
-	WORD $0xacb80130 // sw t8,304(a1)
-	WORD $0x100000fe // b 0x948
+	WORD $0x1000ff86 // b 0x9ac
 	WORD $0x00000000 // nop
-// 0x554:
+// 0xb98:
 	WORD $0x8cb80100 // lw t8,256(a1)
 	WORD $0x8cb90104 // lw t9,260(a1)
 	WORD $0x01184021 // addu t0,t0,t8
@@ -408,9 +812,9 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x27180001 // addiu t8,t8,1
 	WORD $0xacb80130 // sw t8,304(a1)
 	WORD $0x2cf80004 // sltiu t8,a3,4
-	WORD $0x1700000f // bnez t8,0x668
+	WORD $0x1700000f // bnez t8,0xcac
 	WORD $0x00000000 // nop
-// 0x630:
+// 0xc74:
 	WORD $0x88580003 // lwl t8,3(v0)
 	WORD $0x98580000 // lwr t8,0(v0)
 	WORD $0x8c390000 // lw t9,0(at)
@@ -421,11 +825,11 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xb8780000 // swr t8,0(v1)
 	WORD $0x24210004 // addiu at,at,4
 	WORD $0x2cf90004 // sltiu t9,a3,4
-	WORD $0x1320fff5 // beqz t9,0x630
+	WORD $0x1320fff5 // beqz t9,0xc74
 	WORD $0x24630004 // addiu v1,v1,4
-	WORD $0x10e000b9 // beqz a3,0x948
+	WORD $0x10e000fa // beqz a3,0x1090
 	WORD $0x00000000 // nop
-// 0x668:
+// 0xcac:
 	WORD $0x90580000 // lbu t8,0(v0)
 	WORD $0x90390000 // lbu t9,0(at)
 	WORD $0x24420001 // addiu v0,v0,1
@@ -433,11 +837,11 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x0319c026 // xor t8,t8,t9
 	WORD $0x24e7ffff // addiu a3,a3,-1
 	WORD $0xa0780000 // sb t8,0(v1)
-	WORD $0x14e0fff8 // bnez a3,0x668
+	WORD $0x14e0fff8 // bnez a3,0xcac
 	WORD $0x24630001 // addiu v1,v1,1
-	WORD $0x100000ae // b 0x948
+	WORD $0x100000ef // b 0x1090
 	WORD $0x00000000 // nop
-// 0x694:
+// 0xcd8:
 	WORD $0x8cb80100 // lw t8,256(a1)
 	WORD $0x8cb90104 // lw t9,260(a1)
 	WORD $0x01184021 // addu t0,t0,t8
@@ -489,128 +893,195 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8c820018 // lw v0,24(a0)
 	WORD $0x8c870020 // lw a3,32(a0)
 	WORD $0x24010000 // li at,0
-// 0x760:
+// 0xda4:
 	WORD $0x30f8000f // andi t8,a3,0xf
 	WORD $0x00f81823 // subu v1,a3,t8
 	WORD $0x00621821 // addu v1,v1,v0
-	WORD $0x1043004e // beq v0,v1,0x8a8
+	WORD $0x1043008e // beq v0,v1,0xfec
 	WORD $0x03003825 // move a3,t8
-// 0x774:
-	WORD $0x88540003 // lwl s4,3(v0)
-	WORD $0x98540000 // lwr s4,0(v0)
-	WORD $0x88550007 // lwl s5,7(v0)
-	WORD $0x98550004 // lwr s5,4(v0)
-	WORD $0x8856000b // lwl s6,11(v0)
-	WORD $0x98560008 // lwr s6,8(v0)
-	WORD $0x8846000f // lwl a2,15(v0)
-	WORD $0x9846000c // lwr a2,12(v0)
-	WORD $0x01144021 // addu t0,t0,s4
-	WORD $0x0114a02b // sltu s4,t0,s4
-	WORD $0x01354821 // addu t1,t1,s5
-	WORD $0x0135a82b // sltu s5,t1,s5
-	WORD $0x01344821 // addu t1,t1,s4
-	WORD $0x0134a02b // sltu s4,t1,s4
-	WORD $0x0295a021 // addu s4,s4,s5
-	WORD $0x01565021 // addu t2,t2,s6
-	WORD $0x0156b02b // sltu s6,t2,s6
-	WORD $0x01545021 // addu t2,t2,s4
-	WORD $0x0154a02b // sltu s4,t2,s4
-	WORD $0x0296a021 // addu s4,s4,s6
-	WORD $0x01665821 // addu t3,t3,a2
-	WORD $0x0166302b // sltu a2,t3,a2
-	WORD $0x01745821 // addu t3,t3,s4
-	WORD $0x0174a02b // sltu s4,t3,s4
-	WORD $0x0286a021 // addu s4,s4,a2
-	WORD $0x01946021 // addu t4,t4,s4
-	WORD $0x258c0001 // addiu t4,t4,1
-	WORD $0x010d0019 // multu t0,t5
-	WORD $0x71330001 // maddu t1,s3
-	WORD $0x71520001 // maddu t2,s2
-	WORD $0x71710001 // maddu t3,s1
-	WORD $0x24420010 // addiu v0,v0,16
-	WORD $0x0000a012 // mflo s4
-	WORD $0x0000a810 // mfhi s5
-	WORD $0x02a00013 // mtlo s5
-	WORD $0x00000011 // mthi zero
-	WORD $0x710e0001 // maddu t0,t6
-	WORD $0x712d0001 // maddu t1,t5
-	WORD $0x71530001 // maddu t2,s3
-	WORD $0x71720001 // maddu t3,s2
-	WORD $0x71910001 // maddu t4,s1
-	WORD $0x0000a812 // mflo s5
-	WORD $0x0000b010 // mfhi s6
-	WORD $0x02c00013 // mtlo s6
-	WORD $0x00000011 // mthi zero
-	WORD $0x710f0001 // maddu t0,t7
-	WORD $0x712e0001 // maddu t1,t6
-	WORD $0x714d0001 // maddu t2,t5
-	WORD $0x71730001 // maddu t3,s3
-	WORD $0x71920001 // maddu t4,s2
-	WORD $0x0000b012 // mflo s6
-	WORD $0x00003010 // mfhi a2
-	WORD $0x00c00013 // mtlo a2
-	WORD $0x00000011 // mthi zero
-	WORD $0x71100001 // maddu t0,s0
-	WORD $0x712f0001 // maddu t1,t7
-	WORD $0x714e0001 // maddu t2,t6
-	WORD $0x716d0001 // maddu t3,t5
-	WORD $0x71930001 // maddu t4,s3
-	WORD $0x00003012 // mflo a2
-	WORD $0x0000c010 // mfhi t8
-	WORD $0x718d6002 // mul t4,t4,t5
+// 0xdb8:
+	WORD $0x30580003 // andi t8,v0,0x3
+	WORD $0x17000044 // bnez t8,0xed0
+	WORD $0x0000c025 // move t8,zero
+	WORD $0x24190001 // li t9,1
+// 0xdc8:
+	WORD $0x8c540000 // lw s4,0(v0)
+	WORD $0x8c550004 // lw s5,4(v0)
+	WORD $0x8c560008 // lw s6,8(v0)
+	WORD $0x8c46000c // lw a2,12(v0)
 	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x000cc082 // srl t8,t4,0x2
-	WORD $0x0018c880 // sll t9,t8,0x2
-	WORD $0x0319c021 // addu t8,t8,t9
+	WORD $0x030cc021 // addu t8,t8,t4
 	WORD $0x318c0003 // andi t4,t4,0x3
-	WORD $0x02984021 // addu t0,s4,t8
-	WORD $0x0118c02b // sltu t8,t0,t8
-	WORD $0x02b84821 // addu t1,s5,t8
-	WORD $0x0138c02b // sltu t8,t1,t8
-	WORD $0x02d85021 // addu t2,s6,t8
-	WORD $0x0158c02b // sltu t8,t2,t8
-	WORD $0x00d85821 // addu t3,a2,t8
-	WORD $0x0178c02b // sltu t8,t3,t8
-	WORD $0x1443ffb4 // bne v0,v1,0x774
+	WORD $0x030cc023 // subu t8,t8,t4
+	WORD $0x0288a021 // addu s4,s4,t0
+	WORD $0x0288402b // sltu t0,s4,t0
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x0298c02b // sltu t8,s4,t8
+	WORD $0x0308c021 // addu t8,t8,t0
+	WORD $0x02a9a821 // addu s5,s5,t1
+	WORD $0x02a9482b // sltu t1,s5,t1
+	WORD $0x02b8a821 // addu s5,s5,t8
+	WORD $0x02b8c02b // sltu t8,s5,t8
+	WORD $0x0309c021 // addu t8,t8,t1
+	WORD $0x02cab021 // addu s6,s6,t2
+	WORD $0x02ca502b // sltu t2,s6,t2
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x02d8c02b // sltu t8,s6,t8
+	WORD $0x030ac021 // addu t8,t8,t2
+	WORD $0x00cb3021 // addu a2,a2,t3
+	WORD $0x00cb582b // sltu t3,a2,t3
+	WORD $0x00d83021 // addu a2,a2,t8
+	WORD $0x00d8c02b // sltu t8,a2,t8
+	WORD $0x030bc021 // addu t8,t8,t3
 	WORD $0x01986021 // addu t4,t4,t8
-// 0x8a8:
-	WORD $0x10e0000e // beqz a3,0x8e4
+	WORD $0x258c0001 // addiu t4,t4,1
+	WORD $0x028d0019 // multu s4,t5
+	WORD $0x72b30001 // maddu s5,s3
+	WORD $0x72d20001 // maddu s6,s2
+	WORD $0x70d10001 // maddu a2,s1
+	WORD $0x00004012 // mflo t0
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x028e0019 // multu s4,t6
+	WORD $0x72ad0001 // maddu s5,t5
+	WORD $0x72d30001 // maddu s6,s3
+	WORD $0x70d20001 // maddu a2,s2
+	WORD $0x71910001 // maddu t4,s1
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00004812 // mflo t1
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x028f0019 // multu s4,t7
+	WORD $0x72ae0001 // maddu s5,t6
+	WORD $0x72cd0001 // maddu s6,t5
+	WORD $0x70d30001 // maddu a2,s3
+	WORD $0x71920001 // maddu t4,s2
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005012 // mflo t2
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x02900019 // multu s4,s0
+	WORD $0x72af0001 // maddu s5,t7
+	WORD $0x72ce0001 // maddu s6,t6
+	WORD $0x70cd0001 // maddu a2,t5
+	WORD $0x71930001 // maddu t4,s3
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005812 // mflo t3
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x24420010 // addiu v0,v0,16
+	WORD $0x1443ffc1 // bne v0,v1,0xdc8
+	WORD $0x718d6002 // mul t4,t4,t5
+	WORD $0x10000048 // b 0xfec
+	WORD $0x01986021 // addu t4,t4,t8
+// 0xed0:
+	WORD $0x24190001 // li t9,1
+// 0xed4:
+	WORD $0x98540000 // lwr s4,0(v0)
+	WORD $0x98550004 // lwr s5,4(v0)
+	WORD $0x88540003 // lwl s4,3(v0)
+	WORD $0x88550007 // lwl s5,7(v0)
+	WORD $0x98560008 // lwr s6,8(v0)
+	WORD $0x9846000c // lwr a2,12(v0)
+	WORD $0x8856000b // lwl s6,11(v0)
+	WORD $0x8846000f // lwl a2,15(v0)
+	WORD $0x01986021 // addu t4,t4,t8
+	WORD $0x000cc082 // srl t8,t4,0x2
+	WORD $0x030cc021 // addu t8,t8,t4
+	WORD $0x318c0003 // andi t4,t4,0x3
+	WORD $0x030cc023 // subu t8,t8,t4
+	WORD $0x0288a021 // addu s4,s4,t0
+	WORD $0x0288402b // sltu t0,s4,t0
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x0298c02b // sltu t8,s4,t8
+	WORD $0x0308c021 // addu t8,t8,t0
+	WORD $0x02a9a821 // addu s5,s5,t1
+	WORD $0x02a9482b // sltu t1,s5,t1
+	WORD $0x02b8a821 // addu s5,s5,t8
+	WORD $0x02b8c02b // sltu t8,s5,t8
+	WORD $0x0309c021 // addu t8,t8,t1
+	WORD $0x02cab021 // addu s6,s6,t2
+	WORD $0x02ca502b // sltu t2,s6,t2
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x02d8c02b // sltu t8,s6,t8
+	WORD $0x030ac021 // addu t8,t8,t2
+	WORD $0x00cb3021 // addu a2,a2,t3
+	WORD $0x00cb582b // sltu t3,a2,t3
+	WORD $0x00d83021 // addu a2,a2,t8
+	WORD $0x00d8c02b // sltu t8,a2,t8
+	WORD $0x030bc021 // addu t8,t8,t3
+	WORD $0x01986021 // addu t4,t4,t8
+	WORD $0x258c0001 // addiu t4,t4,1
+	WORD $0x028d0019 // multu s4,t5
+	WORD $0x72b30001 // maddu s5,s3
+	WORD $0x72d20001 // maddu s6,s2
+	WORD $0x70d10001 // maddu a2,s1
+	WORD $0x00004012 // mflo t0
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x028e0019 // multu s4,t6
+	WORD $0x72ad0001 // maddu s5,t5
+	WORD $0x72d30001 // maddu s6,s3
+	WORD $0x70d20001 // maddu a2,s2
+	WORD $0x71910001 // maddu t4,s1
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00004812 // mflo t1
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x028f0019 // multu s4,t7
+	WORD $0x72ae0001 // maddu s5,t6
+	WORD $0x72cd0001 // maddu s6,t5
+	WORD $0x70d30001 // maddu a2,s3
+	WORD $0x71920001 // maddu t4,s2
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005012 // mflo t2
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x02900019 // multu s4,s0
+	WORD $0x72af0001 // maddu s5,t7
+	WORD $0x72ce0001 // maddu s6,t6
+	WORD $0x70cd0001 // maddu a2,t5
+	WORD $0x71930001 // maddu t4,s3
+	WORD $0x73190001 // maddu t8,t9
+	WORD $0x00005812 // mflo t3
+	WORD $0x0000c010 // mfhi t8
+	WORD $0x24420010 // addiu v0,v0,16
+	WORD $0x1443ffbd // bne v0,v1,0xed4
+	WORD $0x718d6002 // mul t4,t4,t5
+	WORD $0x10000001 // b 0xfec
+	WORD $0x01986021 // addu t4,t4,t8
+// 0xfec:
+	WORD $0x10e0000e // beqz a3,0x1028
 	WORD $0x24b901b8 // addiu t9,a1,440
 	WORD $0xaca001b8 // sw zero,440(a1)
 	WORD $0xaca001bc // sw zero,444(a1)
 	WORD $0xaca001c0 // sw zero,448(a1)
 	WORD $0xaca001c4 // sw zero,452(a1)
-// 0x8c0:
+// 0x1004:
 	WORD $0x90580000 // lbu t8,0(v0)
 	WORD $0x24e7ffff // addiu a3,a3,-1
 	WORD $0x24420001 // addiu v0,v0,1
 	WORD $0xa3380000 // sb t8,0(t9)
-	WORD $0x14e0fffb // bnez a3,0x8c0
+	WORD $0x14e0fffb // bnez a3,0x1004
 	WORD $0x27390001 // addiu t9,t9,1
-// 0x8d8:
+// 0x101c:
 	WORD $0x24a201b8 // addiu v0,a1,440
-	WORD $0x1000ffa5 // b 0x774
+	WORD $0x1000ff65 // b 0xdb8
 	WORD $0x24a301c8 // addiu v1,a1,456
-// 0x8e4:
+// 0x1028:
 	WORD $0x8c980050 // lw t8,80(a0)
 	WORD $0x24140002 // li s4,2
-	WORD $0x10340038 // beq at,s4,0x9d0
+	WORD $0x10340039 // beq at,s4,0x1118
 	WORD $0x33190004 // andi t9,t8,0x4
-	WORD $0x14200009 // bnez at,0x91c
+	WORD $0x14200009 // bnez at,0x1060
 	WORD $0x00000000 // nop
-// 0x8fc:
+// 0x1040:
 	WORD $0x8c980050 // lw t8,80(a0)
 	WORD $0x8c820008 // lw v0,8(a0)
 	WORD $0x33190004 // andi t9,t8,0x4
 	WORD $0x8c870010 // lw a3,16(a0)
-	WORD $0x1720ff94 // bnez t9,0x760
+	WORD $0x1720ff54 // bnez t9,0xda4
 	WORD $0x24010001 // li at,1
-	WORD $0x10000003 // b 0x924
+	WORD $0x10000003 // b 0x1068
 	WORD $0x00000000 // nop
-// 0x91c:
-	WORD $0x1320001f // beqz t9,0x99c
+// 0x1060:
+	WORD $0x13200020 // beqz t9,0x10e4
 	WORD $0x00000000 // nop
-// 0x924:
+// 0x1068:
 	WORD $0xaca80180 // sw t0,384(a1)
 	WORD $0xaca90184 // sw t1,388(a1)
 	WORD $0xacaa0188 // sw t2,392(a1)
@@ -618,9 +1089,10 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xacac0190 // sw t4,400(a1)
 	WORD $0x8c870010 // lw a3,16(a0)
 	WORD $0x8c820008 // lw v0,8(a0)
-	WORD $0x14e0fe13 // bnez a3,0x190
 	WORD $0x8c830000 // lw v1,0(a0)
-// 0x948:
+	WORD $0x14e0fc82 // bnez a3,0x294
+	WORD $0x00000000 // nop
+// 0x1090:
 	WORD $0x8ca80180 // lw t0,384(a1)
 	WORD $0x8ca90184 // lw t1,388(a1)
 	WORD $0x8caa0188 // lw t2,392(a1)
@@ -640,11 +1112,11 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8c820000 // lw v0,0(a0)
 	WORD $0x8c870010 // lw a3,16(a0)
 	WORD $0x33190004 // andi t9,t8,0x4
-	WORD $0x1320ff72 // beqz t9,0x760
+	WORD $0x1320ff31 // beqz t9,0xda4
 	WORD $0x24010001 // li at,1
-// 0x99c:
+// 0x10e4:
 	WORD $0x33190002 // andi t9,t8,0x2
-	WORD $0x13200038 // beqz t9,0xa84
+	WORD $0x13200044 // beqz t9,0x11fc
 	WORD $0x00003825 // move a3,zero
 	WORD $0x8c940020 // lw s4,32(a0)
 	WORD $0x8c950024 // lw s5,36(a0)
@@ -654,12 +1126,24 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xacb501bc // sw s5,444(a1)
 	WORD $0xacb601c0 // sw s6,448(a1)
 	WORD $0xaca601c4 // sw a2,452(a1)
-	WORD $0x1000ffc3 // b 0x8d8
+	WORD $0x1000ffc2 // b 0x101c
 	WORD $0x24010002 // li at,2
-// 0x9d0:
-	WORD $0x24190005 // li t9,5
+// 0x1118:
+	WORD $0x000cc082 // srl t8,t4,0x2
+	WORD $0x030cc021 // addu t8,t8,t4
+	WORD $0x318c0003 // andi t4,t4,0x3
+	WORD $0x030cc023 // subu t8,t8,t4
+	WORD $0x01184021 // addu t0,t0,t8
+	WORD $0x0118c02b // sltu t8,t0,t8
+	WORD $0x01384821 // addu t1,t1,t8
+	WORD $0x0138c02b // sltu t8,t1,t8
+	WORD $0x01585021 // addu t2,t2,t8
+	WORD $0x0158c02b // sltu t8,t2,t8
+	WORD $0x01785821 // addu t3,t3,t8
+	WORD $0x0178c02b // sltu t8,t3,t8
+	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x25180005 // addiu t8,t0,5
-	WORD $0x0319c02b // sltu t8,t8,t9
+	WORD $0x2f180005 // sltiu t8,t8,5
 	WORD $0x0138c821 // addu t9,t1,t8
 	WORD $0x0338c02b // sltu t8,t9,t8
 	WORD $0x0158c821 // addu t9,t2,t8
@@ -675,39 +1159,48 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0x8cb601b0 // lw s6,432(a1)
 	WORD $0x8ca601b4 // lw a2,436(a1)
 	WORD $0x8c990038 // lw t9,56(a0)
-	WORD $0x01144021 // addu t0,t0,s4
-	WORD $0x0114a02b // sltu s4,t0,s4
+	WORD $0x0288a021 // addu s4,s4,t0
+	WORD $0x0288402b // sltu t0,s4,t0
+	WORD $0x0298a021 // addu s4,s4,t8
+	WORD $0x0298c02b // sltu t8,s4,t8
+	WORD $0x0308c021 // addu t8,t8,t0
+	WORD $0x02a9a821 // addu s5,s5,t1
+	WORD $0x02a9482b // sltu t1,s5,t1
+	WORD $0x02b8a821 // addu s5,s5,t8
+	WORD $0x02b8c02b // sltu t8,s5,t8
+	WORD $0x0309c021 // addu t8,t8,t1
+	WORD $0x02cab021 // addu s6,s6,t2
+	WORD $0x02ca502b // sltu t2,s6,t2
+	WORD $0x02d8b021 // addu s6,s6,t8
+	WORD $0x02d8c02b // sltu t8,s6,t8
+	WORD $0x030ac021 // addu t8,t8,t2
+	WORD $0x00cb3021 // addu a2,a2,t3
+	WORD $0x00d83021 // addu a2,a2,t8
+	WORD $0xab340003 // swl s4,3(t9)
+	WORD $0xbb340000 // swr s4,0(t9)
+	WORD $0xab350007 // swl s5,7(t9)
+	WORD $0xbb350004 // swr s5,4(t9)
+	WORD $0xab36000b // swl s6,11(t9)
+	WORD $0xbb360008 // swr s6,8(t9)
+	WORD $0xab26000f // swl a2,15(t9)
+	WORD $0xbb26000c // swr a2,12(t9)
+	WORD $0x10000028 // b 0x1298
+	WORD $0x00000000 // nop
+// 0x11fc:
+	WORD $0x000cc082 // srl t8,t4,0x2
+	WORD $0x030cc021 // addu t8,t8,t4
+	WORD $0x318c0003 // andi t4,t4,0x3
+	WORD $0x030cc023 // subu t8,t8,t4
 	WORD $0x01184021 // addu t0,t0,t8
 	WORD $0x0118c02b // sltu t8,t0,t8
-	WORD $0x0314c021 // addu t8,t8,s4
-	WORD $0x01354821 // addu t1,t1,s5
-	WORD $0x0135a82b // sltu s5,t1,s5
 	WORD $0x01384821 // addu t1,t1,t8
 	WORD $0x0138c02b // sltu t8,t1,t8
-	WORD $0x0315c021 // addu t8,t8,s5
-	WORD $0x01565021 // addu t2,t2,s6
-	WORD $0x0156b02b // sltu s6,t2,s6
 	WORD $0x01585021 // addu t2,t2,t8
 	WORD $0x0158c02b // sltu t8,t2,t8
-	WORD $0x0316c021 // addu t8,t8,s6
-	WORD $0x01665821 // addu t3,t3,a2
 	WORD $0x01785821 // addu t3,t3,t8
-	WORD $0xab280003 // swl t0,3(t9)
-	WORD $0xbb280000 // swr t0,0(t9)
-	WORD $0xab290007 // swl t1,7(t9)
-	WORD $0xbb290004 // swr t1,4(t9)
-	WORD $0xab2a000b // swl t2,11(t9)
-	WORD $0xbb2a0008 // swr t2,8(t9)
-	WORD $0xab2b000f // swl t3,15(t9)
-	WORD $0xbb2b000c // swr t3,12(t9)
-	WORD $0x10000017 // b 0xadc
-	WORD $0x00000000 // nop
-// 0xa84:
+	WORD $0x0178c02b // sltu t8,t3,t8
+	WORD $0x01986021 // addu t4,t4,t8
 	WORD $0x8c980040 // lw t8,64(a0)
-	WORD $0x8cb401a8 // lw s4,424(a1)
-	WORD $0x8cb501ac // lw s5,428(a1)
-	WORD $0x8cb601b0 // lw s6,432(a1)
-	WORD $0x8ca601b4 // lw a2,436(a1)
 	WORD $0x8cb90130 // lw t9,304(a1)
 	WORD $0xaf080000 // sw t0,0(t8)
 	WORD $0xaf090004 // sw t1,4(t8)
@@ -715,17 +1208,25 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xaf0b000c // sw t3,12(t8)
 	WORD $0xaf0c0010 // sw t4,16(t8)
 	WORD $0xaf000014 // sw zero,20(t8)
-	WORD $0xaf0d0018 // sw t5,24(t8)
-	WORD $0xaf0e001c // sw t6,28(t8)
-	WORD $0xaf0f0020 // sw t7,32(t8)
-	WORD $0xaf100024 // sw s0,36(t8)
+	WORD $0x8cb40198 // lw s4,408(a1)
+	WORD $0x8cb5019c // lw s5,412(a1)
+	WORD $0x8cb601a0 // lw s6,416(a1)
+	WORD $0x8ca601a4 // lw a2,420(a1)
+	WORD $0xaf140018 // sw s4,24(t8)
+	WORD $0xaf15001c // sw s5,28(t8)
+	WORD $0xaf160020 // sw s6,32(t8)
+	WORD $0xaf060024 // sw a2,36(t8)
+	WORD $0x8cb401a8 // lw s4,424(a1)
+	WORD $0x8cb501ac // lw s5,428(a1)
+	WORD $0x8cb601b0 // lw s6,432(a1)
+	WORD $0x8ca601b4 // lw a2,436(a1)
 	WORD $0xaf140028 // sw s4,40(t8)
 	WORD $0xaf15002c // sw s5,44(t8)
 	WORD $0xaf160030 // sw s6,48(t8)
 	WORD $0xaf060034 // sw a2,52(t8)
 	WORD $0xaf190038 // sw t9,56(t8)
 	WORD $0xaf00003c // sw zero,60(t8)
-// 0xadc:
+// 0x1298:
 	WORD $0xaca00100 // sw zero,256(a1)
 	WORD $0xaca00104 // sw zero,260(a1)
 	WORD $0xaca00108 // sw zero,264(a1)
@@ -776,7 +1277,23 @@ TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	WORD $0xaca001bc // sw zero,444(a1)
 	WORD $0xaca001c0 // sw zero,448(a1)
 	WORD $0xaca001c4 // sw zero,452(a1)
-// 0xba4:
+	WORD $0xaca001c8 // sw zero,456(a1)
+	WORD $0xaca001cc // sw zero,460(a1)
+	WORD $0xaca001d0 // sw zero,464(a1)
+	WORD $0xaca001d4 // sw zero,468(a1)
+	WORD $0xaca001d8 // sw zero,472(a1)
+	WORD $0xaca001dc // sw zero,476(a1)
+	WORD $0xaca001e0 // sw zero,480(a1)
+	WORD $0xaca001e4 // sw zero,484(a1)
+	WORD $0xaca001e8 // sw zero,488(a1)
+	WORD $0xaca001ec // sw zero,492(a1)
+	WORD $0xaca001f0 // sw zero,496(a1)
+	WORD $0xaca001f4 // sw zero,500(a1)
+	WORD $0xaca001f8 // sw zero,504(a1)
+	WORD $0xaca001fc // sw zero,508(a1)
+	WORD $0xaca00200 // sw zero,512(a1)
+	WORD $0xaca00204 // sw zero,516(a1)
+// 0x13a0:
 	RET
 
 DATA chacha20poly1305_mips32r2_constants<>+0(SB)/8, $0x3320646e61707865

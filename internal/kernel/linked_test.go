@@ -1,4 +1,4 @@
-//go:build linux && gc && !purego && (amd64 || arm || arm64 || mips || mipsle || riscv64)
+//go:build linux && gc && !purego && (amd64 || arm || arm64 || mips || mips64 || mips64le || mipsle || riscv64)
 
 package kernel
 
@@ -379,7 +379,17 @@ var machines = map[string]machine{
 }
 
 func init() {
-	for goarch, order := range map[string]binary.ByteOrder{"mips": binary.BigEndian, "mipsle": binary.LittleEndian} {
+	for _, mips := range []struct {
+		goarch, isa, triple string
+		order               binary.ByteOrder
+		popFrame            uint32 // add a constant to R29, and how much more than the frame has
+		addressed           []uint32
+	}{
+		{"mips", "mips", "mips-linux-gnu", binary.BigEndian, 0x27bd0004, []uint32{0x3c060000, 0x24c60000}},
+		{"mipsle", "mipsel", "mipsel-linux-gnu", binary.LittleEndian, 0x27bd0004, []uint32{0x3c060000, 0x24c60000}},
+		{"mips64", "mips64", "mips64-linux-gnuabi64", binary.BigEndian, 0x63bd0008, []uint32{0x3c060000, 0x00dc302d, 0x64c60000}},
+		{"mips64le", "mips64el", "mips64el-linux-gnuabi64", binary.LittleEndian, 0x63bd0008, []uint32{0x3c060000, 0x00dc302d, 0x64c60000}},
+	} {
 		words := func(words ...uint32) (code []byte) {
 			for _, word := range words {
 				code = appendWord(code, uint64(word), 4)
@@ -387,29 +397,43 @@ func init() {
 			return code
 		}
 		ret := make([]byte, 8)
-		order.PutUint32(ret, 0x03e00008)
-		machines[goarch] = machine{
-			epilogue: func(frame uint32) []byte { // ADDU $(frame+4), R29; JMP (R31); NOOP
+		mips.order.PutUint32(ret, 0x03e00008)
+		machines[mips.goarch] = machine{
+			epilogue: func(frame uint32) []byte { // add the frame to R29; JMP (R31); NOOP
 				if frame == 0 {
 					return words(0x03e00008, 0)
 				}
-				return words(0x27bd0000|(frame+4), 0x03e00008, 0)
+				return words(mips.popFrame+frame, 0x03e00008, 0)
 			},
-			constants: func(_ uint64, prologue []byte) (uint64, bool) { // LUI $high, R6; ADDU $low, R6
-				for at := 0; at+8 <= len(prologue); at += 4 {
-					lui, addiu := order.Uint32(prologue[at:]), order.Uint32(prologue[at+4:])
-					if lui>>16 == 0x3c06 && addiu>>16 == 0x24c6 {
-						return uint64(lui<<16 + uint32(int16(addiu))), true
+			constants: func(_ uint64, prologue []byte) (uint64, bool) { // LUI $high, R6; 64 bits: ADDVU RSB, R6, which is 0; add $low, R6
+				for at := 0; at+4*len(mips.addressed) <= len(prologue); at += 4 {
+					var address uint32
+					same := true
+					for i, instruction := range mips.addressed {
+						word := mips.order.Uint32(prologue[at+4*i:])
+						switch mask := uint32(0xffff0000); {
+						case instruction&0xffff != 0:
+							same = same && word == instruction
+						case i == 0:
+							address = word << 16
+							same = same && word&mask == instruction
+						default:
+							address += uint32(int16(word))
+							same = same && word&mask == instruction
+						}
+					}
+					if same {
+						return uint64(address), true
 					}
 				}
 				return 0, false
 			},
 			align:     8,
-			gcc:       []string{goarch + "-linux-gnu-gcc", goarch[:4] + "el-linux-gnu-gcc", "gcc"},
-			isa:       map[string]string{"mips": "mips", "mipsle": "mipsel"}[goarch],
+			gcc:       []string{mips.triple + "-gcc", "gcc"},
+			isa:       mips.isa,
 			ret:       ret,
 			anywhere:  true,
-			bigEndian: goarch == "mips",
+			bigEndian: mips.order == binary.BigEndian,
 			fill:      true,
 		}
 	}

@@ -9,6 +9,7 @@ type Level uint8
 const (
 	Portable Level = 1 + iota
 	MIPS32R2
+	MIPS64R2
 	RV64
 	ZBB
 	RVV

@@ -38,7 +38,7 @@ const testLevels = `{"names": ["avx512", "avx2", "aesniavx",
 		"ssse3", "neon", "ce32",
 		"armv6", "portable"],
 	"microarchitectures": {
-		"x86_64": [{"name": "any"}], "riscv64": [{"name": "any"}], "mips": [{"name": "any"}], "aarch64": [{"name": "any"}],
+		"x86_64": [{"name": "any"}], "riscv64": [{"name": "any"}], "mips": [{"name": "any"}], "mips64": [{"name": "any"}], "aarch64": [{"name": "any"}],
 		"arm": [{"name": "old", "vendor": "0x41", "from": "0xb76", "to": "0xb76"}, {"name": "any"}]},
 	"levels": {"x86_64": {}}}`
 

@@ -4,16 +4,20 @@ import (
 	"debug/elf"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var mipsAccess = &loadStore{
 	scratch:  "a1",
-	add:      pattern(`addiu`),
-	move:     pattern(`addu|or`),
+	add:      pattern(`d?addiu`),
+	move:     pattern(`d?addu|or`),
 	zero:     "zero",
-	noResult: pattern(`s[bhw]|sw[lr]|maddu|multu|mtlo|mthi`),
-	bytes:    map[string]int{"lbu": 1, "lb": 1, "sb": 1, "lhu": 2, "lh": 2, "sh": 2, "lw": 4, "sw": 4},
+	noResult: pattern(`s[bhwd]|s[wd][lr]|maddu|d?multu|mtlo|mthi`),
+	bytes:    map[string]int{"lbu": 1, "lb": 1, "sb": 1, "lhu": 2, "lh": 2, "sh": 2, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8},
 }
+
+const mipsAllowed = `l[bh]u?|lw[lr]?|s[bhw]|sw[lr]|lui|li|move|addi?u|subu|xori?|ori?|andi?|nor|slti?u?|s[rl]lv?|srav?|ror|rotrv?|wsbh|ins|ext|` +
+	`multu|maddu|mul|m[ft](?:lo|hi)|movn|movz|clz|se[bh]`
 
 // mips is MIPS32 release 2, big-endian, without 16-bit instructions.
 var mips = &target{
@@ -46,13 +50,12 @@ var mips = &target{
 		refused: []refusal{
 			{pattern(`jal.*|bal.*|b..zall?`), leafReason, nil},
 			{pattern(`b.*l`), "a branch whose delay slot may not run", regexp.MustCompile(`,`)},
-			{pattern(`divu?|modu?`), divideReason, nil},
-			{pattern(`syscall|break|t(?:eq|ne|ge|lt)i?u?|[emd][rf]?ret|wait|sync.*|rdhwr|m[ft]c.*|cache|eret|d?i|ll|sc|pref|pause`), systemReason, nil},
+			{pattern(`d?divu?|modu?`), divideReason, nil},
+			{pattern(`syscall|break|t(?:eq|ne|ge|lt)i?u?|[emd][rf]?ret|wait|sync.*|rdhwr|d?m[ft]c.*|cache|eret|d?i|ll|sc|pref|pause`), systemReason, nil},
 			{pattern(`[a-z0-9]+\.[sdwl]|[ls][wd]x?c1|c[tf]c1`), floatReason, nil},
 		},
-		allowed: pattern(`l[bh]u?|lw[lr]?|s[bhw]|sw[lr]|lui|li|move|addi?u|subu|xori?|ori?|andi?|nor|slti?u?|s[rl]lv?|srav?|ror|rotrv?|wsbh|ins|ext|` +
-			`multu|maddu|mul|m[ft](?:lo|hi)|movn|movz|clz|se[bh]`),
-		vector: regexp.MustCompile(`\b\B`), // none
+		allowed: pattern(mipsAllowed),
+		vector:  regexp.MustCompile(`\b\B`), // none
 		reserved: merge(
 			reserve("belongs to Go's assembler", "s7"),
 			reserve("belongs to the system", "k0", "k1", "gp"),
@@ -87,6 +90,29 @@ var mipsle = func() *target {
 	t.goarch, t.bigEndian = "mipsle", false
 	t.gnuOptions = []string{"-EL"}
 	t.clang = []string{"clang", "--target=mipsel-linux-gnu"}
+	return &t
+}()
+
+// mips64 is MIPS64 release 2, big-endian.
+var mips64 = func() *target {
+	t := *mips
+	t.isa, t.goarch = "mips64", "mips64"
+	t.class, t.flags = elf.ELFCLASS64, 0x80000000 // EF_MIPS_ARCH_64R2; the ABI n64 has no flag
+	t.macro = "SEALANE_MIPS64_KERNELS"
+	t.gnu = []string{"mips64-linux-gnuabi64-gcc", "gcc", "cc"}
+	t.clang = []string{"clang", "--target=mips64-linux-gnuabi64"}
+	t.objdump = []string{"mips64-linux-gnuabi64-objdump", "objdump"}
+	t.rules.allowed = pattern(mipsAllowed + `|lwu|[ls]d[lr]?|daddi?u|dsubu|ds[rl]l(?:32)?|ds[bh][hd]|d(?:ins|ext)[mu]?|dmultu`)
+	t.prologue = strings.NewReplacer("MOVW", "MOVV", "ADDU", "ADDVU", "+4(FP)", "+8(FP)", ".Below 4", ".Below 8").Replace(mips.prologue)
+	return &t
+}()
+
+// mips64le is the same for the other byte order.
+var mips64le = func() *target {
+	t := *mips64
+	t.goarch, t.bigEndian = "mips64le", false
+	t.gnuOptions = []string{"-EL"}
+	t.clang = []string{"clang", "--target=mips64el-linux-gnuabi64"}
 	return &t
 }()
 

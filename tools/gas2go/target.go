@@ -105,7 +105,7 @@ func merge(ms ...map[string]string) map[string]string {
 }
 
 // targets are all architectures that kernels are translated for.
-var targets = []*target{amd64, arm64, arm, riscv64, mips, mipsle}
+var targets = []*target{amd64, arm64, arm, riscv64, mips, mipsle, mips64, mips64le}
 
 var amd64 = &target{
 	isa:     "x86_64",

@@ -350,6 +350,8 @@ func TestBuild(t *testing.T) {
 		{name: "other system", files: plain(), job: Job{GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
 		{name: "for MIPS", files: plain(), setUp: func(t *testing.T, _ string) { t.Setenv("GOMIPS", "softfloat") },
 			job: Job{GOOS: "linux", GOARCH: "mips"}, built: "thing"},
+		{name: "for MIPS64", files: plain(), setUp: func(t *testing.T, _ string) { t.Setenv("GOMIPS64", "softfloat") },
+			job: Job{GOOS: "linux", GOARCH: "mips64"}, built: "thing"},
 		{name: "for RISC-V", files: plain(), job: Job{GOOS: "linux", GOARCH: "riscv64"}, built: "thing"},
 		{name: "architecture without kernels", files: plain(), job: Job{GOOS: "linux", GOARCH: "loong64"}, want: "no kernel for loong64"},
 	}

@@ -2,7 +2,7 @@
 
 /// Every name that may be asked for on any build and of any primitive, best first.
 #[rustfmt::skip]
-pub(crate) const NAMES: [&str; 20] = [
+pub(crate) const NAMES: [&str; 21] = [
     "avx512",
     "avx512mix",
     "avx512vl",
@@ -21,6 +21,7 @@ pub(crate) const NAMES: [&str; 20] = [
     "rvv",
     "zbb",
     "rv64",
+    "mips64r2",
     "mips32r2",
     "portable",
 ];

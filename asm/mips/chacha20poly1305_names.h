@@ -1,0 +1,122 @@
+/* What the macros for chacha20poly1305_text.h are made of: names, and a few words of code. The file that includes this
+ * has addp (chacha20poly1305_text.h).
+ */
+
+/* The lower and the upper word of a slot of 8 bytes. */
+#if defined(__MIPSEB__)
+#define LOW 4
+#define HIGH 0
+#else
+#define LOW 0
+#define HIGH 4
+#endif
+
+#define args $4
+#define scratch $5
+#define consts $6
+
+/* ChaCha20: the 16 words; what is loaded; double rounds left; text, none for block 0. */
+#define w0 $8
+#define w1 $9
+#define w2 $10
+#define w3 $11
+#define w4 $12
+#define w5 $13
+#define w6 $14
+#define w7 $15
+#define w8 $16
+#define w9 $17
+#define w10 $18
+#define w11 $19
+#define w12 $20
+#define w13 $21
+#define w14 $22
+#define w15 $6
+#define k0 $24
+#define k1 $25
+#define count $1
+#define input $2
+#define output $3
+#define remaining $7
+
+/* Poly1305: the authenticated bytes: whole blocks up to limit, rest bytes behind them, and their kind. */
+#define message $2
+#define limit $3
+#define rest $7
+#define phase $1
+
+#include "../chacha20poly1305_scalar.h"
+
+/* Between a word and the four bytes of it, least significant first, in memory. */
+.macro little x
+#if defined(__MIPSEB__)
+    wsbh \x, \x
+    rotr \x, \x, 16
+#endif
+.endm
+
+/* \left and \right (lwl, lwr, ...) of \x, \bytes long, at any address. */
+.macro any_address left, right, bytes, x, at, from
+#if defined(__MIPSEB__)
+    \left \x, \at(\from)
+    \right \x, \at + \bytes - 1(\from)
+#else
+    \left \x, \at + \bytes - 1(\from)
+    \right \x, \at(\from)
+#endif
+.endm
+
+/* The same of two, where the second half of a load does not wait for the first. */
+.macro any_address2 left, right, bytes, x, y, at, from
+#if defined(__MIPSEB__)
+    \left \x, \at(\from)
+    \left \y, \at + \bytes(\from)
+    \right \x, \at + \bytes - 1(\from)
+    \right \y, \at + 2*\bytes - 1(\from)
+#else
+    \right \x, \at(\from)
+    \right \y, \at + \bytes(\from)
+    \left \x, \at + \bytes - 1(\from)
+    \left \y, \at + 2*\bytes - 1(\from)
+#endif
+.endm
+
+/* A word as it lies at any address. */
+.macro load_any x, at, from
+    any_address lwl, lwr, 4, \x, \at, \from
+.endm
+
+.macro store_any x, at, to
+    any_address swl, swr, 4, \x, \at, \to
+.endm
+
+/* Two numbers of 64 bits, each of two words. */
+.macro two_slots op, at, from, x0, x1, x2, x3
+    \op \x0, \at + LOW(\from)
+    \op \x1, \at + HIGH(\from)
+    \op \x2, \at + 8 + LOW(\from)
+    \op \x3, \at + 8 + HIGH(\from)
+.endm
+
+/* Two words of keystream: \x += the initial state's at \at. */
+.macro add_initial at, x, y
+    lw k0, STATE + \at(scratch)
+    lw k1, STATE + \at + 4(scratch)
+    addu \x, \x, k0
+    addu \y, \y, k1
+.endm
+
+/* \m += \h + k0; k0 becomes what is above. */
+.macro add_word m, h
+    addp \m, \m, \h
+    sltu \h, \m, \h
+    addp \m, \m, k0
+    sltu k0, \m, k0
+    addp k0, k0, \h
+.endm
+
+/* \h += \carry; \carry becomes what is above. */
+.macro carry_word h, carry
+    addp \h, \h, \carry
+    sltu \carry, \h, \carry
+.endm
