@@ -263,7 +263,7 @@ func TestStd(t *testing.T) {
 		{name: "FIPS mode in a directive", files: tlsFiles("fips.go", "//go:debug fips140=on\npackage main\n"), job: std(), want: "turns FIPS 140-3 mode on by itself (fips140=on"},
 		{name: "FIPS mode in go.mod", files: tlsFiles("go.mod", mod+"\ngodebug fips140=only\n"), job: std(), want: "turns FIPS 140-3 mode on by itself (fips140=only"},
 		{name: "boringcrypto", files: tlsFiles(), job: std(), setUp: func(t *testing.T, _ string) { t.Setenv("GOEXPERIMENT", "boringcrypto") }, want: "BoringSSL"},
-		{name: "no kernels", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "riscv64"}, want: "no kernel for riscv64"},
+		{name: "no kernels", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "loong64"}, want: "no kernel for loong64"},
 		{name: "wasm", files: tlsFiles(), job: Job{Std: true, GOOS: "js", GOARCH: "wasm"}, want: "no kernel for wasm"},
 		{name: "Windows on ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "arm64"}, want: "windows/arm64"},
 		{name: "offline, latest", files: tlsFiles(), job: Job{Std: true, Package: "golang.zx2c4.com/wireguard@latest"}, want: "this needs the network"},
