@@ -126,9 +126,15 @@ func (r *results) outcomes() ([]outcome, error) {
 	return all, nil
 }
 
+// rustSetupLimitNs is for Rust, which moves a key when it makes it, and then wipes 8 KiB of stack.
+const rustSetupLimitNs = 170
+
 func (r *results) setupOutcome(language string) outcome {
 	o := outcome{Title: language + ", key set-up in ns, at most", Op: "setup", Limit: alg.SetupLimitNs,
 		State: "not run: no level of sealane is here"}
+	if language == "Rust" {
+		o.Limit = rustSetupLimitNs
+	}
 	t := r.tables[language]
 	if t == nil {
 		return o
