@@ -13,7 +13,7 @@
  *               whatever it was, and is refused by all functions.
  *   lengths     none is above PTRDIFF_MAX, as no object is: SEALANE_TOO_LONG, as for one over a cipher's limit.
  *   threads     a key that is not being written may be used by any number of threads; a stream by one at a time.
- *   memory      nothing is allocated. Stack, at most, in KiB (in portable code): a call 8 (11), a batch 26 (30),
+ *   memory      nothing is allocated. Stack, at most, in KiB (in portable code): a call 9 (11), a batch 26 (30),
  *               a batch of QUIC's packets 34 (38). With known-answer tests, once in a process: a first key 24 (26),
  *               a first batch 40 (42), a first batch of QUIC's packets 56 (58). Secrets are wiped from it.
  *   time        depends on lengths only, and on whether a tag was right. On AArch64 CPUs that have a mode for it

@@ -73,7 +73,7 @@ static const struct {
     const char *of;
     size_t kib, portable_kib;
 } figures[FIGURES] = {
-    {"a call", 8, 11},       {"a batch", 26, 30},       {"a batch of QUIC's packets", 34, 38},
+    {"a call", 9, 11},       {"a batch", 26, 30},       {"a batch of QUIC's packets", 34, 38},
     {"a first key", 24, 26}, {"a first batch", 40, 42}, {"a first batch of QUIC's packets", 56, 58},
 };
 
