@@ -171,8 +171,7 @@ extern const uint8_t sealane_chacha20poly1305_rv64_constants[];
 static void SEALANE_KERNEL_ABI sealane_chacha20poly1305_rvvmix(const void *args, void *scratch, const void *consts)
 {
     const sealane_packet_args *a = args;
-    const int opened = (a->flags & SEALANE_FLAG_OPEN) && a->bytes > 320 && a->bytes <= 320;
-    if ((a->flags & WHOLE) == WHOLE && (a->bytes <= 320 || opened))
+    if ((a->flags & WHOLE) == WHOLE && a->bytes <= 320)
         sealane_chacha20poly1305_zbb(a, scratch, sealane_chacha20poly1305_zbb_constants);
     else
         sealane_chacha20poly1305_rvv(a, scratch, consts);

@@ -36,8 +36,7 @@ func ChaCha20Poly1305(level Level, a *PacketArgs) {
 // ChaCha20Poly1305RVVMIX is two kernels: whole packets leave no state.
 func ChaCha20Poly1305RVVMIX(a *PacketArgs) {
 	const whole = FlagFirst | FlagLast
-	opened := a.Flags&FlagOpen != 0 && a.Bytes > 320 && a.Bytes <= 320
-	if a.Flags&whole == whole && (a.Bytes <= 320 || opened) {
+	if a.Flags&whole == whole && a.Bytes <= 320 {
 		ChaCha20Poly1305ZBB(a)
 	} else {
 		ChaCha20Poly1305RVV(a)

@@ -250,8 +250,12 @@ func {{$go}}(level Level, a *{{$p.Args}}) {
 // {{$go}}{{levelName .Name}} is two kernels: whole packets leave no state.
 func {{$go}}{{levelName .Name}}(a *{{$p.Args}}) {
 	const whole = FlagFirst | FlagLast
+{{- if .Composition.Opened}}
 	opened := a.Flags&FlagOpen != 0 && a.Bytes > {{.Composition.Above}} && a.Bytes <= {{.Composition.Opened}}
 	if a.Flags&whole == whole && (a.Bytes <= {{.Composition.Most}} || opened) {
+{{- else}}
+	if a.Flags&whole == whole && a.Bytes <= {{.Composition.Most}} {
+{{- end}}
 		{{$go}}{{levelName .Composition.Short}}(a)
 	} else {
 		{{$go}}{{levelName .Composition.Long}}(a)
@@ -303,15 +307,19 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 {{- range $p, $l := .First}}("{{$p}}", "{{$l}}"){{end}}] }, // {{.Name}}
 {{end}}];
 {{$d := .}}{{range $p := .Primitives}}{{$levels := $d.Of $d.Target $p}}{{range $levels}}{{if .Composition}}
-/// Whole packets of at most {{.Composition.Most}} bytes, and opened of more than {{.Composition.Above}} and at most {{.Composition.Opened}}, by {{.Composition.Short}}; others by {{.Composition.Long}}.
+/// Whole packets of at most {{.Composition.Most}} bytes{{if .Composition.Opened}}, and opened of more than {{.Composition.Above}} and at most {{.Composition.Opened}}{{end}}, by {{.Composition.Short}}; others by {{.Composition.Long}}.
 #[allow(unsafe_code)]
 #[rustfmt::skip]
 unsafe extern "{{$d.Target.ABI}}" fn {{$p.Name}}_{{.Name}}(args: *const Args, scratch: *mut u8, constants: *const u8) {
     const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
     // SAFETY: the caller's arguments are those of a packet.
     let PacketArgs { flags, bytes, .. } = unsafe { *(args as *const PacketArgs) };
+{{- if .Composition.Opened}}
     let opened = flags & FLAG_OPEN as u64 != 0 && bytes > {{.Composition.Above}} && bytes <= {{.Composition.Opened}};
     if flags & WHOLE == WHOLE && (bytes <= {{.Composition.Most}} || opened) {
+{{- else}}
+    if flags & WHOLE == WHOLE && bytes <= {{.Composition.Most}} {
+{{- end}}
         let constants = k::{{upper $p.Name}}_{{upper .Composition.Short}}_CONSTANTS.0.as_ptr();
         // SAFETY: the same; this level needs what that one needs.
         unsafe { k::{{$p.Name}}_{{.Composition.Short}}(args, scratch, constants) };
@@ -361,8 +369,12 @@ extern const uint8_t sealane_{{.}}_constants[];
 static void SEALANE_KERNEL_ABI sealane_{{$p.Name}}_{{.Name}}(const void *args, void *scratch, const void *consts)
 {
     const sealane_packet_args *a = args;
+{{- if .Composition.Opened}}
     const int opened = (a->flags & SEALANE_FLAG_OPEN) && a->bytes > {{.Composition.Above}} && a->bytes <= {{.Composition.Opened}};
     if ((a->flags & WHOLE) == WHOLE && (a->bytes <= {{.Composition.Most}} || opened))
+{{- else}}
+    if ((a->flags & WHOLE) == WHOLE && a->bytes <= {{.Composition.Most}})
+{{- end}}
         sealane_{{$p.Name}}_{{.Composition.Short}}(a, scratch, sealane_{{$p.Name}}_{{.Composition.Short}}_constants);
     else
         sealane_{{$p.Name}}_{{.Composition.Long}}(a, scratch, consts);

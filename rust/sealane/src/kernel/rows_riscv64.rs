@@ -14,15 +14,14 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
     Microarchitecture { vendor: 0x0, models: (0, 0xffff), first: &[] }, // any 64-bit RISC-V CPU
 ];
 
-/// Whole packets of at most 320 bytes, and opened of more than 320 and at most 320, by zbb; others by rvv.
+/// Whole packets of at most 320 bytes, by zbb; others by rvv.
 #[allow(unsafe_code)]
 #[rustfmt::skip]
 unsafe extern "C" fn chacha20poly1305_rvvmix(args: *const Args, scratch: *mut u8, constants: *const u8) {
     const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
     // SAFETY: the caller's arguments are those of a packet.
     let PacketArgs { flags, bytes, .. } = unsafe { *(args as *const PacketArgs) };
-    let opened = flags & FLAG_OPEN as u64 != 0 && bytes > 320 && bytes <= 320;
-    if flags & WHOLE == WHOLE && (bytes <= 320 || opened) {
+    if flags & WHOLE == WHOLE && bytes <= 320 {
         let constants = k::CHACHA20POLY1305_ZBB_CONSTANTS.0.as_ptr();
         // SAFETY: the same; this level needs what that one needs.
         unsafe { k::chacha20poly1305_zbb(args, scratch, constants) };
