@@ -432,9 +432,6 @@ endif
 KERNEL_WORDS = $(subst _, ,$(KERNEL))
 KERNEL_ISAS = $(patsubst asm/%/$(KERNEL).S,%,$(wildcard asm/*/$(KERNEL).S))
 KERNEL_TESTS_aarch64 := aarch64-linux-gnu go-arm64-cortex-a53 secret-trace-arm
-KERNEL_TESTS_mips := mips-linux-gnu go-mips go-mipsle
-KERNEL_TESTS_mips64 := mips64el-linux-gnuabi64 go-mips64
-KERNEL_TESTS_riscv64 := riscv64-linux-gnu go-riscv64
 KERNEL_TESTS_arm := arm-linux-gnueabihf go-arm1176 go-arm-cortex-a7 secret-trace-arm
 ifeq ($(ISA),x86_64)
 KERNEL_TESTS_x86_64 := kernel-native secret-trace

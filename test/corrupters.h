@@ -301,18 +301,6 @@ typedef struct {
 sealane_kernel corrupt_rbx, corrupt_rbp, corrupt_r12, corrupt_r13, corrupt_r14, corrupt_r15, corrupt_direction,
     corrupt_mxcsr, corrupt_x87_control, corrupt_x87_tag, corrupt_upper_half, corrupt_rsp, corrupt_rdi, corrupt_rsi,
     corrupt_xmm6, corrupt_xmm15;
-#elif defined(__aarch64__)
-#define ABI_CORRUPTERS(X) \
-    X(x19) X(x20) X(x21) X(x22) X(x23) X(x24) X(x25) X(x26) X(x27) X(x28) X(sp) X(fpcr) X(d8) X(d15)
-#elif HAVE_ABI_CHECK && defined(__riscv)
-#define ABI_CORRUPTERS(X) \
-    X(s0) X(s1) X(s2) X(s3) X(s4) X(s5) X(s6) X(s7) X(s8) X(s9) X(s10) X(s11) X(sp) X(fcsr) X(fs0) X(fs11)
-#elif HAVE_ABI_CHECK && defined(__mips__)
-#define ABI_CORRUPTERS(X) X(s0) X(s1) X(s2) X(s3) X(s4) X(s5) X(s6) X(s7) X(fp) X(sp)
-#elif HAVE_ABI_CHECK && defined(__ARM_FP)
-#define ABI_CORRUPTERS(X) X(r4) X(r5) X(r6) X(r7) X(r8) X(r9) X(r10) X(r11) X(sp) X(fpscr) X(d8) X(d15)
-#elif HAVE_ABI_CHECK
-#define ABI_CORRUPTERS(X) X(r4) X(r5) X(r6) X(r7) X(r8) X(r9) X(r10) X(r11) X(sp)
 #endif
 #if defined(ABI_CORRUPTERS)
 #define X(id) sealane_kernel corrupt_##id;

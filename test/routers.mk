@@ -24,6 +24,11 @@ $$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,test/routers --missing qemu
 endif
 endef
 
+# What make test-kernel runs.
+KERNEL_TESTS_mips := mips-linux-gnu go-mips go-mipsle
+KERNEL_TESTS_mips64 := mips64el-linux-gnuabi64 go-mips64
+KERNEL_TESTS_riscv64 := riscv64-linux-gnu go-riscv64
+
 ifneq ($(filter x86_64,$(ISA)),)
 $(foreach t,$(ROUTER_TRIPLES) $(ROUTER_LONG_TRIPLES),$(if $(and $(shell command -v $(t)-gcc),$(shell command -v qemu-$(firstword $(subst -, ,$(t))))),\
     $(eval $(call router,$(t))),$(eval $(call suite,$(t),,test/routers --missing "$(t)-gcc and qemu-user"))))

@@ -6,6 +6,9 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = true
+
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(AVX512), Name: "avx512", Summary: "up to 32 blocks at a time in 512-bit vectors, Poly1305 with 52-bit multiply-add", Needs: []string{"avx", "avx2", "bmi", "bmi2", "avx512f", "avx512vl", "avx512bw", "avx512ifma"}},
 	{Level: uint8(AVX512Mix), Name: "avx512mix", Summary: "avx512vl for packets of at most 320 bytes and opening 513 to 576, avx512 for others", Needs: []string{"sse2", "ssse3", "sse4.1", "avx", "avx2", "bmi2", "avx512f", "avx512vl", "bmi", "avx512bw", "avx512ifma"}},

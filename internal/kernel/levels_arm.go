@@ -6,6 +6,9 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = false
+
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(NEON), Name: "neon", Summary: "4 blocks at a time in 128-bit vectors", Needs: []string{"neon"}},
 	{Level: uint8(ARMv6), Name: "armv6", Summary: "one block at a time in integer registers", Needs: []string{"armv6"}},

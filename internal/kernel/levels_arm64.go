@@ -6,6 +6,9 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = false
+
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(NEON6), Name: "neon6", Summary: "six blocks at a time in 128-bit vectors", Needs: []string{"neon"}},
 	{Level: uint8(NEON), Name: "neon", Summary: "four blocks at a time in 128-bit vectors", Needs: []string{"neon"}},

@@ -6,6 +6,9 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = false
+
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(MIPS32R2), Name: "mips32r2", Summary: "one block at a time in integer registers", Needs: []string{"mips32r2"}},
 }

@@ -6,6 +6,9 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = true
+
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(MIPS64R2), Name: "mips64r2", Summary: "one block at a time in integer registers", Needs: []string{"mips64r2"}},
 }

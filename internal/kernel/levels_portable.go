@@ -6,6 +6,9 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = true
+
 var chaCha20Poly1305Rows []dispatch.Row
 
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.

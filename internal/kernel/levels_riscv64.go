@@ -6,6 +6,9 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = false
+
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(ZVKB), Name: "zvkb", Summary: "4 to 16 blocks at a time in vectors with a rotation, Poly1305 in integer registers meanwhile", Needs: []string{"m", "v", "zvkb"}},
 	{Level: uint8(RVVMIX), Name: "rvvmix", Summary: "zbb for packets of at most 320 bytes, rvv for others", Needs: []string{"m", "zbb", "v"}},

@@ -23,6 +23,7 @@ type levelData struct {
 	Names              []string
 	Microarchitectures map[string][]*microarchitecture
 	Levels             map[string]map[string][]*level // by instruction set and primitive
+	SIV                []string                       // the instruction sets whose kernels have POLYVAL
 }
 
 // A microarchitecture is a line that says from which level on the tables are tried on some CPUs.

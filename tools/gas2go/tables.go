@@ -43,6 +43,15 @@ func (d tableData) Of(t *target, p *primitiveData) []*level {
 	return d.Levels[t.isa][p.Name]
 }
 
+// HasSIV says whether all AES code has what AES-GCM-SIV wants. Portable code does.
+func (d tableData) HasSIV() bool {
+	if d.Target == nil {
+		return true
+	}
+	levels := d.Levels[d.Target.isa]
+	return len(levels["aesgcm"])+len(levels["aes"]) == 0 || slices.Contains(d.SIV, d.Target.isa)
+}
+
 // NoTarget is Go's constraint of architectures without kernels.
 func (d tableData) NoTarget() string {
 	var not []string
@@ -229,6 +238,9 @@ const goTemplate = `
 package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
+
+// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+const HasSIV = {{.HasSIV}}
 {{range $p := .Primitives}}{{$levels := $d.Of $d.Target $p}}{{$go := goName $p.Name}}
 {{if $levels}}var {{$p.Rows}}Rows = []dispatch.Row{
 {{range $levels}}	{Level: uint8({{levelName .Name}}), Name: "{{.Name}}", Summary: {{printf "%q" .Summary}}, Needs: {{quoted .Needs}}},
