@@ -2,7 +2,6 @@ package afalg
 
 import (
 	"crypto/cipher"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
 	"github.com/sealane/sealane/internal/offload"
-	"github.com/sealane/sealane/internal/report"
 )
 
 const (
@@ -28,16 +26,7 @@ func init() {
 }
 
 // wanted says whether the environment asks for the kernel. Other values than auto have no effect.
-var wanted = sync.OnceValue(func() bool {
-	switch v := dispatch.Getenv(autoVariable); v {
-	case "auto":
-		return true
-	case "", "0", "off":
-	default:
-		report.Warn(fmt.Sprintf("%s=%q has no effect: it may be auto or off", autoVariable, v))
-	}
-	return false
-})
+var wanted = sync.OnceValue(func() bool { return dispatch.Getenv(autoVariable) == "auto" })
 
 func replace(primitive string, key []byte, inProcess cipher.AEAD) cipher.AEAD {
 	algorithm := ChaCha20Poly1305

@@ -120,6 +120,11 @@ SEALANE_API SEALANE_CHECKED const char *sealane_version(void);
  * SEALANE_NO_LEVEL: an algorithm has none, and its keys will be refused. */
 SEALANE_API SEALANE_CHECKED int sealane_init(void);
 
+/* The fault of the choice of levels so far, in one line of English: SEALANE_CPU or SEALANE_ASM has a value that
+ * means nothing, or a level fails its known-answer test and a slower one is used. NULL without one. The library
+ * prints nothing itself: ask after sealane_init. Any thread; the string lives for ever. */
+SEALANE_API SEALANE_CHECKED const char *sealane_warning(void);
+
 /* A key, and the implementation that was chosen for it. The caller's memory; it may be copied and moved by plain
  * assignment within a process. Its contents are private. */
 typedef struct sealane_key {

@@ -4,7 +4,6 @@
 #endif
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__linux__)
@@ -53,19 +52,21 @@ static int is_of_this_build(const char *name)
     return 0;
 }
 
-/* The cap that the environment sets, -1 without one; a name that means nothing is in *ignored. */
-static int cap_of_environment(const char **ignored)
+/* The cap that the environment sets, -1 without one; whether a variable means nothing is in *meaningless. */
+static int cap_of_environment(int *meaningless)
 {
+    *meaningless = 0;
     if (privileged())
         return -1;
     const char *asm_switch = getenv("SEALANE_ASM"), *name = getenv("SEALANE_CPU");
     if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
         return (int)sealane_level_name_count - 1;
+    *meaningless = asm_switch != NULL && *asm_switch != 0 && strcmp(asm_switch, "1") != 0;
     if (name == NULL || *name == 0)
         return -1;
     if (is_of_this_build(name))
         return place_of(name);
-    *ignored = name;
+    *meaningless = 1;
     return -1;
 }
 
@@ -88,20 +89,25 @@ int sealane_set_max_level(const char *name)
     return SEALANE_OK;
 }
 
-/* Names that mean nothing are ignored, with one warning. */
+static atomic_int environment_is_meaningless;
+
 int sealane_cap_of_process(void)
 {
     static atomic_int environment_cap; /* 0: not read yet; 1: none; else a place + 2 */
     const int program = (atomic_fetch_or(&program_cap, SETTLED) & ~SETTLED) - 1;
     int known = atomic_load(&environment_cap);
     if (known == 0) {
-        const char *ignored = NULL;
-        const int read = cap_of_environment(&ignored) + 2;
+        int meaningless;
+        const int read = cap_of_environment(&meaningless) + 2;
         if (atomic_compare_exchange_strong(&environment_cap, &known, read)) {
             known = read;
-            if (ignored != NULL)
-                fprintf(stderr, "sealane: SEALANE_CPU=%s is ignored: no such level\n", ignored);
+            atomic_store(&environment_is_meaningless, meaningless);
         }
     }
     return program > known - 2 ? program : known - 2;
+}
+
+int sealane_environment_is_meaningless(void)
+{
+    return atomic_load(&environment_is_meaningless);
 }

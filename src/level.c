@@ -1,9 +1,9 @@
 /* The choice of levels: by the CPU's features and its microarchitecture, the cap, and the known-answer tests. */
 #include "level.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "../include/sealane.h"
 #include "cpu.h"
 
 int sealane_level_find(const sealane_table *table, const char *name)
@@ -47,68 +47,73 @@ unsigned sealane_level_start(const sealane_table *table, const sealane_microarch
     return start;
 }
 
-int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
-                         void (*failed)(const sealane_level *))
+int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features)
 {
-    for (unsigned i = start; i < table->count; i++) {
-        if ((table->levels[i].needs & ~features) != 0)
-            continue;
-        if (table->selftest(&table->levels[i]))
+    for (unsigned i = start; i < table->count; i++)
+        if ((table->levels[i].needs & ~features) == 0 && table->selftest(&table->levels[i]))
             return (int)i;
-        failed(&table->levels[i]);
-    }
     return -1;
 }
 
-static void report_failed(const sealane_level *level)
+static unsigned start_of_process(const sealane_table *table)
 {
-    for (const sealane_table *t = sealane_tables; t < sealane_tables + SEALANE_ALL_TABLES; t++)
-        for (unsigned i = 0; i < t->count; i++)
-            if (level == &t->levels[i])
-                fprintf(stderr, "sealane: %s: level %s fails its self-test on this CPU and is not used\n", t->primitive,
-                        level->name);
+    return sealane_level_start(table, sealane_microarchitecture_of_process(), sealane_cap_of_process());
 }
+
+static atomic_int outcomes[SEALANE_ALL_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
 
 int sealane_level_of_process(const sealane_table *table)
 {
-    static atomic_int outcomes[SEALANE_ALL_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
-
     atomic_int *outcome = &outcomes[table - sealane_tables];
     int known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == 0) {
-        const unsigned start =
-            sealane_level_start(table, sealane_microarchitecture_of_process(), sealane_cap_of_process());
-        const int found = sealane_level_choose(table, start, sealane_cpu_features(), report_failed) + 2;
+        const int found = sealane_level_choose(table, start_of_process(table), sealane_cpu_features()) + 2;
         if (atomic_compare_exchange_strong(outcome, &known, found))
             known = found;
     }
     return known - 2;
 }
 
-static void report_failed_batch(const sealane_table *table, const sealane_level *level)
+int sealane_level_failed(const sealane_table *table, unsigned start, uint32_t features, int chosen)
 {
-    fprintf(stderr, "sealane: %s: level %s fails its self-test of batches on this CPU, and does packets one by one\n",
-            table->primitive, level->name);
+    for (unsigned i = start; i < (chosen < 0 ? table->count : (unsigned)chosen); i++)
+        if ((table->levels[i].needs & ~features) == 0)
+            return 1;
+    return 0;
 }
 
-const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level, atomic_int *outcome,
-                                          sealane_batch_failed *failed)
+enum { UNKNOWN, WORKS, FAILS };
+static atomic_int batch_outcomes[SEALANE_ALL_TABLES][SEALANE_LEVELS_MAX];
+
+const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level, atomic_int *outcome)
 {
-    enum { UNKNOWN, WORKS, FAILS };
     if (level->batch.kernel == NULL)
         return NULL;
     int known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == UNKNOWN) {
         known = table->batch_selftest(level) ? WORKS : FAILS;
-        if (atomic_exchange(outcome, known) == UNKNOWN && known == FAILS)
-            failed(table, level);
+        atomic_store(outcome, known);
     }
     return known == WORKS ? &level->batch : NULL;
 }
 
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level)
 {
-    static atomic_int outcomes[SEALANE_ALL_TABLES][SEALANE_LEVELS_MAX];
-    return sealane_batch_choose(table, level, &outcomes[table - sealane_tables][level - table->levels],
-                                report_failed_batch);
+    return sealane_batch_choose(table, level, &batch_outcomes[table - sealane_tables][level - table->levels]);
+}
+
+const char *sealane_warning(void)
+{
+    if (sealane_environment_is_meaningless())
+        return "SEALANE_CPU or SEALANE_ASM has a value that means nothing here, and no effect";
+    for (unsigned t = 0; t < SEALANE_ALL_TABLES; t++) {
+        const sealane_table *table = &sealane_tables[t];
+        const int known = atomic_load(&outcomes[t]);
+        if (known != 0 && sealane_level_failed(table, start_of_process(table), sealane_cpu_features(), known - 2))
+            return "a level fails its known-answer test on this CPU and is not used: `sealane info` says which";
+        for (unsigned i = 0; i < SEALANE_LEVELS_MAX; i++)
+            if (atomic_load(&batch_outcomes[t][i]) == FAILS)
+                return "batches fail their known-answer test on this CPU: their packets are processed individually";
+    }
+    return NULL;
 }

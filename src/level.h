@@ -106,26 +106,29 @@ int sealane_level_find(const sealane_table *table, const char *name);
 unsigned sealane_level_start(const sealane_table *table, const sealane_microarchitecture *cpu, int cap);
 
 /* The first level of a table, from start on, that the features allow and that passes its known-answer test; -1 if
- * there is none. failed is called with each level that does not pass. */
-int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features,
-                         void (*failed)(const sealane_level *));
+ * there is none. */
+int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t features);
+
+/* Whether a level failed its known-answer test in that choice. */
+int sealane_level_failed(const sealane_table *table, unsigned start, uint32_t features, int chosen);
 
 /* The level of one of sealane_tables for this process: chosen at the first call, the same ever after. -1 if not even
  * portable works. */
 int sealane_level_of_process(const sealane_table *table);
 
 /* What the level does batches with: NULL if nothing, or if that does not give the known answers, which is tested at
- * the first call and reported. */
+ * the first call. */
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level);
 
-/* The same for a level outside the table. outcome is 0 at first and remembers the test; failed is called once. */
-typedef void sealane_batch_failed(const sealane_table *table, const sealane_level *level);
-const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level, atomic_int *outcome,
-                                          sealane_batch_failed *failed);
+/* The same for a level outside the table. outcome is 0 at first and remembers the test. */
+const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level, atomic_int *outcome);
 
 /* environment.c: the cap for this process, the same ever after: the lower of the program's and the environment's, as a
  * place in sealane_level_names; -1 without one. */
 int sealane_cap_of_process(void);
+
+/* Whether the environment had a value that means nothing, when that was asked. */
+int sealane_environment_is_meaningless(void);
 
 /* 1 if the level, or its batch kernel, gives the known answers (selftest.c). */
 int sealane_chacha20poly1305_selftest(const sealane_level *level);

@@ -354,7 +354,8 @@ static const corrupter corrupters[] = {
     {"xmm15", corrupt_xmm15, NULL},
 #endif
 #endif
-    {"self-test", NULL, NULL},                                          /* about dispatch, below */
+    {"self-test", NULL, NULL}, /* about dispatch, below */
+    {"warning", NULL, NULL},
 #if defined(SEALANE_X86_64_KERNELS) || defined(SEALANE_AARCH64_KERNELS) /* others have one line for all CPUs */
     {"microarchitecture", NULL, NULL},
 #endif

@@ -8,7 +8,7 @@ static int process_level(int t)
 static int has_only_portable(int t)
 {
     const sealane_table *table = &sealane_tables[t];
-    return sealane_level_choose(table, 0, sealane_cpu_features(), count_report) == (int)table->count - 1;
+    return sealane_level_choose(table, 0, sealane_cpu_features()) == (int)table->count - 1;
 }
 
 static int is_portable(int t)
@@ -61,13 +61,27 @@ static int cap_comes_too_late(void)
 static int name_is_taken(void)
 {
     setenv("SEALANE_CPU", sealane_tables[0].levels[0].name, 1);
-    return process_level(0) == sealane_level_choose(&sealane_tables[0], 0, sealane_cpu_features(), count_report);
+    return process_level(0) == sealane_level_choose(&sealane_tables[0], 0, sealane_cpu_features());
 }
 
 static int highest_cap_is_taken(void)
 {
     return sealane_set_max_level(sealane_tables[0].levels[0].name) == SEALANE_OK &&
-           process_level(0) == sealane_level_choose(&sealane_tables[0], 0, sealane_cpu_features(), count_report);
+           process_level(0) == sealane_level_choose(&sealane_tables[0], 0, sealane_cpu_features());
+}
+
+/* It has a place in the order of all names, above or below those of this one. */
+static int another_architecture_caps_nothing(void)
+{
+    const sealane_table *t = &sealane_tables[0];
+    const unsigned start = sealane_level_start(t, sealane_microarchitecture_of_process(), -1);
+#if defined(__x86_64__)
+    const char *const foreign = "neon";
+#else
+    const char *const foreign = "avx512";
+#endif
+    return sealane_set_max_level(foreign) == SEALANE_OK &&
+           process_level(0) == sealane_level_choose(t, start, sealane_cpu_features());
 }
 
 static int wrong_key_settles_nothing(void)
@@ -119,6 +133,7 @@ static int check_max_level(void)
         {"a cap after the first key", cap_comes_too_late, 1},
         {"the best level by name", name_is_taken, 1},
         {"the best level as a cap", highest_cap_is_taken, 1},
+        {"a name of another architecture", another_architecture_caps_nothing, 1},
         {"a wrong key", wrong_key_settles_nothing, 1},
         {"the environment after the first key", environment_is_read_once, 1},
         {"a cap beside the first key", race_has_one_outcome, 40},

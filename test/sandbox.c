@@ -83,6 +83,7 @@ static void confined(void)
     int bad = packets(SEALANE_CHACHA20_POLY1305, 32, 12) | packets(SEALANE_XCHACHA20_POLY1305, 32, 24);
     bad |= packets(SEALANE_AES_128_GCM, 16, 12) | packets(SEALANE_AES_192_GCM, 24, 16);
     bad |= packets(SEALANE_AES_256_GCM, 32, 12) | modes();
+    bad |= sealane_warning() != NULL;
     plant_call();
     (void)syscall(SYS_exit, bad != 0); /* _exit is exit_group, which is not allowed */
 }

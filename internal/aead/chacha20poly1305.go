@@ -12,7 +12,6 @@ import (
 	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 	"github.com/sealane/sealane/internal/packet"
-	_ "github.com/sealane/sealane/internal/report" // prints the warnings of package dispatch
 )
 
 const (

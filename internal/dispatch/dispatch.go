@@ -34,12 +34,6 @@ const none = 1 << 8
 // Corrupt names a level whose known-answer tests fail. Only tests set it, before the level is first tested.
 var Corrupt string
 
-// Package report sets these when it is initialized. Nothing is reported without it.
-var (
-	OnChoice  func(t *Table)             // after a table's environment was read, before its choice
-	OnFailure func(t *Table, failed Row) // of a known-answer test
-)
-
 // Choose returns the level to use, and whether there is one: there is none if even the portable code failed. The
 // first call tests and chooses, the others read the outcome.
 func (t *Table) Choose() (level uint8, ok bool) {
@@ -56,9 +50,6 @@ func (t *Table) choose() uint32 {
 	if chosen := t.chosen.Load(); chosen != 0 {
 		return chosen
 	}
-	if OnChoice != nil {
-		OnChoice(t)
-	}
 	chosen := uint32(none)
 	for _, r := range t.Rows[t.start():] {
 		if len(r.Lacks()) == 0 && t.test(r) {
@@ -70,7 +61,7 @@ func (t *Table) choose() uint32 {
 	return chosen
 }
 
-// test runs the known-answer test of r, once, and reports its failure. The caller holds mu.
+// test runs the known-answer test of r, once. The caller holds mu.
 func (t *Table) test(r Row) bool {
 	result := &t.results[r.Level]
 	if result.Load() == 0 {
@@ -78,9 +69,6 @@ func (t *Table) test(r Row) bool {
 			result.Store(passed)
 		} else {
 			result.Store(failed)
-			if OnFailure != nil {
-				OnFailure(t, r)
-			}
 		}
 	}
 	return result.Load() == passed

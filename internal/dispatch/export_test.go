@@ -21,12 +21,11 @@ func Features() map[string]bool {
 	return all
 }
 
-// SetEnvironment makes the process believe that the variables have these values, and keeps it quiet, for a test's time.
+// SetEnvironment makes the process believe that the variables have these values for a test's time.
 func SetEnvironment(t testing.TB, cpu, asm string) {
-	e, choice, failure := environment, OnChoice, OnFailure
-	t.Cleanup(func() { environment, OnChoice, OnFailure = e, choice, failure })
+	e := environment
+	t.Cleanup(func() { environment = e })
 	environment = func() env { return env{cpu: cpu, asm: asm} }
-	OnChoice, OnFailure = nil, nil
 }
 
 // SetCap makes the process believe that the program allows no better level, for a test's time.

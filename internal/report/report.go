@@ -1,28 +1,14 @@
-// Package report describes in words the choices of package dispatch and their reasons. It warns of errors on the way, on the
-// standard error.
+// Package report describes in words the choices of package dispatch and their reasons.
 package report
 
 import (
 	"encoding/binary"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/sealane/sealane/internal/dispatch"
 )
-
-func init() {
-	dispatch.OnChoice = func(t *dispatch.Table) {
-		if err := Environment(t); err != nil {
-			Warn(err.Error())
-		}
-	}
-	dispatch.OnFailure = func(t *dispatch.Table, failed dispatch.Row) {
-		Warn(t.Primitive + ": level " + failed.Name + " fails its known-answer test and is not used")
-	}
-}
 
 // A Status says what became of a level.
 type Status uint8
@@ -124,16 +110,4 @@ func Environment(t *dispatch.Table) error {
 			strings.Join(dispatch.Levels(), " "))
 	}
 	return nil
-}
-
-var (
-	warned sync.Map
-	stderr interface{ WriteString(string) (int, error) } = os.Stderr
-)
-
-// Warn writes a line to the standard error, once for each message.
-func Warn(message string) {
-	if _, again := warned.LoadOrStore(message, true); !again {
-		_, _ = stderr.WriteString("sealane: " + message + "\n")
-	}
 }

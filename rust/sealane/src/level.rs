@@ -1,6 +1,6 @@
 //! The levels: one table for each primitive, best first, that drives dispatch, known-answer tests and tests.
 
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::kernel::{
     names::NAMES, rows, AesBlocks, AesGcm, ChaCha20Masks, ChaCha20Poly1305, Level, Runnable, RunnableBatch,
@@ -100,15 +100,6 @@ fn place_of(name: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)
 }
 
-fn report(_what: core::fmt::Arguments<'_>) {
-    #[cfg(feature = "std")]
-    {
-        use std::io::Write;
-        // A closed standard error is no reason to stop.
-        let _ = writeln!(std::io::stderr(), "sealane: {}", _what);
-    }
-}
-
 /// Names of levels, and whether they work on this CPU.
 pub(crate) type Works = core::iter::Take<core::array::IntoIter<(&'static str, bool), LEVELS_MAX>>;
 
@@ -151,7 +142,7 @@ impl<P> Table<P> {
                     level.map_or(Some(Usable::Portable), |level| Runnable::check(level).map(Usable::Kernel))?;
                 // Miri takes minutes for the known answers, of the one level that it has.
                 let works = cfg!(miri) || (self.selftest)(usable);
-                note(tested, works, self.primitive, usable.name(), "its self-test on this CPU and is not used");
+                note(tested, works);
                 works.then_some(usable)
             }
         }
@@ -208,23 +199,23 @@ impl<P> Table<P> {
 }
 
 /// Keeps a test's outcome.
-fn note(tested: &AtomicU8, works: bool, primitive: &str, level: &str, what: &str) {
+fn note(tested: &AtomicU8, works: bool) {
     tested.store(if works { WORKS } else { FAILS }, Ordering::Release);
-    if !works {
-        report(format_args!("{primitive}: level {level} fails {what}"));
-    }
 }
+
+fn has_failed(tested: &[AtomicU8]) -> bool {
+    tested.iter().any(|one| one.load(Ordering::Acquire) == FAILS)
+}
+
+static BATCHES_TESTED: [AtomicU8; LEVELS_MAX] = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
 
 impl Table<ChaCha20Poly1305> {
     /// What the level does batches with, if that gives the known answers.
     pub(crate) fn batch(&self, level: Runnable<ChaCha20Poly1305>) -> Option<RunnableBatch> {
-        static TESTED: [AtomicU8; LEVELS_MAX] = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
         let batch = level.batch()?;
-        let tested = TESTED.get(level.place(self.rows)?)?;
+        let tested = BATCHES_TESTED.get(level.place(self.rows)?)?;
         if tested.load(Ordering::Acquire) == UNKNOWN {
-            let works = selftest::chacha20poly1305_batch(level, batch);
-            let what = "its self-test of batches on this CPU, and does packets one by one";
-            note(tested, works, self.primitive, level.name(), what);
+            note(tested, selftest::chacha20poly1305_batch(level, batch));
         }
         (tested.load(Ordering::Acquire) == WORKS).then_some(batch)
     }
@@ -267,20 +258,21 @@ fn cap_of_process() -> Option<usize> {
     program.checked_sub(1).max(environment_cap())
 }
 
-/// It is read once. A name that means nothing is ignored, with one warning.
+static ENVIRONMENT_IS_MEANINGLESS: AtomicBool = AtomicBool::new(false);
+
+/// It is read once.
 #[cfg(feature = "std")]
 fn environment_cap() -> Option<usize> {
     static CAP: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
     *CAP.get_or_init(|| {
         let variable = |name: &str| if cpu::privileged() { None } else { std::env::var_os(name) };
-        if variable("SEALANE_ASM").is_some_and(|value| value == "0") {
+        let (switch, name) = (variable("SEALANE_ASM").unwrap_or_default(), variable("SEALANE_CPU").unwrap_or_default());
+        if switch == "0" {
             return place_of(PORTABLE);
         }
-        let name = variable("SEALANE_CPU").filter(|name| !name.is_empty())?;
         let cap = name.to_str().filter(|name| is_here(name)).and_then(place_of);
-        if cap.is_none() {
-            report(format_args!("SEALANE_CPU={} is ignored: no such level", name.to_string_lossy()));
-        }
+        let means_nothing = !(switch.is_empty() || switch == "1") || cap.is_none() && !name.is_empty();
+        ENVIRONMENT_IS_MEANINGLESS.store(means_nothing, Ordering::Relaxed);
         cap
     })
 }
@@ -288,6 +280,20 @@ fn environment_cap() -> Option<usize> {
 #[cfg(not(feature = "std"))]
 fn environment_cap() -> Option<usize> {
     None
+}
+
+/// The fault of the choice of levels so far, in one line of English: `SEALANE_CPU` or `SEALANE_ASM` has a value that
+/// means nothing, or a level fails its known-answer test and a slower one is used. This crate prints nothing itself: ask after
+/// the first key.
+pub fn warning() -> Option<&'static str> {
+    if ENVIRONMENT_IS_MEANINGLESS.load(Ordering::Relaxed) {
+        return Some("SEALANE_CPU or SEALANE_ASM has a value that means nothing here, and no effect");
+    }
+    let tested = [&CHACHA20POLY1305.tested, &AESGCM.tested, &AES_BLOCKS.tested, &CHACHA20MASKS.tested, &BATCHES_TESTED];
+    tested
+        .into_iter()
+        .any(|one| has_failed(one))
+        .then_some("a level fails its known-answer test on this CPU and is not used: `levels` says which")
 }
 
 #[cfg(test)]

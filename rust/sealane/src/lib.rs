@@ -22,8 +22,7 @@
 //! lengths only.
 //!
 //! # Features
-//! - `std` (default): finds ARM's features by the operating system, reads `SEALANE_CPU` and `SEALANE_ASM`, reports levels
-//!   that fail.
+//! - `std` (default): finds ARM's features by the operating system, reads `SEALANE_CPU` and `SEALANE_ASM`.
 //! - `portable` (default): the level for CPUs without a kernel, by RustCrypto's crates.
 //! - `aead` (default): the traits of the `aead` crate, version 0.6, under the names that RustCrypto's `chacha20poly1305` and
 //!   `aes-gcm` have: the modules [`chacha20poly1305`] and [`aes_gcm`]. `aead05` is the same for its version 0.5.
@@ -60,7 +59,7 @@ pub use error::Error;
 pub use gcmsiv::GcmSivKey;
 pub use kernel::Text;
 pub use key::{Algorithm, Key, TAG_LEN};
-pub use level::set_max_level;
+pub use level::{set_max_level, warning};
 use level::{AESGCM, CHACHA20POLY1305};
 pub use quic::HeaderKey;
 pub use ssh::SshKey;
