@@ -419,6 +419,27 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_verify(const sealane_aes_key *k
                                                         const uint8_t *mac, size_t mac_bytes);
 SEALANE_API void sealane_aes_cmac_wipe(sealane_aes_cmac *s);
 
+/* One text of several whose MACs are made side by side: a block of one waits for the block before it, but not for
+ * others. */
+typedef struct sealane_cmac_op {
+    const sealane_aes_key *key;
+    const uint8_t *in;
+    size_t in_bytes;
+    union {
+        uint8_t *mac;                /* of 16 bytes, written */
+        const uint8_t *expected_mac; /* verify: of mac_bytes, read */
+    };
+    size_t mac_bytes;      /* verify: 4 to 16, which must never come from the sender */
+    sealane_status status; /* result */
+} sealane_cmac_op;
+
+/* Makes or compares the MACs of n texts, any mix of keys and lengths, and returns how many have SEALANE_OK; the others'
+ * statuses are those of sealane_aes_cmac_final and _verify (_OVERLAP: mac lies in in), and their macs are not written.
+ * A text that fails does not affect the others. A mac must not overlap anything of another text; that is not checked.
+ * ops is NULL: 0. */
+SEALANE_API SEALANE_CHECKED size_t sealane_aes_cmac_batch(sealane_cmac_op *ops, size_t n);
+SEALANE_API SEALANE_CHECKED size_t sealane_aes_cmac_verify_batch(sealane_cmac_op *ops, size_t n);
+
 /* AES-CCM (NIST SP 800-38C, RFC 3610), which authenticates as sealane_seal does, for protocols that have it: TLS,
  * 802.11, Bluetooth, Matter. Elsewhere AES-GCM is several times as fast. The caller's memory, which may be copied and
  * moved; its contents are private. */
@@ -443,6 +464,28 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_ccm_seal(const sealane_ccm_key *k, u
 SEALANE_API SEALANE_CHECKED int sealane_aes_ccm_open(const sealane_ccm_key *k, uint8_t *out, const uint8_t *tag,
                                                      const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                                      size_t ad_bytes, const uint8_t *in, size_t in_bytes);
+
+/* One packet of a batch: a sealane_op with a key of CCM. */
+typedef struct sealane_ccm_op {
+    uint8_t *out;
+    const uint8_t *in;
+    size_t in_bytes;
+    const uint8_t *ad;
+    size_t ad_bytes;
+    const sealane_ccm_key *key;
+    const uint8_t *nonce;
+    union {                          /* of the key's bytes */
+        uint8_t *tag;                /* seal: written */
+        const uint8_t *expected_tag; /* open: read */
+    };
+    size_t nonce_bytes;
+    sealane_status status; /* result */
+    uint32_t reserved;
+} sealane_ccm_op;
+
+/* As sealane_seal_batch and sealane_open_batch. Eight packets run side by side, whose keys are of one length. */
+SEALANE_API SEALANE_CHECKED size_t sealane_aes_ccm_seal_batch(sealane_ccm_op *ops, size_t n);
+SEALANE_API SEALANE_CHECKED size_t sealane_aes_ccm_open_batch(sealane_ccm_op *ops, size_t n);
 
 /* AES-GCM-SIV (RFC 8452): as sealane_seal and sealane_open, but a nonce that is used twice tells no more than whether
  * packets are equal. For nonces that may repeat: random ones, of many machines under one key. It is slower than

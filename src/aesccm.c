@@ -122,20 +122,25 @@ static void double_block(uint8_t block[16])
     store64_be(block + 8, low << 1 ^ (0x87 & (0 - hide(high >> 63))));
 }
 
+/* E(0) becomes the last block, whole or filled up, with a subkey added to it (section 6.2, steps 1 and 4). */
+static void last_block(uint8_t block[16], const uint8_t *last, size_t bytes)
+{
+    double_block(block);
+    if (bytes < 16) {
+        double_block(block);
+        block[bytes] ^= 0x80;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        block[i] ^= last[i];
+}
+
 static void finish(const aes *k, sealane_aes_cmac *s)
 {
-    uint8_t subkey[16] = {0};
-    absorb(k, subkey, subkey, 16);
-    double_block(subkey);
-    if (s->held_bytes < 16) {
-        double_block(subkey);
-        s->held[s->held_bytes] = 0x80;
-        memset(s->held + s->held_bytes + 1, 0, 15 - s->held_bytes);
-    }
-    for (size_t i = 0; i < 16; i++)
-        s->held[i] ^= subkey[i];
-    absorb(k, s->chain, s->held, 16);
-    wipe(subkey, sizeof subkey);
+    uint8_t last[16] = {0};
+    absorb(k, last, last, 16);
+    last_block(last, s->held, s->held_bytes);
+    absorb(k, s->chain, last, 16);
+    wipe(last, sizeof last);
 }
 
 int sealane_aes_cmac_final(const sealane_aes_key *key, sealane_aes_cmac *s, uint8_t mac[16])
@@ -234,36 +239,38 @@ typedef struct {
     uint8_t counter[16], chain[16], mask[16];
 } ccm;
 
-/* The lengths of a packet as B0 and the blocks behind it have them (SP 800-38C, appendix A.2), and the counters'
- * beginning (A.3). */
-static void begin(ccm *c, const sealane_packet *p, size_t tag_bytes)
+/* The lengths of a packet, as B0 and the block behind it have them (SP 800-38C, appendix A.2): how many bytes these
+ * are, and in *with how much associated data they end with. */
+static size_t lengths(uint8_t first[32], const sealane_packet *p, size_t tag_bytes, size_t *with)
 {
     const size_t length_bytes = 15 - p->nonce_bytes;
     uint64_t left = p->bytes;
-    uint8_t first[16] = {0};
+    memset(first, 0, 32);
     first[0] = (uint8_t)((p->ad_bytes != 0 ? 0x40 : 0) | (tag_bytes - 2) / 2 << 3 | (length_bytes - 1));
     memcpy(first + 1, p->nonce, p->nonce_bytes);
-    memset(c->counter, 0, 16), memset(c->chain, 0, 16), memset(c->mask, 0, 16);
-    memcpy(c->counter, first, 1 + p->nonce_bytes);
-    c->counter[0] = (uint8_t)(length_bytes - 1);
     for (size_t i = 0; i < length_bytes; i++, left >>= 8)
         first[15 - i] = (uint8_t)left;
-    absorb(&c->k, c->chain, first, 16);
-    sealane_aes_ctr_blocks(c->key, c->counter, c->mask, c->mask, 16);
+    *with = 0;
     if (p->ad_bytes == 0)
-        return;
+        return 16;
+    uint8_t *const second = first + 16;
     const size_t prefix = p->ad_bytes < 0xff00 ? 2 : p->ad_bytes >> 16 >> 16 == 0 ? 6 : 10;
-    const size_t with = p->ad_bytes < 16 - prefix ? p->ad_bytes : 16 - prefix;
-    memset(first, 0, 16);
-    memset(first, 0xff, 2);
-    first[1] = prefix == 6 ? 0xfe : 0xff;
+    *with = p->ad_bytes < 16 - prefix ? p->ad_bytes : 16 - prefix;
+    second[0] = 0xff, second[1] = prefix == 6 ? 0xfe : 0xff;
     left = p->ad_bytes;
     for (size_t i = prefix; i > (prefix == 2 ? 0 : 2); i--, left >>= 8)
-        first[i - 1] = (uint8_t)left;
-    memcpy(first + prefix, p->ad, with);
-    absorb(&c->k, c->chain, first, 16);
-    absorb_padded(&c->k, c->chain, p->ad + with, p->ad_bytes - with);
-    wipe(first, sizeof first);
+        second[i - 1] = (uint8_t)left;
+    memcpy(second + prefix, p->ad, *with);
+    return 32;
+}
+
+/* The counters' beginning (A.3), and the mask of the tag. */
+static void begin(ccm *c, const sealane_packet *p)
+{
+    memset(c->counter, 0, 16), memset(c->chain, 0, 16), memset(c->mask, 0, 16);
+    c->counter[0] = (uint8_t)(14 - p->nonce_bytes);
+    memcpy(c->counter + 1, p->nonce, p->nonce_bytes);
+    sealane_aes_ctr_blocks(c->key, c->counter, c->mask, c->mask, 16);
 }
 
 /* Keystream onto a part of the text: whole blocks, and at the end maybe one that is not. */
@@ -295,9 +302,16 @@ static inline size_t part_of(const sealane_level *level)
 }
 
 /* The whole packet; its tag is left in mask. */
-static void run(ccm *c, const sealane_packet *p)
+static void run(ccm *c, const sealane_packet *p, size_t tag_bytes)
 {
     const size_t part = part_of(c->k.level);
+    uint8_t first[32];
+    size_t with;
+    begin(c, p);
+    absorb(&c->k, c->chain, first, lengths(first, p, tag_bytes, &with));
+    if (with != 0)
+        absorb_padded(&c->k, c->chain, p->ad + with, p->ad_bytes - with);
+    wipe(first, sizeof first);
     for (size_t at = 0, n; at < p->bytes; at += n) {
         n = p->bytes - at < part ? p->bytes - at : part;
         if (!p->open)
@@ -306,8 +320,6 @@ static void run(ccm *c, const sealane_packet *p)
         if (p->open)
             absorb_padded(&c->k, c->chain, p->out + at, n);
     }
-    for (size_t i = 0; i < 16; i++)
-        c->mask[i] ^= c->chain[i];
 }
 
 /* What a forgery leaves: zeroes, or in place the ciphertext as it came. */
@@ -323,28 +335,40 @@ static sealane_status take_back(ccm *c, const sealane_packet *p)
     return SEALANE_NOT_AUTHENTIC;
 }
 
-static int packet(const sealane_ccm_key *k, const sealane_packet *p, uint8_t *tag)
+/* Writes the tag, or compares it. */
+static sealane_status end(ccm *c, const sealane_packet *p, uint8_t *tag, size_t tag_bytes)
+{
+    for (size_t i = 0; i < 16; i++)
+        c->mask[i] ^= c->chain[i];
+    if (!p->open)
+        memcpy(tag, c->mask, tag_bytes);
+    else if (!same_tag(c->mask, p->tag, tag_bytes))
+        return take_back(c, p);
+    return SEALANE_OK;
+}
+
+static sealane_status ccm_mistake(ccm *c, const sealane_ccm_key *k, const sealane_packet *p)
 {
     const size_t tag_bytes = ccm_tag_of(k);
-    ccm c;
-    if (tag_bytes == 0 || !aes_of(&c.k, &k->aes))
+    if (tag_bytes == 0 || !aes_of(&c->k, &k->aes))
         return SEALANE_INVALID_KEY;
+    c->key = &k->aes;
     if (p->nonce_bytes < 7 || p->nonce_bytes > 13)
         return SEALANE_INVALID_NONCE;
     /* The length has 15 - nonce_bytes bytes. */
     const uint64_t most = p->nonce_bytes == 7 ? UINT64_MAX : ((uint64_t)1 << 8 * (15 - p->nonce_bytes)) - 1;
-    int status =
-        packet_mistake(p, (sealane_limits){most < LENGTH_MAX ? (size_t)most : LENGTH_MAX, LENGTH_MAX, tag_bytes});
+    return packet_mistake(p, (sealane_limits){most < LENGTH_MAX ? (size_t)most : LENGTH_MAX, LENGTH_MAX, tag_bytes});
+}
+
+static int packet(const sealane_ccm_key *k, const sealane_packet *p, uint8_t *tag)
+{
+    ccm c;
+    sealane_status status = ccm_mistake(&c, k, p);
     if (status != SEALANE_OK)
         return status;
     const uint64_t dit = dit_on();
-    c.key = &k->aes;
-    begin(&c, p, tag_bytes);
-    run(&c, p);
-    if (!p->open)
-        memcpy(tag, c.mask, tag_bytes);
-    else if (!same_tag(c.mask, p->tag, tag_bytes))
-        status = take_back(&c, p);
+    run(&c, p, ccm_tag_of(k));
+    status = end(&c, p, tag, ccm_tag_of(k));
     wipe(&c, sizeof c);
     dit_restore(dit);
     return status;
@@ -362,4 +386,253 @@ int sealane_aes_ccm_open(const sealane_ccm_key *k, uint8_t *out, const uint8_t *
 {
     const sealane_packet p = {NULL, out, in, in_bytes, ad, ad_bytes, nonce, nonce_bytes, tag, 1};
     return packet(k, &p, NULL);
+}
+
+/* ---- Several chains side by side ---- */
+
+enum { TOGETHER = 8, STEP = 256 };
+
+/* A text in progress. For CMAC c has the chain alone, and packet the text and where its MAC is. */
+typedef struct {
+    ccm c;
+    sealane_packet packet;
+    uint8_t *tag;
+    sealane_status *status;
+    struct {
+        const uint8_t *in;
+        size_t bytes;
+    } parts[2], now; /* associated data and text still to be chained; whole blocks out of them */
+    size_t tag_bytes, part;
+    uint8_t block[32]; /* what now.in may point to */
+} job;
+
+/* The texts are of one level and number of rounds. The next takes the place of one that has ended. */
+typedef struct {
+    int (*next)(job *j); /* what is chained next, into now; 0 if that was all */
+    sealane_status (*end)(job *j);
+    job *of[TOGETHER];     /* in progress are the first `count` */
+    size_t count, longest; /* step so far */
+    sealane_mode_lane lanes[TOGETHER];
+    job jobs[TOGETHER];
+    uint8_t thrown_away[TOGETHER][STEP];
+} side_by_side;
+
+static void begin_batch(side_by_side *s, int (*next)(job *j), sealane_status (*end_of)(job *j))
+{
+    s->next = next, s->end = end_of, s->count = s->longest = 0;
+    for (size_t i = 0; i < TOGETHER; i++)
+        s->of[i] = &s->jobs[i];
+}
+
+static void run_until(side_by_side *s, size_t count)
+{
+    SEALANE_SCRATCH(scratch);
+    sealane_mode_args a;
+    a.lanes = slot(s->lanes), a.operation = SEALANE_AES_CBC_ENCRYPT;
+    while (s->count > count) {
+        const sealane_level *level = s->of[0]->c.k.level;
+        size_t n = STEP;
+        for (size_t i = 0; i < s->count; i++)
+            n = s->of[i]->now.bytes < n ? s->of[i]->now.bytes : n;
+        a.count = s->count, a.bytes_each = n;
+        s->longest = n > s->longest ? n : s->longest;
+        level->kernel(&a, scratch, level->consts);
+        for (size_t i = s->count; i-- > 0;) {
+            job *const j = s->of[i];
+            j->now.in += n, j->now.bytes -= n;
+            if (j->now.bytes != 0 || s->next(j)) {
+                s->lanes[i].in = slot(j->now.in);
+                continue;
+            }
+            *j->status = s->end(j);
+            s->count--;
+            s->of[i] = s->of[s->count], s->lanes[i] = s->lanes[s->count];
+            s->of[s->count] = j;
+        }
+    }
+}
+
+/* Where the next text is prepared, of that key. */
+static job *room_for(side_by_side *s, const aes *k)
+{
+    const aes *const other = &s->of[0]->c.k;
+    const int alike = s->count == 0 || (other->level == k->level && other->key->rounds == k->key->rounds);
+    run_until(s, alike ? TOGETHER - 1 : 0);
+    s->of[s->count]->c.k = *k;
+    return s->of[s->count];
+}
+
+/* The text in that room joins the others. */
+static void add(side_by_side *s)
+{
+    job *const j = s->of[s->count];
+    sealane_mode_lane *const lane = &s->lanes[s->count++];
+    lane->out = slot(s->thrown_away[j - s->jobs]), lane->in = slot(j->now.in);
+    lane->key = slot(j->c.k.key), lane->chain = slot(j->c.chain);
+}
+
+static void end_batch(side_by_side *s, size_t texts)
+{
+    run_until(s, 0);
+    const size_t used = texts < TOGETHER ? texts : TOGETHER;
+    for (size_t i = 0; i < used; i++) {
+        wipe(&s->jobs[i].c, sizeof s->jobs[i].c), wipe(s->jobs[i].block, sizeof s->jobs[i].block);
+        wipe_long(s->thrown_away[i], s->longest);
+    }
+}
+
+/* First comes E(0), then the text without its last block, then that block. */
+static int cmac_next(job *j)
+{
+    const sealane_packet *p = &j->packet;
+    const size_t whole = p->bytes == 0 ? 0 : (p->bytes - 1) & ~(size_t)15;
+    if (j->part == 0) {
+        memcpy(j->block, j->c.chain, 16);
+        memset(j->c.chain, 0, 16);
+        last_block(j->block, p->bytes == 0 ? j->block : p->in + whole, p->bytes - whole);
+    }
+    j->part += j->part == 0 && whole == 0 ? 2 : 1;
+    j->now.in = j->part == 1 ? p->in : j->block;
+    j->now.bytes = j->part == 1 ? whole : 16;
+    return j->part <= 2;
+}
+
+static sealane_status cmac_end(job *j)
+{
+    if (j->packet.open)
+        return same_tag(j->c.chain, j->packet.tag, j->tag_bytes) ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
+    memcpy(j->tag, j->c.chain, 16);
+    return SEALANE_OK;
+}
+
+static sealane_status cmac_mistake(aes *k, const sealane_cmac_op *op, int verify)
+{
+    if (!aes_of(k, op->key))
+        return SEALANE_INVALID_KEY;
+    if (verify && (op->mac_bytes < 4 || op->mac_bytes > 16))
+        return SEALANE_INVALID_TAG;
+    if (op->in_bytes > LENGTH_MAX)
+        return SEALANE_TOO_LONG;
+    if ((op->in == NULL && op->in_bytes != 0) || op->mac == NULL)
+        return SEALANE_NULL;
+    return !verify && overlap(op->in, op->in_bytes, op->mac, 16) ? SEALANE_OVERLAP : SEALANE_OK;
+}
+
+static size_t cmac_batch(sealane_cmac_op *ops, size_t n, int verify)
+{
+    side_by_side s;
+    size_t good = 0;
+    aes k;
+    const uint64_t dit = dit_on();
+    begin_batch(&s, cmac_next, cmac_end);
+    for (size_t i = 0; i < n; i++) {
+        sealane_cmac_op *const op = &ops[i];
+        op->status = cmac_mistake(&k, op, verify);
+        if (op->status != SEALANE_OK)
+            continue;
+        job *const j = room_for(&s, &k);
+        j->packet.in = op->in, j->packet.bytes = op->in_bytes, j->packet.open = verify;
+        j->packet.tag = op->expected_mac, j->tag = op->mac, j->tag_bytes = op->mac_bytes, j->status = &op->status;
+        memset(j->block, 0, 16), memset(j->c.chain, 0, 16);
+        j->now.in = j->block, j->now.bytes = 16, j->part = 0;
+        add(&s);
+    }
+    end_batch(&s, n);
+    for (size_t i = 0; i < n; i++)
+        good += ops[i].status == SEALANE_OK;
+    dit_restore(dit);
+    return good;
+}
+
+size_t sealane_aes_cmac_batch(sealane_cmac_op *ops, size_t n)
+{
+    return cmac_batch(ops, ops == NULL ? 0 : n, 0);
+}
+
+size_t sealane_aes_cmac_verify_batch(sealane_cmac_op *ops, size_t n)
+{
+    return cmac_batch(ops, ops == NULL ? 0 : n, 1);
+}
+
+/* Of each part first the whole blocks, and then one that is filled up with zeroes. */
+static int ccm_next(job *j)
+{
+    for (; j->part < 2; j->part++) {
+        const uint8_t *const in = j->parts[j->part].in;
+        const size_t bytes = j->parts[j->part].bytes, rest = bytes % 16;
+        if (bytes >= 16) {
+            j->now.in = in, j->now.bytes = bytes - rest;
+            j->parts[j->part].in = in + (bytes - rest), j->parts[j->part].bytes = rest;
+            return 1;
+        }
+        if (rest != 0) {
+            memset(j->block, 0, 16), memcpy(j->block, in, rest);
+            j->now.in = j->block, j->now.bytes = 16;
+            j->part++;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static sealane_status ccm_end(job *j)
+{
+    const sealane_packet *p = &j->packet;
+    if (!p->open)
+        crypt(&j->c, p->out, p->in, p->bytes);
+    return end(&j->c, p, j->tag, j->tag_bytes);
+}
+
+static sealane_packet packet_of(const sealane_ccm_op *op, int open)
+{
+    return (sealane_packet){NULL,         op->out,   op->in,          op->in_bytes, op->ad,
+                            op->ad_bytes, op->nonce, op->nonce_bytes, op->tag,      open};
+}
+
+static void begin_job(job *j, const sealane_ccm_op *op, const sealane_packet *p)
+{
+    size_t with;
+    j->packet = *p, j->tag = op->tag, j->tag_bytes = ccm_tag_of(op->key);
+    j->c.key = &op->key->aes;
+    begin(&j->c, p);
+    if (p->open)
+        crypt(&j->c, p->out, p->in, p->bytes);
+    j->now.in = j->block, j->now.bytes = lengths(j->block, p, j->tag_bytes, &with), j->part = 0;
+    j->parts[0].in = with == 0 ? p->ad : p->ad + with, j->parts[0].bytes = p->ad_bytes - with;
+    j->parts[1].in = p->open ? p->out : p->in, j->parts[1].bytes = p->bytes;
+}
+
+static size_t ccm_batch(sealane_ccm_op *ops, size_t n, int open)
+{
+    side_by_side s;
+    ccm checked;
+    size_t good = 0;
+    const uint64_t dit = dit_on();
+    begin_batch(&s, ccm_next, ccm_end);
+    for (size_t i = 0; i < n; i++) {
+        sealane_ccm_op *const op = &ops[i];
+        const sealane_packet p = packet_of(op, open);
+        op->status = ccm_mistake(&checked, op->key, &p);
+        if (op->status != SEALANE_OK)
+            continue;
+        job *const j = room_for(&s, &checked.k);
+        j->status = &op->status;
+        begin_job(j, op, &p);
+        add(&s);
+    }
+    end_batch(&s, n);
+    for (size_t i = 0; i < n; i++)
+        good += ops[i].status == SEALANE_OK;
+    dit_restore(dit);
+    return good;
+}
+
+size_t sealane_aes_ccm_seal_batch(sealane_ccm_op *ops, size_t n)
+{
+    return ccm_batch(ops, ops == NULL ? 0 : n, 0);
+}
+
+size_t sealane_aes_ccm_open_batch(sealane_ccm_op *ops, size_t n)
+{
+    return ccm_batch(ops, ops == NULL ? 0 : n, 1);
 }

@@ -278,6 +278,189 @@ static int check_lengths(void)
     return 1;
 }
 
+/* ---- Batches ---- */
+
+enum { TEXTS = 21, ROOM = 700 };
+
+/* What a call by itself does is what a text of a batch must be. */
+static struct {
+    sealane_aes_key aes[TEXTS];
+    sealane_ccm_key ccm[TEXTS];
+    size_t bytes[TEXTS], ad_bytes[TEXTS], nonce_bytes[TEXTS], tag_bytes[TEXTS];
+    uint8_t in[TEXTS][ROOM], ad[TEXTS][100], nonce[TEXTS][13], out[TEXTS][ROOM], tag[TEXTS][17];
+} lot;
+
+/* Texts with keys, some of them with those of others. All have one length, or each its own. */
+static int draw_texts(size_t length)
+{
+    uint8_t raw[32];
+    for (size_t i = 0; i < TEXTS; i++) {
+        randomize(raw, 32), randomize(lot.in[i], ROOM), randomize(lot.ad[i], 100), randomize(lot.nonce[i], 13);
+        lot.bytes[i] = length < ROOM ? length : below(4) ? below(ROOM - 20) : 16 * below(8);
+        lot.ad_bytes[i] = below(3) ? below(100) : 14 * below(2);
+        lot.nonce_bytes[i] = 7 + below(7), lot.tag_bytes[i] = 4 + 2 * below(7);
+        const size_t key_bytes = 16 + 8 * (below(4) ? 0 : below(3));
+        if (sealane_aes_key_init(&lot.aes[i], raw, key_bytes) != 0 ||
+            sealane_aes_ccm_key_init(&lot.ccm[i], raw, key_bytes, lot.tag_bytes[i]) != 0)
+            return 0;
+    }
+    memset(lot.out, FILL, sizeof lot.out), memset(lot.tag, FILL, sizeof lot.tag);
+    return 1;
+}
+
+/* One text, of which every fifth is forged, and every seventh has a mistake. */
+static int is_forged(size_t i)
+{
+    return i % 5 == 2;
+}
+
+static int is_mistaken(size_t i)
+{
+    return i % 7 == 4;
+}
+
+static int mac_of(size_t i, uint8_t mac[16])
+{
+    sealane_aes_cmac s;
+    return sealane_aes_cmac_init(&s) | sealane_aes_cmac_update(&lot.aes[i], &s, lot.in[i], lot.bytes[i]) |
+           sealane_aes_cmac_final(&lot.aes[i], &s, mac);
+}
+
+static int check_cmac_batch(size_t count, size_t length)
+{
+    sealane_cmac_op ops[TEXTS];
+    uint8_t want[16];
+    size_t good = 0;
+    if (!draw_texts(length))
+        return fail("a key", 0);
+    for (size_t i = 0; i < count; i++) {
+        ops[i] = (sealane_cmac_op){.key = &lot.aes[i], .in = lot.in[i], .in_bytes = lot.bytes[i], .mac = lot.tag[i]};
+        ops[i].key = is_mistaken(i) ? NULL : ops[i].key, good += !is_mistaken(i);
+        ops[i].status = SEALANE_TOO_LATE;
+    }
+    const size_t made = sealane_aes_cmac_batch(ops, count);
+    if (planted("mac") && count > 9)
+        lot.tag[9][3] ^= 1;
+    for (size_t i = 0; i < count; i++)
+        if (made != good || ops[i].status != (is_mistaken(i) ? SEALANE_INVALID_KEY : SEALANE_OK) ||
+            mac_of(i, want) != 0 || (!is_mistaken(i) && memcmp(lot.tag[i], want, 16) != 0) ||
+            (is_mistaken(i) && !all(lot.tag[i], 16, FILL)) || lot.tag[i][16] != FILL)
+            return fail("a MAC of a batch", lot.bytes[i]);
+    good = 0;
+    for (size_t i = 0; i < count; i++) {
+        ops[i].mac_bytes = is_mistaken(i) ? i % 2 * 17 : 4 + i % 13;
+        ops[i].key = &lot.aes[i], ops[i].status = SEALANE_TOO_LATE;
+        lot.tag[i][3 + i % (ops[i].mac_bytes ? 1 : 2)] ^= is_forged(i);
+        good += !is_mistaken(i) && !is_forged(i);
+    }
+    const size_t right = sealane_aes_cmac_verify_batch(ops, count);
+    if (planted("verified") && count > 2)
+        ops[2].status = SEALANE_OK;
+    for (size_t i = 0; i < count; i++)
+        if (right != good || ops[i].status != (is_mistaken(i) ? SEALANE_INVALID_TAG
+                                               : is_forged(i) ? SEALANE_NOT_AUTHENTIC
+                                                              : SEALANE_OK))
+            return fail("a MAC compared in a batch", lot.bytes[i]);
+    return 1;
+}
+
+static sealane_ccm_op op_of(size_t i, int in_place)
+{
+    if (in_place)
+        memcpy(lot.out[i], lot.in[i], lot.bytes[i]);
+    return (sealane_ccm_op){.out = lot.out[i],
+                            .in = in_place ? lot.out[i] : lot.in[i],
+                            .in_bytes = lot.bytes[i],
+                            .ad = lot.ad_bytes[i] ? lot.ad[i] : NULL,
+                            .ad_bytes = lot.ad_bytes[i],
+                            .key = &lot.ccm[i],
+                            .nonce = lot.nonce[i],
+                            .nonce_bytes = is_mistaken(i) ? 6 : lot.nonce_bytes[i],
+                            .tag = lot.tag[i],
+                            .status = SEALANE_TOO_LATE};
+}
+
+/* Seals, then opens; every other text in place. */
+static int check_ccm_batch(size_t count, size_t length)
+{
+    static uint8_t plain[TEXTS][ROOM], want[ROOM];
+    sealane_ccm_op ops[TEXTS];
+    uint8_t tag[16];
+    size_t good = 0;
+    if (!draw_texts(length))
+        return fail("a key", 0);
+    memcpy(plain, lot.in, sizeof plain);
+    for (size_t i = 0; i < count; i++)
+        ops[i] = op_of(i, i % 2), good += !is_mistaken(i);
+    const size_t sealed_texts = sealane_aes_ccm_seal_batch(ops, count);
+    if (planted("batch") && count > 8)
+        lot.out[8][lot.bytes[8] - (lot.bytes[8] > 0)] ^= 1;
+    for (size_t i = 0; i < count; i++) {
+        const int status = sealane_aes_ccm_seal(&lot.ccm[i], want, tag, lot.nonce[i], ops[i].nonce_bytes, lot.ad[i],
+                                                lot.ad_bytes[i], plain[i], lot.bytes[i]);
+        if (sealed_texts != good || ops[i].status != status || (status == 0) == is_mistaken(i) ||
+            !all(lot.out[i] + lot.bytes[i], ROOM - lot.bytes[i], FILL) ||
+            (status == 0 &&
+             (memcmp(lot.out[i], want, lot.bytes[i]) != 0 || memcmp(lot.tag[i], tag, lot.tag_bytes[i]) != 0)) ||
+            !all(lot.tag[i] + (status == 0 ? lot.tag_bytes[i] : 0), 17 - (status == 0 ? lot.tag_bytes[i] : 0), FILL))
+            return fail("sealed in a batch", lot.bytes[i]);
+        if (status == 0)
+            memcpy(lot.in[i], want, lot.bytes[i]);
+        if (is_forged(i) && i % 2 == 0)
+            lot.tag[i][lot.tag_bytes[i] - 1] ^= 0x80;
+        else if (is_forged(i) && lot.bytes[i] > 0)
+            lot.in[i][lot.bytes[i] - 1] ^= 1;
+        else if (is_forged(i))
+            lot.nonce[i][0] ^= 1;
+    }
+    good = 0;
+    memset(lot.out, FILL, sizeof lot.out);
+    for (size_t i = 0; i < count; i++)
+        ops[i] = op_of(i, i % 2), good += !is_mistaken(i) && !is_forged(i);
+    const size_t opened = sealane_aes_ccm_open_batch(ops, count);
+    if (planted("opened") && count > 12)
+        lot.out[12][0] ^= 1;
+    for (size_t i = 0; i < count; i++) {
+        const sealane_status right = is_mistaken(i) ? SEALANE_INVALID_NONCE
+                                     : is_forged(i) ? SEALANE_NOT_AUTHENTIC
+                                                    : SEALANE_OK;
+        const uint8_t *const left = right == SEALANE_OK ? plain[i] : i % 2 ? lot.in[i] : NULL;
+        if (opened != good || ops[i].status != right || (left != NULL && memcmp(lot.out[i], left, lot.bytes[i]) != 0) ||
+            (left == NULL && !all(lot.out[i], lot.bytes[i], is_mistaken(i) ? FILL : 0)) ||
+            !all(lot.out[i] + lot.bytes[i], ROOM - lot.bytes[i], FILL))
+            return fail("opened in a batch", lot.bytes[i]);
+    }
+    return 1;
+}
+
+static int check_batches(void)
+{
+    for (size_t length = 0; length <= 160; length++)
+        if (!check_cmac_batch(9, length) || !check_ccm_batch(TEXTS - 7 * (length % 2), length))
+            return 0;
+    for (size_t count = 0; count <= TEXTS; count++)
+        for (int i = 0; i < 6; i++)
+            if (!check_cmac_batch(count, ROOM) || !check_ccm_batch(count, ROOM))
+                return 0;
+    uint8_t *const in = lot.in[0], *const mac = lot.tag[0];
+    sealane_cmac_op ops[] = {
+        {.key = &lot.aes[0], .in = in, .in_bytes = 9, .mac = NULL},
+        {.key = &lot.aes[0], .in = NULL, .in_bytes = 9, .mac = mac},
+        {.key = &lot.aes[0], .in = in, .in_bytes = (size_t)-1, .mac = mac},
+        {.key = &lot.aes[0], .in = in, .in_bytes = 9, .mac = in + 8},
+        {.key = &lot.aes[0], .in = NULL, .in_bytes = 0, .mac = mac},
+    };
+    static const sealane_status refused[] = {SEALANE_NULL, SEALANE_NULL, SEALANE_TOO_LONG, SEALANE_OVERLAP, SEALANE_OK};
+    if (sealane_aes_cmac_batch(ops, 5) != 1)
+        return fail("how many are good", 0);
+    for (size_t i = 0; i < 5; i++)
+        if (ops[i].status != refused[i])
+            return fail("a mistake in a batch", i);
+    return (sealane_aes_cmac_batch(NULL, 3) | sealane_aes_cmac_verify_batch(NULL, 3) |
+            sealane_aes_ccm_seal_batch(NULL, 3) | sealane_aes_ccm_open_batch(NULL, 3)) == 0 ||
+           fail("no batch", 0);
+}
+
 /* ---- Wrong use ---- */
 
 static int refused(const char *what, int got, int want)
@@ -681,6 +864,7 @@ int main(int argc, char **argv)
     report("Wycheproof", check_vectors(argv[1]));
     report("CMAC in pieces", check_pieces());
     report("CCM: lengths and forgeries", check_lengths());
+    report("batches of CMAC and CCM", check_batches());
     report("wrong use", check_wrong_use());
     report("GCM-SIV by its definition", check_siv_definition());
     report("GCM-SIV: lengths and forgeries", check_lengths());

@@ -31,9 +31,13 @@ typedef enum {
     CBC_BATCH,
     CMAC,
     CMAC_VERIFY,
+    CMAC_BATCH,
+    CMAC_VERIFY_BATCH,
     CCM_SEAL,
     CCM_OPEN,
     CCM_FORGED,
+    CCM_SEAL_BATCH,
+    CCM_OPEN_BATCH,
     SIV_SEAL,
     SIV_OPEN,
     SIV_FORGED,
@@ -62,9 +66,13 @@ static const char *const way_names[WAYS] = {"key",
                                             "CBC batch",
                                             "CMAC",
                                             "CMAC compared",
+                                            "CMAC batch",
+                                            "CMAC batch compared",
                                             "CCM",
                                             "CCM backwards",
                                             "CCM forged",
+                                            "CCM batch",
+                                            "CCM batch backwards",
                                             "GCM-SIV",
                                             "GCM-SIV backwards",
                                             "GCM-SIV forged",
@@ -101,6 +109,8 @@ static struct {
     sealane_quic_keys quic;
     uint8_t key[64], hp[32], iv[16], text[LONGEST], out[LONGEST], ivs[PACKETS][16], texts[PACKETS][LONGEST];
     sealane_cbc_op cbc[PACKETS];
+    sealane_cmac_op cmacs[PACKETS];
+    sealane_ccm_op ccms[PACKETS];
     sealane_quic_packet packets[PACKETS];
 } now;
 
@@ -162,6 +172,10 @@ static int call(void)
     case CMAC:
     case CMAC_VERIFY:
         return cmac_pieces(now.way == CMAC_VERIFY);
+    case CMAC_BATCH:
+        return sealane_aes_cmac_batch(now.cmacs, PACKETS) != PACKETS;
+    case CMAC_VERIFY_BATCH:
+        return sealane_aes_cmac_verify_batch(now.cmacs, PACKETS) != 0;
     case CCM_SEAL:
         return sealane_aes_ccm_seal(&now.ccm, now.out, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
     case CCM_OPEN:
@@ -169,6 +183,10 @@ static int call(void)
     case CCM_FORGED:
         return sealane_aes_ccm_open(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes) !=
                SEALANE_NOT_AUTHENTIC;
+    case CCM_SEAL_BATCH:
+        return sealane_aes_ccm_seal_batch(now.ccms, PACKETS) != PACKETS;
+    case CCM_OPEN_BATCH: /* one is forged */
+        return sealane_aes_ccm_open_batch(now.ccms, PACKETS) != PACKETS - 1;
     case SIV_SEAL:
         return sealane_aes_gcm_siv_seal(&now.siv, now.out, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
     case SIV_OPEN:
@@ -259,6 +277,32 @@ static int prepare_packets(void)
     return bad;
 }
 
+/* Of CMAC and CCM, whose fifth packet is forged. */
+static int prepare_batches(void)
+{
+    for (size_t i = 0; i < PACKETS; i++) {
+        const size_t bytes = now.bytes * (20 - i) / 24;
+        now.cmacs[i] = (sealane_cmac_op){
+            .key = &now.aes, .in = now.texts[i], .in_bytes = bytes, .mac = now.ivs[i], .mac_bytes = 16};
+        now.ccms[i] = (sealane_ccm_op){.out = now.texts[i],
+                                       .in = now.texts[i],
+                                       .in_bytes = bytes,
+                                       .ad = now.iv,
+                                       .ad_bytes = 16 - i,
+                                       .key = &now.ccm,
+                                       .nonce = now.iv,
+                                       .nonce_bytes = 12,
+                                       .tag = now.ivs[i]};
+    }
+    if (now.way != CCM_OPEN_BATCH)
+        return 0;
+    const int bad = sealane_aes_ccm_seal_batch(now.ccms, PACKETS) != PACKETS;
+    (void)VALGRIND_MAKE_MEM_DEFINED(now.texts, sizeof now.texts);
+    (void)VALGRIND_MAKE_MEM_DEFINED(now.ivs, sizeof now.ivs);
+    now.ivs[4][3] ^= 1;
+    return bad;
+}
+
 /* Secrets number n. For valgrind they are undefined from here on. */
 static int prepare(int n, int is_undefined)
 {
@@ -273,7 +317,7 @@ static int prepare(int n, int is_undefined)
         undefine(now.hp, sizeof now.hp);
     int bad = now.way == KEY || now.way == QUIC_KEYS ? 0 : sealane_aes_key_init(&now.aes, now.key, now.key_bytes);
     memset(now.tag, 5, sizeof now.tag);
-    if (now.way >= CCM_SEAL && now.way <= CCM_FORGED)
+    if (now.way >= CCM_SEAL && now.way <= CCM_OPEN_BATCH)
         bad |= sealane_aes_ccm_key_init(&now.ccm, now.key, now.key_bytes, 16);
     if (now.way >= SIV_SEAL && now.way <= SIV_FORGED)
         bad |= sealane_aes_gcm_siv_key_init(&now.siv, now.key, now.key_bytes);
@@ -304,6 +348,7 @@ static int prepare(int n, int is_undefined)
                                       .out = now.texts[i],
                                       .in = now.texts[i],
                                       .in_bytes = (now.bytes * (20 - i) / 24) & ~(size_t)15};
+    bad |= prepare_batches();
     if (now.way >= PROTECT)
         bad |= prepare_packets();
     return !bad;

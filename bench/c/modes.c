@@ -211,6 +211,53 @@ static void evp_cmac(void)
          "EVP's CMAC");
 }
 
+/* Eight of one length by one call, or by one call each. */
+static void ccm_batch(void)
+{
+    sealane_ccm_op ops[TEXTS];
+    const size_t each = bytes / TEXTS;
+    for (size_t i = 0; i < TEXTS; i++)
+        ops[i] = (sealane_ccm_op){.out = got + i * each,
+                                  .in = text + i * each,
+                                  .in_bytes = each - TAG,
+                                  .ad = key,
+                                  .ad_bytes = AD,
+                                  .key = &ccm_key,
+                                  .nonce = iv,
+                                  .nonce_bytes = NONCE,
+                                  .tag = got + (i + 1) * each - TAG};
+    must(sealane_aes_ccm_seal_batch(ops, TEXTS) == TEXTS, "CCM batch");
+}
+
+static void ccm_each(void)
+{
+    const size_t each = bytes / TEXTS;
+    for (size_t i = 0; i < TEXTS; i++)
+        must(sealane_aes_ccm_seal(&ccm_key, want + i * each, want + (i + 1) * each - TAG, iv, NONCE, key, AD,
+                                  text + i * each, each - TAG) == 0,
+             "CCM");
+}
+
+static void cmac_batch(void)
+{
+    sealane_cmac_op ops[TEXTS];
+    const size_t each = bytes / TEXTS;
+    for (size_t i = 0; i < TEXTS; i++)
+        ops[i] = (sealane_cmac_op){
+            .key = &aes_key, .in = text + i * each, .in_bytes = each, .mac = got + (i + 1) * each - TAG};
+    must(sealane_aes_cmac_batch(ops, TEXTS) == TEXTS, "CMAC batch");
+}
+
+static void cmac_each(void)
+{
+    const size_t each = bytes / TEXTS;
+    sealane_aes_cmac s;
+    for (size_t i = 0; i < TEXTS; i++)
+        must(sealane_aes_cmac_init(&s) == 0 && sealane_aes_cmac_update(&aes_key, &s, text + i * each, each) == 0 &&
+                 sealane_aes_cmac_final(&aes_key, &s, want + (i + 1) * each - TAG) == 0,
+             "CMAC");
+}
+
 static void siv(void)
 {
     must(sealane_aes_gcm_siv_seal(&siv_key, got, got + bytes, iv, NONCE, key, AD, text, bytes) == 0, "GCM-SIV");
@@ -465,6 +512,8 @@ static const row rows[] = {
     {"AES-128-XTS decryption", "OpenSSL EVP", xts_decrypt_start, xts, evp_text, {512, 520, 4096}, 0},
     {"AES-128-CCM, seal", "OpenSSL EVP", ccm_start, ccm, evp_ccm, {64, 256, 1424, 4096, 16384}, 0},
     {"AES-128-CMAC", "OpenSSL EVP", cmac_start, cmac, evp_cmac, {16, 64, 256, 1424, 16384}, 0},
+    {"AES-128-CCM, seal, 8 packets", "one by one", tagged_start, ccm_batch, ccm_each, {512, 2048, 8 * 1424}, 0},
+    {"AES-128-CMAC, 8 texts", "one by one", tagged_start, cmac_batch, cmac_each, {512, 2048, 8 * 1424}, 0},
     {"chacha20-poly1305@openssh.com, seal", "OpenSSL EVP", ssh_start, ssh, evp_ssh, {64, 256, 1424, 4096, 16384}, 0},
 #if OPENSSL_VERSION_NUMBER >= 0x30200000L
     {"AES-128-GCM-SIV", "OpenSSL EVP", siv_start, siv, evp_siv, {64, 256, 1420, 4096, 16384}, 0},
