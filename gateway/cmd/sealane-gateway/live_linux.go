@@ -424,6 +424,7 @@ func describe(f *output.Flow) []any {
 	text("alpn", a.Protocol)
 	text("ja3", a.JA3)
 	text("ja3s", a.JA3S)
+	text("ja3s_string", a.ServerLists)
 	text("ja4", a.JA4)
 	for _, side := range []struct {
 		name string

@@ -147,7 +147,7 @@ map-port = ["443=80", "8443=8080"`)
 		t.Fatalf("%d connections ended: %v", len(lines), lines)
 	}
 	for _, line := range lines {
-		for _, name := range []string{"ja3", "ja3s", "ja4"} {
+		for _, name := range []string{"ja3", "ja3s", "ja3s_string", "ja4"} {
 			if line[name] == nil {
 				t.Errorf("no %s: %v", name, line)
 			}

@@ -32,6 +32,7 @@ type Connection struct {
 	Protocol    string // that the server chose (ALPN)
 	JA3, JA4    string // fingerprints of the client's hello
 	JA3S        string // of the server's
+	ServerLists string // what JA3S is the MD5 of: version, suite and extensions in the ServerHello, in decimal
 	Certificate [2]Certificate
 
 	// Chain, if set, gets the certificates of a side as they came.
@@ -78,7 +79,7 @@ func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 	var h hello
 	switch kind {
 	case clientHello:
-		c.ServerName, c.Protocol, c.JA3, c.JA4, c.JA3S = "", "", "", "", "" // perhaps another one, that counts
+		c.ServerName, c.Protocol, c.JA3, c.JA4, c.JA3S, c.ServerLists = "", "", "", "", "", "" // perhaps another one, that counts
 		if s.ReadUint16(&h.version) && s.Skip(32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadUint16LengthPrefixed(&suites) && s.ReadUint8LengthPrefixed(&skip) {
 			h.suites = numbers(suites)
 			extensions(s, func(kind uint16, value cryptobyte.String) {
@@ -95,7 +96,8 @@ func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 		if s.ReadUint16(&h.version) && s.Skip(32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadBytes((*[]byte)(&suites), 2) && s.Skip(1) {
 			h.suites = numbers(suites)
 			extensions(s, func(kind uint16, _ cryptobyte.String) { h.extensions = append(h.extensions, kind) })
-			c.JA3S = h.ja3s()
+			text := h.ja3s()
+			c.JA3S, c.ServerLists = md5Of(text), cut([]byte(text), maxSubject)
 			c.chosen(s)
 		}
 	case encryptedExtensions:

@@ -14,7 +14,8 @@ import (
 
 // Fingerprints name the software behind a hello by what it offers or chooses, as other tools do. JA3 and JA3S follow
 // https://github.com/salesforce/ja3. JA4 follows https://github.com/FoxIO-LLC/ja4, whose BSD license covers the
-// client's fingerprint alone: there is no JA4S. A client can send any list, so a fingerprint is no proof of identity.
+// client's fingerprint alone. JA4S has the FoxIO License, which does not permit commercial products, so it is left out: ServerLists has
+// what it is made of. A client can send any list, so a fingerprint is no proof of identity.
 
 // Extensions that fingerprints read (RFC 8422, RFC 8446).
 const (
@@ -105,9 +106,9 @@ func (h *hello) ja3() string {
 	return md5Of(fmt.Sprintf("%d,%s,%s,%s,%s", h.version, decimal(h.suites), decimal(h.extensions), decimal(h.groups), decimal(h.formats)))
 }
 
-// ja3s is of a ServerHello.
+// ja3s is the text of a ServerHello's JA3S, which is its MD5.
 func (h *hello) ja3s() string {
-	return md5Of(fmt.Sprintf("%d,%s,%s", h.version, decimal(h.suites), decimal(h.extensions)))
+	return fmt.Sprintf("%d,%s,%s", h.version, decimal(h.suites), decimal(h.extensions))
 }
 
 // ja4 is of a ClientHello over TCP or QUIC.

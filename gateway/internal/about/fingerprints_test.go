@@ -60,6 +60,9 @@ func TestFingerprints(t *testing.T) {
 	if want := "27eabd2e03c903c0e38682b67d24b578"; about.JA3S != want {
 		t.Errorf("JA3S: %s, want %s", about.JA3S, want)
 	}
+	if want := "771,49199,65281-11-16-23"; about.ServerLists != want {
+		t.Errorf("ServerLists: %s, want %s", about.ServerLists, want)
+	}
 
 	// The example of JA4's technical details (https://github.com/FoxIO-LLC/ja4, BSD 3-Clause), in another order.
 	suites := []uint16{0x1301, 0x1302, 0x1303, 0xc02b, 0xc02f, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0xc014, 0x9c, 0x9d, 0x2f, 0x35}

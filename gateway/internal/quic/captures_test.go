@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sealane/sealane/gateway/internal/about"
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
@@ -101,6 +102,46 @@ func keysOf(t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// What servers answer is known although Initial packets are not authentic, as tshark 4.0 shows it (tls.handshake.ja3s_full).
+func TestServerHellos(t *testing.T) {
+	for name, want := range map[string][]string{
+		"q-v1": {"771,4865,43-51"}, "q-v2": {"771,4865,43-51"}, "q-retry": {"771,4865,43-51"}, "q-chromium": {"771,4865,43-51"},
+		"q-aes256": {"771,4866,43-51"}, "q-curl": {"771,4866,43-51"}, "q-nginx": {"771,4866,43-51"}, "q-chacha": {"771,4867,43-51"},
+		"q-0rtt": {"771,4865,43-51", "771,4865,43-51-41"}, "q-py0rtt": {"771,4866,43-51", "771,4866,43-51-41"},
+	} {
+		l := newListener(keysOf(t, name))
+		abouts := map[*Conn]*about.Connection{}
+		l.d.Message = func(c *Conn, role, kind uint8, body []byte) {
+			if abouts[c] == nil {
+				abouts[c] = new(about.Connection)
+			}
+			abouts[c].Message(role, kind, 0x0304, body)
+		}
+		l.read(framesOf(t, name))
+		var got []string
+		for _, a := range abouts {
+			got = append(got, a.ServerLists)
+		}
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	// Forged: another suite, and a length that is not there.
+	hello := append(append([]byte{serverHello, 0, 0, 40, 3, 3}, make([]byte, 33)...), 0x13, 1, 0, 0, 0)
+	for suite, size := range map[uint16]int{0x1301: len(hello) - 1, 0x1302: len(hello)} {
+		var g greeting
+		g.add(0, hello[:size])
+		g.answered(suite, func([]byte) { t.Errorf("%#x, %d bytes: counts", suite, size) })
+	}
+	var g greeting
+	counted := 0
+	g.add(0, slices.Concat(hello, hello))
+	if g.answered(0x1301, func([]byte) { counted++ }); counted != 2 {
+		t.Errorf("%d of 2 answers", counted)
+	}
 }
 
 // read gives frames to a Decrypter, in lots as the engine has them.

@@ -200,7 +200,8 @@ type initial struct {
 
 const (
 	maxInitials = 8
-	maxOpens    = 64 // Initial packets, of a connection
+	maxOpens    = 64 // Initial packets of a client
+	maxAnswers  = 8  // those of a server
 )
 
 // A stream has two halves, one for each sender.
@@ -227,8 +228,10 @@ type Conn struct {
 	seen     int64
 	closed   int64 // when it was
 	greeting greeting
+	answer   greeting // the server's, for those who want to know it
 	initials []initial
 	opens    int
+	answers  int
 	versions []protect.Version
 	ids      [2]ids
 	paths    []packet.Tuple
@@ -463,10 +466,14 @@ func (c *Conn) prove(k *candidate) {
 	if d.Message != nil && body != nil {
 		d.Message(c, client, clientHello, body)
 	}
+	if d.Message != nil {
+		c.answer.answered(c.Suite, func(body []byte) { d.Message(c, server, serverHello, body) })
+	}
 	if d.Opened != nil {
 		d.Opened(c)
 	}
-	c.greeting = greeting{}
+	c.grow(-cap(c.greeting.bytes) - cap(c.answer.bytes))
+	c.greeting, c.answer = greeting{}, greeting{}
 	for i := range c.initials {
 		c.initials[i].keys = nil
 	}

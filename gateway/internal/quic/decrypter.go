@@ -690,7 +690,8 @@ func (d *Decrypter) sentAgain(s *packet.Segment, p *path, h *protect.Header, b [
 	}
 }
 
-// initial takes an Initial packet. Anybody can make those, so they prove nothing. A client's have the ClientHello; of a server's the header is enough.
+// initial takes an Initial packet. Anybody can make those, so they prove nothing. A client's have the ClientHello; of a server's the header is enough
+// for all but the audit.
 func (d *Decrypter) initial(s *packet.Segment, p *path, h *protect.Header, b []byte, datagram int, time int64) {
 	var of *Conn
 	if p != nil {
@@ -701,6 +702,7 @@ func (d *Decrypter) initial(s *packet.Segment, p *path, h *protect.Header, b []b
 					if !c.proven() {
 						c.ids[server].hint(h.SCID)
 						c.speaks(h.Version)
+						c.answered(h, b)
 					}
 					return
 				}
@@ -786,19 +788,43 @@ func (c *Conn) hello(h *protect.Header, b []byte) {
 			continue
 		}
 		randoms := len(c.greeting.randoms)
-		before := cap(c.greeting.bytes)
-		r := reader{b: p.Payload}
-		for f := (frame{}); r.next(&f); {
-			if f.kind == frameCrypto {
-				c.greeting.add(f.offset, f.data)
-			}
-		}
-		c.grow(cap(c.greeting.bytes) - before)
+		c.hear(&c.greeting, p.Payload)
 		if len(c.greeting.randoms) > randoms {
 			c.retry()
 		}
 		return
 	}
+}
+
+// answered takes an Initial packet of the server's, if somebody wants to know what is in it.
+func (c *Conn) answered(h *protect.Header, b []byte) {
+	if c.d.Message == nil || c.answers == maxAnswers {
+		return
+	}
+	c.answers++
+	for i := range c.initials {
+		dcid := &c.initials[i].dcid
+		_, k, err := protect.InitialKeys(h.Version, dcid.bytes[:dcid.size])
+		if err != nil {
+			continue
+		}
+		if p := c.d.try(k, nil, b, h.PNOffset, 0); p.Err == nil {
+			c.hear(&c.answer, p.Payload)
+			return
+		}
+	}
+}
+
+// hear adds the CRYPTO frames of a payload to a hello.
+func (c *Conn) hear(g *greeting, payload []byte) {
+	before := cap(g.bytes)
+	r := reader{b: payload}
+	for f := (frame{}); r.next(&f); {
+		if f.kind == frameCrypto {
+			g.add(f.offset, f.data)
+		}
+	}
+	c.grow(cap(g.bytes) - before)
 }
 
 // join puts a connection on a path.

@@ -9,6 +9,7 @@ import (
 // Handshake messages, extensions and transport parameters (RFC 8446, RFC 7301, RFC 9000).
 const (
 	clientHello         = 1
+	serverHello         = 2
 	encryptedExtensions = 8
 
 	extProtocols  = 16
@@ -105,6 +106,25 @@ func (g *greeting) message(random *[32]byte) []byte {
 		return nil
 	}
 	return g.bytes[4 : 4+size]
+}
+
+// answered calls each for the ServerHellos that name a suite: two if the first asks for another ClientHello.
+func (g *greeting) answered(suite uint16, each func(body []byte)) {
+	if len(g.have) == 0 || g.have[0].low != 0 {
+		return
+	}
+	for b := g.bytes[:g.have[0].high]; len(b) >= 4 && b[0] == serverHello; {
+		size := 4 + int(be.Uint32(b)&0xffffff)
+		if len(b) < size {
+			return
+		}
+		s, session := cryptobyte.String(b[4:size]), cryptobyte.String(nil)
+		var chosen uint16
+		if s.Skip(2+32) && s.ReadUint8LengthPrefixed(&session) && s.ReadUint16(&chosen) && chosen == suite {
+			each(b[4:size])
+		}
+		b = b[size:]
+	}
 }
 
 // messages cuts the handshake stream of one side into messages.
