@@ -238,14 +238,14 @@ func TestAlive(t *testing.T) {
 func TestWriteEncrypted(t *testing.T) {
 	need(t, "tshark")
 	dir := t.TempDir()
-	for _, name := range []string{"s-12chacha", "s-50conns"} {
+	for _, name := range []string{"s-12chacha", "s-50conns", "quic/q-retry"} {
 		keys := keyFile(t, name+".keys")
-		file := filepath.Join(dir, name+".pcapng")
+		file := filepath.Join(dir, filepath.Base(name)+".pcapng")
 		if said, ok := run(t, "read", testdata+name+".pcap", "--keys", keys, "--write-encrypted", file, "--workers", "2"); !ok {
 			t.Fatal(said)
 		}
 		show := func(args ...string) string {
-			out, err := exec.Command("tshark", append(args, "-n", "-d", "tcp.port==443,tls", "-Y", "tls", "-T", "fields", "-e", "tcp.srcport", "-e", "tls.app_data", "-e", "http.request.uri", "-e", "data.len")...).Output()
+			out, err := exec.Command("tshark", append(args, "-n", "-d", "tcp.port==443,tls", "-Y", "tls || quic", "-T", "fields", "-e", "tcp.srcport", "-e", "tls.app_data", "-e", "quic.stream_data", "-e", "http.request.uri", "-e", "data.len")...).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
