@@ -30,7 +30,7 @@
 /* Kernels of ARM, MIPS and RISC-V have no POLYVAL, and no counter at a block's begin (SEALANE_FLAG_POLYVAL,
  * SEALANE_AES_CTR_LITTLE). */
 #if !defined(SEALANE_AARCH64_KERNELS) && !defined(SEALANE_ARM_KERNELS) && !defined(SEALANE_RISCV64_KERNELS) && \
-    !defined(SEALANE_MIPS_KERNELS)
+    !defined(SEALANE_MIPS_KERNELS) && !defined(SEALANE_MIPS64_KERNELS)
 #define SEALANE_SIV_KERNELS
 #endif
 

@@ -3,9 +3,16 @@
 
 #include "bytes.h"
 
+/* Compilers spill more words of 32 bits, and more on MIPS. */
+#if UINTPTR_MAX > UINT32_MAX && !defined(__mips__)
+#define SPILLED 1024
+#else
+#define SPILLED 2048
+#endif
+
 NOINLINE void sealane_burn_stack(void)
 {
-    uint8_t room[sizeof(void *) < 8 ? 2048 : 1024]; /* of 32-bit words more are spilled */
+    uint8_t room[SPILLED];
     wipe_long(room, sizeof room);
 }
 

@@ -193,6 +193,8 @@ extern const uint8_t sealane_aesgcm_mips32r2_constants[];
 #if defined(SEALANE_MIPS64_KERNELS)
 extern sealane_kernel sealane_chacha20poly1305_mips64r2;
 extern const uint8_t sealane_chacha20poly1305_mips64r2_constants[];
+extern sealane_kernel sealane_aesgcm_mips64r2;
+extern const uint8_t sealane_aesgcm_mips64r2_constants[];
 #endif
 
 static const sealane_level chacha20poly1305_levels[] = {
@@ -368,6 +370,13 @@ static const sealane_level aesgcm_levels[] = {
     {"mips32r2",
      SEALANE_MIPS_MIPS32R2,
      sealane_aesgcm_mips32r2, sealane_aesgcm_mips32r2_constants,
+     {NULL, NULL, 0, 0, {0}},
+     GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
+#endif
+#if defined(SEALANE_MIPS64_KERNELS)
+    {"mips64r2",
+     SEALANE_MIPS_MIPS64R2,
+     sealane_aesgcm_mips64r2, sealane_aesgcm_mips64r2_constants,
      {NULL, NULL, 0, 0, {0}},
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
 #endif

@@ -53,6 +53,7 @@ static const struct {
     {"chacha20poly1305", "mips32r2", 520},
 #endif
 #if defined(SEALANE_MIPS64_KERNELS)
+    {"aesgcm", "mips64r2", 3328},
     {"chacha20poly1305", "mips64r2", 520},
 #endif
     {NULL, NULL, 0},

@@ -21,11 +21,6 @@
 isa mips32r2
 
 #define KERNEL sealane_chacha20poly1305_mips32r2
-#define WORD_BYTES 4
-#define addp addu
-#define subp subu
-#define addip addiu
-#define storep sw
 
 /* h; r; s1 to s3; h + m; 1 while there are blocks. */
 #define h0 $8
@@ -47,19 +42,6 @@ isa mips32r2
 #define one k1
 
 #include "chacha20poly1305_names.h"
-
-/* In C a pointer is the value of a slot, in Go it is the first word. */
-.macro load_pointer x, slot, from
-#if defined(SEALANE_GO)
-    lw \x, \slot(\from)
-#else
-    load_size \x, \slot, \from
-#endif
-.endm
-
-.macro load_size x, slot, from
-    lw \x, \slot + LOW(\from)
-.endm
 
 .macro store_aligned x, at, to
     sw \x, \at(\to)

@@ -1,19 +1,6 @@
-/* What the macros for chacha20poly1305_text.h are made of: names, and a few words of code. The file that includes this
- * has addp (chacha20poly1305_text.h).
- */
+/* What the macros for chacha20poly1305_text.h are made of: names, and a few words of code. */
 
-/* The lower and the upper word of a slot of 8 bytes. */
-#if defined(__MIPSEB__)
-#define LOW 4
-#define HIGH 0
-#else
-#define LOW 0
-#define HIGH 4
-#endif
-
-#define args $4
-#define scratch $5
-#define consts $6
+#include "words.h"
 
 /* ChaCha20: the 16 words; what is loaded; double rounds left; text, none for block 0. */
 #define w0 $8
@@ -47,26 +34,7 @@
 
 #include "../chacha20poly1305_scalar.h"
 
-/* Between a word and the four bytes of it, least significant first, in memory. */
-.macro little x
-#if defined(__MIPSEB__)
-    wsbh \x, \x
-    rotr \x, \x, 16
-#endif
-.endm
-
-/* \left and \right (lwl, lwr, ...) of \x, \bytes long, at any address. */
-.macro any_address left, right, bytes, x, at, from
-#if defined(__MIPSEB__)
-    \left \x, \at(\from)
-    \right \x, \at + \bytes - 1(\from)
-#else
-    \left \x, \at + \bytes - 1(\from)
-    \right \x, \at(\from)
-#endif
-.endm
-
-/* The same of two, where the second half of a load does not wait for the first. */
+/* any_address of two, where the second half of a load does not wait for the first. */
 .macro any_address2 left, right, bytes, x, y, at, from
 #if defined(__MIPSEB__)
     \left \x, \at(\from)
@@ -79,15 +47,6 @@
     \left \x, \at + \bytes - 1(\from)
     \left \y, \at + 2*\bytes - 1(\from)
 #endif
-.endm
-
-/* A word as it lies at any address. */
-.macro load_any x, at, from
-    any_address lwl, lwr, 4, \x, \at, \from
-.endm
-
-.macro store_any x, at, to
-    any_address swl, swr, 4, \x, \at, \to
 .endm
 
 /* Two numbers of 64 bits, each of two words. */

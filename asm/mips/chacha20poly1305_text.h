@@ -1,12 +1,12 @@
 /* ChaCha20-Poly1305 in the integer registers of MIPS, release 2 to 5, of 32 or 64 bits. The file that includes this
- * names KERNEL and the registers h0 to m3, has WORD_BYTES, and defines
- *     addp, subp, addip, storep  add, subtract, add a constant, store: pointers, sizes, words of Poly1305
+ * names KERNEL and the registers h0 to m3, has WORD, and defines
+ *     addp, subp, addip, storew  add, subtract, add a constant, store: pointers, sizes, words of Poly1305
  *     load_pointer, load_size    from a slot of 8 bytes
- *     encrypt2, encrypt2_aligned 8 bytes of text, at any address or at a multiple of WORD_BYTES
+ *     encrypt2, encrypt2_aligned 8 bytes of text, at any address or at a multiple of WORD
  *     poly_key, poly_zero        r from scratch, h = 0
  *     poly_load, poly_save       h from and to three slots of 8 bytes
  *     poly_loop                  h = (h + m + 2^128) r for each block up to limit, at least one; k0 = 0 at first
- *     load_block, load_any_block a block's words m0 ..., at a multiple of WORD_BYTES or at any address
+ *     load_block, load_any_block a block's words m0 ..., at a multiple of WORD or at any address
  *     poly_fold, poly_tag        h < 2^130 + 2^128; the tag of that
  *
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
@@ -158,7 +158,7 @@ function KERNEL
       sltiu k0, remaining, 64
     bne k0, $0, .Lkeystream
       or k0, input, output
-    andi k0, k0, WORD_BYTES - 1
+    andi k0, k0, WORD - 1
     bne k0, $0, .Lunaligned
       nop
     all_words encrypt2_aligned
@@ -244,7 +244,7 @@ function KERNEL
     beq message, limit, .Lrest
       or rest, k0, $0
 .Lblocks:
-    andi k0, message, WORD_BYTES - 1
+    andi k0, message, WORD - 1
     bne k0, $0, .Lblocks_anywhere
       or k0, $0, $0
     poly_loop load_block
@@ -341,9 +341,9 @@ function KERNEL
 
 .Lwipe:
     .set wiped, STATE
-    .rept (SCRATCH_END - STATE) / WORD_BYTES
-    storep $0, wiped(scratch)
-    .set wiped, wiped + WORD_BYTES
+    .rept (SCRATCH_END - STATE) / WORD
+    storew $0, wiped(scratch)
+    .set wiped, wiped + WORD
     .endr
 .Ldone:
 endfunction

@@ -18,11 +18,6 @@
 isa mips64r2
 
 #define KERNEL sealane_chacha20poly1305_mips64r2
-#define WORD_BYTES 8
-#define addp daddu
-#define subp dsubu
-#define addip daddiu
-#define storep sd
 
 /* h; r; s1; h + m, and, while nothing is authenticated, m2 and m3; halves of the other products. */
 #define h0 $8
@@ -43,14 +38,6 @@ isa mips64r2
 #define d0 $6
 
 #include "../mips/chacha20poly1305_names.h"
-
-.macro load_pointer x, slot, from
-    ld \x, \slot(\from)
-.endm
-
-.macro load_size x, slot, from
-    ld \x, \slot(\from)
-.endm
 
 /* Between 8 bytes, least significant first, and their number. */
 .macro little8 x

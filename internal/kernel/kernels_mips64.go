@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESGCMMIPS64R2 is sealane_aesgcm_mips64r2 of asm/mips64/aesgcm_mips64r2.S.
+//
+//go:noescape
+func AESGCMMIPS64R2(a *PacketArgs)
+
+// AESGCMMIPS64R2Extensions are the CPU extensions that AESGCMMIPS64R2 may use, in the assembler's names.
+const AESGCMMIPS64R2Extensions = "mips64r2"
+
 // ChaCha20Poly1305MIPS64R2 is sealane_chacha20poly1305_mips64r2 of asm/mips64/chacha20poly1305_mips64r2.S.
 //
 //go:noescape

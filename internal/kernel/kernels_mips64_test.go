@@ -5,9 +5,11 @@
 package kernel
 
 var generatedKernels = map[string]any{
+	"AESGCMMIPS64R2":           AESGCMMIPS64R2,
 	"ChaCha20Poly1305MIPS64R2": ChaCha20Poly1305MIPS64R2,
 }
 
 var generatedExtensions = map[string]string{
+	"aesgcm_mips64r2":           AESGCMMIPS64R2Extensions,
 	"chacha20poly1305_mips64r2": ChaCha20Poly1305MIPS64R2Extensions,
 }

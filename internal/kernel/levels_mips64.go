@@ -7,7 +7,7 @@ package kernel
 import "github.com/sealane/sealane/internal/dispatch"
 
 // HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
-const HasSIV = true
+const HasSIV = false
 
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(MIPS64R2), Name: "mips64r2", Summary: "one block at a time in integer registers", Needs: []string{"mips64r2"}},
@@ -37,11 +37,18 @@ func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	}
 }
 
-var aesGCMRows []dispatch.Row
+var aesGCMRows = []dispatch.Row{
+	{Level: uint8(MIPS64R2), Name: "mips64r2", Summary: "16 blocks at a time, bit by bit in integer registers", Needs: []string{"mips64r2"}},
+}
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
 func AESGCM(level Level, a *PacketArgs) {
-	AESGCMPortable(a)
+	switch level {
+	case MIPS64R2:
+		AESGCMMIPS64R2(a)
+	default:
+		AESGCMPortable(a)
+	}
 	raceGCMArgs(a)
 }
 

@@ -102,7 +102,7 @@ var mips64 = func() *target {
 	t.gnu = []string{"mips64-linux-gnuabi64-gcc", "gcc", "cc"}
 	t.clang = []string{"clang", "--target=mips64-linux-gnuabi64"}
 	t.objdump = []string{"mips64-linux-gnuabi64-objdump", "objdump"}
-	t.rules.allowed = pattern(mipsAllowed + `|lwu|[ls]d[lr]?|daddi?u|dsubu|ds[rl]l(?:32)?|ds[bh][hd]|d(?:ins|ext)[mu]?|dmultu`)
+	t.rules.allowed = pattern(mipsAllowed + `|lwu|[ls]d[lr]?|daddi?u|dsubu|ds[rl]l(?:32)?|dror(?:32)?|ds[bh][hd]|d(?:ins|ext)[mu]?|dmultu`)
 	t.prologue = strings.NewReplacer("MOVW", "MOVV", "ADDU", "ADDVU", "+4(FP)", "+8(FP)", ".Below 4", ".Below 8").Replace(mips.prologue)
 	return &t
 }()

@@ -879,6 +879,7 @@ func TestStdEmulated(t *testing.T) {
 	for _, c := range []struct{ goarch, goarm, emulator string }{
 		{"arm64", "", "qemu-aarch64 -cpu cortex-a53"}, {"arm", "5", "qemu-arm -cpu cortex-a7"}, {"arm", "5", "qemu-arm -cpu arm1176"},
 		{"riscv64", "", "qemu-riscv64 -cpu max"}, {"mips", "", "qemu-mips -cpu 24Kf"}, {"mipsle", "", "qemu-mipsel -cpu 24Kf"},
+		{"mips64", "", "qemu-mips64 -cpu MIPS64R2-generic"},
 	} {
 		t.Run(c.emulator, func(t *testing.T) {
 			if _, err := exec.LookPath(strings.Fields(c.emulator)[0]); err != nil {

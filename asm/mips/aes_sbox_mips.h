@@ -6,15 +6,15 @@
  * u7 loaded, a second time.
  */
 .macro sub_bytes row
-    lw x0, STATE + 32*\row + 24(scratch) /* u1 */
-    lw x1, STATE + 32*\row + 20(scratch) /* u2 */
-    lw x2, STATE + 32*\row + 0(scratch) /* u7 */
-    lw x3, STATE + 32*\row + 12(scratch) /* u4 */
-    lw x4, STATE + 32*\row + 16(scratch) /* u3 */
-    lw x5, STATE + 32*\row + 4(scratch) /* u6 */
+    loadw x0, STATE + ROW*\row + 6*WORD(scratch) /* u1 */
+    loadw x1, STATE + ROW*\row + 5*WORD(scratch) /* u2 */
+    loadw x2, STATE + ROW*\row + 0*WORD(scratch) /* u7 */
+    loadw x3, STATE + ROW*\row + 3*WORD(scratch) /* u4 */
+    loadw x4, STATE + ROW*\row + 4*WORD(scratch) /* u3 */
+    loadw x5, STATE + ROW*\row + 1*WORD(scratch) /* u6 */
     xor x1, x0, x1                      /* t0 = u1 ^ u2 */
-    lw x6, STATE + 32*\row + 8(scratch) /* u5 */
-    lw x7, STATE + 32*\row + 28(scratch) /* u0 */
+    loadw x6, STATE + ROW*\row + 2*WORD(scratch) /* u5 */
+    loadw x7, STATE + ROW*\row + 7*WORD(scratch) /* u0 */
     xor x8, x1, x2                      /* y1 = t0 ^ u7 */
     xor x9, x7, x5                      /* y13 = u0 ^ u6 */
     xor x10, x7, x6                     /* y8 = u0 ^ u5 */
@@ -84,7 +84,7 @@
     xor x22, x21, x22                   /* t41 = t40 ^ t37 */
     and x3, x3, x12                     /* z9 = t44 & y12 */
     and x7, x20, x7                     /* z14 = t29 & y2 */
-    lw x12, STATE + 32*\row + 0(scratch) /* u7 */
+    loadw x12, STATE + ROW*\row + 0*WORD(scratch) /* u7 */
     xor x15, x20, x21                   /* t43 = t29 ^ t40 */
     and x12, x19, x12                   /* z2 = t33 & u7 */
     and x21, x21, x8                    /* z4 = t40 & y1 */
@@ -120,21 +120,21 @@
     xor x7, x7, x14                     /* c17 = z14 ^ c10 */
     xor x5, x5, x18                     /* c18 = c13 ^ c14 */
     xor x9, x9, x5                      /* s7 = z12 ^ c18 */
-    sw x9, STATE + 32*\row + 0(scratch)
+    storew x9, STATE + ROW*\row + 0*WORD(scratch)
     xor x2, x3, x2                      /* s3 = c3 ^ c11 */
-    sw x2, STATE + 32*\row + 16(scratch)
+    storew x2, STATE + ROW*\row + 4*WORD(scratch)
     xor x14, x14, x5                    /* s6 = c10 ^ c18 */
-    sw x14, STATE + 32*\row + 4(scratch)
+    storew x14, STATE + ROW*\row + 1*WORD(scratch)
     xor x18, x18, x2                    /* s4 = c14 ^ s3 */
-    sw x18, STATE + 32*\row + 12(scratch)
+    storew x18, STATE + ROW*\row + 3*WORD(scratch)
     xor x2, x2, x1                      /* s1 = s3 ^ c16 */
-    sw x2, STATE + 32*\row + 24(scratch)
+    storew x2, STATE + ROW*\row + 6*WORD(scratch)
     xor x3, x3, x1                      /* s0 = c3 ^ c16 */
-    sw x3, STATE + 32*\row + 28(scratch)
+    storew x3, STATE + ROW*\row + 7*WORD(scratch)
     xor x13, x13, x1                    /* c20 = z15 ^ c16 */
     xor x19, x19, x7                    /* s5 = c21 ^ c17 */
-    sw x19, STATE + 32*\row + 8(scratch)
+    storew x19, STATE + ROW*\row + 2*WORD(scratch)
     xor x7, x7, x13                     /* c26 = c17 ^ c20 */
     xor x7, x7, x10                     /* s2 = c26 ^ z17 */
-    sw x7, STATE + 32*\row + 20(scratch)
+    storew x7, STATE + ROW*\row + 5*WORD(scratch)
 .endm
