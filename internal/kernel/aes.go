@@ -21,9 +21,7 @@ const (
 
 	aesOnes     = ^uint(0)
 	aesRows     = aesOnes / (1<<aesRow - 1)                                                // the first bit of every row
-	aesColumn1  = aesRows * (1<<aesLanes - 1)                                              // the first column of every row
-	aesColumn2  = aesRows * (1<<(2*aesLanes) - 1)                                          // the first two
-	aesColumn3  = aesRows * (1<<(3*aesLanes) - 1)                                          // the first three
+	aesColumn2  = aesRows * (1<<(2*aesLanes) - 1)                                          // the first two columns of every row
 	aesLane0    = aesOnes / (1<<aesLanes - 1)                                              // the first lane of every column
 	aesSwapRows = aesColumn2 & (aesOnes / (1<<(2*aesRow) - 1) << aesRow * (1<<aesRow - 1)) // two columns of rows 1 and 3
 )
@@ -96,90 +94,38 @@ func (q *aesPlanes) add(key *aesPlanes) {
 	}
 }
 
-// The four mix functions are MixColumns and AddRoundKey of a plane x after n rounds, n modulo 4. With a' the next row
-// and t = a + a', a column is 2t + a' + t”; below is the part of 2t that comes from other planes.
-
-func aesMix0(x, below, key uint) (sum, t uint) {
-	next := bits.RotateLeft(x, -aesRow)
-	t = x ^ next
-	return next ^ bits.RotateLeft(t, -2*aesRow) ^ below ^ key, t
-}
-
-func aesMix1(x, below, key uint) (sum, t uint) {
-	next := bits.RotateLeft(x, -aesRow-aesLanes)&aesColumn3 | bits.RotateLeft(x, -aesLanes)&^aesColumn3
-	t = x ^ next
-	return next ^ aesSecondRow(t) ^ below ^ key, t
-}
-
-func aesMix2(x, below, key uint) (sum, t uint) {
-	next := bits.RotateLeft(x, -aesRow-2*aesLanes)&aesColumn2 | bits.RotateLeft(x, -2*aesLanes)&^aesColumn2
-	t = x ^ next
-	return next ^ bits.RotateLeft(t, -2*aesRow) ^ below ^ key, t
-}
-
-func aesMix3(x, below, key uint) (sum, t uint) {
-	next := bits.RotateLeft(x, -aesRow-3*aesLanes)&aesColumn1 | bits.RotateLeft(x, -3*aesLanes)&^aesColumn1
-	t = x ^ next
-	return next ^ aesSecondRow(t) ^ below ^ key, t
-}
-
-// aesSecondRow is the next row but one, two columns on.
-func aesSecondRow(t uint) uint {
-	return bits.RotateLeft(t, -2*aesRow-2*aesLanes)&aesColumn2 | bits.RotateLeft(t, -aesRow-2*aesLanes)&^aesColumn2
-}
-
+// aesMix is MixColumns and AddRoundKey after n rounds, n modulo 4 being the type's length, which makes it a constant.
 // x^8 = x^4 + x^3 + x + 1: what leaves plane 7 goes into planes 0, 1, 3 and 4.
-
-func (q *aesPlanes) mix0(key *aesPlanes) {
-	_, top := aesMix0(q[7], 0, 0)
+func aesMix[rounds [0]byte | [1]byte | [2]byte | [3]byte](q, key *aesPlanes) {
+	var r rounds
+	n := len(r)
+	columns := aesRows * (1<<(aesRow-n*aesLanes) - 1) // the first 4-n of every row
+	_, top := aesMixPlane(n, columns, q[7], 0, 0)
 	var t uint
-	q[0], t = aesMix0(q[0], top, key[0])
-	q[1], t = aesMix0(q[1], top^t, key[1])
-	q[2], t = aesMix0(q[2], t, key[2])
-	q[3], t = aesMix0(q[3], top^t, key[3])
-	q[4], t = aesMix0(q[4], top^t, key[4])
-	q[5], t = aesMix0(q[5], t, key[5])
-	q[6], t = aesMix0(q[6], t, key[6])
-	q[7], _ = aesMix0(q[7], t, key[7])
+	q[0], t = aesMixPlane(n, columns, q[0], top, key[0])
+	q[1], t = aesMixPlane(n, columns, q[1], top^t, key[1])
+	q[2], t = aesMixPlane(n, columns, q[2], t, key[2])
+	q[3], t = aesMixPlane(n, columns, q[3], top^t, key[3])
+	q[4], t = aesMixPlane(n, columns, q[4], top^t, key[4])
+	q[5], t = aesMixPlane(n, columns, q[5], t, key[5])
+	q[6], t = aesMixPlane(n, columns, q[6], t, key[6])
+	q[7], _ = aesMixPlane(n, columns, q[7], t, key[7])
 }
 
-func (q *aesPlanes) mix1(key *aesPlanes) {
-	_, top := aesMix1(q[7], 0, 0)
-	var t uint
-	q[0], t = aesMix1(q[0], top, key[0])
-	q[1], t = aesMix1(q[1], top^t, key[1])
-	q[2], t = aesMix1(q[2], t, key[2])
-	q[3], t = aesMix1(q[3], top^t, key[3])
-	q[4], t = aesMix1(q[4], top^t, key[4])
-	q[5], t = aesMix1(q[5], t, key[5])
-	q[6], t = aesMix1(q[6], t, key[6])
-	q[7], _ = aesMix1(q[7], t, key[7])
+// aesMixPlane is that of a plane x. With a' the next row and t = a + a', a column is 2t + a' + t”; below is the part of 2t that
+// comes from other planes.
+func aesMixPlane(n int, columns, x, below, key uint) (sum, t uint) {
+	next := bits.RotateLeft(x, -aesRow-n*aesLanes)&columns | bits.RotateLeft(x, -n*aesLanes)&^columns
+	t = x ^ next
+	return next ^ aesSecondRow(n, t) ^ below ^ key, t
 }
 
-func (q *aesPlanes) mix2(key *aesPlanes) {
-	_, top := aesMix2(q[7], 0, 0)
-	var t uint
-	q[0], t = aesMix2(q[0], top, key[0])
-	q[1], t = aesMix2(q[1], top^t, key[1])
-	q[2], t = aesMix2(q[2], t, key[2])
-	q[3], t = aesMix2(q[3], top^t, key[3])
-	q[4], t = aesMix2(q[4], top^t, key[4])
-	q[5], t = aesMix2(q[5], t, key[5])
-	q[6], t = aesMix2(q[6], t, key[6])
-	q[7], _ = aesMix2(q[7], t, key[7])
-}
-
-func (q *aesPlanes) mix3(key *aesPlanes) {
-	_, top := aesMix3(q[7], 0, 0)
-	var t uint
-	q[0], t = aesMix3(q[0], top, key[0])
-	q[1], t = aesMix3(q[1], top^t, key[1])
-	q[2], t = aesMix3(q[2], t, key[2])
-	q[3], t = aesMix3(q[3], top^t, key[3])
-	q[4], t = aesMix3(q[4], top^t, key[4])
-	q[5], t = aesMix3(q[5], t, key[5])
-	q[6], t = aesMix3(q[6], t, key[6])
-	q[7], _ = aesMix3(q[7], t, key[7])
+// aesSecondRow is the next row but one; two columns on, if n is odd.
+func aesSecondRow(n int, t uint) uint {
+	if n%2 == 0 {
+		return bits.RotateLeft(t, -2*aesRow)
+	}
+	return bits.RotateLeft(t, -2*aesRow-2*aesLanes)&aesColumn2 | bits.RotateLeft(t, -aesRow-2*aesLanes)&^aesColumn2
 }
 
 // encrypt encrypts the blocks in q.
@@ -188,19 +134,19 @@ func (k *aesKeys) encrypt(q *aesPlanes) {
 	q.add(&k.words[0])
 	for n := 1; ; n += 4 {
 		q.subBytes()
-		q.mix1(&k.words[n])
+		aesMix[[1]byte](q, &k.words[n])
 		q.subBytes()
 		if n+1 == k.rounds {
 			break
 		}
-		q.mix2(&k.words[n+1])
+		aesMix[[2]byte](q, &k.words[n+1])
 		q.subBytes()
-		q.mix3(&k.words[n+2])
+		aesMix[[3]byte](q, &k.words[n+2])
 		q.subBytes()
 		if n+3 == k.rounds {
 			break
 		}
-		q.mix0(&k.words[n+3])
+		aesMix[[0]byte](q, &k.words[n+3])
 	}
 	q.add(&k.words[k.rounds])
 	q.straighten(k.rounds)
@@ -241,11 +187,7 @@ func (q *aesPlanes) inverseMix(n int, key *aesPlanes) {
 	var t aesPlanes
 	q.add(key)
 	for i, x := range q {
-		if n%2 == 0 {
-			t[i] = x ^ bits.RotateLeft(x, -2*aesRow)
-		} else {
-			t[i] = x ^ aesSecondRow(x)
-		}
+		t[i] = x ^ aesSecondRow(n, x)
 	}
 	for i := range q { // x^8 = x^4 + x^3 + x + 1, of which rotation adds the 1
 		q[i] ^= t[(i+6)%8]
@@ -254,13 +196,13 @@ func (q *aesPlanes) inverseMix(n int, key *aesPlanes) {
 	q[2], q[4], q[5] = q[2]^t[7], q[4]^t[7], q[5]^t[7]
 	switch n % 4 {
 	case 0:
-		q.mix0(&aesNoKey)
+		aesMix[[0]byte](q, &aesNoKey)
 	case 1:
-		q.mix1(&aesNoKey)
+		aesMix[[1]byte](q, &aesNoKey)
 	case 2:
-		q.mix2(&aesNoKey)
+		aesMix[[2]byte](q, &aesNoKey)
 	default:
-		q.mix3(&aesNoKey)
+		aesMix[[3]byte](q, &aesNoKey)
 	}
 }
 

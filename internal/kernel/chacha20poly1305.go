@@ -70,54 +70,100 @@ const answerMost = 3200
 // of returns text n, with room for answerMost bytes: 183 is the inverse of 7 modulo 256.
 func (t *answerTexts) of(n int) *[answerMost]byte { return (*[answerMost]byte)(t[byte(183*n):]) }
 
-// chaCha20Poly1305Answer is the last tag; TestAnswer computes it with another implementation.
-var chaCha20Poly1305Answer = [16]byte{0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d, 0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab}
+// An answerChain is a known-answer test: packets of telling lengths are sealed and opened, each under the tag of the one before
+// as associated data, and the last is done in three parts.
+type answerChain struct {
+	level  Level
+	gcm    bool
+	keys   [3]unsafe.Pointer // which alternate
+	key    [32]byte
+	texts  answerTexts
+	sealed [answerMost]byte
+	ad     [16 + 32]byte
+	j0     [16]byte // begins with the nonce
+	tag    [16]byte
+}
 
-// chaCha20Poly1305Test is the known-answer test of a level: packets of telling lengths are sealed and opened, each
-// under the tag of the one before as associated data, and the last is sealed in three parts. The same test is in the
-// C library. With corrupt one bit of the level's output is flipped, and the test must fail.
-func chaCha20Poly1305Test(level Level, corrupt bool) bool {
-	var key [32]byte
-	for i := range key {
-		key[i] = byte(0x80 + i)
+func (c *answerChain) init() {
+	for i := range c.key {
+		c.key[i] = byte(0x80 + i)
 	}
-	nonce := [12]byte{7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47}
-	var texts answerTexts
-	var sealed [answerMost]byte
-	var ad [16 + 32]byte
-	var prev, tag [16]byte
-	pattern(texts[:], 0)
-	a := PacketArgs{Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&nonce), AD: unsafe.Pointer(&ad)}
-	for _, n := range answerSizes {
-		plain := texts.of(n)
-		copy(ad[:], prev[:])
-		copy(ad[16:], plain[:n%33])
-		a.ADBytes, a.Bytes, a.Total = uint64(16+n%33), uint64(n), uint64(n)
+	c.j0 = [16]byte{7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47}
+	pattern(c.texts[:], 0)
+}
 
-		a.Flags = FlagFirst | FlagLast
-		a.In, a.Out, a.Tag = unsafe.Pointer(plain), unsafe.Pointer(&sealed), unsafe.Pointer(&prev)
-		ChaCha20Poly1305(level, &a)
+// run does packet number i, or a part of it.
+func (c *answerChain) run(i int, a PacketArgs) {
+	a.Key, a.Nonce, a.AD = c.keys[i%3], unsafe.Pointer(&c.j0), unsafe.Pointer(&c.ad)
+	if !c.gcm {
+		ChaCha20Poly1305(c.level, &a)
+		return
+	}
+	if i%2 == 0 {
+		a.Flags |= FlagNonce
+	} else {
+		bePutUint32(c.j0[12:], -uint32(i))
+	}
+	AESGCM(c.level, &a)
+}
 
+// packets does all but the last, and says whether they opened.
+func (c *answerChain) packets() bool {
+	for i, n := range answerSizes {
+		var opened [16]byte
+		plain := c.texts.of(n)
+		copy(c.ad[:], c.tag[:])
+		copy(c.ad[16:], plain[:])
+		a := PacketArgs{ADBytes: uint64(16 + n%33), Bytes: uint64(n), Total: uint64(n), Flags: FlagFirst | FlagLast}
+		a.In, a.Out, a.Tag = unsafe.Pointer(plain), unsafe.Pointer(&c.sealed), unsafe.Pointer(&c.tag)
+		c.run(i, a)
 		a.Flags |= FlagOpen
-		a.In, a.Tag = unsafe.Pointer(&sealed), unsafe.Pointer(&tag)
-		ChaCha20Poly1305(level, &a)
-		if tag != prev || string(sealed[:n]) != string(plain[:n]) {
+		a.In, a.Tag = a.Out, unsafe.Pointer(&opened)
+		c.run(i, a)
+		if opened != c.tag || string(c.sealed[:n]) != string(plain[:n]) {
 			return false
 		}
 	}
+	return true
+}
 
+// parts does the last one in a direction, and makes its tag.
+func (c *answerChain) parts(in *[answerMost]byte, tag *[16]byte, direction int) {
 	var state State
-	copy(ad[:], prev[:])
-	plain := texts.of(answerMost)
-	a.ADBytes, a.Total, a.State = 16, answerMost, &state
-	a.Tag = unsafe.Pointer(&tag)
 	for _, part := range answerParts {
-		a.In, a.Out = unsafe.Pointer(&plain[part.at]), unsafe.Pointer(&sealed[part.at])
-		a.Bytes, a.Flags = uint64(part.bytes), uint64(part.flags)
-		ChaCha20Poly1305(level, &a)
+		a := PacketArgs{ADBytes: 16, Total: answerMost, Bytes: uint64(part.bytes), State: &state, Flags: uint64(part.flags | direction)}
+		a.In, a.Out, a.Tag = unsafe.Pointer(&in[part.at]), unsafe.Pointer(&c.sealed[part.at]), unsafe.Pointer(tag)
+		c.run(len(answerSizes), a)
+	}
+}
+
+// gives says whether all that is right, and the last tag is answer. With corrupt one bit of the level's output is flipped.
+func (c *answerChain) gives(answer *[16]byte, corrupt bool) bool {
+	if !c.packets() {
+		return false
+	}
+	var sealed [16]byte
+	copy(c.ad[:], c.tag[:])
+	c.parts(c.texts.of(answerMost), &sealed, 0)
+	opened := sealed
+	if c.gcm {
+		c.parts(&c.sealed, &opened, FlagOpen)
 	}
 	if corrupt {
-		tag[0] ^= 1
+		opened[0] ^= 1
 	}
-	return tag == chaCha20Poly1305Answer
+	return sealed == *answer && opened == *answer
+}
+
+// chaCha20Poly1305Answer is the last tag; TestAnswer computes it with another implementation.
+var chaCha20Poly1305Answer = [16]byte{0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d, 0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab}
+
+// chaCha20Poly1305Test is the known-answer test of a level. The same test is in the C library.
+func chaCha20Poly1305Test(level Level, corrupt bool) bool {
+	c := answerChain{level: level}
+	c.init()
+	for i := range c.keys {
+		c.keys[i] = unsafe.Pointer(&c.key)
+	}
+	return c.gives(&chaCha20Poly1305Answer, corrupt)
 }

@@ -89,7 +89,7 @@ func AESGCM(level kernel.Level, a *kernel.PacketArgs, nonceBytes int) {
 		copy(j0[:], (*[12]byte)(a.Nonce)[:])
 		part.Flags |= kernel.FlagNonce
 	} else {
-		makeJ0(level, a.Key, &j0, unsafe.Slice((*byte)(a.Nonce), nonceBytes))
+		kernel.AESGCMNonce(level, (*kernel.GCMKey)(a.Key), &j0, unsafe.Slice((*byte)(a.Nonce), nonceBytes))
 	}
 	part.Nonce, part.State = unsafe.Pointer(&j0), state.State()
 	later := part.Flags &^ kernel.FlagFirst
@@ -112,66 +112,30 @@ func AESGCM(level kernel.Level, a *kernel.PacketArgs, nonceBytes int) {
 
 // gcmAD is chaChaAD for AES-GCM.
 func gcmAD(level kernel.Level, packet *kernel.PacketArgs, state *kernel.GCMState) {
+	var opened [absorbBytes]byte
+	var hash kernel.GCMState
+	defer func() { opened, hash = [absorbBytes]byte{}, kernel.GCMState{} }()
 	part := *packet
 	part.Flags, part.Bytes, part.ADBytes = packet.Flags&^kernel.FlagOpen, 0, PartBytes
 	kernel.AESGCM(level, &part)
-	part.Flags = packet.Flags&kernel.FlagNonce | kernel.FlagOpen
-	ad, left := gcmAbsorb(level, part, state, unsafe.Add(packet.AD, PartBytes), packet.ADBytes-PartBytes)
+	counter := state.Counter
+	ad, left := unsafe.Add(packet.AD, PartBytes), packet.ADBytes-PartBytes
+	part.Out, part.Flags = unsafe.Pointer(&opened), packet.Flags&kernel.FlagNonce|kernel.FlagOpen
+	for left >= 64 {
+		part.In, part.Bytes = ad, min(left, absorbBytes)&^63
+		kernel.AESGCM(level, &part)
+		state.Counter = counter
+		left -= part.Bytes
+		if left > 0 {
+			ad = unsafe.Add(ad, part.Bytes)
+		}
+	}
 	if left == 0 {
 		return
 	}
 	// The hash key is the encrypted block of zeroes: the mask for a J0 of zeroes.
 	var zero [16]byte
-	var hash kernel.GCMState
-	defer func() { hash = kernel.GCMState{} }()
 	key := kernel.PacketArgs{Key: packet.Key, Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: kernel.FlagFirst}
 	kernel.AESGCM(level, &key)
 	state.Absorb(&hash.Mask, unsafe.Slice((*byte)(ad), left))
-}
-
-// gcmAbsorb absorbs bytes of data as far as they are a multiple of 64, and returns the rest.
-func gcmAbsorb(level kernel.Level, part kernel.PacketArgs, state *kernel.GCMState, data unsafe.Pointer, left uint64) (unsafe.Pointer, uint64) {
-	var opened [absorbBytes]byte
-	defer func() { clear(opened[:]) }()
-	counter := state.Counter
-	part.Out = unsafe.Pointer(&opened)
-	for left >= 64 {
-		part.In, part.Bytes = data, min(left, absorbBytes)&^63
-		kernel.AESGCM(level, &part)
-		state.Counter = counter
-		left -= part.Bytes
-		if left > 0 {
-			data = unsafe.Add(data, part.Bytes)
-		}
-	}
-	return data, left
-}
-
-// makeJ0 makes the first counter block of a nonce of another length than 12 (NIST SP 800-38D, section 7.1).
-func makeJ0(level kernel.Level, key unsafe.Pointer, j0 *[16]byte, nonce []byte) {
-	if len(nonce) <= PartBytes {
-		kernel.AESGCMNonce(level, (*kernel.GCMKey)(key), j0, nonce)
-		return
-	}
-	var zero, lengths [16]byte
-	var state kernel.GCMState
-	defer func() { state = kernel.GCMState{} }()
-	part := kernel.PacketArgs{
-		AD: unsafe.Pointer(&nonce[0]), ADBytes: PartBytes, Key: key, Nonce: unsafe.Pointer(&zero), State: state.State(),
-		Flags: kernel.FlagFirst,
-	}
-	kernel.AESGCM(level, &part)
-	hash := state.Mask
-	defer func() { hash = [16]byte{} }()
-	part.Flags = kernel.FlagOpen
-	rest, left := gcmAbsorb(level, part, &state, unsafe.Pointer(&nonce[PartBytes]), uint64(len(nonce)-PartBytes))
-	if left > 0 {
-		state.Absorb(&hash, unsafe.Slice((*byte)(rest), left))
-	}
-	bits := 8 * uint64(len(nonce))
-	for i := range 8 {
-		lengths[15-i] = byte(bits >> (8 * i))
-	}
-	state.Absorb(&hash, lengths[:])
-	*j0 = state.Y
 }
