@@ -20,7 +20,7 @@ endef
 $(foreach f,FuzzPeer FuzzBatch,$(eval $(call go_fuzzer,.,internal/aead,$(f))))
 $(eval $(call long_suite,long-govulncheck,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -run Govulncheck -args -long))
 $(eval $(call long_suite,long-install,,$(GO_ENV) $(GO) test -C cmd/sealane . -v -count=1 -timeout 1h -run Install -args -long))
-$(eval $(call long_suite,long-build,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -timeout 1h -run '^TestBuild$$$$|SSHTests' -args -long))
+$(eval $(call long_suite,long-build,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -timeout 1h -run '^TestBuild$$$$|SSHTests|Reproducible' -args -long))
 $(eval $(call long_suite,long-std,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -timeout 2h -run Std -args -long))
 $(eval $(call long_suite,long-tailscaled,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -timeout 2h -run Tailscaled -args -long))
 $(eval $(call long_suite,long-gains,https-programs,$(GO_ENV) SEALANE=$(CURDIR)/$(B)/sealane DEMONSTRATION=$(HTTPS)/demonstration \

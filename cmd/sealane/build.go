@@ -43,7 +43,7 @@ refused.`,
 		Example: `  sealane build -o wireguard-go golang.zx2c4.com/wireguard@latest
   sealane build --batch golang.zx2c4.com/wireguard@latest
   sealane build --std ./cmd/server
-  sealane build ./cmd/thing -- -trimpath -tags netgo
+  sealane build ./cmd/thing -- -ldflags=-s
   sealane build --goos windows filippo.io/age/cmd/age@v1.2.1`,
 		Args: onePackage(&job),
 		RunE: func(cmd *cobra.Command, _ []string) error {

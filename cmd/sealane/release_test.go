@@ -120,7 +120,7 @@ func TestInstall(t *testing.T) {
 	}
 	lines := strings.Split(run(t, "go", "env", "GOMODCACHE", "GOPROXY", "GOCACHE"), "\n")
 	environ := append(os.Environ(), "HOME="+home, "GOBIN="+home, "GOCACHE="+lines[2], "GOMODCACHE="+home+"/mod", "GOWORK=off", "CGO_ENABLED=0",
-		"GOPROXY=file://"+proxy+",file://"+lines[0]+"/cache/download,"+lines[1], "GONOSUMDB=github.com/sealane", "GOFLAGS=-modcacherw -trimpath", "GOTOOLCHAIN=local")
+		"GOPROXY=file://"+proxy+",file://"+lines[0]+"/cache/download,"+lines[1], "GONOSUMDB=github.com/sealane", "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local")
 	command := func(args ...string) {
 		cmd := exec.Command("go", args...)
 		cmd.Dir, cmd.Env = home, environ

@@ -208,10 +208,10 @@ var elsewhere = map[string]struct{ file, text string }{
 var substitutes = map[string]string{
 	"go install github.com/sealane/sealane/cmd/sealane@latest": `go build -C "$SEALANE_ROOT/cmd/sealane" -o "$GOBIN/sealane" .`,
 
-	"sealane build ./cmd/thing -- -trimpath -tags netgo": `cd $HOME/module && sealane build ./cmd/thing -- -trimpath -tags netgo && ./thing`,
-	"sealane build --std ./cmd/thing":                    `cd $HOME/module && sealane build --std ./cmd/thing && ./thing`,
-	"sealane info --binary thing":                        `cd $HOME/module && sealane info --binary thing | grep 'runs on sealane'`,
-	"sealane test ./...":                                 `cd $HOME/module && sealane test ./...`,
+	"sealane build ./cmd/thing -- -ldflags=-s": `cd $HOME/module && sealane build ./cmd/thing -- -ldflags=-s && ./thing`,
+	"sealane build --std ./cmd/thing":          `cd $HOME/module && sealane build --std ./cmd/thing && ./thing`,
+	"sealane info --binary thing":              `cd $HOME/module && sealane info --binary thing | grep 'runs on sealane'`,
+	"sealane test ./...":                       `cd $HOME/module && sealane test ./...`,
 
 	// Three ciphers and both directions, as make run has it in full.
 	"sealane bench": "sealane bench --size 64,1420 --repeats 3",

@@ -271,7 +271,7 @@ func TestBuild(t *testing.T) {
 		{name: "through a package", files: plain("main.go", "package main\n\nimport \"example.org/thing/v2/inner\"\n\nfunc main() { inner.Main() }\n",
 			"inner/inner.go", strings.NewReplacer("package main", "package inner", "func main", "func Main").Replace(program)), built: "thing"},
 		{name: "flags", files: plain("tagged.go", "//go:build special\n\npackage main\n\nfunc init() { stamp = \"special \" + stamp }\n"),
-			job: Job{Flags: []string{"-tags", "special", "-trimpath", "-ldflags=-s -w -X main.stamp=linked"}}, built: "thing"},
+			job: Job{Flags: []string{"-tags", "special", "-ldflags=-s -w -X main.stamp=linked"}}, built: "thing"},
 		{name: "GOFLAGS", files: plain("tagged.go", "//go:build special\n\npackage main\n\nfunc init() { stamp = \"special \" + stamp }\n"),
 			setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-mod=mod -tags=special") }, built: "thing"},
 		{name: "replaced by a fork", files: plain("go.mod", mod+requires(cryptoVersion, sysVersion)+"\nreplace "+cryptoModule+" => ./fork\n",
@@ -343,16 +343,10 @@ func TestBuild(t *testing.T) {
 		{name: "compile error", files: plain("wrong.go", "package main\n\nvar x int = \"\"\n"), want: "go build failed"},
 		{name: "newer Go", files: plain("go.mod", strings.Replace(mod, "1.24.0", "1.99", 1)), want: "1.99"},
 		{name: "bare ChaCha20", files: plain("main.go", streamProgram), built: "thing"},
-		// GOARM and GOMIPS as in the suites go-arm1176 and go-mips, for which the standard library is compiled anyway.
+		// GOARM as in the suite go-arm1176, for which the standard library is compiled anyway.
 		{name: "bare ChaCha20 for ARM", files: plain("main.go", streamProgram), setUp: func(t *testing.T, _ string) { t.Setenv("GOARM", "5") },
 			job: Job{GOOS: "linux", GOARCH: "arm"}, built: "thing"},
 		{name: "bare ChaCha20, which has assembly", files: plain("main.go", streamProgram), job: Job{GOOS: "linux", GOARCH: "arm64"}, want: "does not use"},
-		{name: "other system", files: plain(), job: Job{GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
-		{name: "for MIPS", files: plain(), setUp: func(t *testing.T, _ string) { t.Setenv("GOMIPS", "softfloat") },
-			job: Job{GOOS: "linux", GOARCH: "mips"}, built: "thing"},
-		{name: "for MIPS64", files: plain(), setUp: func(t *testing.T, _ string) { t.Setenv("GOMIPS64", "softfloat") },
-			job: Job{GOOS: "linux", GOARCH: "mips64"}, built: "thing"},
-		{name: "for RISC-V", files: plain(), job: Job{GOOS: "linux", GOARCH: "riscv64"}, built: "thing"},
 		{name: "architecture without kernels", files: plain(), job: Job{GOOS: "linux", GOARCH: "loong64"}, want: "no kernel for loong64"},
 	}
 	if len(Kernels(runtime.GOARCH)) > 0 {
@@ -362,6 +356,11 @@ func TestBuild(t *testing.T) {
 	}
 	if *long { // each builds the standard library anew
 		cases = append(cases,
+			testCase{name: "-trimpath", files: plain(), job: Job{Flags: []string{"-trimpath"}}, built: "thing"},
+			testCase{name: "other system", files: plain(), job: Job{GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
+			testCase{name: "for MIPS", files: plain(), job: Job{GOOS: "linux", GOARCH: "mips"}, built: "thing"},
+			testCase{name: "for MIPS64", files: plain(), job: Job{GOOS: "linux", GOARCH: "mips64"}, built: "thing"},
+			testCase{name: "for RISC-V", files: plain(), job: Job{GOOS: "linux", GOARCH: "riscv64"}, built: "thing"},
 			testCase{name: "PIE", files: plain(), job: Job{Flags: []string{"-buildmode=pie"}}, built: "thing"},
 			testCase{name: "other stripped system", files: plain(), job: Job{GOOS: "darwin", GOARCH: "amd64", Flags: []string{"-ldflags=-s -w"}}, built: "thing"},
 			testCase{name: "architecture without kernels, portable", files: plain(), job: Job{GOOS: "linux", GOARCH: "s390x", AllowPortable: true}, built: "thing"})

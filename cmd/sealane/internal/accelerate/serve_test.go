@@ -67,6 +67,9 @@ func mustBuild(t *testing.T, job Job) {
 // TestReproducible builds in two homes, with folders of other names everywhere, and wants the same bytes, and modules with
 // versions and sums in them.
 func TestReproducible(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long") // -trimpath compiles the standard library anew
+	}
 	var programs [2][]byte
 	for i := range programs {
 		moduleCache(t)

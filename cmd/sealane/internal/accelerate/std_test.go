@@ -241,7 +241,7 @@ func TestStd(t *testing.T) {
 	if len(gcmKernels(runtime.GOARCH)) == 0 {
 		t.Skip("NOT RUN: sealane has no kernels for " + runtime.GOARCH)
 	}
-	std := func(flags ...string) Job { return Job{Std: true, Flags: append(flags, "-trimpath")} }
+	std := func(flags ...string) Job { return Job{Std: true, Flags: flags} }
 	overlay := "package main\n\nfunc init() { println(\"overlaid\") }\n"
 	cases := []testCase{
 		{name: "TLS", files: tlsFiles(), job: std(), built: "thing"},
@@ -271,6 +271,7 @@ func TestStd(t *testing.T) {
 	}
 	if *long {
 		cases = append(cases,
+			testCase{name: "-trimpath", files: tlsFiles(), job: std("-trimpath"), built: "thing"},
 			testCase{name: "kernels left out", files: tlsFiles(), job: std("-tags=purego"), want: "has only the levels portable of"},
 			testCase{name: "for Windows", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
 			testCase{name: "for macOS", files: tlsFiles(), job: Job{Std: true, GOOS: "darwin", GOARCH: "arm64"}, built: "thing"},
@@ -781,7 +782,7 @@ func orderPlace(t *testing.T) (stock string) {
 
 // orderPrints builds it with sealane, and returns what it prints.
 func orderPrints(t *testing.T, plant func(patched map[[2]string][]byte)) string {
-	mustBuild(t, Job{Std: true, Output: "ours", Flags: []string{"-trimpath"}, plantStd: plant})
+	mustBuild(t, Job{Std: true, Output: "ours", plantStd: plant})
 	return mustRun(t, ".", "./ours")
 }
 
