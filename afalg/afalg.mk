@@ -21,14 +21,13 @@ endif
 
 VM := $(CURDIR)/$(B)/vm
 
-# $(call vm,suite or long_suite,name,machine)
-vm = $(call $(1),$(2),$(B)/vectors.txt,env LIMIT=900 VECTORS=$(CURDIR)/$(B)/vectors.txt afalg/vm/run $(3) $(VM) $(or $(4),test))
-$(eval $(call vm,suite,vm-amd64,amd64))
-$(foreach m,arm armv6,$(eval $(call vm,long_suite,long-vm-$(m),$(m))))
-$(eval $(call vm,long_suite,long-vm-keys-arm64,arm64,keys))
+# $(call vm,name,machine,what if not the tests)
+vm = $(call long_suite,$(1),$(B)/vectors.txt,env LIMIT=900 VECTORS=$(CURDIR)/$(B)/vectors.txt afalg/vm/run $(2) $(VM) $(or $(3),test))
+$(foreach m,amd64 arm armv6,$(eval $(call vm,long-vm-$(m),$(m))))
+$(eval $(call vm,long-vm-keys-arm64,arm64,keys))
 
 .PHONY: test-vm bench-vm
-test-vm: test-vm-amd64 test-long-vm-arm test-long-vm-armv6 ## package afalg on Debian's kernels for x86-64, arm and ARMv6, in qemu-system
+test-vm: test-long-vm-amd64 test-long-vm-arm test-long-vm-armv6 ## package afalg on Debian's kernels for x86-64, arm and ARMv6, in qemu-system
 
 BENCH_VM := bench/results/afalg-instructions.txt
 

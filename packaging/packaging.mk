@@ -18,7 +18,7 @@ deb: ## the Debian packages, into build/deb
 	rm -rf $(DEB)/source
 
 # The packages, hardly compressed; then the four commands of the gateway's README, with its package.
-$(eval $(call suite,deb,,sh -ec 'command -v dpkg-buildpackage dh >/dev/null || exit 77; \
+$(eval $(call long_suite,long-deb,,sh -ec 'command -v dpkg-buildpackage dh >/dev/null || exit 77; \
     $(MAKE) --no-print-directory -s deb DEB_COMPRESSION="-Zgzip -z1"; test/package $(DEB); \
     $(GO_ENV) SEALANE_GATEWAY_DEB=$(CURDIR)/$(DEB) $(GO) test -C gateway ./cmd/sealane-gateway -v -vet=off -count=1 -run FourCommands'))
 

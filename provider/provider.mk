@@ -146,9 +146,11 @@ $(eval $(call suite,provider-loading-planted,$(LOADING),\
 $(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(EVP_VECTORS),\
     $(B)/clang/provider/test-evp $(B)/clang/provider $(EVP_VECTORS)))
 
-# Every other OpenSSL that Debian has, by line: the newest of three, and the rest in make test-long. Neither is installed.
+# Every other OpenSSL that Debian has, by line: the newest of the oldest line and of the newest, unless it is the system's, and the rest in make
+# test-long. Neither is installed.
 OPENSSL_LINES := 3.0 3.5 3.6 4.0
-$(foreach l,3.0 3.5 4.0,$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(EVP_VECTORS),\
+SYSTEM_OPENSSL := $(shell openssl version 2>/dev/null | sed 's/^OpenSSL \([0-9]*\.[0-9]*\).*/\1/')
+$(foreach l,$(filter-out $(SYSTEM_OPENSSL),3.0 4.0),$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(EVP_VECTORS),\
     provider/test/versions test $(B) newest $(l) 1)))
 $(foreach l,$(OPENSSL_LINES),$(eval $(call long_suite,provider-openssl-$(l)-programs,$(LOADING) $(EVP_VECTORS),\
     provider/test/versions test $(B) all $(l) 60 nginx-light curl haproxy nodejs python3)))

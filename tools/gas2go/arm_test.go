@@ -298,7 +298,7 @@ func TestARMKernelsRun(t *testing.T) {
 			linked := "linked_test.go"
 			copyFile(t, filepath.Join(repository, outputDir, linked), filepath.Join(root, outputDir, linked))
 			removeTables(t, root)
-			for _, args := range [][]string{{"vet", "./..."}, {"test", "-vet=off", "-exec", runner, "-v", "./..."}, {"build", "-tags", "purego", "./..."}} {
+			for _, args := range [][]string{{"vet", "-asmdecl", "./..."}, {"test", "-vet=off", "-exec", runner, "-v", "./..."}, {"build", "-tags", "purego", "./..."}} {
 				cmd := exec.Command("go", args...)
 				cmd.Dir = root
 				cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOARCH="+c.row.goarch, "GOARM=5")

@@ -6,9 +6,9 @@ gen: ## regenerate asm/*/*_woven.h, internal/kernel, rust/sealane/src/kernel and
 	go run ./tools/weave gen
 	go run ./tools/gas2go gen
 
-gen-check: ## fail if they are not what gen would write
+gen-check: ## fail if they are not what gen would write, or kernels are too large
 	go run ./tools/weave check
 	go run ./tools/gas2go check
 
-gen-size: ## machine code sizes against their budget
+gen-size: ## machine code sizes
 	go run ./tools/gas2go size

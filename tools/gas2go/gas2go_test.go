@@ -560,6 +560,10 @@ func TestSizes(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
+		r.root = t.TempDir()
+		if err := r.compare(&out); c.want != "" && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: check says %v, not %q", c.name, err, c.want)
+		}
 	}
 }
 

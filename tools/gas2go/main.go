@@ -2,8 +2,8 @@
 // convention.
 //
 //	gas2go gen      write internal/kernel, rust/sealane/src/kernel and the tables of levels
-//	gas2go check    compare them with gen's output
-//	gas2go size     report machine code sizes and hold them against the budget
+//	gas2go check    compare them with gen's output, and hold the machine code's size against the budget
+//	gas2go size     report machine code sizes
 //
 // It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte. (They
 // differ in padding by .p2align and a few instructions with two encodings, unless GNU as is told to optimize. So Go runs
@@ -101,7 +101,7 @@ func (r *report) write(out io.Writer) error {
 	return errors.Join(append(r.differ, err)...)
 }
 
-// compare says where the committed files differ from what write would write.
+// compare says where the committed files differ from what write would write, and which kernels are too large together.
 func (r *report) compare(out io.Writer) error {
 	var errs []error
 	for _, name := range r.names() {
@@ -123,7 +123,7 @@ func (r *report) compare(out io.Writer) error {
 	for _, name := range stale {
 		errs = append(errs, fmt.Errorf("%s has no source any more; run make gen", name))
 	}
-	return errors.Join(append(append(errs, err), r.differ...)...)
+	return errors.Join(append(append(errs, err, r.sizes(io.Discard)), r.differ...)...)
 }
 
 // withoutComments drops the disassembly from a .s, which depends on the disassembler's version.

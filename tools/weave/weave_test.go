@@ -247,6 +247,9 @@ func written(t *testing.T, root string) map[string]string {
 // A rotation, or one latency, is changed in one place, and one command brings it into every kernel; taken back, all is as it
 // was, to the byte.
 func TestOneChange(t *testing.T) {
+	if !*long {
+		t.Skip("not run: takes half a minute; with -long")
+	}
 	digest := regexp.MustCompile(`(?m)^ \* SHA-256 .*$`)
 	root := copyTree(t)
 	command := func(name string) int {

@@ -14,7 +14,7 @@ import (
 func TestFourCommands(t *testing.T) {
 	built := os.Getenv("SEALANE_GATEWAY_DEB")
 	if built == "" {
-		t.Skip("not run: make test-deb builds the package")
+		t.Skip("not run: make test-long-deb builds the package")
 	}
 	need(t, "dpkg")
 	l := newLab(t, 2)
