@@ -5,6 +5,8 @@ import (
 	"crypto/cipher"
 	"fmt"
 	"testing"
+
+	"github.com/sealane/sealane/batch"
 )
 
 // BenchmarkStandardLibrary has this package beside crypto/aes, by the same calls.
@@ -46,6 +48,49 @@ func BenchmarkStandardLibrary(b *testing.B) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkSideBySide has eight packets of CCM or texts of CMAC in one call, and in eight.
+func BenchmarkSideBySide(b *testing.B) {
+	c, err := New(make([]byte, 16))
+	if err != nil {
+		b.Fatal(err)
+	}
+	ccm, _ := c.NewCCM(12, 16)
+	mac, nonce, ad := c.NewCMAC(), make([]byte, 12), make([]byte, 13)
+	for _, n := range []int{48, 240, 1408} {
+		texts, ops := make([]CMACText, 8), make([]batch.Op, 8)
+		for i := range ops {
+			text := make([]byte, n)
+			texts[i] = CMACText{Cipher: c, Text: text}
+			ops[i] = batch.Op{AEAD: ccm, Dst: make([]byte, 0, n+16), Nonce: nonce, Src: text, AD: ad}
+		}
+		for _, m := range []struct {
+			name string
+			f    func()
+		}{
+			{"CCM/batch", func() { batch.SealBatch(ops) }},
+			{"CCM/each", func() {
+				for i := range ops {
+					ccm.Seal(ops[i].Dst, nonce, ops[i].Src, ad)
+				}
+			}},
+			{"CMAC/batch", func() { SumCMAC(texts) }},
+			{"CMAC/each", func() {
+				for i := range texts {
+					mac.Reset()
+					mac.Write(texts[i].Text)
+					mac.Sum(nonce[:0])
+				}
+			}},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", m.name, n), func(b *testing.B) {
+				for range b.N {
+					m.f()
+				}
+			})
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/alias"
 )
 
@@ -32,7 +33,8 @@ type ccm struct {
 // forgery in 2^32 through. Seal panics if the nonce has another length, or the text 2^(8 * (15 - nonceSize)) bytes or
 // more: 64 KiB with nonces of 13 bytes, 16 MiB with 12. Open panics for the nonce. Both panic, with nothing written,
 // if the output overlaps the additional data, or the input elsewhere than exactly at its start. If Open fails, the
-// bytes that the plaintext would have filled are zero. What is returned is safe for concurrent use.
+// bytes that the plaintext would have filled are zero. What is returned is safe for concurrent use. Package batch runs
+// its packets side by side; give them in batches of their own.
 func (c *Cipher) NewCCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 	if nonceSize < 7 || nonceSize > 13 {
 		return nil, errCCMNonceSize
@@ -40,7 +42,7 @@ func (c *Cipher) NewCCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 	if tagSize < 4 || tagSize > 16 || tagSize%2 != 0 {
 		return nil, errCCMTagSize
 	}
-	return &ccm{c, nonceSize, tagSize}, nil
+	return &aead.SideBySide{AEAD: &ccm{c, nonceSize, tagSize}, Batch: ccmBatch}, nil
 }
 
 func (k *ccm) NonceSize() int { return k.nonceSize }
@@ -51,17 +53,24 @@ func (k *ccm) fits(n int) bool {
 	return k.nonceSize == 7 || uint64(n)>>(8*(15-k.nonceSize)) == 0
 }
 
-func (k *ccm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+// sealing checks the arguments of Seal, and returns dst with room for the output, and that room.
+func (k *ccm) sealing(dst, nonce, plaintext, additionalData []byte) (ret, out []byte) {
 	if len(nonce) != k.nonceSize {
 		panic("crypto/cipher: incorrect nonce length given to CCM")
 	}
 	if !k.fits(len(plaintext)) {
 		panic("crypto/cipher: message too large for CCM")
 	}
-	n := len(plaintext)
-	ret := slices.Grow(dst, n+k.tagSize)[:len(dst)+n+k.tagSize]
-	out := ret[len(dst):]
+	n := len(plaintext) + k.tagSize
+	ret = slices.Grow(dst, n)[:len(dst)+n]
+	out = ret[len(dst):]
 	checkAEAD(out, plaintext, additionalData)
+	return ret, out
+}
+
+func (k *ccm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+	ret, out := k.sealing(dst, nonce, plaintext, additionalData)
+	n := len(plaintext)
 	var p ccmPacket
 	p.begin(k, nonce, additionalData, uint64(n))
 	p.run(k.c, out[:n], plaintext, false)
@@ -70,17 +79,27 @@ func (k *ccm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	return ret
 }
 
-func (k *ccm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+// opening is sealing for Open. The ciphertext is too short or too long if it returns false.
+func (k *ccm) opening(dst, nonce, ciphertext, additionalData []byte) (ret, out []byte, ok bool) {
 	if len(nonce) != k.nonceSize {
 		panic("crypto/cipher: incorrect nonce length given to CCM")
 	}
 	n := len(ciphertext) - k.tagSize
 	if n < 0 || !k.fits(n) {
+		return nil, nil, false
+	}
+	ret = slices.Grow(dst, n)[:len(dst)+n]
+	out = ret[len(dst):]
+	checkAEAD(out, ciphertext, additionalData)
+	return ret, out, true
+}
+
+func (k *ccm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+	ret, out, ok := k.opening(dst, nonce, ciphertext, additionalData)
+	if !ok {
 		return nil, errCCMOpen
 	}
-	ret := slices.Grow(dst, n)[:len(dst)+n]
-	out := ret[len(dst):]
-	checkAEAD(out, ciphertext, additionalData)
+	n := len(out)
 	var p ccmPacket
 	p.begin(k, nonce, additionalData, uint64(n))
 	p.run(k.c, out, ciphertext[:n], true)
@@ -109,41 +128,50 @@ type ccmPacket struct {
 	mask [BlockSize]byte // of the tag
 }
 
-// begin absorbs the lengths (SP 800-38C, appendix A.2) and the associated data, and begins the counters (A.3).
+// begin absorbs the lengths and the associated data, and begins the counters.
 func (p *ccmPacket) begin(k *ccm, nonce, ad []byte, n uint64) {
-	var first [BlockSize]byte
+	var first [2 * BlockSize]byte
+	head, ad := k.lengths(&first, nonce, ad, n)
+	p.absorb(k.c, head)
+	p.absorbPadded(k.c, ad)
+	k.counters(&p.ctr, &p.mask, nonce)
+}
+
+// counters begins the counters (SP 800-38C, appendix A.3), and makes the mask of the tag, which is zero before.
+func (k *ccm) counters(s *ctr, mask *[BlockSize]byte, nonce []byte) {
+	s.c = k.c
+	s.counter[0] = byte(14 - k.nonceSize)
+	copy(s.counter[1:], nonce)
+	s.whole(mask[:], mask[:])
+}
+
+// lengths returns what is chained first (appendix A.2), which it writes to the zeroes in first, and the associated data
+// that is not in it.
+func (k *ccm) lengths(first *[2 * BlockSize]byte, nonce, ad []byte, n uint64) (head, rest []byte) {
 	lengthBytes := 15 - k.nonceSize
 	binary.BigEndian.PutUint64(first[8:], n)
 	first[0] = byte((k.tagSize-2)/2<<3 | (lengthBytes - 1))
-	if len(ad) > 0 {
-		first[0] |= 0x40
-	}
 	copy(first[1:], nonce)
-	p.ctr.c = k.c
-	p.ctr.counter[0] = byte(lengthBytes - 1)
-	copy(p.ctr.counter[1:], nonce)
-	p.absorb(k.c, first[:])
-	p.ctr.whole(p.mask[:], p.mask[:])
 	if len(ad) == 0 {
-		return
+		return first[:BlockSize], nil
 	}
+	first[0] |= 0x40
+	second := first[BlockSize:]
 	prefix := 2
 	switch size := uint64(len(ad)); {
 	case size < 0xff00:
-		binary.BigEndian.PutUint16(first[:], uint16(size))
+		binary.BigEndian.PutUint16(second, uint16(size))
 	case size <= math.MaxUint32:
 		prefix = 6
-		binary.BigEndian.PutUint16(first[:], 0xfffe)
-		binary.BigEndian.PutUint32(first[2:], uint32(size))
+		binary.BigEndian.PutUint16(second, 0xfffe)
+		binary.BigEndian.PutUint32(second[2:], uint32(size))
 	default:
 		prefix = 10
-		binary.BigEndian.PutUint16(first[:], 0xffff)
-		binary.BigEndian.PutUint64(first[2:], size)
+		binary.BigEndian.PutUint16(second, 0xffff)
+		binary.BigEndian.PutUint64(second[2:], size)
 	}
-	with := copy(first[prefix:], ad)
-	clear(first[prefix+with:])
-	p.absorb(k.c, first[:])
-	p.absorbPadded(k.c, ad[with:])
+	with := copy(second[prefix:], ad)
+	return first[:], ad[with:]
 }
 
 // run does the text, and leaves the tag in mask. An x86-64 CPU with AES instructions encrypts four blocks while it waits for

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sealane/sealane/batch"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -287,6 +288,106 @@ func TestCCMMisuse(t *testing.T) {
 	}
 }
 
+// TestSumCMAC has texts of many lengths and keys side by side.
+func TestSumCMAC(t *testing.T) {
+	forEachLevel(t, func(t *testing.T, level kernel.Level) {
+		r := newRand(t)
+		for n := range some(80) {
+			texts, want := make([]CMACText, n%40), make([][]byte, n%40)
+			size := 16
+			for i := range texts {
+				if r.IntN(4) == 0 {
+					size = 16 + 8*r.IntN(3)
+				}
+				key := random(r, size)
+				texts[i] = CMACText{Cipher: ours(t, level, key), Text: random(r, r.IntN(1<<r.IntN(12)))}
+				if n > 40 {
+					texts[i].Text = random(r, n-40)
+				}
+				want[i] = refCMAC(theirs(t, key), texts[i].Text)
+			}
+			SumCMAC(texts)
+			for i := range texts {
+				if !bytes.Equal(texts[i].MAC[:], want[i]) {
+					t.Fatalf("text %d of %d, of %d bytes: %x, want %x", i, len(texts), len(texts[i].Text), texts[i].MAC, want[i])
+				}
+			}
+		}
+	})
+}
+
+// TestCCMBatch has packets of many lengths and keys side by side, among them those of another cipher, too short ones, and
+// forged ones.
+func TestCCMBatch(t *testing.T) {
+	other, err := cipher.NewGCM(theirs(t, make([]byte, 16)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forEachLevel(t, func(t *testing.T, level kernel.Level) {
+		r := newRand(t)
+		for n := range some(120) {
+			ops, texts := make([]batch.Op, n), make([][]byte, n)
+			size := 16
+			for i := range ops {
+				if r.IntN(4) == 0 {
+					size = 16 + 8*r.IntN(3)
+				}
+				op := &ops[i]
+				op.AEAD, _ = ours(t, level, random(r, size)).NewCCM(7+r.IntN(7), 4+2*r.IntN(7))
+				if n > 60 && r.IntN(9) == 0 {
+					op.AEAD = other
+				}
+				texts[i] = random(r, r.IntN(1<<r.IntN(11)))
+				if n < 60 {
+					texts[i] = random(r, n)
+				}
+				op.Nonce, op.AD, op.Src = random(r, op.AEAD.NonceSize()), random(r, r.IntN(40)), texts[i]
+				if op.Dst = []byte("before"); r.IntN(2) == 0 {
+					op.Src = append(make([]byte, 0, len(texts[i])+op.AEAD.Overhead()), texts[i]...)
+					op.Dst = op.Src[:0]
+				}
+			}
+			batch.SealBatch(ops)
+			good, want := 0, make([]error, n)
+			for i := range ops {
+				op := &ops[i]
+				prefix := len(op.Dst)
+				if sealed := op.AEAD.Seal(nil, op.Nonce, texts[i], op.AD); !bytes.Equal(op.Out[prefix:], sealed) || op.Err != nil {
+					t.Fatalf("packet %d of %d, %d bytes: %x, %v, want %x", i, n, len(texts[i]), op.Out, op.Err, sealed)
+				}
+				op.Src = op.Out[prefix:]
+				if op.Dst = []byte("before"); r.IntN(2) == 0 {
+					op.Dst = op.Src[:0]
+				}
+				switch r.IntN(6) {
+				case 0:
+					op.Src[r.IntN(len(op.Src))] ^= 0x10
+				case 1:
+					op.Nonce[0] ^= 1
+				case 2:
+					op.Src = op.Src[:r.IntN(4)]
+				default:
+					good++
+					continue
+				}
+				_, want[i] = op.AEAD.Open(nil, op.Nonce, op.Src, op.AD)
+			}
+			if opened := batch.OpenBatch(ops); opened != good {
+				t.Fatalf("%d of %d opened, want %d", opened, n, good)
+			}
+			for i := range ops {
+				op := &ops[i]
+				if op.Err != want[i] || want[i] != nil && op.Out != nil || want[i] == nil && !bytes.Equal(op.Out[len(op.Dst):], texts[i]) {
+					t.Fatalf("packet %d of %d: %x, %v, want %x, %v", i, n, op.Out, op.Err, texts[i], want[i])
+				}
+				if text := op.Src[:max(len(op.Src)-op.AEAD.Overhead(), 0)]; want[i] != nil && len(op.Dst) == 0 && !bytes.Equal(text, make([]byte, len(text))) {
+					t.Fatalf("packet %d of %d: a forgery leaves %x", i, n, text)
+				}
+			}
+		}
+	})
+}
+
 func TestCCMNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("NOT RUN: with the race detector less stays on the stack")
@@ -294,7 +395,7 @@ func TestCCMNoAllocations(t *testing.T) {
 	forEachLevel(t, func(t *testing.T, level kernel.Level) {
 		c := ours(t, level, make([]byte, 16))
 		a, _ := c.NewCCM(12, 16)
-		h, b, nonce := c.NewCMAC(), make([]byte, 1000, 1100), make([]byte, 12)
+		h, b, other, nonce := c.NewCMAC(), make([]byte, 1000, 1100), make([]byte, 9, 40), make([]byte, 12)
 		if n := testing.AllocsPerRun(20, func() {
 			sealed := a.Seal(b[:0], nonce, b, nonce)
 			if _, err := a.Open(sealed[:0], nonce, sealed, nonce); err != nil {
@@ -303,6 +404,14 @@ func TestCCMNoAllocations(t *testing.T) {
 			h.Reset()
 			h.Write(b)
 			h.Sum(b[:0])
+			texts := [3]CMACText{{Cipher: c, Text: b}, {Cipher: c, Text: b[:9]}, {Cipher: c}}
+			SumCMAC(texts[:])
+			ops := [2]batch.Op{{AEAD: a, Dst: b[:0], Nonce: nonce, Src: b}, {AEAD: a, Dst: other[:0], Nonce: nonce, Src: other}}
+			batch.SealBatch(ops[:])
+			ops[0].Src, ops[1].Src = ops[0].Out, ops[1].Out
+			if batch.OpenBatch(ops[:]) != 2 {
+				t.Error("not opened")
+			}
 		}); n != 0 {
 			t.Errorf("%v allocations", n)
 		}

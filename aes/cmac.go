@@ -1,6 +1,7 @@
 package aes
 
 import (
+	"crypto/subtle"
 	"encoding/binary"
 	"hash"
 
@@ -78,23 +79,24 @@ func (h *cmac) Write(p []byte) (int, error) {
 
 // Sum appends the MAC of the text written so far to b. It leaves the state unchanged.
 func (h *cmac) Sum(b []byte) []byte {
-	var subkey, m mac
-	subkey.absorb(h.c, subkey.chain[:])
-	double(&subkey.chain)
-	last := h.held
-	if h.n < BlockSize {
-		double(&subkey.chain)
-		last[h.n] = 0x80
-		clear(last[h.n+1:])
-	}
-	for i := range last {
-		last[i] ^= subkey.chain[i]
-	}
+	var last, m mac
+	last.absorb(h.c, last.chain[:])
+	addLast(&last.chain, h.held[:h.n])
 	m.chain = h.mac.chain
-	m.absorb(h.c, last[:])
+	m.absorb(h.c, last.chain[:])
 	b = append(b, m.chain[:]...)
-	subkey, m, last = mac{}, mac{}, [BlockSize]byte{}
+	last, m = mac{}, mac{}
 	return b
+}
+
+// addLast turns E(0) into the last block: last, whole or filled up, with a subkey added to it (SP 800-38B, section 6.2).
+func addLast(block *[BlockSize]byte, last []byte) {
+	double(block)
+	if len(last) < BlockSize {
+		double(block)
+		block[len(last)] ^= 0x80
+	}
+	subtle.XORBytes(block[:], block[:], last)
 }
 
 // double multiplies by x in GF(2^128), big-endian (SP 800-38B, section 5.3).
