@@ -52,9 +52,9 @@ gateway-bench-trusting:
 	cd gateway && CGO_ENABLED=0 $(GO) build -tags trusting -o $(CURDIR)/$(B)/$@ ./bench
 
 .PHONY: bench-gateway
-bench-gateway: gateway $(B)/bench-go gateway-bench-trusting ## the gateway's figures and what bounds them; writes bench/results
+bench-gateway: gateway gateway-bench-trusting ## the gateway's figures and what bounds them; writes bench/results
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/gateway-bench ./bench
-	$(B)/gateway-bench -class "$$($(B)/bench-go -class)" -gateway $(B)/sealane-gateway -without $(B)/gateway-bench-trusting \
+	$(B)/gateway-bench -gateway $(B)/sealane-gateway -without $(B)/gateway-bench-trusting \
 	    -attack gateway/internal/attack -go $(GO) -out $(GATEWAY_RESULTS)
 
 $(eval $(call suite,bench-gateway-check,gateway gateway-bench-trusting,$(GO) run -C gateway ./bench -short -gateway $(CURDIR)/$(B)/sealane-gateway \

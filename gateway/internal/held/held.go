@@ -100,6 +100,9 @@ func (s Seat) From(at uint32) []byte {
 // Within tells whether some of its bytes are between two places.
 func (s Seat) Within(at, end uint32) bool { return After(s.End, at) && After(end, s.Seq) }
 
+// rivals tells whether it is one of the copies of a place. Small ones are not, which may lie beside each other.
+func (s Seat) rivals(at, end uint32) bool { return s.Within(at, end) && (s.End-s.Seq)*2 >= end-at }
+
 // held are segments of one direction, by sequence number and then by arrival. They may overlap, where copies differ.
 type List struct {
 	Segs    []Seat // of the pool
@@ -122,6 +125,7 @@ const (
 	MaxRecord = 5 + 1<<14 + 2048
 	MaxCrowd  = 1024
 	MaxCopies = 64 // of a place
+	few       = 16 // are looked at for the worst of many
 )
 
 // Find returns the first segment that begins at a place or behind it.
@@ -176,17 +180,23 @@ type Novelty struct {
 	From     uint32
 	Rest     []byte
 	Conflict bool // for the same place others are held
-	// Of the copies held for the same place, without small ones, which may lie beside each other: their number, and the last of
-	// those that are least like the rest.
-	Copies int
-	Worst  Seat
+	Copies   int  // held for the same place
 }
 
 // Novel tells what of some bytes is new. Where nothing is in doubt it cuts off from both ends what is held already; else a copy is kept
-// whole, as its parts belong together, unless one that counts no less has it all.
+// whole, as its parts belong together, unless one that counts no less has it all. With MaxCopies it is not compared.
 func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelty) {
-	end, least := seq+uint32(len(data)), math.MaxInt
+	end := seq + uint32(len(data))
 	over := h.Over(seq, end)
+	for _, s := range over {
+		if s.rivals(seq, end) {
+			x.Copies++
+		}
+	}
+	if x.Copies >= MaxCopies {
+		x.From, x.Rest, x.Conflict = seq, data, true
+		return x
+	}
 	for _, s := range over {
 		if !s.Within(seq, end) {
 			continue
@@ -198,17 +208,10 @@ func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelt
 			a, inside = a[-at:], true
 		}
 		n := min(len(a), len(b))
-		rank := s.Class().Rank(usual)
 		if !bytes.Equal(a[:n], b[:n]) {
 			x.Conflict = true
-		} else if inside && n == len(data) && !of.above(rank, usual) {
+		} else if inside && n == len(data) && !of.above(s.Class().Rank(usual), usual) {
 			return Novelty{From: seq}
-		}
-		if len(s.Buf)*2 >= len(data) {
-			x.Copies++
-			if rank < least || rank == least && s.Order > x.Worst.Order {
-				x.Worst, least = s, rank
-			}
 		}
 	}
 	if !x.Conflict {
@@ -332,7 +335,6 @@ func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual
 	if len(near) < MaxCrowd {
 		return false
 	}
-	const few = 16
 	var worst Seat
 	rank := of.Class().Rank(usual)
 	for range few {
@@ -378,17 +380,6 @@ func (h *List) Ends(at uint32) bool {
 	return n == 0 || h.Segs[n-1].End == at
 }
 
-// Alone returns the bytes of a segment up to where another one begins: what is behind may be of that one.
-func (h *List) Alone(i int) []byte {
-	s := h.Segs[i]
-	for _, o := range h.Segs[i+1:] {
-		if o.Seq != s.Seq {
-			return s.Buf[:min(o.Seq-s.Seq, s.End-s.Seq)]
-		}
-	}
-	return s.Buf
-}
-
 // Said returns when all of some bytes had come: a sender of only the first bytes of a hello does not come first.
 func (h *List) Said(at uint32, b []byte) int64 {
 	when := int64(math.MinInt64)
@@ -404,11 +395,11 @@ func (h *List) Said(at uint32, b []byte) int64 {
 	return when
 }
 
-// Had tells whether some bytes were there at a time, which is so long ago. What came later than now came before the clock was set back.
-func (h *List) Had(at uint32, b []byte, mark, ago int64) bool {
+// Had tells whether some bytes were there so long ago. What came later than now came before the clock was set back.
+func (h *List) Had(at uint32, b []byte, now, ago int64) bool {
 	end, all := at, at+uint32(len(b))
 	for _, s := range h.Over(at, all) {
-		if x := s.From(end); s.Mark <= mark || s.Mark-ago > mark {
+		if x := s.From(end); s.Mark <= now-ago || s.Mark > now {
 			end += uint32(Same(x, b[end-at:]))
 		}
 	}
@@ -428,16 +419,27 @@ func (h *List) Latest(at, end uint32) (order uint64) {
 // LetGo drops what is furthest ahead.
 func (h *List) LetGo(p *Pool) { h.Remove(p, h.Segs[len(h.Segs)-1]) }
 
-// Replace makes way for another copy of a place that has MaxCopies: the last one of those least like the rest goes. So the first ones stay,
-// and the last. Small copies have to be better, and those of a beginning, because each hello is read. It returns false if none goes.
+// Replace makes way for another copy of a place that has MaxCopies: of the last few copies the last of those least like the rest goes. So the
+// first ones stay, and the last. Small copies have to be better, and those of a beginning, because each hello is read. It returns false if
+// none goes.
 func (h *List) Replace(p *Pool, x *Novelty, of *Source, usual Class, beginning bool) bool {
-	rank := x.Worst.Class().Rank(usual)
+	rank := of.Class().Rank(usual) + 1
 	if beginning || len(x.Rest) < sizes[0] {
-		rank++
+		rank--
 	}
-	if of.Class().Rank(usual) < rank {
+	var worst Seat
+	left, end := few, x.From+uint32(len(x.Rest))
+	for _, s := range slices.Backward(h.Over(x.From, end)) {
+		if left > 0 && s.rivals(x.From, end) {
+			left--
+			if n := s.Class().Rank(usual); n < rank {
+				worst, rank = s, n
+			}
+		}
+	}
+	if worst.Segment == nil {
 		return false
 	}
-	h.Remove(p, x.Worst)
+	h.Remove(p, worst)
 	return true
 }

@@ -1,8 +1,6 @@
 package reassembly
 
 import (
-	"slices"
-
 	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -69,8 +67,8 @@ func (r *Reassembler) ask(p *Pair, d *Direction) {
 	d.credit -= len(d.held.Segs) * held.PerOverlap
 	work := maxAsked * held.PerBranch
 	looked := held.Seat{}
-	for i, s := range d.held.Segs {
-		if p.claim < granted && (looked.Segment == nil || looked.Seq != s.Seq) && mayBeHello(d.held.Alone(i), tls.Client) {
+	for _, s := range d.held.Segs {
+		if p.claim < granted && (looked.Segment == nil || looked.Seq != s.Seq) && s.Buf[0] == 22 {
 			r.make.Ways(&d.held, held.Class{}, s.Seq, toRandom+32, false, &work, func(b []byte) bool {
 				if r.known(b, tls.Client) {
 					r.named(p, tls.Client, b, d.held.Said(s.Seq, b))
@@ -82,21 +80,8 @@ func (r *Reassembler) ask(p *Pair, d *Direction) {
 	}
 }
 
-const (
-	// The most ways through segments that are looked at for a random, and the most segments as they come.
-	maxAsked, fewAsked = 128, 64
-)
-
-// opens tells whether a segment may be a part of a ClientHello up to its random, with others, and it is time to look:
-// when there are twice as many as there were.
-func (p *Pair) opens(d *Direction, seq uint32, data []byte) bool {
-	if len(d.held.Segs) < 2*int(p.asked) || len(d.held.Segs) > fewAsked {
-		return false
-	}
-	within := func(at uint32) bool { return seq-at-1 < toRandom+32 }
-	return len(data) < toRandom+32 && mayBeHello(data, tls.Client) || within(d.origin) || within(d.first) ||
-		slices.ContainsFunc(d.maybe[:], within)
-}
+// The most ways through segments that are looked at for a random, and the most segments as they come.
+const maxAsked, fewAsked = 128, 64
 
 // toRandom is where a ClientHello has its random, behind the headers of the record and of the message.
 const toRandom = 5 + 4 + 2

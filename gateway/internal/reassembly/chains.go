@@ -37,7 +37,7 @@ const (
 )
 
 // chains returns the possible beginnings of a direction, up to protected or missing bytes, of at most `most` bytes.
-func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32, most int) (all []chain) {
+func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32, most int, deep bool) (all []chain) {
 	usual := p.Usual[side]
 	seen := held.Set{}
 	var open []chain
@@ -70,7 +70,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			}
 			return len(heads) < maxHellos
 		}
-		r.alternatives(d, usual, at, min(left, 9), func(head []byte) bool {
+		r.alternatives(d, usual, at, min(left, 9), deep, func(head []byte) bool {
 			// 20 to 23: ChangeCipherSpec, an alert, a record of the handshake, and one that is protected.
 			n := tls.Frame(head)
 			if n == 0 || slices.ContainsFunc(heads, func(o []byte) bool { return sameHead(o, head, side) }) {
@@ -87,7 +87,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			if n > left {
 				return end(next)
 			}
-			b := r.withHead(d, usual, at, n, head)
+			b := r.withHead(d, usual, at, n, head, deep)
 			next.changed = next.changed || head[0] == 20
 			next.bytes = r.make.Join(c.bytes, b)
 			if !greets || len(head) < 9 || 9+size24(head) > n {
@@ -95,7 +95,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				return len(heads) < maxHellos
 			}
 			var hellos []uint64
-			r.alternatives(d, usual, at, 9+size24(head), func(hello []byte) bool {
+			r.alternatives(d, usual, at, 9+size24(head), deep, func(hello []byte) bool {
 				if !sameHead(hello[:9], head, side) {
 					return true
 				}
@@ -123,9 +123,9 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 }
 
 // withHead returns the likeliest record with a header: a gateway that is closed passes it.
-func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int, head []byte) (found []byte) {
+func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int, head []byte, deep bool) (found []byte) {
 	tried := 0
-	r.alternatives(d, usual, at, n, func(b []byte) bool {
+	r.alternatives(d, usual, at, n, deep, func(b []byte) bool {
 		if tried++; slices.Equal(b[:min(n, len(head))], head[:min(n, len(head))]) {
 			found = b
 		}
@@ -133,7 +133,7 @@ func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int,
 	})
 	if found == nil {
 		found = r.make.Take(n)
-		r.paint(d, usual, d.policy, at, found)
+		r.paint(d, usual, 0, at, found)
 		copy(found, head)
 	}
 	return found

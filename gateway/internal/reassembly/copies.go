@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"hash/maphash"
+	"iter"
 	"slices"
 
 	"github.com/sealane/sealane/gateway/internal/held"
@@ -19,13 +20,13 @@ func (r *Reassembler) paint(d *Direction, usual held.Class, policy uint8, at uin
 }
 
 // alternatives calls each with the different bytes that n of them from a place on may be: see Ways.
-func (r *Reassembler) alternatives(d *Direction, usual held.Class, at uint32, n int, each func(b []byte) bool) {
-	r.make.Ways(&d.held, usual, at, n, r.deep, &d.credit, each)
+func (r *Reassembler) alternatives(d *Direction, usual held.Class, at uint32, n int, deep bool, each func(b []byte) bool) {
+	r.make.Ways(&d.held, usual, at, n, deep, &d.credit, each)
 }
 
 // try looks for copies with which the record at base opens, and takes it. It returns Postponed if it may open once keys have come, of this
 // direction or of the other one.
-func (r *Reassembler) try(p *Pair, d *Direction, side uint8) (v tls.Verdict) {
+func (r *Reassembler) try(p *Pair, d *Direction, side uint8, deep bool) (v tls.Verdict) {
 	over := false // one opens, or is postponed, or there is not enough work
 	defer func(a held.Arena) {
 		switch r.make.Arena = a; {
@@ -48,126 +49,121 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) (v tls.Verdict) {
 		}
 		return over
 	}
-	random := p.TLS.Random()
-	suite, version := p.TLS.Suite()
-	keys := maphash.Bytes(r.make.Seed, random[:]) ^ uint64(suite) ^ uint64(version)<<16 // stands for those with which records do not open
-	usual := p.Usual[side]
-	end := base + uint32(have)
-	whole := r.make.Take(have)
-	// attempt tries the record that b begins with, without some bytes that are urgent, and returns its bytes.
-	attempt := func(b []byte, urgent int) []byte {
-		n := tls.Frame(b)
-		if skip := p.TLS.Prefix(side, b); skip > 0 && len(b)-skip >= 5 {
-			n = skip + tls.Frame(b[skip:])
-		}
-		if n == 0 || n > len(b) {
-			return b
-		}
-		h := maphash.Bytes(r.make.Seed, b[:n]) ^ keys
-		if slices.Contains(d.failed, h) {
-			return b[:n]
-		}
-		if spent() {
-			return b[:n]
-		}
-		trials := r.Dec.Stats.Trials
-		v = r.Dec.TryRecord(p.TLS, side, b[:n])
-		d.credit -= tls.TrialBytes(n) * int(1+r.Dec.Stats.Trials-trials)
-		over = v != tls.Refused
-		switch v {
-		case tls.Taken:
-			if urgent == 0 {
-				r.learn(p, d, side, base, b[:n])
-			}
-			d.base += uint32(n + urgent)
-			*p.Next[side] = d.base
-			d.failed, d.looks = d.failed[:0], 0
-		case tls.Refused:
-			d.failed = append(d.failed, h)
-		}
-		return b[:n]
-	}
-	// test tries it with all bytes, and then without those of which any may be none of the stream.
-	test := func(b []byte) []byte {
-		rec := attempt(b, 0)
-		for ways := 1; ways < 1<<len(d.urgent) && !over; ways++ {
-			if x, n := d.lacking(ways, base, b, r.make.Take(len(b))); n > 0 {
-				attempt(x, n)
-			}
-		}
-		return rec
-	}
-	// one paints in an order, and tries what that gives.
-	one := func(list []held.Seat) []byte {
-		b := whole
-		if spent() {
-			return b
-		}
-		d.credit -= held.Paint(list, base, b)
-		return test(b)
-	}
 	if spent() {
 		return v
 	}
-	var first []byte
-	for i := range uint8(held.Policies) {
-		policy := d.policy ^ i
-		b := one(r.make.Arrange(&d.held, usual, base, end, policy))
-		if v == tls.Taken {
-			d.policy = policy
-		}
-		if over || i == 0 && !d.held.Doubt {
-			return v
-		}
-		if i == 0 {
-			first = r.make.Join(b, nil)
-		}
-	}
-	// Copies of its header come first: they say how long it is.
-	list := slices.DeleteFunc(slices.Clone(d.held.Over(base, end)), func(s held.Seat) bool { return !s.Within(base, end) })
-	var heads [][]byte
-	r.alternatives(d, usual, base, 5, func(head []byte) bool {
-		if n := tls.Frame(head); n > 0 && n <= have {
-			heads = append(heads, head)
-		}
-		return len(heads) < maxHellos
-	})
-	if r.deep {
-		// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
-		last := slices.MaxFunc(list, func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
-		for _, said := range d.held.Nth(list, &d.credit) {
-			copy(whole, first)
-			for _, some := range [][]held.Seat{said, {last}} {
-				if one(some); over {
-					return v
+	random := p.TLS.Random()
+	suite, version := p.TLS.Suite()
+	keys := maphash.Bytes(r.make.Seed, random[:]) ^ uint64(suite) ^ uint64(version)<<16 // stands for those with which records do not open
+	for b := range r.copies(p, d, side, have, deep) {
+		// With all bytes, and then without those of which any may be none of the stream.
+		for ways := 0; ways < 1<<len(d.urgent); ways++ {
+			x, urgent := b, 0
+			if ways > 0 {
+				if x, urgent = d.lacking(ways, base, b, r.make.Take(len(b))); urgent == 0 {
+					continue
 				}
 			}
-		}
-	}
-	for _, head := range heads {
-		if r.deep && r.bySums(p, d, side, list, head, func(b []byte) bool { test(b); return over }) {
+			n := tls.Frame(x)
+			if skip := p.TLS.Prefix(side, x); skip > 0 && len(x)-skip >= 5 {
+				n = skip + tls.Frame(x[skip:])
+			}
+			if n == 0 || n > len(x) {
+				continue
+			}
+			h := maphash.Bytes(r.make.Seed, x[:n]) ^ keys
+			if slices.Contains(d.failed, h) {
+				continue
+			}
+			if spent() {
+				return v
+			}
+			trials := r.Dec.Stats.Trials
+			v = r.Dec.TryRecord(p.TLS, side, x[:n])
+			d.credit -= tls.TrialBytes(n) * int(1+r.Dec.Stats.Trials-trials)
+			if v == tls.Refused {
+				d.failed = append(d.failed, h)
+				continue
+			}
+			if over = true; v == tls.Taken {
+				if urgent == 0 {
+					r.learn(p, d, side, base, x[:n])
+				}
+				d.base += uint32(n + urgent)
+				*p.Next[side] = d.base
+				d.failed, d.looks = d.failed[:0], 0
+			}
 			return v
 		}
-	}
-	// The ways through the copies, the likeliest first.
-	most := fewWays
-	if r.deep {
-		most = maxWays
-	}
-	for _, head := range heads {
-		ways := 0
-		r.alternatives(d, usual, base, tls.Frame(head), func(b []byte) bool {
-			if bytes.Equal(b[:5], head) {
-				test(b)
-				ways++
-			}
-			return ways < most && !over
-		})
-		if over {
+		if spent() {
 			return v
 		}
 	}
 	return v
+}
+
+// copies yields what `have` bytes from base on may be, the likeliest first.
+func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep bool) iter.Seq[[]byte] {
+	return func(yield func(b []byte) bool) {
+		base, usual, whole := d.base, p.Usual[side], r.make.Take(have)
+		end := base + uint32(have)
+		one := func(list []held.Seat) bool {
+			d.credit -= held.Paint(list, base, whole)
+			return yield(whole)
+		}
+		var first []byte
+		for policy := range uint8(held.Policies) {
+			if !one(r.make.Arrange(&d.held, usual, base, end, policy)) {
+				return
+			}
+			if policy == 0 {
+				if !d.held.Doubt {
+					return
+				}
+				first = r.make.Join(whole, nil)
+			}
+		}
+		// Copies of its header come first: they say how long it is.
+		var heads [][]byte
+		r.alternatives(d, usual, base, 5, deep, func(head []byte) bool {
+			if n := tls.Frame(head); n > 0 && n <= have {
+				heads = append(heads, head)
+			}
+			return len(heads) < maxHellos
+		})
+		most := fewWays
+		if deep {
+			most = maxWays
+			list := slices.DeleteFunc(slices.Clone(d.held.Over(base, end)), func(s held.Seat) bool { return !s.Within(base, end) })
+			// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
+			last := slices.MaxFunc(list, func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
+			for _, said := range d.held.Nth(list, &d.credit) {
+				if copy(whole, first); !one(said) || !one([]held.Seat{last}) {
+					return
+				}
+			}
+			for _, head := range heads {
+				if r.bySums(p, d, side, list, head, func(b []byte) bool { return !yield(b) }) {
+					return
+				}
+			}
+		}
+		// The ways through the copies, the likeliest first.
+		more := true
+		for _, head := range heads {
+			ways := 0
+			r.alternatives(d, usual, base, tls.Frame(head), deep, func(b []byte) bool {
+				if bytes.Equal(b[:5], head) {
+					more = yield(b)
+					ways++
+				}
+				return more && ways < most
+			})
+			if !more {
+				return
+			}
+		}
+	}
 }
 
 // lacking puts bytes from a place on into x, without those urgent ones that ways says. It returns how many of them are missing in the record

@@ -37,7 +37,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		}
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
-				r.settle(p, side)
+				r.settle(p, side, false)
 				break
 			}
 		}
@@ -55,7 +55,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	of := held.From(from)
 	result := r.segment(p, d, side, seq, data, &of)
 	if result != Repeated || !r.settled(p) {
-		r.settle(p, side)
+		r.settle(p, side, false)
 	}
 	return result
 }
@@ -76,7 +76,7 @@ func (r *Reassembler) settled(p *Pair) bool {
 			if p.TLS.InDispute(uint8(side)) {
 				return false
 			}
-		case d.phase.early() && (p.News() || r.deep), d.phase == again, d.phase == streaming, d.phase == contested:
+		case d.phase.early() && p.News(), d.phase == again, d.phase == streaming, d.phase == contested:
 			return false
 		}
 	}
@@ -145,7 +145,6 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		}
 		*next += uint32(len(data))
 		r.order++
-		d.feeds(*next, r.order, of.Class())
 		r.Dec.Feed(p.TLS, side, data)
 		return Taken
 	}
@@ -215,35 +214,18 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		d.held.Prune(&r.Pool, base)
 	}
 	*next = d.base
-	fed := d.fed
-	for at := base; len(b) > 0; {
-		n, order, class := min(len(b), 1<<15), uint64(0), held.Class{}
-		for len(fed) > 0 && !held.After(fed[0].end, at) {
-			fed = fed[1:]
-		}
-		if len(fed) > 0 {
-			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
-		}
-		of := held.As(class)
-		if x := d.held.Novel(at, b[:n], &of, p.Usual[side]); len(x.Rest) > 0 {
+	var of held.Source // it is not known any more
+	for piece := range slices.Chunk(b, 1<<15) {
+		if x := d.held.Novel(base, piece, &of, p.Usual[side]); len(x.Rest) > 0 {
 			d.held.Doubt = d.held.Doubt || x.Conflict
-			d.held.Insert(&r.Pool, x.From, &of, order, r.Dec.Mark, x.Rest)
+			d.held.Insert(&r.Pool, x.From, &of, 0, r.Dec.Mark, x.Rest)
 		}
-		at, b = at+uint32(n), b[n:]
+		base += uint32(len(piece))
 	}
-	d.fed = d.fed[:0]
 }
 
-// feeds notes when bytes were fed to TLS.
-func (d *Direction) feeds(end uint32, order uint64, class held.Class) {
-	if len(d.fed) == maxFed {
-		d.fed = append(d.fed[:0], d.fed[maxFed/2:]...)
-	}
-	d.fed = append(d.fed, fed{end, order, class})
-}
-
-// settle brings a direction as far as it comes.
-func (r *Reassembler) settle(p *Pair, side uint8) {
+// settle brings a direction as far as it comes. Deep says that it is stalled, or ends: more of what differs is tried.
+func (r *Reassembler) settle(p *Pair, side uint8, deep bool) {
 	for s := range uint8(2) {
 		d := p.Dir[s]
 		if d == nil && !p.TLS.InDispute(s) {
@@ -256,11 +238,11 @@ func (r *Reassembler) settle(p *Pair, side uint8) {
 		if d.phase.early() {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
-				r.prove(p, d, s, nil)
-			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.phase == beginning && s == side && (p.News() || r.deep) && r.replay(p) {
+				r.prove(p, d, s)
+			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.phase == beginning && s == side && (p.News() || deep) && r.replay(p, deep) {
 				// Of a direction without copies, what is further on decides nothing.
 				r.play(p, nil)
-				r.settle(p, 1-side)
+				r.settle(p, 1-side, deep)
 			}
 			if d = p.Dir[s]; d == nil || d.phase.early() {
 				continue
@@ -270,13 +252,13 @@ func (r *Reassembler) settle(p *Pair, side uint8) {
 			p.authentic(s, d.usual, 0)
 			d.usual = held.Class{}
 		}
-		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
+		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes, 0)) {
 			continue
 		}
 		if !d.phase.stopped() {
 			r.stream(p, d, s)
 		}
-		for d.phase == contested && r.try(p, d, s) == tls.Taken {
+		for d.phase == contested && r.try(p, d, s, deep) == tls.Taken {
 			d.happens(opens)
 			r.Stats.Settled++
 			r.stream(p, d, s)
@@ -337,7 +319,6 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	}
 	b := s.From(*next)
 	*next += uint32(len(b))
-	d.feeds(*next, s.Order, s.Class())
 	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
@@ -354,7 +335,7 @@ func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best h
 			continue
 		}
 		if best.Segment == nil || s.Class().Rank(usual) > best.Class().Rank(usual) ||
-			s.Class().Rank(usual) == best.Class().Rank(usual) && (s.Order < best.Order) == (d.policy&1 == 0) {
+			s.Class().Rank(usual) == best.Class().Rank(usual) && s.Order < best.Order {
 			best = s
 		}
 	}

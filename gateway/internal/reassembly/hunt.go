@@ -63,7 +63,7 @@ func spots(b []byte) (all []spot, rest int) {
 
 // hunt looks for a record that opens in what a direction has without a hole, behind what it has tried. The segment that came last is at
 // seq.
-func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int) bool {
+func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int, wait int64) bool {
 	if d.hunt == nil {
 		d.hunt = &hunt{tried: held.Set{}}
 		d.credit += maxCredit
@@ -87,7 +87,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 	}
 	rest := total - from
 	for _, numbers := range huntNumbers {
-		found, whole := r.sift(p, d, side, *next+uint32(from), end, numbers, all)
+		found, whole := r.sift(p, d, side, *next+uint32(from), end, numbers, all, wait)
 		if found {
 			return true
 		}
@@ -109,7 +109,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 }
 
 // sift tries what may be a record between two places.
-func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32, numbers int, every bool) (found bool, rest int) {
+func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32, numbers int, every bool, wait int64) (found bool, rest int) {
 	n := int(end - start)
 	rest = n
 	if n < 5 {
@@ -121,7 +121,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		if policy > 0 && (!every || !d.held.Doubt || d.credit < 0) {
 			break
 		}
-		r.paint(d, p.Usual[side], d.policy^policy, start, b)
+		r.paint(d, p.Usual[side], policy, start, b)
 		all, whole := spots(b)
 		if len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
 			slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
@@ -129,7 +129,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		d.credit -= len(all) * perHeader
 		rest = min(rest, whole)
 		for _, s := range all {
-			if ok, short := r.bid(p, d, side, start+uint32(s.at), b[s.at:s.at+s.size], numbers); ok || short {
+			if ok, short := r.bid(p, d, side, start+uint32(s.at), b[s.at:s.at+s.size], numbers, wait); ok || short {
 				return ok, min(rest, s.at)
 			}
 		}
@@ -138,15 +138,15 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		return false, rest
 	}
 	// Ways through the copies of a possible record.
-	r.paint(d, p.Usual[side], d.policy, start, b)
+	r.paint(d, p.Usual[side], 0, start, b)
 	all, _ := spots(b)
 	slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
 	for _, s := range all[:min(len(all), maxSpots)] {
 		ok, short, ways := false, d.credit < 0, 0
 		before := r.make.Arena
-		r.alternatives(d, p.Usual[side], start+uint32(s.at), s.size, func(way []byte) bool {
+		r.alternatives(d, p.Usual[side], start+uint32(s.at), s.size, false, func(way []byte) bool {
 			if slices.Equal(way[:5], b[s.at:s.at+5]) && !short {
-				ok, short = r.bid(p, d, side, start+uint32(s.at), way, numbers)
+				ok, short = r.bid(p, d, side, start+uint32(s.at), way, numbers, wait)
 			}
 			ways++
 			return !ok && !short && ways < fewWays
@@ -161,9 +161,9 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 
 // bid tries a record at a place with this many numbers. short says that there is not enough work. One that was tried in a direction that is
 // searched is not tried again.
-func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int) (ok, short bool) {
-	if r.ripe != math.MaxInt64 && !d.held.Had(at, rec, r.ripe, r.wait) {
-		d.Since = min(d.Since, r.now-r.wait*3/4) // it is there, and soon it counts
+func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int, wait int64) (ok, short bool) {
+	if wait > 0 && !d.held.Had(at, rec, r.Dec.Mark, wait) {
+		d.Since = min(d.Since, r.now-wait*3/4) // it is there, and soon it counts
 		return false, false
 	}
 	h, base, work := d.hunt, *p.Next[side], d.credit
@@ -212,14 +212,14 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 
 // overleap looks for a record that opens behind a hole in a direction that is searched. The hole is given up when one does, and 16 KiB of
 // it at a time also when there was not enough work to try all that may be a record, maxLooks times.
-func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
-	if r.hunt(p, d, side, *p.Next[side], 0) {
+func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8, wait int64) bool {
+	if r.hunt(p, d, side, *p.Next[side], 0, wait) {
 		return true
 	}
 	base := *p.Next[side]
 	hole := d.held.Covered(base, held.MaxBytes, math.MaxUint64)
 	for _, numbers := range huntNumbers {
-		if r.further(p, d, side, base, held.MaxBytes, numbers) {
+		if r.further(p, d, side, base, held.MaxBytes, numbers, wait) {
 			return true
 		}
 	}

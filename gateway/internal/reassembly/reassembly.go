@@ -58,22 +58,13 @@ type Direction struct {
 	base      uint32     // of the contested bytes, or where TLS stopped in the beginning
 	usual     held.Class // of the beginning's packets, if the direction streams before its keys are there
 	phase     phase
-	receipt   receipt // when it was looked at last
-	policy    uint8
+	receipt   receipt  // when it was looked at last
 	looks     uint8    // without enough work, for a record that is contested or behind a hole
 	urgent    []uint32 // places of bytes that may be none of the stream
-	fed       []fed    // bytes that TLS got last
 	hunt      *hunt    // while it is searched, or nil
 	credit    int      // bytes that may be tried
 	failed    []uint64 // records that did not open
 	read      []uint64 // pairs of beginnings with which none did
-}
-
-// fed are bytes that were fed to TLS, up to a place.
-type fed struct {
-	end   uint32
-	order uint64 // of their arrival
-	class held.Class
 }
 
 // A Pair is what hangs on a connection.
@@ -89,7 +80,13 @@ type Pair struct {
 
 // A Reassembler serves many connections. It belongs to one core.
 type Reassembler struct {
-	Dec   *tls.Decrypter
+	Dec *tls.Decrypter
+	*core
+	trials *Reassembler // reads connections in place of others, to see whether a record opens: see tryBoth
+}
+
+// A core has what its Reassemblers share.
+type core struct {
 	Pool  held.Pool
 	Stats Stats
 
@@ -97,13 +94,14 @@ type Reassembler struct {
 	spare   int   // bytes that may be tried in directions that are stalled
 	spared  int64 // when that was computed
 	order   uint64
-	deep    bool  // what is stalled, or ends, is searched: all that differs is tried
-	wait    int64 // how long a record behind a hole has to be there to count
-	ripe    int64 // so it came no later
 	free    []*Direction
 	make    held.Maker
-	tries   trial
 	largest *Direction
+	like    struct { // what is read in place of a connection
+		conn tls.Conn
+		next [2]uint32
+		dirs [2]Direction
+	}
 	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
 	changes uint64
 }
@@ -112,12 +110,13 @@ type Reassembler struct {
 func New(d *tls.Decrypter, limit int) *Reassembler {
 	d.Dispute = true
 	trials := tls.NewDecrypter(d.Store)
-	trials.Expect(1)
 	trials.Dispute, trials.Trial = true, true
-	return &Reassembler{
-		Dec: d, tries: trial{dec: trials}, Pool: held.Pool{Limit: limit}, spare: maxSpare, ripe: math.MaxInt64,
+	trials.Expect(1)
+	c := &core{
+		Pool: held.Pool{Limit: limit}, spare: maxSpare,
 		make: held.Maker{Seed: maphash.MakeSeed(), Arena: make(held.Arena, 0, held.ArenaBlock)},
 	}
+	return &Reassembler{Dec: d, core: c, trials: &Reassembler{Dec: trials, core: c}}
 }
 
 const (
@@ -126,7 +125,6 @@ const (
 	maxFailed    = 512
 	// The most ways through the copies of a record that are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
-	maxFed           = 64
 	maxUrgent        = 3
 	// The most bytes behind a hole that are searched at once, and how often a hole waits for more work.
 	maxIsland  = 128 << 10
@@ -170,7 +168,7 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.Segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held.List{Segs: d.held.Segs[:0]}, fed: d.fed[:0], failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
+	*d = Direction{held: held.List{Segs: d.held.Segs[:0]}, failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -262,29 +260,16 @@ const (
 	Unrelated // it cannot be of the stream
 )
 
-// prove is called when the first record of a direction has opened. read is what it was read with again, or nil.
-func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
+// prove is called when the first record of a direction has opened.
+func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
-	n := int(base - d.origin)
-	if !d.held.Doubt && read == nil {
-		for i := len(d.held.Segs) - 1; i >= 0; i-- {
-			if s := d.held.Segs[i]; held.After(base, s.Seq) {
+	if !d.held.Doubt {
+		for _, s := range slices.Backward(d.held.Segs) {
+			if held.After(base, s.Seq) {
 				p.authentic(side, s.Class(), len(s.Buf))
 				break
 			}
 		}
-	} else if d.phase == beginning && n > 0 && n <= maxBeginning {
-		for at := d.origin + uint32(len(read)); int(at-d.origin) < n; at = d.origin + uint32(len(read)) {
-			s := r.best(p, d, side, at)
-			if s.Segment == nil {
-				break
-			}
-			read = append(read, s.From(at)...)
-		}
-		// What was sent in plain text may be anybody's.
-		read = read[:min(n, len(read))]
-		plain := protectedFrom(read)
-		r.learn(p, d, side, d.origin+uint32(plain), read[plain:])
 	}
 	d.happens(opens)
 	d.held.Prune(&r.Pool, base)
@@ -314,11 +299,11 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	if d == nil {
 		return
 	}
-	if d.fed = d.fed[:0]; d.phase.stopped() {
+	if d.phase.stopped() {
 		d.happens(opens)
 	}
 	d.held.Prune(&r.Pool, seq)
-	r.settle(p, side)
+	r.settle(p, side, false)
 }
 
 // News tells whether something came since a handshake was read last, so that it may be read otherwise now.
@@ -385,9 +370,7 @@ func (r *Reassembler) deeply(p *Pair, side uint8) {
 			d.failed = d.failed[:0]
 		}
 	}
-	r.deep = true
-	r.settle(p, side)
-	r.deep = false
+	r.settle(p, side, true)
 }
 
 // Retry is called when keys may have come, which is news, or will not.
@@ -405,6 +388,6 @@ func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 			}
 		}
 	}
-	r.settle(p, 0)
-	r.settle(p, 1)
+	r.settle(p, 0, false)
+	r.settle(p, 1, false)
 }

@@ -64,8 +64,8 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 	if r.named(p, side, data, r.Dec.Mark); result == Repeated {
 		return Repeated
 	}
-	if side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
-		p.asked = 0
+	if side == tls.Client && p.claim < granted && len(d.held.Segs) >= 2*int(p.asked) && len(d.held.Segs) <= fewAsked {
+		p.asked = 0 // there are twice as many as there were
 	}
 	if held.After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.held.Doubt, d.seen = true, 0 // another beginning
@@ -107,7 +107,7 @@ func (r *Reassembler) known(b []byte, side uint8) bool {
 }
 
 // candidates returns what a direction may have begun with, the likeliest first.
-func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
+func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int, deep bool) (all []candidate) {
 	seen := held.Set{}
 	add := func(origin uint32, front []byte, list []held.Seat, n, plain int) {
 		if n == 0 || len(all) == maxCandidates {
@@ -126,7 +126,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 	}
 	usual := p.Usual[side]
 	origins := r.origins(d, side)
-	chains := r.chains(p, d, side, origins, most)
+	chains := r.chains(p, d, side, origins, most, deep)
 	for policy := range uint8(held.Policies) {
 		for i := range chains {
 			c := &chains[i]
@@ -134,7 +134,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 				break
 			}
 			end := d.held.Covered(c.origin, most, math.MaxUint64)
-			add(c.origin, c.bytes, r.make.Arrange(&d.held, usual, c.origin, end, d.policy^policy), int(end-c.origin), len(c.bytes))
+			add(c.origin, c.bytes, r.make.Arrange(&d.held, usual, c.origin, end, policy), int(end-c.origin), len(c.bytes))
 		}
 	}
 	// Where records are not told apart, as a hello is in several, or something is missing.
@@ -204,7 +204,7 @@ func (d *Direction) steps(c *candidate) (all []step) {
 }
 
 // replay reads a handshake again, from copies of it that differ, until a record opens. It returns whether one did.
-func (r *Reassembler) replay(p *Pair) bool {
+func (r *Reassembler) replay(p *Pair, deep bool) bool {
 	if p.TLS.Proved(0) && p.TLS.Proved(1) || !r.keyed(p) {
 		return false
 	}
@@ -214,7 +214,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 		more := p.either(func(d *Direction) bool {
 			return d.phase == beginning && int(d.held.Covered(d.origin, most, math.MaxUint64)-d.origin) == most
 		})
-		if found := r.search(p, most); found || !more {
+		if found := r.search(p, most, deep); found || !more {
 			return found
 		}
 	}
@@ -222,7 +222,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 }
 
 // search is replay with at most `most` bytes of each direction.
-func (r *Reassembler) search(p *Pair, most int) bool {
+func (r *Reassembler) search(p *Pair, most int, deep bool) bool {
 	var all [2][]candidate
 	var first *Direction // that begins
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
@@ -244,7 +244,7 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 			if first == nil {
 				first = d
 			}
-			all[side] = r.candidates(p, d, uint8(side), most)
+			all[side] = r.candidates(p, d, uint8(side), most, deep)
 		}
 		if len(all[side]) == 0 {
 			all[side] = []candidate{{}}
@@ -261,13 +261,13 @@ search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
-			pair := r.pair(&all[0][i], &all[1][j])
+			pair := r.pair(&all[0][i], &all[1][j], deep)
 			n, short := possible, false
 			if slices.Contains(first.read, pair.plain) {
 				continue
 			} else if !slices.Contains(first.read, pair.all) {
-				n = r.tryBoth(p, &all[0][i], &all[1][j])
-				if n == proved && r.read(p, &all[0][i], &all[1][j], true) == proved {
+				n = r.tryBoth(p, &all[0][i], &all[1][j], deep)
+				if n == proved && r.read(p, &all[0][i], &all[1][j], true, deep) == proved {
 					return true
 				}
 				first.remember(pair, n)
@@ -282,7 +282,7 @@ search:
 			}
 		}
 	}
-	if r.read(p, &all[0][best[0]], &all[1][best[1]], false) == proved {
+	if r.read(p, &all[0][best[0]], &all[1][best[1]], false, deep) == proved {
 		return true
 	}
 	// Bytes that are not needed to see a record open come behind it.
@@ -309,11 +309,11 @@ type pairing struct {
 	all   uint64 // and all bytes: where the next record is not whole, more may make it so, or other copies
 }
 
-func (r *Reassembler) pair(client, server *candidate) (n pairing) {
+func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
 	for _, c := range [...]*candidate{client, server} {
 		n.plain = n.plain*31 + maphash.Bytes(r.make.Seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
 	}
-	if r.deep {
+	if deep {
 		n.plain = ^n.plain
 	}
 	const odd = 0x9e3779b97f4a7c15
@@ -337,41 +337,30 @@ func (d *Direction) remember(pair pairing, result int) {
 	}
 }
 
-// A trial is a connection that is read in place of another one, to see whether a record opens.
-type trial struct {
-	dec  *tls.Decrypter
-	conn tls.Conn
-	next [2]uint32
-	dirs [2]Direction
-}
-
 // tryBoth tells how good the reading of two beginnings is. It changes nothing of the connection.
-func (r *Reassembler) tryBoth(p *Pair, client, server *candidate) int {
-	t, live := &r.tries, r.Dec
-	t.conn = p.TLS.Like()
-	q := *p
-	q.TLS, q.Next = &t.conn, [2]*uint32{&t.next[0], &t.next[1]}
+func (r *Reassembler) tryBoth(p *Pair, client, server *candidate, deep bool) int {
+	t, like, q := r.trials, &r.like, *p
+	like.conn = p.TLS.Like()
+	q.TLS, q.Next = &like.conn, [2]*uint32{&like.next[0], &like.next[1]}
 	for side, d := range p.Dir {
 		if d != nil {
-			t.dirs[side], q.Dir[side] = *d, &t.dirs[side]
+			like.dirs[side], q.Dir[side] = *d, &like.dirs[side]
 		}
 	}
-	t.dec.Wait, t.dec.Limits = live.Wait, live.Limits
-	r.Dec = t.dec
-	n := r.read(&q, client, server, true)
-	r.Dec = live
-	live.Stats.Trials, t.dec.Stats.Trials = live.Stats.Trials+t.dec.Stats.Trials, 0
-	t.dec.Close(&t.conn)
+	t.Dec.Wait, t.Dec.Limits = r.Dec.Wait, r.Dec.Limits
+	n := t.read(&q, client, server, true, deep)
+	r.Dec.Stats.Trials, t.Dec.Stats.Trials = r.Dec.Stats.Trials+t.Dec.Stats.Trials, 0
+	t.Dec.Close(&like.conn)
 	for side, d := range p.Dir {
 		if d != nil && n != proved { // else it is read again, for the same price
-			d.credit, d.failed = t.dirs[side].credit, t.dirs[side].failed
+			d.credit, d.failed = q.Dir[side].credit, q.Dir[side].failed
 		}
 	}
 	return n
 }
 
 // read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
-func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) int {
+func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bool) int {
 	r.Stats.Replays++
 	derived := r.Dec.Derived
 	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
@@ -400,8 +389,9 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 	r.play(p, both[:])
 	result := hopeless
 	for side := range uint8(2) {
-		if begun[side] && searches {
-			r.first(p, p.Dir[side], side)
+		if d := p.Dir[side]; searches && begun[side] && d.phase == beginning && !p.TLS.Proved(side) && p.TLS.InDispute(side) && p.TLS.Protected(side) {
+			r.collect(p, side)
+			r.proof(p, d, side, func() bool { return r.try(p, d, side, deep) == tls.Taken })
 		}
 	}
 	for i, d := range p.Dir {
@@ -412,7 +402,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 		switch {
 		case p.TLS.Proved(side) && !before[side]:
 			if result = proved; !r.Dec.Trial {
-				r.prove(p, d, side, both[side].bytes)
+				r.prove(p, d, side)
 				d.happens(rereads)
 			}
 		case begun[side] && p.TLS.Promising(side):
@@ -474,34 +464,15 @@ func (r *Reassembler) play(p *Pair, both []*candidate) {
 	}
 }
 
-// first tries copies of the first record that is protected, of a direction that begins and in which it does not open.
-func (r *Reassembler) first(p *Pair, d *Direction, side uint8) {
-	if d.phase != beginning || p.TLS.Proved(side) || !p.TLS.InDispute(side) || !p.TLS.Protected(side) {
-		return
-	}
-	r.collect(p, side)
-	for range 4 {
-		if r.try(p, d, side) != tls.Taken {
-			break
-		}
+// proof has a direction that begins, and in which TLS has stopped, take records until one is protected: before that one others are not, for
+// middleboxes.
+func (r *Reassembler) proof(p *Pair, d *Direction, side uint8, take func() bool) bool {
+	for take() {
 		if p.TLS.Proved(side) {
 			d.happens(opens)
-			break
+			return true
 		}
-		// It was one that is not protected, for middleboxes.
 		r.Dec.Stop(p.TLS, side)
 	}
-}
-
-// protectedFrom returns how many bytes of a beginning are records in plain text, of which nothing shows who sent them.
-func protectedFrom(b []byte) (n int) {
-	for changed := false; len(b)-n >= 5 && !changed; {
-		size := tls.Frame(b[n:])
-		if size == 0 || b[n] == 23 {
-			break
-		}
-		changed = b[n] == 20
-		n += size
-	}
-	return min(n, len(b))
+	return false
 }

@@ -46,7 +46,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		// What is missing may not come: the receiver has it, or there is no memory to wait for it.
 		room := r.Pool.Room(n)
 		many := (h.Bytes+n)/held.MaxBytes > h.Bytes/held.MaxBytes || len(h.Segs)%held.MaxCrowd == held.MaxCrowd-1
-		if d.credit > burst/2 && !d.phase.early() && (!room || many && d.receipt == received) && r.seek(p, d, side) {
+		if d.credit > burst/2 && !d.phase.early() && (!room || many && d.receipt == received) && r.seek(p, d, side, 0) {
 			r.stream(p, d, side)
 			if old := r.base(p, d, side) - seq; int32(old) > 0 {
 				if uint64(old) >= uint64(len(data)) {

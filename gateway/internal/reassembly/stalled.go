@@ -53,39 +53,36 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 		return
 	}
 	d.Since, r.now = now, now
-	r.wait, r.ripe = wait, r.Dec.Mark-wait
-	defer func() { r.ripe = math.MaxInt64 }()
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	r.fund(p, d, false)
 	d.failed = d.failed[:0]
 	if d.phase.early() {
-		r.deep, p.asked = p.Contested(), 0
-		r.settle(p, side)
-		r.deep = false
+		p.asked = 0
+		r.settle(p, side, p.Contested())
 		if d = p.Dir[side]; d != nil && d.phase.early() {
 			r.fund(p, d, false)
-			r.leave(p, d, side)
+			r.leave(p, d, side, wait)
 		}
 		return
 	}
-	if r.seek(p, d, side) {
-		r.settle(p, side)
+	if r.seek(p, d, side, wait) {
+		r.settle(p, side, false)
 	}
 	// Records behind one that was contested may be so as well, and wait for nothing else.
 	for d = p.Dir[side]; d != nil && d.phase.stopped() && d.held.Doubt && d.credit > burst; d = p.Dir[side] {
-		if r.tryDeeply(p, d, side) != tls.Taken {
+		if r.try(p, d, side, true) != tls.Taken {
 			return
 		}
 		d.happens(opens)
 		r.Stats.Settled++
-		r.settle(p, side)
+		r.settle(p, side, false)
 	}
 }
 
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If
 // there is one, the beginning is over.
-func (r *Reassembler) leave(p *Pair, d *Direction, side uint8) {
+func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, wait int64) {
 	if !p.TLS.Protected(side) || p.TLS.Proved(side) {
 		return
 	}
@@ -99,27 +96,22 @@ func (r *Reassembler) leave(p *Pair, d *Direction, side uint8) {
 	}
 	r.collect(p, side)
 	*p.Next[side] = d.base
-	for r.pass(p, d, side) {
-		if p.TLS.Proved(side) {
-			d.happens(opens)
-			r.settle(p, side)
-			return
-		}
-		// It was one that is not protected, for middleboxes.
-		r.Dec.Stop(p.TLS, side)
+	if r.proof(p, d, side, func() bool { return r.pass(p, d, side, wait) }) {
+		r.settle(p, side, false)
+	} else {
+		*p.Next[side] = next
 	}
-	*p.Next[side] = next
 }
 
-// seek looks for a record that opens behind what is missing or does not open.
-func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
+// seek looks for a record that opens behind what is missing or does not open. It has to have been there for wait.
+func (r *Reassembler) seek(p *Pair, d *Direction, side uint8, wait int64) bool {
 	if !p.TLS.Protected(side) {
 		return !p.TLS.Waiting() && r.concede(p, d, side)
 	}
 	if !d.phase.stopped() {
 		r.Dec.Stop(p.TLS, side)
 		if p.TLS.Searching(side) {
-			return r.overleap(p, d, side)
+			return r.overleap(p, d, side, wait)
 		}
 		if !p.TLS.InDispute(side) {
 			return r.concede(p, d, side)
@@ -131,7 +123,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 			d.base = *p.Next[side]
 		}
 	}
-	found := r.pass(p, d, side)
+	found := r.pass(p, d, side, wait)
 	if found {
 		d.happens(opens)
 	}
@@ -139,11 +131,11 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 }
 
 // pass looks for a record that opens from base on, in a direction that TLS has stopped: copies of the next one, or one further on.
-func (r *Reassembler) pass(p *Pair, d *Direction, side uint8) bool {
+func (r *Reassembler) pass(p *Pair, d *Direction, side uint8, wait int64) bool {
 	// Half of the work is for what is further on.
 	kept := max(d.credit/2, 0)
 	d.credit -= kept
-	v := r.tryDeeply(p, d, side)
+	v := r.try(p, d, side, true)
 	short := d.credit < 0
 	if d.credit += kept; v != tls.Refused {
 		return v == tls.Taken // nothing is missing while keys may come
@@ -153,7 +145,7 @@ func (r *Reassembler) pass(p *Pair, d *Direction, side uint8) bool {
 		return false
 	}
 	bad := min(len(d.failed), 1) // a whole record that does not open
-	if !r.further(p, d, side, d.base, maxIsland, huntNumbers[1]) {
+	if !r.further(p, d, side, d.base, maxIsland, huntNumbers[1], wait) {
 		return false
 	}
 	r.Dec.Stats.BadRecords += uint64(bad)
@@ -161,15 +153,8 @@ func (r *Reassembler) pass(p *Pair, d *Direction, side uint8) bool {
 	return true
 }
 
-// tryDeeply is try with more copies.
-func (r *Reassembler) tryDeeply(p *Pair, d *Direction, side uint8) tls.Verdict {
-	r.deep = true
-	defer func() { r.deep = false }()
-	return r.try(p, d, side)
-}
-
 // further sifts what is held from a place on: one run without a hole after the other, and at most limit bytes of each.
-func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, limit, numbers int) bool {
+func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, limit, numbers int, wait int64) bool {
 	for i := 0; i < len(d.held.Segs) && d.credit > 0; {
 		start := d.held.Segs[i].Seq
 		if !held.After(d.held.Segs[i].End, base) {
@@ -183,7 +168,7 @@ func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, li
 		for i++; i < len(d.held.Segs) && !held.After(d.held.Segs[i].Seq, end); {
 			i++
 		}
-		if found, _ := r.sift(p, d, side, start, end, numbers, true); found {
+		if found, _ := r.sift(p, d, side, start, end, numbers, true, wait); found {
 			return true
 		}
 	}
@@ -229,17 +214,17 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	d = p.Dir[side]
 	if d != nil && d.phase.early() {
 		r.fund(p, d, true)
-		r.leave(p, d, side)
+		r.leave(p, d, side, 0)
 	}
 	for i := 0; i < 1<<12; i++ {
 		if d = p.Dir[side]; d == nil || d.phase.early() || !p.Stalled(side) || !p.TLS.Protected(side) {
 			break
 		}
 		d.looks = maxLooks
-		if r.fund(p, d, true); !r.seek(p, d, side) {
+		if r.fund(p, d, true); !r.seek(p, d, side, 0) {
 			break
 		}
-		r.settle(p, side)
+		r.settle(p, side, false)
 	}
 	// The rest is counted.
 	d = p.Dir[side]

@@ -53,7 +53,7 @@ func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []held.Seat
 	}
 	var fronts, tags [][]byte
 	collect := func(at uint32, size int, into *[][]byte) {
-		r.alternatives(d, usual, at, size, func(b []byte) bool {
+		r.alternatives(d, usual, at, size, true, func(b []byte) bool {
 			if *into = append(*into, b); into == &fronts && !bytes.Equal(b[:len(head)], head) {
 				*into = (*into)[:len(*into)-1]
 			}

@@ -42,13 +42,13 @@ func TestTrialOfBeginnings(t *testing.T) {
 		d := p.Dir[tls.Server]
 		r.order++
 		d.held.Insert(&r.Pool, 200+uint32(first), &held.Source{}, r.order, 0, flight[first:])
-		all := [2][]candidate{r.candidates(&p, p.Dir[0], tls.Client, 4<<10), r.candidates(&p, d, tls.Server, 4<<10)}
+		all := [2][]candidate{r.candidates(&p, p.Dir[0], tls.Client, 4<<10, false), r.candidates(&p, d, tls.Server, 4<<10, false)}
 		results := map[int]int{}
 		try := func() (changed bool) {
 			for i := range all[0] {
 				for j := range all[1] {
 					conn, dirs, stats := c, [2]Direction{*p.Dir[0], *p.Dir[1]}, dec.Stats
-					results[r.tryBoth(&p, &all[0][i], &all[1][j])]++
+					results[r.tryBoth(&p, &all[0][i], &all[1][j], false)]++
 					for side, d := range p.Dir { // its price is paid, and it is known which records did not open
 						dirs[side].credit, dirs[side].failed = d.credit, d.failed
 					}
@@ -65,7 +65,7 @@ func TestTrialOfBeginnings(t *testing.T) {
 		if results[proved] == 0 || results[proved] == len(all[0])*len(all[1]) {
 			t.Errorf("suite %x: of %d and %d beginnings: %v", suite, len(all[0]), len(all[1]), results)
 		}
-		r.tries.dec, r.tries.dec.Trial = dec, false
+		r.trials.Dec, r.trials.Dec.Trial = dec, false
 		if !try() || opened == 0 {
 			t.Errorf("suite %x: a reading that is none of a trial changed nothing", suite)
 		}
