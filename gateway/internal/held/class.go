@@ -22,6 +22,9 @@ type Source struct {
 // From is the source of the bytes of a packet; nil says that nothing is known of their way.
 func From(p *packet.Segment) Source { return Source{packet: p} }
 
+// As is a source of a class.
+func As(c Class) Source { return Source{class: c} }
+
 // Class returns it.
 func (o *Source) Class() Class {
 	if o.packet != nil {

@@ -36,8 +36,8 @@ const (
 	maxWalk   = 96
 )
 
-// chains returns the possible beginnings of a direction, up to protected or missing bytes, of at most `most` bytes.
-func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32, most int, deep bool) (all []chain) {
+// chains returns the possible beginnings of a direction, up to protected or missing bytes.
+func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32, deep bool) (all []chain) {
 	usual := p.Usual[side]
 	seen := held.Set{}
 	var open []chain
@@ -57,7 +57,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 		if !seen.Add(c.state(at)) {
 			continue
 		}
-		left := int(d.held.Covered(at, most-len(c.bytes), math.MaxUint64) - at)
+		left := int(d.held.Covered(at, maxStart-len(c.bytes), math.MaxUint64) - at)
 		if left < 5 {
 			all = append(all, c)
 			continue
@@ -133,7 +133,7 @@ func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int,
 	})
 	if found == nil {
 		found = r.make.Take(n)
-		r.paint(d, usual, 0, at, found)
+		r.paint(d, usual, d.policy, at, found)
 		copy(found, head)
 	}
 	return found

@@ -145,6 +145,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		}
 		*next += uint32(len(data))
 		r.order++
+		d.feeds(*next, r.order, of.Class())
 		r.Dec.Feed(p.TLS, side, data)
 		return Taken
 	}
@@ -214,14 +215,31 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		d.held.Prune(&r.Pool, base)
 	}
 	*next = d.base
-	var of held.Source // it is not known any more
-	for piece := range slices.Chunk(b, 1<<15) {
-		if x := d.held.Novel(base, piece, &of, p.Usual[side]); len(x.Rest) > 0 {
-			d.held.Doubt = d.held.Doubt || x.Conflict
-			d.held.Insert(&r.Pool, x.From, &of, 0, r.Dec.Mark, x.Rest)
+	fed := d.fed
+	for at := base; len(b) > 0; {
+		n, order, class := min(len(b), 1<<15), uint64(0), held.Class{}
+		for len(fed) > 0 && !held.After(fed[0].end, at) {
+			fed = fed[1:]
 		}
-		base += uint32(len(piece))
+		if len(fed) > 0 {
+			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
+		}
+		of := held.As(class)
+		if x := d.held.Novel(at, b[:n], &of, p.Usual[side]); len(x.Rest) > 0 {
+			d.held.Doubt = d.held.Doubt || x.Conflict
+			d.held.Insert(&r.Pool, x.From, &of, order, r.Dec.Mark, x.Rest)
+		}
+		at, b = at+uint32(n), b[n:]
 	}
+	d.fed = d.fed[:0]
+}
+
+// feeds notes when bytes were fed to TLS.
+func (d *Direction) feeds(end uint32, order uint64, class held.Class) {
+	if len(d.fed) == maxFed {
+		d.fed = append(d.fed[:0], d.fed[maxFed/2:]...)
+	}
+	d.fed = append(d.fed, fed{end, order, class})
 }
 
 // settle brings a direction as far as it comes. Deep says that it is stalled, or ends: more of what differs is tried.
@@ -239,7 +257,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, deep bool) {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
-			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= lengths[len(lengths)-1]) && d.phase == beginning && s == side && (p.News() || deep) && r.replay(p, deep) {
+			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= maxStart) && d.phase == beginning && s == side && (p.News() || deep) && r.replay(p, deep) {
 				// Of a direction without copies, what is further on decides nothing.
 				r.play(p, nil)
 				r.settle(p, 1-side, deep)
@@ -319,6 +337,7 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	}
 	b := s.From(*next)
 	*next += uint32(len(b))
+	d.feeds(*next, s.Order, s.Class())
 	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
@@ -327,16 +346,15 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	}
 }
 
-// best returns the segment to go on with at a place.
+// best returns the segment to go on with at a place: of those most like the authenticated ones the first or last that came.
 func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best held.Seat) {
-	usual := p.Usual[side]
+	most := -1
 	for _, s := range d.held.At(at) {
 		if s.From(at) == nil {
 			continue
 		}
-		if best.Segment == nil || s.Class().Rank(usual) > best.Class().Rank(usual) ||
-			s.Class().Rank(usual) == best.Class().Rank(usual) && s.Order < best.Order {
-			best = s
+		if n := s.Class().Rank(p.Usual[side]); n > most || n == most && (s.Order < best.Order) == (d.policy&1 == 0) {
+			best, most = s, n
 		}
 	}
 	return best

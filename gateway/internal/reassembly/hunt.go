@@ -121,7 +121,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		if policy > 0 && (!every || !d.held.Doubt || d.credit < 0) {
 			break
 		}
-		r.paint(d, p.Usual[side], policy, start, b)
+		r.paint(d, p.Usual[side], d.policy^policy, start, b)
 		all, whole := spots(b)
 		if len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
 			slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
@@ -138,7 +138,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		return false, rest
 	}
 	// Ways through the copies of a possible record.
-	r.paint(d, p.Usual[side], 0, start, b)
+	r.paint(d, p.Usual[side], d.policy, start, b)
 	all, _ := spots(b)
 	slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
 	for _, s := range all[:min(len(all), maxSpots)] {
@@ -210,40 +210,18 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 	return true, false
 }
 
-// overleap looks for a record that opens behind a hole in a direction that is searched. The hole is given up when one does, and 16 KiB of
-// it at a time also when there was not enough work to try all that may be a record, maxLooks times.
+// overleap looks for a record that opens behind a hole in a direction that is searched. The hole is given up when one does.
 func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8, wait int64) bool {
 	if r.hunt(p, d, side, *p.Next[side], 0, wait) {
 		return true
 	}
-	base := *p.Next[side]
-	hole := d.held.Covered(base, held.MaxBytes, math.MaxUint64)
 	for _, numbers := range huntNumbers {
-		if r.further(p, d, side, base, held.MaxBytes, numbers, wait) {
+		if r.further(p, d, side, *p.Next[side], held.MaxBytes, numbers, wait) {
 			return true
 		}
 	}
-	if d.credit > maxCredit/2 {
-		return false
-	}
-	r.Stats.Deferred++
-	if d.looks = min(d.looks+1, maxLooks); d.looks < maxLooks {
-		return false
-	}
-	for _, s := range d.held.Segs {
-		if held.After(s.Seq, hole) {
-			n := min(s.Seq-hole, maxForgone)
-			r.Stats.Holes++
-			r.Stats.HoleBytes += uint64(n)
-			d.looks = 0
-			// What is before it is given up as well.
-			n += hole - *p.Next[side]
-			*p.Next[side] += n
-			r.Dec.Lose(p.TLS, side, int(n))
-			d.hunt.sought, d.hunt.full = 0, 0
-			d.held.Prune(&r.Pool, *p.Next[side])
-			return true
-		}
+	if d.credit <= maxCredit/2 {
+		r.Stats.Deferred++
 	}
 	return false
 }

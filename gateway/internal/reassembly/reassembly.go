@@ -59,12 +59,21 @@ type Direction struct {
 	usual     held.Class // of the beginning's packets, if the direction streams before its keys are there
 	phase     phase
 	receipt   receipt  // when it was looked at last
+	policy    uint8    // the order of copies with which a record opened last
 	looks     uint8    // without enough work, for a record that is contested or behind a hole
 	urgent    []uint32 // places of bytes that may be none of the stream
+	fed       []fed    // bytes that TLS got last
 	hunt      *hunt    // while it is searched, or nil
 	credit    int      // bytes that may be tried
 	failed    []uint64 // records that did not open
 	read      []uint64 // pairs of beginnings with which none did
+}
+
+// fed are bytes that were fed to TLS, up to a place.
+type fed struct {
+	end   uint32
+	order uint64 // of their arrival
+	class held.Class
 }
 
 // A Pair is what hangs on a connection.
@@ -125,11 +134,11 @@ const (
 	maxFailed    = 512
 	// The most ways through the copies of a record that are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
+	maxFed           = 64
 	maxUrgent        = 3
 	// The most bytes behind a hole that are searched at once, and how often a hole waits for more work.
-	maxIsland  = 128 << 10
-	maxLooks   = 8
-	maxForgone = 16 << 10
+	maxIsland = 128 << 10
+	maxLooks  = 8
 )
 
 // Begin has a direction kept from its beginning on.
@@ -168,7 +177,7 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.Segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held.List{Segs: d.held.Segs[:0]}, failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
+	*d = Direction{held: held.List{Segs: d.held.Segs[:0]}, fed: d.fed[:0], failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -299,7 +308,7 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	if d == nil {
 		return
 	}
-	if d.phase.stopped() {
+	if d.fed = d.fed[:0]; d.phase.stopped() {
 		d.happens(opens)
 	}
 	d.held.Prune(&r.Pool, seq)
@@ -354,23 +363,16 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 		return
 	}
 	r.now = now
-	for _, d := range p.Dir {
-		r.fund(p, d, end)
-	}
-	r.deeply(p, tls.Client)
-	if r.CanTurn(p) {
-		r.deeply(p, tls.Server)
-	}
-}
-
-// deeply is settle, and tries more copies.
-func (r *Reassembler) deeply(p *Pair, side uint8) {
-	for s, d := range p.Dir {
-		if d != nil && d.phase.early() && !p.TLS.Proved(uint8(s)) {
+	for side := range uint8(2) {
+		if !r.CanTurn(p) {
+			return
+		}
+		for _, d := range p.Dir {
+			r.fund(p, d, end)
 			d.failed = d.failed[:0]
 		}
+		r.settle(p, side, true)
 	}
-	r.settle(p, side, true)
 }
 
 // Retry is called when keys may have come, which is news, or will not.

@@ -24,8 +24,8 @@ const (
 	maxCandidates = 200
 )
 
-// Much of a beginning is not needed to see a record of it open; the less there is, the fewer copies differ in it.
-var lengths = [...]int{4 << 10, 40 << 10}
+// So much of a beginning is enough to see a record of it open.
+const maxStart = 40 << 10
 
 // A candidate is what a direction may have begun with.
 type candidate struct {
@@ -107,45 +107,35 @@ func (r *Reassembler) known(b []byte, side uint8) bool {
 }
 
 // candidates returns what a direction may have begun with, the likeliest first.
-func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int, deep bool) (all []candidate) {
-	seen := held.Set{}
-	add := func(origin uint32, front []byte, list []held.Seat, n, plain int) {
-		if n == 0 || len(all) == maxCandidates {
-			return
-		}
-		before := r.make.Arena
-		b := r.make.Take(n)
-		d.credit -= held.Paint(list, origin, b) + n/4
-		copy(b, front)
-		hash := maphash.Bytes(r.make.Seed, b) ^ uint64(origin)
-		if b[0] != 22 && b[0] != 21 || !seen.Add(hash) {
-			r.make.Arena = before
-			return
-		}
-		all = append(all, candidate{origin: origin, bytes: b, hash: hash, plain: plain, latest: d.held.Latest(origin+uint32(plain), origin+uint32(plain)+held.MaxRecord)})
-	}
-	usual := p.Usual[side]
+func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (all []candidate) {
+	seen, usual := held.Set{}, p.Usual[side]
 	origins := r.origins(d, side)
-	chains := r.chains(p, d, side, origins, most, deep)
+	chains := r.chains(p, d, side, origins, deep)
+	for _, origin := range origins { // where records are not told apart, as a hello is in several, or something is missing
+		chains = append(chains, chain{origin: origin})
+	}
 	for policy := range uint8(held.Policies) {
 		for i := range chains {
 			c := &chains[i]
-			if policy > 0 && d.credit < 0 {
-				break
+			if policy > 0 && d.credit < 0 || len(all) == maxCandidates {
+				return all
 			}
-			end := d.held.Covered(c.origin, most, math.MaxUint64)
-			add(c.origin, c.bytes, r.make.Arrange(&d.held, usual, c.origin, end, policy), int(end-c.origin), len(c.bytes))
-		}
-	}
-	// Where records are not told apart, as a hello is in several, or something is missing.
-	for _, origin := range origins {
-		end := d.held.Covered(origin, most, math.MaxUint64)
-		n := int(end - origin)
-		if n == 0 || d.credit < 0 {
-			continue
-		}
-		for policy := range uint8(held.Policies) {
-			add(origin, nil, r.make.Arrange(&d.held, usual, origin, end, policy), n, n)
+			end := d.held.Covered(c.origin, maxStart, math.MaxUint64)
+			n, plain := int(end-c.origin), len(c.bytes)
+			if plain == 0 {
+				plain = n
+			}
+			before := r.make.Arena
+			b := r.make.Take(n)
+			d.credit -= held.Paint(r.make.Arrange(&d.held, usual, c.origin, end, d.policy^policy), c.origin, b) + n/4
+			copy(b, c.bytes)
+			hash := maphash.Bytes(r.make.Seed, b) ^ uint64(c.origin)
+			if n == 0 || b[0] != 22 && b[0] != 21 || !seen.Add(hash) {
+				r.make.Arena = before
+				continue
+			}
+			all = append(all, candidate{origin: c.origin, bytes: b, hash: hash, plain: plain,
+				latest: d.held.Latest(c.origin+uint32(plain), c.origin+uint32(plain)+held.MaxRecord)})
 		}
 	}
 	return all
@@ -209,23 +199,9 @@ func (r *Reassembler) replay(p *Pair, deep bool) bool {
 		return false
 	}
 	mark := r.Dec.Mark
-	defer func() { r.Dec.Mark = mark }()
-	for _, most := range lengths {
-		more := p.either(func(d *Direction) bool {
-			return d.phase == beginning && int(d.held.Covered(d.origin, most, math.MaxUint64)-d.origin) == most
-		})
-		if found := r.search(p, most, deep); found || !more {
-			return found
-		}
-	}
-	return false
-}
-
-// search is replay with at most `most` bytes of each direction.
-func (r *Reassembler) search(p *Pair, most int, deep bool) bool {
+	defer func(a held.Arena) { r.Dec.Mark, r.make.Arena = mark, a }(r.make.Arena)
 	var all [2][]candidate
 	var first *Direction // that begins
-	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	begins := func(side int, d *Direction) bool {
 		return d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side))
 	}
@@ -244,14 +220,14 @@ func (r *Reassembler) search(p *Pair, most int, deep bool) bool {
 			if first == nil {
 				first = d
 			}
-			all[side] = r.candidates(p, d, uint8(side), most, deep)
+			all[side] = r.candidates(p, d, uint8(side), deep)
 		}
 		if len(all[side]) == 0 {
 			all[side] = []candidate{{}}
 		}
 	}
 	if first == nil {
-		return false // what came behind a shorter beginning has opened
+		return false
 	}
 	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
 		all[0] = r.likely(p, all[0])

@@ -53,30 +53,47 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 		return
 	}
 	d.Since, r.now = now, now
+	r.press(p, side, wait, false)
+}
+
+// press tries all that differs in a direction that is stalled, or ends, and looks for records behind what is missing or does not open.
+func (r *Reassembler) press(p *Pair, side uint8, wait int64, end bool) {
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	r.fund(p, d, false)
-	d.failed = d.failed[:0]
-	if d.phase.early() {
-		p.asked = 0
-		r.settle(p, side, p.Contested())
-		if d = p.Dir[side]; d != nil && d.phase.early() {
-			r.fund(p, d, false)
-			r.leave(p, d, side, wait)
-		}
+	d := p.Dir[side]
+	if d == nil {
 		return
 	}
-	if r.seek(p, d, side, wait) {
-		r.settle(p, side, false)
+	for s, o := range p.Dir {
+		// What the other one began with counts as well.
+		if o != nil && (s == int(side) || end && o.phase.early() && !p.TLS.Proved(uint8(s))) {
+			r.fund(p, o, end)
+			o.failed = o.failed[:0]
+		}
 	}
-	// Records behind one that was contested may be so as well, and wait for nothing else.
-	for d = p.Dir[side]; d != nil && d.phase.stopped() && d.held.Doubt && d.credit > burst; d = p.Dir[side] {
-		if r.try(p, d, side, true) != tls.Taken {
+	if d.phase.early() || end {
+		p.asked = 0
+		r.settle(p, side, end || p.Contested())
+		if d = p.Dir[side]; d != nil && d.phase.early() {
+			r.fund(p, d, end)
+			r.leave(p, d, side, wait)
+		}
+	}
+	for range 1 << 12 {
+		if d = p.Dir[side]; d == nil || d.phase.early() || !p.Stalled(side) || end && !p.TLS.Protected(side) {
 			return
 		}
-		d.happens(opens)
-		r.Stats.Settled++
+		if end {
+			d.looks = maxLooks
+			r.fund(p, d, true)
+		}
+		if !r.seek(p, d, side, wait) {
+			return
+		}
 		r.settle(p, side, false)
+		if !end && (d.credit <= burst || !p.TLS.Protected(side)) {
+			return
+		}
 	}
 }
 
@@ -197,37 +214,9 @@ func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 // Finish reads what can be read of a direction at its end; nothing more will come.
 func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	r.now = now
-	r.Dec.Flush(p.TLS)
-	r.collect(p, side)
-	d := p.Dir[side]
-	if d == nil {
-		return
-	}
-	// What the other one began with counts as well.
-	for s, o := range p.Dir {
-		if o != nil && (s == int(side) || o.phase.early() && !p.TLS.Proved(uint8(s))) {
-			r.fund(p, o, true)
-		}
-	}
-	d.failed = d.failed[:0]
-	r.deeply(p, side)
-	d = p.Dir[side]
-	if d != nil && d.phase.early() {
-		r.fund(p, d, true)
-		r.leave(p, d, side, 0)
-	}
-	for i := 0; i < 1<<12; i++ {
-		if d = p.Dir[side]; d == nil || d.phase.early() || !p.Stalled(side) || !p.TLS.Protected(side) {
-			break
-		}
-		d.looks = maxLooks
-		if r.fund(p, d, true); !r.seek(p, d, side, 0) {
-			break
-		}
-		r.settle(p, side, false)
-	}
+	r.press(p, side, 0, true)
 	// The rest is counted.
-	d = p.Dir[side]
+	d := p.Dir[side]
 	if d == nil {
 		return
 	}
