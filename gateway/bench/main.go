@@ -280,7 +280,7 @@ type rates struct{ frames, bare, middle float64 }
 func (r rates) speed() (float64, bool) { median = r.middle; return r.frames, true }
 func (r rates) share() (float64, bool) { median = 0; return r.frames / r.bare, true }
 
-// bare returns a function that reads so many records from memory, and opens them, with nothing around it.
+// bare returns a function that copies records from memory and opens them, with nothing around it.
 func bare(suite uint16) func(records int) {
 	key := make([]byte, 32)
 	a, err := chacha20poly1305.New(key)

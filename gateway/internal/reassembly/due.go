@@ -242,7 +242,7 @@ func (d *Direction) feeds(end uint32, order uint64, class held.Class) {
 	d.fed = append(d.fed, fed{end, order, class})
 }
 
-// settle brings a direction as far as it comes. Deep says that it is stalled, or ends: more of what differs is tried.
+// settle brings a direction as far as it comes. A deep one, for a direction that is stalled or ends, tries more copies.
 func (r *Reassembler) settle(p *Pair, side uint8, deep bool) {
 	for s := range uint8(2) {
 		d := p.Dir[s]

@@ -24,7 +24,7 @@ const (
 	maxCandidates = 200
 )
 
-// So much of a beginning is enough to see a record of it open.
+// A record of a beginning opens within this length.
 const maxStart = 40 << 10
 
 // A candidate is what a direction may have begun with.
