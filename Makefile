@@ -291,14 +291,17 @@ $(foreach v,clang asan,$(eval $(call suite,check-$(v),$(B)/$(v)/check,$(B)/$(v)/
 $(foreach v,clang asan asan-clang,$(eval $(call long_suite,long-check-$(v),$(B)/$(v)/check,$(B)/$(v)/check)))
 $(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
 $(eval $(call check_suite,api,$(B)/api $(B)/vectors.txt,$(B)/api $(B)/vectors.txt))
+# Portable code is slow: a part of the bits.
 $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
-    env SEALANE_CPU=$(l) $(B)/api $(B)/vectors.txt)))
+    env SEALANE_CPU=$(l) $(B)/api $(B)/vectors.txt $(if $(filter portable,$(l)),--some))))
+$(foreach v,$(B) $(B)/limbs26,$(eval $(call long_suite,long-api-portable$(if $(filter %limbs26,$(v)),-limbs26),$(v)/api $(B)/vectors.txt,\
+    env SEALANE_CPU=portable $(v)/api $(B)/vectors.txt)))
 $(eval $(call suite,api-planted,$(B)/api $(B)/vectors.txt,\
     --must-fail "$(B)/api $(B)/vectors.txt --plant=%" ECBVarKey192/150 CBCMMT256/19 XTSGenAES128/25 XTSGenAES256Number/29))
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
 # Tampering has one thread, so few bits will do.
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt --some))
-$(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))
+$(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt --some))
 $(eval $(call suite,streams,$(B)/stream_example,test/streams $(CURDIR)/$(B)/stream_example))
 $(eval $(call suite,streams-planted,$(addprefix $(B)/planted/stream_,tag last number),\
     --must-fail "test/streams $(CURDIR)/$(B)/planted/stream_%" tag last number))
@@ -311,7 +314,7 @@ $(eval $(call suite,sandbox,$(B)/sandbox,$(B)/sandbox))
 $(eval $(call suite,sandbox-planted,$(B)/sandbox,--must-fail "$(B)/sandbox --plant=%" getppid open))
 $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated $(B)))
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
-$(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
+$(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=4))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
 $(eval $(call suite,quic,$(B)/quic $(B)/quic.txt,$(B)/quic $(B)/quic.txt))
 $(foreach l,avx2 aesni ssse3 portable,$(eval $(call suite,quic-$(l),$(B)/quic $(B)/quic.txt,env SEALANE_CPU=$(l) $(B)/quic $(B)/quic.txt)))

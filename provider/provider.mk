@@ -91,11 +91,13 @@ leaks := env LSAN_OPTIONS=exitcode=1
 # The same sequences of calls in every short run; in test-long always others.
 DIFFERENTIAL := --seed=8439
 $(eval $(call suite,provider-differential,$(PROVIDER) $(B)/provider/test-differential,\
-    $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=5))
+    $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=3))
 $(eval $(call suite,provider-differential-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-differential,\
-    $(B)/asan/provider/test-differential $(B)/asan/provider $(DIFFERENTIAL) --seconds=10))
+    $(B)/asan/provider/test-differential $(B)/asan/provider $(DIFFERENTIAL) --seconds=4))
+$(eval $(call long_suite,long-provider-differential,$(PROVIDER_ASAN) $(B)/asan/provider/test-differential,\
+    $(B)/asan/provider/test-differential $(B)/asan/provider --seconds=$(LONG_SECONDS)))
 $(foreach l,$(PROVIDER_LEVELS),$(eval $(call suite,provider-differential-$(l),$(PROVIDER) $(B)/provider/test-differential,\
-    env SEALANE_CPU=$(l) $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=2)))
+    env SEALANE_CPU=$(l) $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=1)))
 $(eval $(call suite,provider-differential-planted,$(PROVIDER) $(B)/provider/test-differential,\
     --must-fail "$(B)/provider/test-differential $(B)/provider --plant=%" return length output tag error parameter))
 $(eval $(call suite,provider-evp,$(PROVIDER) $(B)/provider/test-evp $(EVP_VECTORS),\

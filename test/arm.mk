@@ -28,11 +28,10 @@ endef
 # $(call go_cpu,name,folder,environment,qemu and its options,options -- packages): these on one CPU.
 go_cpu = $(call suite,$(1),$(B)/linked/$(2)/built,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" test/linked $(B)/linked/$(2) "$(4)" $(5))
 
-# A kernel gives the same results on each CPU that has it. Each kernel runs on one CPU (armv6 on arm1176, neon on cortex-a7), and the
-# other CPUs show their choice of a level. The C suites try all lengths of the same machine code; make test-long does so in Go too.
-GO_KERNELS := -test.short '-test.skip=/^portable|//^portable' -- $(GO_LIBRARY)
-GO_CHOICE := -short . ./aesgcm ./batch ./chacha20poly1305 ./internal/dispatch
-GO_LINKED_CHOICE := -test.short -- $(filter-out -short,$(GO_CHOICE))
+# A kernel gives the same results on each CPU that has it. Each kernel runs on one CPU, and others show their choice
+# of a level. The C suites try all lengths of the same machine code; make test-long does so in Go too.
+GO_KERNELS := -test.short '-test.skip=^TestSetMaxLevel|^TestEnvironment|/^portable|//^portable' -- $(GO_ON_KERNELS)
+GO_CHOICE := -test.short -- . ./aesgcm ./batch ./chacha20poly1305 ./internal/dispatch
 
 # Without the compilers or qemu-user there is one suite that says so.
 ifneq ($(filter x86_64,$(ISA)),)
@@ -40,19 +39,18 @@ $(foreach t,$(ARM_TRIPLES),$(if $(shell command -v $(t)-gcc),$(eval $(call arm,$
 ifneq ($(shell command -v qemu-arm),)
 $(eval $(call go_linked,arm,GOARCH=arm GOARM=5))
 $(eval $(call go_linked,arm64,GOARCH=arm64))
-$(eval $(call go_cpu,go-arm926,arm,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_LINKED_CHOICE)))
-$(eval $(call go_cpu,go-arm1176,arm,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176,$(GO_KERNELS)))
-$(eval $(call go_cpu,go-arm-cortex-a7,arm,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7,\
-    -test.short '-test.skip=/^portable|/^armv6|//^portable|//^armv6' -- $(GO_LIBRARY)))
-$(eval $(call go_arm,suite,go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_CHOICE)))
+$(eval $(call go_cpu,go-arm926,arm,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_CHOICE)))
+$(eval $(call go_cpu,go-arm1176,arm,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176,$(GO_CHOICE)))
+$(eval $(call go_cpu,go-arm-cortex-a7,arm,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7,$(GO_KERNELS)))
+# GOARM=5 too: with 7 the standard library would be compiled again, as the long suites do.
+$(eval $(call go_cpu,go-arm-max,arm,GOARCH=arm GOARM=5,qemu-arm -cpu max,\
+    '-test.run=^(TestAll.*|TestAssociatedData|TestParts|TestRandomLengths|TestEdgeBytes|TestWipe|TestPeer|TestTamper|TestWycheproof|TestNIST)/(aesgcm|AES)/ce32' -- ./internal/kernel ./internal/aead))
 $(foreach c,arm1176 cortex-a7,$(eval $(call go_arm,long_suite,long-go-$(c),GOARCH=arm GOARM=5,qemu-arm -cpu $(c),$(GO_LIBRARY))))
 $(eval $(call go_arm,long_suite,long-go-arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53,$(GO_LIBRARY)))
 $(eval $(call go_arm,long_suite,long-go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_LIBRARY)))
-$(eval $(call go_arm,long_suite,long-go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_LIBRARY)))
-$(eval $(call suite,go-arm-max,,env CGO_ENABLED=0 GOARCH=arm GOARM=7 SEALANE_TEST_EXEC="qemu-arm -cpu max" \
-    $(GO) test -timeout 1h -v -vet=off -exec "qemu-arm -cpu max" -run "^(TestAll.*|TestAssociatedData|TestParts|TestRandomLengths|TestEdgeBytes|TestWipe|TestPeer|TestTamper|TestWycheproof|TestNIST)/(aesgcm|AES)/ce32|^TestStress$$$$/^(neon|armv6)$$$$" ./internal/kernel ./internal/aead))
+$(foreach c,cortex-a15 max,$(eval $(call go_arm,long_suite,long-go-arm-$(c),GOARCH=arm GOARM=7,qemu-arm -cpu $(c),$(GO_LIBRARY))))
 $(eval $(call go_cpu,go-arm64-cortex-a53,arm64,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53,$(GO_KERNELS)))
-$(eval $(call go_cpu,go-arm64-cortex-a72,arm64,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_LINKED_CHOICE)))
+$(eval $(call go_cpu,go-arm64-cortex-a72,arm64,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_CHOICE)))
 $(eval $(call go_arm,long_suite,long-go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_LIBRARY)))
 else
 $(eval $(call suite,go-arm,,test/arm --missing qemu-arm))

@@ -2,7 +2,7 @@
  *
  *     check                   all checks of every level that this CPU can run
  *     check --seed=N          the same random choices again; without it the environment SEALANE_SEED, else new ones
- *     check --some            a third of the cases, for emulated CPUs and further builds of the same code
+ *     check --some            a fifth of the cases, for emulated CPUs and further builds of the same code
  *     check --level=NAME      one level only, of all primitives that have it
  *     check --primitive=NAME  chacha20poly1305, aesgcm, aes or chacha20masks only
  *     check --corrupt=NAME    the same with a kernel that is wrong in one way: must fail

@@ -581,11 +581,11 @@ static int trace_modes(int table, int level, size_t *steps, int thorough)
 
 static int trace_level(int table, int level, size_t *steps, int thorough)
 {
-    static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
+    static const size_t few[] = {0, 1, 64, 100, 256, 576, 3000};
     static const size_t gcm[] = {0, 1, 64, 100, 256, 400, 576, 700, 1420, 3000};
-    static const size_t slow[] = {0, 100, 300}; /* portable code has no ways of its own for long packets */
+    static const size_t slow[] = {0, 150}; /* portable code has no ways of its own for long packets */
     /* AES by lookups takes two blocks, however long a text is. */
-    static const size_t lookups[] = {0, 1, 64, 100, 300, 400};
+    static const size_t lookups[] = {0, 1, 64, 100, 300};
     static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256, 257,
                                   300, 400, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
     const uint32_t needs = sealane_tables[table].levels[level].needs;

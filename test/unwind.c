@@ -269,7 +269,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 /* All of prologue and epilogue; of the body a part, as emulators translate the page anew each time. */
 static void stop_everywhere(const run *r, void *scratch)
 {
-    enum { ENDS = 24, STRIDE = 5 };
+    enum { ENDS = 24, STRIDE = 17 };
     uint32_t *const code = (uint32_t *)(uintptr_t)r->kernel;
     size_t count = 0;
     while (code[count++] != RET)
