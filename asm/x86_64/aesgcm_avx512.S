@@ -29,7 +29,7 @@
 #define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
-#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of quarter j counts block j of vector i */
+#define COUNT 64     /* of a nonce of 12 bytes, the first counters: dword i of quarter j is of block j of vector i */
 #define REVERSE4 128 /* of the bytes of a dword */
 #define SIXTEEN 144
 #define ONE 160      /* a counter of 1, the last word of a block */
@@ -41,7 +41,7 @@
     .quad 0xc200000000000000, 1
     .byte 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0
     .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
-    .long 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
+    .long 2, 6, 10, 14, 3, 7, 11, 15, 4, 8, 12, 16, 5, 9, 13, 17
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .long 16, 0, 0, 0
     .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
@@ -190,7 +190,7 @@
  *   24..39  4, 5          6, 7
  *   40..55  6, 7          0, 1 and y
  *   56..71  0, 1
- *   72..79  the sum is reduced, as in reduce_to
+ *   72..79  the sum is reduced
  */
 
 /* A pair of vectors a, b is made ready: pa, pb, and pc, the sums of their blocks' halves. */
@@ -252,6 +252,25 @@
     .endif
 .endm
 
+/* y := the sum, reduced as in reduce_to. */
+.macro reduce_step step
+    .if \step == 0
+    vpclmulqdq ra, lo, poly, 0x00
+    .elseif \step == 1
+    vpternlogd mi, lo, hi, 0x96
+    vpshufd lo, lo, 0x4e
+    .elseif \step == 3
+    vpternlogd mi, lo, ra, 0x96
+    .elseif \step == 4
+    vpclmulqdq ra, mi, poly, 0x00
+    .elseif \step == 5
+    vpshufd mi, mi, 0x4e
+    .elseif \step == 7
+    vmovdqa64 y, hi
+    vpternlogd y, mi, ra, 0x96
+    .endif
+.endm
+
 .macro eight_step step
     .if (\step) < 8
     prepare (\step), 2, 3, zmm13, zmm14, zmm20
@@ -272,111 +291,61 @@
     .endif
     .elseif (\step) < 72
     multiply_pair (\step-56), 0, H32, H32+16, S32, S28, zmm21, zmm22, zmm23
-    .elseif (\step) == 72
-    vpclmulqdq ra, lo, poly, 0x00
-    .elseif (\step) == 73
-    vpternlogd mi, lo, hi, 0x96
-    vpshufd lo, lo, 0x4e
-    .elseif (\step) == 75
-    vpternlogd mi, lo, ra, 0x96
-    .elseif (\step) == 76
-    vpclmulqdq ra, mi, poly, 0x00
-    .elseif (\step) == 77
-    vpshufd mi, mi, 0x4e
-    .elseif (\step) == 79
-    vmovdqa64 y, hi
-    vpternlogd y, mi, ra, 0x96
+    .else
+    reduce_step (\step-72)
     .endif
 .endm
 
-/* y := y H^16 and the four vectors at mac, in steps to put between the rounds of at most five vectors. */
-.macro four_step step
-    .if (\step) == 0
-    vmovdqu64 zmm20, [mac]
-    .elseif (\step) == 1
-    vmovdqu64 zmm21, [mac + 64]
-    .elseif (\step) == 2
-    vmovdqu64 zmm22, [mac + 128]
-    .elseif (\step) == 3
-    vmovdqu64 zmm23, [mac + 192]
-    .elseif (\step) == 4
-    reversed zmm22
-    reversed zmm23
-    .elseif (\step) == 5
-    reversed zmm20
-    reversed zmm21
-    .elseif (\step) == 6
-    vbroadcasti32x4 zmm5, [key + H(8)]
-    vpunpcklqdq rc, zmm22, zmm23
-    .elseif (\step) == 7
-    vbroadcasti32x4 zmm6, [key + H(4)]
-    vpunpckhqdq rd, zmm22, zmm23
-    .elseif (\step) == 8
-    vbroadcasti32x4 zmm7, [key + S(8)]
-    vpxord rc, rc, rd
-    .elseif (\step) == 9
-    vpclmulqdq lo, zmm22, zmm5, 0x00
-    .elseif (\step) == 10
-    vpclmulqdq ra, zmm23, zmm6, 0x00
-    .elseif (\step) == 11
-    vpclmulqdq hi, zmm22, zmm5, 0x11
-    .elseif (\step) == 12
-    vpclmulqdq rb, zmm23, zmm6, 0x11
-    vpxord zmm20, zmm20, y
-    .elseif (\step) == 13
-    vpclmulqdq mi, rc, zmm7, 0x00
-    vpxord lo, lo, ra
-    .elseif (\step) == 14
-    vpclmulqdq rd, rc, zmm7, 0x11
-    vpxord hi, hi, rb
-    .elseif (\step) == 15
-    vbroadcasti32x4 zmm5, [key + H(16)]
-    vpunpcklqdq rc, zmm20, zmm21
-    .elseif (\step) == 16
-    vbroadcasti32x4 zmm6, [key + H(12)]
-    vpunpckhqdq zmm24, zmm20, zmm21
-    .elseif (\step) == 17
-    vbroadcasti32x4 zmm7, [key + S(16)]
-    vpxord rc, rc, zmm24
-    .elseif (\step) == 18
-    vpclmulqdq ra, zmm20, zmm5, 0x00
-    vpxord mi, mi, rd
-    .elseif (\step) == 19
-    vpclmulqdq rb, zmm21, zmm6, 0x00
+/* Four vectors at mac, in 28 steps to put between the rounds of at most five vectors:
+ *
+ *   FOUR    y := lo, mi, hi + y H^16 + vector r times H^(16-4r), reduced
+ *   AHEAD   lo, mi, hi := y H^32 + vector r times H^(32-4r); y := 0. FOUR is next, whose reduction serves both.
+ */
+#define FOUR 4
+#define AHEAD 5
+
+.macro four_step step, ahead
+    .if (\step) < 4
+    prepare (2*(\step)), 2, 3, zmm20, zmm21, zmm22
+    prepare (2*(\step)+1), 2, 3, zmm20, zmm21, zmm22
+    .elseif (\step) < 12
+    .irp i, 0, 1
+    .if \ahead
+    multiply_pair (2*(\step-4)+\i), 1, H32+32, H(20), S24, S(20), zmm20, zmm21, zmm22
+    .else
+    multiply_pair (2*(\step-4)+\i), 0, H(8), H(4), S(8), S(4), zmm20, zmm21, zmm22
+    .endif
+    .endr
+    prepare (\step-4), 0, 1, zmm23, zmm13, zmm14
+    .elseif (\step) < 20
+    .irp i, 0, 1
+    .if \ahead
+    multiply_pair (2*(\step-12)+\i), 0, H32, H32+16, S32, S28, zmm23, zmm13, zmm14
+    .else
+    multiply_pair (2*(\step-12)+\i), 0, H(16), H(12), S(16), S(12), zmm23, zmm13, zmm14
+    .endif
+    .endr
+    .elseif !\ahead
+    reduce_step (\step-20)
     .elseif (\step) == 20
-    vpclmulqdq zmm20, zmm20, zmm5, 0x11
-    .elseif (\step) == 21
-    vpclmulqdq zmm21, zmm21, zmm6, 0x11
-    vpternlogd lo, ra, rb, 0x96
-    .elseif (\step) == 22
-    vpclmulqdq ra, rc, zmm7, 0x00
-    .elseif (\step) == 23
-    vpclmulqdq rb, rc, zmm7, 0x11
-    vpternlogd hi, zmm20, zmm21, 0x96
-    .elseif (\step) == 24
-    vpternlogd mi, ra, rb, 0x96
-    .elseif (\step) == 25
-    vpternlogd mi, lo, hi, 0x96
-    vpclmulqdq ra, lo, poly, 0x00
-    vpshufd lo, lo, 0x4e
-    .elseif (\step) == 26
-    vpternlogd mi, lo, ra, 0x96
-    .elseif (\step) == 27
-    vpclmulqdq ra, mi, poly, 0x00
-    vpshufd mi, mi, 0x4e
-    .elseif (\step) == 28
-    vmovdqa64 y, hi
-    vpternlogd y, mi, ra, 0x96
+    vpxord xmm19, xmm19, xmm19
     .endif
 .endm
 
-/* A step of GHASH of so many vectors. */
-.macro hash_step step, vectors
-    .if \vectors == 8
+/* A step of GHASH of what `hash` says: FOUR, AHEAD, or eight vectors. */
+.macro hash_step step, hash
+    .if \hash == 8
     eight_step (\step)
     .elseif (\step) % 8 < 4
-    four_step ((\step)/8*4+(\step)%8)
+    four_step ((\step)/8*4+(\step)%8), (\hash == AHEAD)
     .endif
+.endm
+
+/* Nothing is in the sums that FOUR adds to. */
+.macro no_sums
+    vpxord xmm16, xmm16, xmm16
+    vpxord xmm17, xmm17, xmm17
+    vpxord xmm18, xmm18, xmm18
 .endm
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
@@ -393,14 +362,34 @@
     .endif
 .endm
 
-/* Counter blocks, and the first round key, for vectors 0 .. n-1. with_j0: the last quarter of the last vector is J0. */
-.macro counters n, with_j0=0
-    vpshufb c0, ctr, reverse4
-    vpxord c0, c0, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
-    vpaddd ctr, ctr, sixteen
+/* ctr := the counters from `first` + more on. */
+.macro counters_from first, more
+    add \first, \more - 2                                                       /* COUNT begins with 2 */
+    vpbroadcastd ctr, \first
+    vpaddd ctr, ctr, [consts + COUNT]
+.endm
+
+/* j0 begins to be J0 and the first round key. */
+.macro text_begin
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxord j0, j0, rk
+.endm
+
+/* Words 3 of the counter blocks of four vectors, and of the first round key. */
+.macro counter_words to
+    vpshufb \to, ctr, reverse4
+    vpxord \to, \to, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
+.endm
+
+/* Counter blocks, and the first round key, for vectors 0 .. n-1. with_j0: the last quarter of the last vector is J0.
+ * last: no others follow. */
+.macro counters n, with_j0=0, last=0
+    counter_words c0
     .if \n > 4
-    vpshufb c1, ctr, reverse4
-    vpxord c1, c1, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
+    vpaddd ctr, ctr, sixteen
+    counter_words c1
+    .endif
+    .if !\last
     vpaddd ctr, ctr, sixteen
     .endif
     .irp i, 0, 1, 2, 3
@@ -492,7 +481,7 @@
     .if !\with_j0
     vmovdqa64 mask, j0
     .endif
-    counters \n, \with_j0
+    counters \n, \with_j0, 1
     vectors_but_last \n, (1-\with_j0), \hash, 1
     load_vectors \n
     last_round \n, \with_j0
@@ -504,7 +493,8 @@
     jmp .Lhash_vectors
 .endm
 
-/* The same, however many they are; between the rounds, hash vectors before are authenticated. */
+/* The same, however many they are; between the rounds, `hash` says what is authenticated. Five have less than TAIL
+ * bytes, so J0 fits. */
 .macro tail_of hash, with_j0
     cmp text_left, 64
     jbe 1f
@@ -512,9 +502,11 @@
     jbe 2f
     cmp text_left, 192
     jbe 3f
+    .if \with_j0
     cmp text_left, 256
     jbe 4f
-    tail 5, \hash, \with_j0
+    tail 5, \hash, 1
+    .endif
 4:  tail 4, \hash, \with_j0
 3:  tail 3, \hash, \with_j0
 2:  tail 2, \hash, \with_j0
@@ -524,13 +516,22 @@
 /* The same, with J0 in the last vector if there is room: text_left modulo 64 is not 49 .. 63 or 0. */
 .macro tails hash
     last_mask
-    mov eax, 0x0888
-    kmovd end_word, eax
     lea eax, [text_left + 15]
     test eax, 0x30
     jz 5f
+    mov eax, 0x0888
+    kmovd end_word, eax
     tail_of \hash, 1
 5:  tail_of \hash, 0
+.endm
+
+/* ad := the one block of associated data at mac, of eax bytes; r13 and k1 besides. */
+.macro ad_block
+    mov r13d, -1
+    bzhi r13d, r13d, eax
+    kmovd k1, r13d
+    vmovdqu8 ad{k1}{z}, [mac]
+    vpshufb ad, ad, xmm15
 .endm
 
 /* k1 := the bytes that the last vector has. */
@@ -744,8 +745,9 @@
 .Lpolyval_four:
     cmp text_left, TAIL
     jb .Lpolyval_tail
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
-    four_step \i
+    no_sums
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27
+    four_step \i, 0
     .endr
     add mac, 256
     sub text_left, 256
@@ -773,13 +775,27 @@
     test flags, SEALANE_FLAG_NONCE
     jnz .Lnonce
     vbroadcasti32x4 j0, [rax]
-    counter_or_nonce ebx
-    mov ebx, 0x01000000
-    vpinsrd xmm0, xmm0, ebx, 3
+    mov ebx, [rax + 12]
+    bswap ebx
+    counters_from ebx, 1
+    jmp .Lad_begin
+.Lnonce:
+    nonce_words
+    vpor xmm0, xmm0, [consts + ONE]
     vshufi32x4 j0, zmm0, zmm0, 0
-    mov ebx, 2
+    vmovdqu64 ctr, [consts + COUNT]
 .Lad_begin:
     xor steps, steps
+    lea r13, [text_left - TAIL]
+    cmp r13, EIGHTS - TAIL
+    jae .Lad_any
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lad_any
+    mov rax, [args + SEALANE_ARG_AD_BYTES]
+    lea r13, [rax - 1]
+    cmp r13, 16
+    jb .Lfour_ad
+.Lad_any:
     mov rax, [args + SEALANE_ARG_AD_BYTES]
     test rax, rax
     jz .Lbegun
@@ -792,11 +808,7 @@
 
     /* One block, and not much text: it waits for that of the lengths. */
     inc steps
-    mov r13d, -1
-    bzhi r13d, r13d, eax
-    kmovd k1, r13d
-    vmovdqu8 ad{k1}{z}, [mac]
-    vpshufb ad, ad, xmm15
+    ad_block
     jmp .Lbegun
 
     /* Associated data, up to four blocks at a time. */
@@ -832,14 +844,12 @@
     vbroadcasti32x4 j0, [rax + SEALANE_GCM_STATE_COUNTER]
     mov ebx, [rax + SEALANE_GCM_STATE_COUNTER + 12]
     bswap ebx
+    counters_from ebx, 0
 
 .Lbegun:
     test flags, SEALANE_FLAG_POLYVAL
     jnz .Lpolyval_text
-    vpbroadcastd ctr, ebx
-    vpaddd ctr, ctr, [consts + COUNT]
-    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
-    vpxord j0, j0, rk
+    text_begin
     mov mac, dst
     test flags, SEALANE_FLAG_OPEN
     cmovnz mac, src
@@ -852,7 +862,7 @@
     jz .Lfour
     lea steps, [text_left - 48]
     cmp text_left, OPEN_EIGHTS
-    jb .Lfours
+    jb .Lfours_begin
 
     /* Eight vectors at a time. Seal: encryption is a step ahead of authentication. */
 .Leight:
@@ -870,27 +880,49 @@
     dec steps
     jnz .Leights
     test flags, SEALANE_FLAG_OPEN
-    jnz .Lfours_more
+    jnz .Lfours_begin
     encrypt 4, 8, 1
     add mac, 512
-    jmp .Lfours_left
+    sub text_left, 256
+.Lfours_begin:
+    no_sums
+    jmp .Lfours_more
 
-    /* Four vectors at a time. */
+    /* Four vectors at a time. Seal: authentication is a step behind; from the second step on, two share a reduction.
+     * One block of associated data is summed with the first four. */
+.Lfour_ad:
+    mov mac, [args + SEALANE_ARG_AD]
+    ad_block
+    multiply 1, ad, [key + H(17)], [key + S(17)], xmm
+    text_begin
+    mov mac, dst
+    jmp .Lfour_begun
 .Lfour:
+    no_sums
+.Lfour_begun:
     encrypt 4, 0, 1
-    jmp .Lfours_left
-.Lfours:
-    encrypt 4, 4
-    add mac, 256
-.Lfours_left:
     sub text_left, 256
 .Lfours_more:
     cmp text_left, TAIL
-    jae .Lfours
+    jb .Lfours_end
+    encrypt 4, FOUR
+    add mac, 256
+    sub text_left, 256
+    cmp text_left, TAIL
+    jb .Lfours_reduced
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lfours_begin
+    encrypt 4, AHEAD
+    add mac, 256
+    sub text_left, 256
+    jmp .Lfours_more
+.Lfours_reduced:
+    no_sums
+.Lfours_end:
     xor steps, steps
     test flags, SEALANE_FLAG_OPEN
     jnz .Ltail
-    tails 4
+    tails FOUR
 
     /* What is left, at most five vectors. */
 .Ltail:

@@ -43,90 +43,15 @@
   .endif
 .endm
 
-.macro vpaddd to, a, b
-    sse_commutative paddd, \to, \a, \b
+.irp op, paddd, paddq, pxor, por, pand
+.macro v\op to, a, b
+    sse_commutative \op, \to, \a, \b
 .endm
+.endr
 
-.macro vpaddq to, a, b
-    sse_commutative paddq, \to, \a, \b
+.irp op, pslld, psrld, psllq, psrlq, psrad, pslldq, pshufb, punpckldq, punpckhdq, punpcklqdq, \
+    punpckhqdq, aesenc, aesenclast, movhps, pinsrd, insertps, pclmulqdq
+.macro v\op to, a, b:vararg
+    sse_operation \op, \to, \a, \b
 .endm
-
-.macro vpxor to, a, b
-    sse_commutative pxor, \to, \a, \b
-.endm
-
-.macro vpor to, a, b
-    sse_commutative por, \to, \a, \b
-.endm
-
-.macro vpand to, a, b
-    sse_commutative pand, \to, \a, \b
-.endm
-
-.macro vpslld to, a, b:vararg
-    sse_operation pslld, \to, \a, \b
-.endm
-
-.macro vpsrld to, a, b:vararg
-    sse_operation psrld, \to, \a, \b
-.endm
-
-.macro vpsllq to, a, b:vararg
-    sse_operation psllq, \to, \a, \b
-.endm
-
-.macro vpsrlq to, a, b:vararg
-    sse_operation psrlq, \to, \a, \b
-.endm
-
-.macro vpsrad to, a, b:vararg
-    sse_operation psrad, \to, \a, \b
-.endm
-
-.macro vpslldq to, a, b:vararg
-    sse_operation pslldq, \to, \a, \b
-.endm
-
-.macro vpshufb to, a, b:vararg
-    sse_operation pshufb, \to, \a, \b
-.endm
-
-.macro vpunpckldq to, a, b:vararg
-    sse_operation punpckldq, \to, \a, \b
-.endm
-
-.macro vpunpckhdq to, a, b:vararg
-    sse_operation punpckhdq, \to, \a, \b
-.endm
-
-.macro vpunpcklqdq to, a, b:vararg
-    sse_operation punpcklqdq, \to, \a, \b
-.endm
-
-.macro vpunpckhqdq to, a, b:vararg
-    sse_operation punpckhqdq, \to, \a, \b
-.endm
-
-.macro vaesenc to, a, b:vararg
-    sse_operation aesenc, \to, \a, \b
-.endm
-
-.macro vaesenclast to, a, b:vararg
-    sse_operation aesenclast, \to, \a, \b
-.endm
-
-.macro vmovhps to, a, b:vararg
-    sse_operation movhps, \to, \a, \b
-.endm
-
-.macro vpinsrd to, a, b:vararg
-    sse_operation pinsrd, \to, \a, \b
-.endm
-
-.macro vinsertps to, a, b:vararg
-    sse_operation insertps, \to, \a, \b
-.endm
-
-.macro vpclmulqdq to, a, b:vararg
-    sse_operation pclmulqdq, \to, \a, \b
-.endm
+.endr

@@ -836,7 +836,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x001d2162; WORD $0xe3ef // vpxord xmm28,xmm28,xmm19
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x005bf4e9; BYTE $0x00 // jmp 0x6f6e
+	LONG $0x00592de9; BYTE $0x00 // jmp 0x6ca7
 // 0x137a:
 	QUAD $0x00000000c50c8d46 // lea r9d,[r8*8+0x0]
 	LONG $0x6e7941c4; BYTE $0xe9 // vmovd xmm13,r9d
@@ -864,9 +864,9 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x5615850f; WORD $0x0000 // jne 0x6a36
+	LONG $0x534e850f; WORD $0x0000 // jne 0x676f
 	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
-	LONG $0x03f0840f; WORD $0x0000 // je 0x181e
+	LONG $0x0413840f; WORD $0x0000 // je 0x1841
 	LONG $0x487d7262; WORD $0x7a5a; BYTE $0x0b // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx+0xb0]
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x401d0162; WORD $0xe4ef // vpxord zmm28,zmm28,zmm28
@@ -876,7 +876,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
 	WORD $0x0b74 // je 0x1460
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x0484850f; WORD $0x0000 // jne 0x18e2
+	LONG $0x04df850f; WORD $0x0000 // jne 0x193d
 	WORD $0x0aeb // jmp 0x146a
 // 0x1460:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
@@ -885,7 +885,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x08578b4c // mov r10,QWORD PTR [rdi+0x8]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x0381820f; WORD $0x0000 // jb 0x1800
+	LONG $0x03a4820f; WORD $0x0000 // jb 0x1823
 // 0x147f:
 	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
 	LONG $0x0238820f; WORD $0x0000 // jb 0x16c4
@@ -975,44 +975,49 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0xfffdbbe9; BYTE $0xff // jmp 0x147f
 // 0x16c4:
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x012f820f; WORD $0x0000 // jb 0x1800
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x0152820f; WORD $0x0000 // jb 0x1823
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
 	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
 	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
@@ -1021,14 +1026,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-// 0x1800:
+// 0x1823:
 	WORD $0x894d; BYTE $0xd0 // mov r8,r10
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x37c9850f; WORD $0x0000 // jne 0x4fd5
+	LONG $0x3841850f; WORD $0x0000 // jne 0x5070
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0x517d850f; WORD $0x0000 // jne 0x6996
-	LONG $0x005021e9; BYTE $0x00 // jmp 0x683f
-// 0x181e:
+	LONG $0x4e93850f; WORD $0x0000 // jne 0x66cf
+	LONG $0x004d37e9; BYTE $0x00 // jmp 0x6578
+// 0x1841:
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -1037,43 +1042,54 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x008888b8; BYTE $0x00 // mov eax,0x8888
 	LONG $0xf892fbc5 // kmovd k7,eax
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x015a840f; WORD $0x0000 // je 0x19a7
+	LONG $0x0192840f; WORD $0x0000 // je 0x1a02
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0f75 // jne 0x186f
+	WORD $0x1d75 // jne 0x18a0
 	LONG $0x487d6262; WORD $0x185a // vbroadcasti32x4 zmm27,XMMWORD PTR [rax]
 	WORD $0x588b; BYTE $0x0c // mov ebx,DWORD PTR [rax+0xc]
 	WORD $0xcb0f // bswap ebx
-	WORD $0xc3ff // inc ebx
-	WORD $0x29eb // jmp 0x1898
-// 0x186f:
+	WORD $0xc383; BYTE $0xff // add ebx,0xffffffff
+	LONG $0x487d6262; WORD $0xd37c // vpbroadcastd zmm26,ebx
+	LONG $0x402d6162; WORD $0x52fe; BYTE $0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
+	WORD $0x28eb // jmp 0x18c8
+// 0x18a0:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
-	LONG $0x000000bb; BYTE $0x01 // mov ebx,0x1000000
-	LONG $0x2279e3c4; WORD $0x03c3 // vpinsrd xmm0,xmm0,ebx,0x3
+	QUAD $0x000000a082ebf9c5 // vpor xmm0,xmm0,XMMWORD PTR [rdx+0xa0]
 	LONG $0x487d6362; WORD $0xd843; BYTE $0x00 // vshufi32x4 zmm27,zmm0,zmm0,0x0
-	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
-// 0x1898:
+	LONG $0x48fe6162; WORD $0x526f; BYTE $0x01 // vmovdqu64 zmm26,ZMMWORD PTR [rdx+0x40]
+// 0x18c8:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
+	LONG $0xd0ab8d4d; WORD $0xfffe; BYTE $0xff // lea r13,[r11-0x130]
+	LONG $0x00fd8149; WORD $0x0006; BYTE $0x00 // cmp r13,0x600
+	WORD $0x1b73 // jae 0x18f6
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x1275 // jne 0x18f6
+	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
+	LONG $0xff688d4c // lea r13,[rax-0x1]
+	LONG $0x10fd8349 // cmp r13,0x10
+	LONG $0x109a820f; WORD $0x0000 // jb 0x2990
+// 0x18f6:
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x011e840f; WORD $0x0000 // je 0x19c6
+	LONG $0x012e840f; WORD $0x0000 // je 0x1a31
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
 	LONG $0x10f88348 // cmp rax,0x10
-	WORD $0x3077 // ja 0x18e2
+	WORD $0x3077 // ja 0x193d
 	LONG $0xff6b8d4d // lea r13,[r11-0x1]
 	LONG $0x00fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x100
-	WORD $0x2373 // jae 0x18e2
+	WORD $0x2373 // jae 0x193d
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	LONG $0xffffbd41; WORD $0xffff // mov r13d,0xffffffff
 	LONG $0xf57842c4; BYTE $0xed // bzhi r13d,r13d,eax
 	LONG $0x927bc1c4; BYTE $0xcd // kmovd k1,r13d
 	LONG $0x897f5162; WORD $0x326f // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]
 	LONG $0x000942c4; BYTE $0xf7 // vpshufb xmm14,xmm14,xmm15
-	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x19c6
-// 0x18e2:
+	LONG $0x0000f4e9; BYTE $0x00 // jmp 0x1a31
+// 0x193d:
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
 	WORD $0x394c; BYTE $0xe0 // cmp rax,r12
 	LONG $0xe0420f4c // cmovb r12,rax
@@ -1106,10 +1122,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	WORD $0x014d; BYTE $0xe2 // add r10,r12
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	LONG $0xff40850f; WORD $0xffff // jne 0x18e2
+	LONG $0xff40850f; WORD $0xffff // jne 0x193d
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-	WORD $0x1feb // jmp 0x19c6
-// 0x19a7:
+	WORD $0x2feb // jmp 0x1a31
+// 0x1a02:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x08fee162; WORD $0x186f // vmovdqu64 xmm19,XMMWORD PTR [rax]
@@ -1117,33 +1133,34 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d6262; WORD $0x585a; BYTE $0x01 // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	WORD $0xcb0f // bswap ebx
-// 0x19c6:
-	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
-	LONG $0xfa97850f; WORD $0xffff // jne 0x146a
+	WORD $0xc383; BYTE $0xfe // add ebx,0xfffffffe
 	LONG $0x487d6262; WORD $0xd37c // vpbroadcastd zmm26,ebx
 	LONG $0x402d6162; WORD $0x52fe; BYTE $0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
+// 0x1a31:
+	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
+	LONG $0xfa2c850f; WORD $0xffff // jne 0x146a
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	WORD $0x894d; BYTE $0xca // mov r10,r9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
 	LONG $0xd0450f4d // cmovne r10,r8
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x35b7820f; WORD $0x0000 // jb 0x4fbf
+	LONG $0x35f4820f; WORD $0x0000 // jb 0x505a
 	LONG $0xd0a38d4d; WORD $0xfffe; BYTE $0xff // lea r12,[r11-0x130]
 	LONG $0x30fb8149; WORD $0x0007; BYTE $0x00 // cmp r11,0x730
-	WORD $0x1e73 // jae 0x1a36
+	WORD $0x1e73 // jae 0x1a94
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0ef4840f; WORD $0x0000 // je 0x2919
+	LONG $0x0f62840f; WORD $0x0000 // je 0x29e5
 	LONG $0xd0638d4d // lea r12,[r11-0x30]
 	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
-	LONG $0x1103820f; WORD $0x0000 // jb 0x2b39
-// 0x1a36:
+	LONG $0x0ee5820f; WORD $0x0000 // jb 0x2979
+// 0x1a94:
 	LONG $0x09ecc149 // shr r12,0x9
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x09e0c148 // shl rax,0x9
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x03bd850f; WORD $0x0000 // jne 0x1e0e
+	LONG $0x03bd850f; WORD $0x0000 // jne 0x1e6c
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1251,8 +1268,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x7874 // je 0x1d57
-// 0x1cdf:
+	WORD $0x7874 // je 0x1db5
+// 0x1d3d:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1273,8 +1290,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x8872 // jb 0x1cdf
-// 0x1d57:
+	WORD $0x8872 // jb 0x1d3d
+// 0x1db5:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
@@ -1303,7 +1320,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-// 0x1e0e:
+// 0x1e6c:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1489,7 +1506,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0x2390
+	LONG $0x00de820f; WORD $0x0000 // jb 0x23ee
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1508,7 +1525,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0x2390
+	WORD $0x6e74 // je 0x23ee
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1527,7 +1544,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0x2390:
+// 0x23ee:
 	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1567,9 +1584,9 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0xf97e850f; WORD $0xffff // jne 0x1e0e
+	LONG $0xf97e850f; WORD $0xffff // jne 0x1e6c
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0a2d850f; WORD $0x0000 // jne 0x2eca
+	LONG $0x047e850f; WORD $0x0000 // jne 0x2979
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1711,8 +1728,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x4874 // je 0x2872
-// 0x282a:
+	WORD $0x4874 // je 0x28d0
+// 0x2888:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1725,8 +1742,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xb872 // jb 0x282a
-// 0x2872:
+	WORD $0xb872 // jb 0x2888
+// 0x28d0:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
@@ -1751,8 +1768,33 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
-	LONG $0x0005aae9; BYTE $0x00 // jmp 0x2ec3
-// 0x2919:
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+// 0x2979:
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+	LONG $0x000289e9; BYTE $0x00 // jmp 0x2c19
+// 0x2990:
+	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
+	LONG $0xffffbd41; WORD $0xffff // mov r13d,0xffffffff
+	LONG $0xf57842c4; BYTE $0xed // bzhi r13d,r13d,eax
+	LONG $0x927bc1c4; BYTE $0xcd // kmovd k1,r13d
+	LONG $0x897f5162; WORD $0x326f // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]
+	LONG $0x000942c4; BYTE $0xf7 // vpshufb xmm14,xmm14,xmm15
+	LONG $0x707941c4; WORD $0x4ede // vpshufd xmm11,xmm14,0x4e
+	LONG $0x08255162; WORD $0xdeef // vpxord xmm11,xmm11,xmm14
+	QUAD $0x00134144080de362 // vpclmullqlqdq xmm16,xmm14,XMMWORD PTR [rcx+0x130]
+	QUAD $0x11135144080de362 // vpclmulhqhqdq xmm18,xmm14,XMMWORD PTR [rcx+0x130]
+	QUAD $0x002749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x270]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
+	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
+	WORD $0x894d; BYTE $0xca // mov r10,r9
+	WORD $0x12eb // jmp 0x29f7
+// 0x29e5:
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+// 0x29f7:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1813,8 +1855,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x4874 // je 0x2ad0
-// 0x2a88:
+	WORD $0x4874 // je 0x2bae
+// 0x2b66:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1827,8 +1869,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xb872 // jb 0x2a88
-// 0x2ad0:
+	WORD $0xb872 // jb 0x2b66
+// 0x2bae:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
@@ -1844,8 +1886,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
-	LONG $0x00038ae9; BYTE $0x00 // jmp 0x2ec3
-// 0x2b39:
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+// 0x2c19:
+	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
+	LONG $0x0741820f; WORD $0x0000 // jb 0x3367
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
@@ -1859,88 +1903,90 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
@@ -1950,7 +1996,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x7e72 // jb 0x2e53
+	WORD $0x7e72 // jb 0x2f51
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1961,7 +2007,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x2e53
+	WORD $0x3e74 // je 0x2f51
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1972,7 +2018,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x2e53:
+// 0x2f51:
 	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
@@ -1991,38 +2037,184 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-// 0x2ec3:
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-// 0x2eca:
 	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0xfc62830f; WORD $0xffff // jae 0x2b39
+	LONG $0x0380820f; WORD $0x0000 // jb 0x3355
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0xf997850f; WORD $0xffff // jne 0x2979
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x10 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4835c162; WORD $0xc2ef // vpxord zmm16,zmm9,zmm10
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c162; WORD $0xd2ef // vpxord zmm18,zmm9,zmm10
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x69 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x48 // vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x39 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x6d // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x32d9
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3e74 // je 0x32d9
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+// 0x32d9:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
+	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
+	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
+	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
+	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
+	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+	LONG $0xfff8c4e9; BYTE $0xff // jmp 0x2c19
+// 0x3355:
+	LONG $0x007da162; WORD $0xc0ef // vpxord xmm16,xmm16,xmm16
+	LONG $0x0075a162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm17
+	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
+// 0x3367:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x20d8850f; WORD $0x0000 // jne 0x4fbf
+	LONG $0x1ce3850f; WORD $0x0000 // jne 0x505a
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
-	LONG $0x000888b8; BYTE $0x00 // mov eax,0x888
-	LONG $0xf092fbc5 // kmovd k6,eax
 	LONG $0x0f438d41 // lea eax,[r11+0xf]
 	LONG $0x000030a9; BYTE $0x00 // test eax,0x30
-	LONG $0x0fa3840f; WORD $0x0000 // je 0x3eb9
+	LONG $0x0fe3840f; WORD $0x0000 // je 0x4380
+	LONG $0x000888b8; BYTE $0x00 // mov eax,0x888
+	LONG $0xf092fbc5 // kmovd k6,eax
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0d64860f; WORD $0x0000 // jbe 0x3c84
+	LONG $0x0d90860f; WORD $0x0000 // jbe 0x4140
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0ab3860f; WORD $0x0000 // jbe 0x39e0
+	LONG $0x0ad4860f; WORD $0x0000 // jbe 0x3e91
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0793860f; WORD $0x0000 // jbe 0x36cd
+	LONG $0x07a9860f; WORD $0x0000 // jbe 0x3b73
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0404860f; WORD $0x0000 // jbe 0x334b
+	LONG $0x040f860f; WORD $0x0000 // jbe 0x37e6
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
 	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -2035,95 +2227,97 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4e7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k6},zmm12,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
@@ -2138,8 +2332,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x5474 // je 0x3299
-// 0x3245:
+	WORD $0x5474 // je 0x3734
+// 0x36e0:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -2154,8 +2348,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xac72 // jb 0x3245
-// 0x3299:
+	WORD $0xac72 // jb 0x36e0
+// 0x3734:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2183,11 +2377,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0x001d07e9; BYTE $0x00 // jmp 0x5052
-// 0x334b:
+	LONG $0x001907e9; BYTE $0x00 // jmp 0x50ed
+// 0x37e6:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -2198,88 +2391,90 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4e7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k6},zmm11,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
@@ -2292,8 +2487,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x4874 // je 0x363b
-// 0x35f3:
+	WORD $0x4874 // je 0x3ae1
+// 0x3a99:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -2306,8 +2501,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xb872 // jb 0x35f3
-// 0x363b:
+	WORD $0xb872 // jb 0x3a99
+// 0x3ae1:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2330,11 +2525,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0x001985e9; BYTE $0x00 // jmp 0x5052
-// 0x36cd:
+	LONG $0x00157ae9; BYTE $0x00 // jmp 0x50ed
+// 0x3b73:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -2343,81 +2537,83 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4e7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k6},zmm11,0xaa
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
@@ -2428,8 +2624,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3c74 // je 0x396e
-// 0x3932:
+	WORD $0x3c74 // je 0x3e1f
+// 0x3de3:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -2440,8 +2636,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xc472 // jb 0x3932
-// 0x396e:
+	WORD $0xc472 // jb 0x3de3
+// 0x3e1f:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -2459,85 +2655,86 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0x001672e9; BYTE $0x00 // jmp 0x5052
-// 0x39e0:
+	LONG $0x00125ce9; BYTE $0x00 // jmp 0x50ed
+// 0x3e91:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
 	LONG $0x4e7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k6},zmm11,0x55
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
 	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
@@ -2546,8 +2743,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3074 // je 0x3c32
-// 0x3c02:
+	WORD $0x3074 // je 0x40ee
+// 0x40be:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -2556,8 +2753,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xd072 // jb 0x3c02
-// 0x3c32:
+	WORD $0xd072 // jb 0x40be
+// 0x40ee:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -2570,92 +2767,93 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d9362; WORD $0xcc39; BYTE $0x03 // vextracti32x4 xmm28,zmm1,0x3
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0x0013cee9; BYTE $0x00 // jmp 0x5052
-// 0x3c84:
+	LONG $0x000fade9; BYTE $0x00 // jmp 0x50ed
+// 0x4140:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4e7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k6},zmm11,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
 	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x2474 // je 0x3e87
-// 0x3e63:
+	WORD $0x2474 // je 0x434e
+// 0x432a:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xdc72 // jb 0x3e63
-// 0x3e87:
+	WORD $0xdc72 // jb 0x432a
+// 0x434e:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -2663,200 +2861,17 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x487d9362; WORD $0xc439; BYTE $0x03 // vextracti32x4 xmm28,zmm0,0x3
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0x001199e9; BYTE $0x00 // jmp 0x5052
-// 0x3eb9:
+	LONG $0x000d6de9; BYTE $0x00 // jmp 0x50ed
+// 0x4380:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0e80860f; WORD $0x0000 // jbe 0x4d43
+	LONG $0x0a49860f; WORD $0x0000 // jbe 0x4dd3
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0b88860f; WORD $0x0000 // jbe 0x4a58
+	LONG $0x0746860f; WORD $0x0000 // jbe 0x4add
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0821860f; WORD $0x0000 // jbe 0x46fe
-	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x044b860f; WORD $0x0000 // jbe 0x4335
+	LONG $0x03d4860f; WORD $0x0000 // jbe 0x4778
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
-	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
-	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
-	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
-	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
-	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
-	LONG $0x4f7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k7},zmm12,0x0
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
-	LONG $0x04e5c141 // shl r13d,0x4
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x6074 // je 0x4284
-// 0x4224:
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xc083; BYTE $0x20 // add eax,0x20
-	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xa072 // jb 0x4224
-// 0x4284:
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
-	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
-	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
-	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
-	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
-	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
-	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
-	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
-	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
-	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
-	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
-	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x483d1162; WORD $0xc8ef // vpxord zmm9,zmm8,zmm24
-	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
-	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
-	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
-	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
-	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
-	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
-	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0x000d1de9; BYTE $0x00 // jmp 0x5052
-// 0x4335:
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
-	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
-	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -2867,95 +2882,97 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
@@ -2970,8 +2987,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x5474 // je 0x466d
-// 0x4619:
+	WORD $0x5474 // je 0x46e7
+// 0x4693:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -2986,8 +3003,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xac72 // jb 0x4619
-// 0x466d:
+	WORD $0xac72 // jb 0x4693
+// 0x46e7:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3010,12 +3027,11 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0x000954e9; BYTE $0x00 // jmp 0x5052
-// 0x46fe:
+	LONG $0x000975e9; BYTE $0x00 // jmp 0x50ed
+// 0x4778:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -3024,88 +3040,90 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -3118,8 +3136,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x4874 // je 0x49e7
-// 0x499f:
+	WORD $0x4874 // je 0x4a6c
+// 0x4a24:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -3132,8 +3150,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xb872 // jb 0x499f
-// 0x49e7:
+	WORD $0xb872 // jb 0x4a24
+// 0x4a6c:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3151,93 +3169,94 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0x0005fae9; BYTE $0x00 // jmp 0x5052
-// 0x4a58:
+	LONG $0x000610e9; BYTE $0x00 // jmp 0x50ed
+// 0x4add:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
 	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
@@ -3248,8 +3267,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3c74 // je 0x4cf2
-// 0x4cb6:
+	WORD $0x3c74 // je 0x4d82
+// 0x4d46:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -3260,8 +3279,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xc472 // jb 0x4cb6
-// 0x4cf2:
+	WORD $0xc472 // jb 0x4d46
+// 0x4d82:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -3274,84 +3293,85 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0x00030fe9; BYTE $0x00 // jmp 0x5052
-// 0x4d43:
+	LONG $0x00031ae9; BYTE $0x00 // jmp 0x50ed
+// 0x4dd3:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x48fec162; WORD $0x626f; BYTE $0x02 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x40dda162; WORD $0xf56c // vpunpcklqdq zmm22,zmm20,zmm21
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x404d8162; WORD $0xf0ef // vpxord zmm22,zmm22,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
+	LONG $0x48fec162; WORD $0x3a6f // vmovdqu64 zmm23,ZMMWORD PTR [r10]
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+	LONG $0x40555362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm12
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x405d5362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm11
+	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
-	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
-	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x40555362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x4045a162; WORD $0xfbef // vpxord zmm23,zmm23,zmm19
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+	LONG $0x404d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm22,zmm11
+	LONG $0x40c55162; WORD $0xf56c // vpunpcklqdq zmm14,zmm23,zmm13
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+	LONG $0x404d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm22,zmm12
+	LONG $0x40c54162; WORD $0xc56d // vpunpckhqdq zmm24,zmm23,zmm13
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x480d1162; WORD $0xf0ef // vpxord zmm14,zmm14,zmm24
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
+	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+	LONG $0x48155362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x40455362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm11
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
-	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
-	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x48155362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm13,zmm12
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+	LONG $0x480d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm14,zmm11
+	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+	LONG $0x480d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm14,zmm12
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
-	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
-	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
-	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
@@ -3360,8 +3380,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3074 // je 0x4f8e
-// 0x4f5e:
+	WORD $0x3074 // je 0x5029
+// 0x4ff9:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -3370,8 +3390,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xd072 // jb 0x4f5e
-// 0x4f8e:
+	WORD $0xd072 // jb 0x4ff9
+// 0x5029:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -3379,44 +3399,44 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0x000093e9; BYTE $0x00 // jmp 0x5052
-// 0x4fbf:
+	LONG $0x000093e9; BYTE $0x00 // jmp 0x50ed
+// 0x505a:
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x18f8840f; WORD $0x0000 // je 0x68c0
+	LONG $0x1596840f; WORD $0x0000 // je 0x65f9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x034e840f; WORD $0x0000 // je 0x5323
-// 0x4fd5:
+	LONG $0x034e840f; WORD $0x0000 // je 0x53be
+// 0x5070:
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x5a76 // jbe 0x504c
+	WORD $0x5a76 // jbe 0x50e7
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x4276 // jbe 0x5043
+	WORD $0x4276 // jbe 0x50de
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	WORD $0x2976 // jbe 0x503a
+	WORD $0x2976 // jbe 0x50d5
 	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	WORD $0x1076 // jbe 0x5031
+	WORD $0x1076 // jbe 0x50cc
 	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
 	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-	WORD $0x21eb // jmp 0x5052
-// 0x5031:
+	WORD $0x21eb // jmp 0x50ed
+// 0x50cc:
 	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
-	WORD $0x18eb // jmp 0x5052
-// 0x503a:
+	WORD $0x18eb // jmp 0x50ed
+// 0x50d5:
 	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
-	WORD $0x0feb // jmp 0x5052
-// 0x5043:
+	WORD $0x0feb // jmp 0x50ed
+// 0x50de:
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
-	WORD $0x06eb // jmp 0x5052
-// 0x504c:
+	WORD $0x06eb // jmp 0x50ed
+// 0x50e7:
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-// 0x5052:
+// 0x50ed:
 	LONG $0x0f738d4d // lea r14,[r11+0xf]
 	LONG $0x04eec149 // shr r14,0x4
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -3428,26 +3448,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x0149; BYTE $0xce // add r14,rcx
 	LONG $0x08155162; WORD $0xedef // vpxord xmm13,xmm13,xmm13
 	WORD $0xc085 // test eax,eax
-	WORD $0x2174 // je 0x509a
+	WORD $0x2174 // je 0x5135
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
 	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
-	WORD $0x0674 // je 0x509a
+	WORD $0x0674 // je 0x5135
 	LONG $0x707941c4; WORD $0x4eed // vpshufd xmm13,xmm13,0x4e
-// 0x509a:
+// 0x5135:
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x0163850f; WORD $0x0000 // jne 0x5206
+	LONG $0x0163850f; WORD $0x0000 // jne 0x52a1
 	LONG $0x707941c4; WORD $0x4edd // vpshufd xmm11,xmm13,0x4e
 	LONG $0x08255162; WORD $0xddef // vpxord xmm11,xmm11,xmm13
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-// 0x50c7:
+// 0x5162:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01b2860f; WORD $0x0000 // jbe 0x528f
+	LONG $0x01b2860f; WORD $0x0000 // jbe 0x532a
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
@@ -3462,10 +3482,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x017f860f; WORD $0x0000 // jbe 0x52c6
+	LONG $0x017f860f; WORD $0x0000 // jbe 0x5361
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x00fc860f; WORD $0x0000 // jbe 0x5256
+	LONG $0x00fc860f; WORD $0x0000 // jbe 0x52f1
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
@@ -3480,7 +3500,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0102860f; WORD $0x0000 // jbe 0x52c6
+	LONG $0x0102860f; WORD $0x0000 // jbe 0x5361
 	LONG $0x403d4262; WORD $0xc700 // vpshufb zmm24,zmm24,zmm15
 	LONG $0x487d1162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm24,0x4e
 	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
@@ -3490,8 +3510,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x52c6
-// 0x5206:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x5361
+// 0x52a1:
 	LONG $0x381543c4; WORD $0x01ee // vinserti128 ymm13,ymm13,xmm14,0x1
 	QUAD $0x00000230816ffac5 // vmovdqu xmm0,XMMWORD PTR [rcx+0x230]
 	QUAD $0x00000370896ffac5 // vmovdqu xmm1,XMMWORD PTR [rcx+0x370]
@@ -3502,8 +3522,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2815e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm13,ymm0
 	LONG $0x2815e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm13,ymm0
 	LONG $0x2825e362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm17,ymm11,ymm1
-	LONG $0xfffe71e9; BYTE $0xff // jmp 0x50c7
-// 0x5256:
+	LONG $0xfffe71e9; BYTE $0xff // jmp 0x5162
+// 0x52f1:
 	LONG $0x487d3162; WORD $0xde70; BYTE $0x4e // vpshufd zmm11,zmm22,0x4e
 	LONG $0x48253162; WORD $0xdeef // vpxord zmm11,zmm11,zmm22
 	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
@@ -3512,8 +3532,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	WORD $0x37eb // jmp 0x52c6
-// 0x528f:
+	WORD $0x37eb // jmp 0x5361
+// 0x532a:
 	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
 	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
 	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
@@ -3522,7 +3542,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-// 0x52c6:
+// 0x5361:
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
@@ -3536,32 +3556,31 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x151c840f; WORD $0x0000 // je 0x683f
-// 0x5323:
+	LONG $0x11ba840f; WORD $0x0000 // je 0x6578
+// 0x53be:
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
-	LONG $0x000888b8; BYTE $0x00 // mov eax,0x888
-	LONG $0xf092fbc5 // kmovd k6,eax
 	LONG $0x0f438d41 // lea eax,[r11+0xf]
 	LONG $0x000030a9; BYTE $0x00 // test eax,0x30
-	LONG $0x09c7840f; WORD $0x0000 // je 0x5d19
+	LONG $0x09b2840f; WORD $0x0000 // je 0x5d96
+	LONG $0x000888b8; BYTE $0x00 // mov eax,0x888
+	LONG $0xf092fbc5 // kmovd k6,eax
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x08b4860f; WORD $0x0000 // jbe 0x5c10
+	LONG $0x089c860f; WORD $0x0000 // jbe 0x5c93
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x072f860f; WORD $0x0000 // jbe 0x5a98
+	LONG $0x071d860f; WORD $0x0000 // jbe 0x5b21
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x053b860f; WORD $0x0000 // jbe 0x58b1
+	LONG $0x052f860f; WORD $0x0000 // jbe 0x5940
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x02d8860f; WORD $0x0000 // jbe 0x565b
+	LONG $0x02d2860f; WORD $0x0000 // jbe 0x56f0
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
 	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -3630,8 +3649,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x5474 // je 0x559c
-// 0x5548:
+	WORD $0x5474 // je 0x5631
+// 0x55dd:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -3646,8 +3665,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xac72 // jb 0x5548
-// 0x559c:
+	WORD $0xac72 // jb 0x55dd
+// 0x5631:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3671,17 +3690,16 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 	LONG $0x487d9362; WORD $0xe439; BYTE $0x03 // vextracti32x4 xmm28,zmm4,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x1207850f; WORD $0x0000 // jne 0x683f
+	LONG $0x0eab850f; WORD $0x0000 // jne 0x6578
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0xfff9f7e9; BYTE $0xff // jmp 0x5052
-// 0x565b:
+	LONG $0xfff9fde9; BYTE $0xff // jmp 0x50ed
+// 0x56f0:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -3739,8 +3757,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x4874 // je 0x5812
-// 0x57ca:
+	WORD $0x4874 // je 0x58a1
+// 0x5859:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -3753,8 +3771,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xb872 // jb 0x57ca
-// 0x5812:
+	WORD $0xb872 // jb 0x5859
+// 0x58a1:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3774,16 +3792,15 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x487d9362; WORD $0xdc39; BYTE $0x03 // vextracti32x4 xmm28,zmm3,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0fab850f; WORD $0x0000 // jne 0x683f
+	LONG $0x0c55850f; WORD $0x0000 // jne 0x6578
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0xfff7a1e9; BYTE $0xff // jmp 0x5052
-// 0x58b1:
+	LONG $0xfff7ade9; BYTE $0xff // jmp 0x50ed
+// 0x5940:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -3830,8 +3847,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3c74 // je 0x5a19
-// 0x59dd:
+	WORD $0x3c74 // je 0x5aa2
+// 0x5a66:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -3842,8 +3859,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xc472 // jb 0x59dd
-// 0x5a19:
+	WORD $0xc472 // jb 0x5a66
+// 0x5aa2:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -3859,15 +3876,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x487d9362; WORD $0xd439; BYTE $0x03 // vextracti32x4 xmm28,zmm2,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0dbe850f; WORD $0x0000 // jne 0x683f
+	LONG $0x0a6e850f; WORD $0x0000 // jne 0x6578
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0xfff5bae9; BYTE $0xff // jmp 0x5052
-// 0x5a98:
+	LONG $0xfff5cce9; BYTE $0xff // jmp 0x50ed
+// 0x5b21:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -3903,8 +3919,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3074 // je 0x5bb1
-// 0x5b81:
+	WORD $0x3074 // je 0x5c34
+// 0x5c04:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -3913,8 +3929,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xd072 // jb 0x5b81
-// 0x5bb1:
+	WORD $0xd072 // jb 0x5c04
+// 0x5c34:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -3926,14 +3942,13 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x487d9362; WORD $0xcc39; BYTE $0x03 // vextracti32x4 xmm28,zmm1,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0c40850f; WORD $0x0000 // jne 0x683f
+	LONG $0x08f6850f; WORD $0x0000 // jne 0x6578
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0xfff442e9; BYTE $0xff // jmp 0x5052
-// 0x5c10:
+	LONG $0xfff45ae9; BYTE $0xff // jmp 0x50ed
+// 0x5c93:
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4e7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k6},zmm11,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
@@ -3958,16 +3973,16 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x2474 // je 0x5cda
-// 0x5cb6:
+	WORD $0x2474 // je 0x5d57
+// 0x5d33:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xdc72 // jb 0x5cb6
-// 0x5cda:
+	WORD $0xdc72 // jb 0x5d33
+// 0x5d57:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -3975,157 +3990,19 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x487d9362; WORD $0xc439; BYTE $0x03 // vextracti32x4 xmm28,zmm0,0x3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0b31850f; WORD $0x0000 // jne 0x683f
+	LONG $0x07ed850f; WORD $0x0000 // jne 0x6578
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0xfff339e9; BYTE $0xff // jmp 0x5052
-// 0x5d19:
+	LONG $0xfff357e9; BYTE $0xff // jmp 0x50ed
+// 0x5d96:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x09d0860f; WORD $0x0000 // jbe 0x66f3
+	LONG $0x0692860f; WORD $0x0000 // jbe 0x6432
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x0804860f; WORD $0x0000 // jbe 0x6534
+	LONG $0x04cc860f; WORD $0x0000 // jbe 0x6279
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x05c9860f; WORD $0x0000 // jbe 0x6306
-	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x031f860f; WORD $0x0000 // jbe 0x6069
+	LONG $0x0297860f; WORD $0x0000 // jbe 0x6051
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
-	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
-	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
-	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
-	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
-	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
-	LONG $0x4f7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k7},zmm12,0x0
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x8b44; BYTE $0x29 // mov r13d,DWORD PTR [rcx]
-	LONG $0x04e5c141 // shl r13d,0x4
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x6074 // je 0x5fab
-// 0x5f4b:
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	QUAD $0x0201445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xc083; BYTE $0x20 // add eax,0x20
-	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xa072 // jb 0x5f4b
-// 0x5fab:
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
-	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
-	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
-	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
-	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
-	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
-	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
-	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
-	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
-	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
-	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
-	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x483d1162; WORD $0xc8ef // vpxord zmm9,zmm8,zmm24
-	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
-	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x07f9850f; WORD $0x0000 // jne 0x683f
-	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
-	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
-	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
-	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
-	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0xffefe9e9; BYTE $0xff // jmp 0x5052
-// 0x6069:
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
-	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
-	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -4192,8 +4069,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x5474 // je 0x6268
-// 0x6214:
+	WORD $0x5474 // je 0x5fb3
+// 0x5f5f:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -4208,8 +4085,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xac72 // jb 0x6214
-// 0x6268:
+	WORD $0xac72 // jb 0x5f5f
+// 0x5fb3:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -4229,17 +4106,16 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0556850f; WORD $0x0000 // jne 0x683f
+	LONG $0x0544850f; WORD $0x0000 // jne 0x6578
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0xffed4ce9; BYTE $0xff // jmp 0x5052
-// 0x6306:
+	LONG $0xfff09ce9; BYTE $0xff // jmp 0x50ed
+// 0x6051:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -4295,8 +4171,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x4874 // je 0x64b6
-// 0x646e:
+	WORD $0x4874 // je 0x61fb
+// 0x61b3:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -4309,8 +4185,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xb872 // jb 0x646e
-// 0x64b6:
+	WORD $0xb872 // jb 0x61b3
+// 0x61fb:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
@@ -4326,16 +4202,15 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0322850f; WORD $0x0000 // jne 0x683f
+	LONG $0x0316850f; WORD $0x0000 // jne 0x6578
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0xffeb1ee9; BYTE $0xff // jmp 0x5052
-// 0x6534:
+	LONG $0xffee74e9; BYTE $0xff // jmp 0x50ed
+// 0x6279:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
@@ -4380,8 +4255,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3c74 // je 0x6695
-// 0x6659:
+	WORD $0x3c74 // je 0x63d4
+// 0x6398:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -4392,8 +4267,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xc472 // jb 0x6659
-// 0x6695:
+	WORD $0xc472 // jb 0x6398
+// 0x63d4:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
@@ -4405,15 +4280,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x015d850f; WORD $0x0000 // jne 0x683f
+	LONG $0x0157850f; WORD $0x0000 // jne 0x6578
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0xffe95fe9; BYTE $0xff // jmp 0x5052
-// 0x66f3:
+	LONG $0xffecbbe9; BYTE $0xff // jmp 0x50ed
+// 0x6432:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
 	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
 	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
@@ -4447,8 +4321,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x04e5c141 // shl r13d,0x4
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0x3074 // je 0x6805
-// 0x67d5:
+	WORD $0x3074 // je 0x653e
+// 0x650e:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -4457,8 +4331,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0xc083; BYTE $0x20 // add eax,0x20
 	WORD $0x3944; BYTE $0xe8 // cmp eax,r13d
-	WORD $0xd072 // jb 0x67d5
-// 0x6805:
+	WORD $0xd072 // jb 0x650e
+// 0x653e:
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -4466,26 +4340,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0b75 // jne 0x683f
+	WORD $0x0b75 // jne 0x6578
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-	LONG $0xffe813e9; BYTE $0xff // jmp 0x5052
-// 0x683f:
+	LONG $0xffeb75e9; BYTE $0xff // jmp 0x50ed
+// 0x6578:
 	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x21c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x21
-	WORD $0x0775 // jne 0x6859
+	WORD $0x0775 // jne 0x6592
 	LONG $0x08fe6162; WORD $0x606f; BYTE $0x02 // vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
-// 0x6859:
+// 0x6592:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1574 // je 0x6877
+	WORD $0x1574 // je 0x65b0
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x001d6162; WORD $0xe0ef // vpxord xmm28,xmm28,xmm0
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
-	LONG $0x0006f4e9; BYTE $0x00 // jmp 0x6f6b
-// 0x6877:
+	LONG $0x0006f4e9; BYTE $0x00 // jmp 0x6ca4
+// 0x65b0:
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
 	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
-	LONG $0x06e3850f; WORD $0x0000 // jne 0x6f6b
+	LONG $0x06e3850f; WORD $0x0000 // jne 0x6ca4
 	LONG $0x08fe6162; WORD $0x607f; BYTE $0x02 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28
 	LONG $0x0025f162; WORD $0x41ef; BYTE $0x01 // vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]
 	LONG $0x407ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm0
@@ -4498,8 +4372,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x0144; BYTE $0xfb // add ebx,r15d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-	LONG $0x0006abe9; BYTE $0x00 // jmp 0x6f6b
-// 0x68c0:
+	LONG $0x0006abe9; BYTE $0x00 // jmp 0x6ca4
+// 0x65f9:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -4520,31 +4394,31 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
-	WORD $0x3672 // jb 0x6976
+	WORD $0x3672 // jb 0x66af
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x1a74 // je 0x6976
+	WORD $0x1a74 // je 0x66af
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x6976:
+// 0x66af:
 	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0xfea9840f; WORD $0xffff // je 0x683f
-// 0x6996:
+	LONG $0xfea9840f; WORD $0xffff // je 0x6578
+// 0x66cf:
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
 	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
-	WORD $0x0674 // je 0x69b7
+	WORD $0x0674 // je 0x66f0
 	LONG $0x707941c4; WORD $0x4eed // vpshufd xmm13,xmm13,0x4e
-// 0x69b7:
+// 0x66f0:
 	LONG $0x08153162; WORD $0xebef // vpxord xmm13,xmm13,xmm19
 	LONG $0x707941c4; WORD $0x4edd // vpshufd xmm11,xmm13,0x4e
 	LONG $0x08255162; WORD $0xddef // vpxord xmm11,xmm11,xmm13
@@ -4563,20 +4437,20 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
-	LONG $0xfffe09e9; BYTE $0xff // jmp 0x683f
-// 0x6a36:
+	LONG $0xfffe09e9; BYTE $0xff // jmp 0x6578
+// 0x676f:
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x2d74 // je 0x6a6c
+	WORD $0x2d74 // je 0x67a5
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x007efac5 // vmovq xmm0,QWORD PTR [rax]
 	LONG $0x4016f8c5; BYTE $0x08 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]
 	LONG $0x20c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x20
-	LONG $0x00ca840f; WORD $0x0000 // je 0x6b23
+	LONG $0x00ca840f; WORD $0x0000 // je 0x685c
 	LONG $0x000130b8; BYTE $0x00 // mov eax,0x130
 	LONG $0x10473b48 // cmp rax,QWORD PTR [rdi+0x10]
 	LONG $0x47470f48; BYTE $0x10 // cmova rax,QWORD PTR [rdi+0x10]
-	LONG $0x0000ece9; BYTE $0x00 // jmp 0x6b58
-// 0x6a6c:
+	LONG $0x0000ece9; BYTE $0x00 // jmp 0x6891
+// 0x67a5:
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -4589,19 +4463,19 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x6a9b:
+// 0x67d4:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x6ac0
+	WORD $0x2074 // je 0x67f9
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3975 // jne 0x6adf
+	WORD $0x3975 // jne 0x6818
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3375 // jne 0x6adf
+	WORD $0x3375 // jne 0x6818
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1feb // jmp 0x6adf
-// 0x6ac0:
+	WORD $0x1feb // jmp 0x6818
+// 0x67f9:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -4609,28 +4483,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x6adf:
+// 0x6818:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x6afa
+	WORD $0x0372 // jb 0x6833
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x6afa:
+// 0x6833:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9c72 // jb 0x6a9b
+	WORD $0x9c72 // jb 0x67d4
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x6b09:
+// 0x6842:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x6b09
+	WORD $0xed72 // jb 0x6842
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
-// 0x6b23:
+// 0x685c:
 	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
 	LONG $0xf973f1c5; BYTE $0x08 // vpslldq xmm1,xmm1,0x8
@@ -4642,7 +4516,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0xc1ebf9c5 // vpor xmm0,xmm0,xmm1
 	LONG $0xc2eff9c5 // vpxor xmm0,xmm0,xmm2
 	LONG $0x000130b8; BYTE $0x00 // mov eax,0x130
-// 0x6b58:
+// 0x6891:
 	LONG $0x087d6162; WORD $0xf070; BYTE $0x4e // vpshufd xmm30,xmm0,0x4e
 	LONG $0x000d6162; WORD $0xf0ef // vpxord xmm30,xmm30,xmm0
 	LONG $0xd87079c5; BYTE $0x4e // vpshufd xmm11,xmm0,0x4e
@@ -4677,7 +4551,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x286db162; WORD $0xd1ef // vpxord ymm2,ymm2,ymm17
 	LONG $0x48edf362; WORD $0xc13a; BYTE $0x01 // vinserti64x4 zmm0,zmm2,ymm1,0x1
 	WORD $0xf883; BYTE $0x30 // cmp eax,0x30
-	LONG $0x0303860f; WORD $0x0000 // jbe 0x6f3d
+	LONG $0x0303860f; WORD $0x0000 // jbe 0x6c76
 	LONG $0x487df362; WORD $0xf043; BYTE $0x00 // vshufi32x4 zmm6,zmm0,zmm0,0x0
 	LONG $0x487d6162; WORD $0xf670; BYTE $0x4e // vpshufd zmm30,zmm6,0x4e
 	LONG $0x400d6162; WORD $0xf6ef // vpxord zmm30,zmm30,zmm6
@@ -4695,7 +4569,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x406dd162; WORD $0xc9ef // vpxord zmm1,zmm18,zmm9
 	LONG $0x4875b162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm17
 	WORD $0xf883; BYTE $0x70 // cmp eax,0x70
-	LONG $0x026e860f; WORD $0x0000 // jbe 0x6f1d
+	LONG $0x026e860f; WORD $0x0000 // jbe 0x6c56
 	LONG $0x4875f362; WORD $0xf943; BYTE $0x00 // vshufi32x4 zmm7,zmm1,zmm1,0x0
 	LONG $0x487d6162; WORD $0xf770; BYTE $0x4e // vpshufd zmm30,zmm7,0x4e
 	LONG $0x400d6162; WORD $0xf7ef // vpxord zmm30,zmm30,zmm7
@@ -4789,14 +4663,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fd7162; WORD $0xcb6d // vpunpckhqdq zmm9,zmm0,zmm3
 	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
 	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8
-	WORD $0x4eeb // jmp 0x6f6b
-// 0x6f1d:
+	WORD $0x4eeb // jmp 0x6ca4
+// 0x6c56:
 	LONG $0x48fef162; WORD $0x497f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [rcx+0x1c0],zmm1
 	LONG $0x48f57162; WORD $0xc06c // vpunpcklqdq zmm8,zmm1,zmm0
 	LONG $0x48f57162; WORD $0xc86d // vpunpckhqdq zmm9,zmm1,zmm0
 	LONG $0x483d5162; WORD $0xc1ef // vpxord zmm8,zmm8,zmm9
 	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0c // vmovdqu64 ZMMWORD PTR [rcx+0x300],zmm8
-// 0x6f3d:
+// 0x6c76:
 	LONG $0x48fef162; WORD $0x417f; BYTE $0x08 // vmovdqu64 ZMMWORD PTR [rcx+0x200],zmm0
 	LONG $0x48fd7162; WORD $0xc06c // vpunpcklqdq zmm8,zmm0,zmm0
 	LONG $0x48fd7162; WORD $0xc86d // vpunpckhqdq zmm9,zmm0,zmm0
@@ -4804,9 +4678,9 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fe7162; WORD $0x417f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8
 	LONG $0x48fef162; WORD $0x417f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [rcx+0x240],zmm0
 	LONG $0x48fef162; WORD $0x417f; BYTE $0x0e // vmovdqu64 ZMMWORD PTR [rcx+0x380],zmm0
-// 0x6f6b:
+// 0x6ca4:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x6f6e:
+// 0x6ca7:
 	RET
 
 DATA aesgcm_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -4817,14 +4691,14 @@ DATA aesgcm_avx512_constants<>+32(SB)/8, $0x0003020100030201
 DATA aesgcm_avx512_constants<>+40(SB)/8, $0x0003020100030201
 DATA aesgcm_avx512_constants<>+48(SB)/8, $0x8040201008040201
 DATA aesgcm_avx512_constants<>+56(SB)/8, $0x000000000000361b
-DATA aesgcm_avx512_constants<>+64(SB)/8, $0x0000000400000000
-DATA aesgcm_avx512_constants<>+72(SB)/8, $0x0000000c00000008
-DATA aesgcm_avx512_constants<>+80(SB)/8, $0x0000000500000001
-DATA aesgcm_avx512_constants<>+88(SB)/8, $0x0000000d00000009
-DATA aesgcm_avx512_constants<>+96(SB)/8, $0x0000000600000002
-DATA aesgcm_avx512_constants<>+104(SB)/8, $0x0000000e0000000a
-DATA aesgcm_avx512_constants<>+112(SB)/8, $0x0000000700000003
-DATA aesgcm_avx512_constants<>+120(SB)/8, $0x0000000f0000000b
+DATA aesgcm_avx512_constants<>+64(SB)/8, $0x0000000600000002
+DATA aesgcm_avx512_constants<>+72(SB)/8, $0x0000000e0000000a
+DATA aesgcm_avx512_constants<>+80(SB)/8, $0x0000000700000003
+DATA aesgcm_avx512_constants<>+88(SB)/8, $0x0000000f0000000b
+DATA aesgcm_avx512_constants<>+96(SB)/8, $0x0000000800000004
+DATA aesgcm_avx512_constants<>+104(SB)/8, $0x000000100000000c
+DATA aesgcm_avx512_constants<>+112(SB)/8, $0x0000000900000005
+DATA aesgcm_avx512_constants<>+120(SB)/8, $0x000000110000000d
 DATA aesgcm_avx512_constants<>+128(SB)/8, $0x0405060700010203
 DATA aesgcm_avx512_constants<>+136(SB)/8, $0x0c0d0e0f08090a0b
 DATA aesgcm_avx512_constants<>+144(SB)/8, $0x0000000000000010

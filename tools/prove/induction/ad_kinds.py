@@ -240,7 +240,7 @@ KINDS = {
     (x86, "aesgcm_aesni"): Ghash(128, 11, short=64),
     (x86, "aesgcm_aesniavx"): Ghash(128, 11, short=64),
     (x86, "aesgcm_avx2"): Ghash(256, 11),
-    (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, text=("general", 11)),
+    (x86, "aesgcm_avx512"): Ghash(64, 19, short=1839, text=("general", 11)),
     (arm64, "chacha20poly1305_neon"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
     (arm64, "chacha20poly1305_neon6"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
     (arm64, "aesgcm_ce"): Sums(),

@@ -292,7 +292,7 @@
 .quad 0x47f7d9ef0065c162,0xe905740000000450; .byte 0xdf,0xf9,0xff,0xff // vpxord xmm19,xmm19,xmm9; test DWORD PTR [rdi+0x50],0x4; je 0x135c; jmp 0xd3b
 // 0x135c:
 .quad 0x0065c26238478b48,0xe3ef001d2162df00 // mov rax,QWORD PTR [rdi+0x38]; vpshufb xmm19,xmm19,xmm15; vpxord xmm28,xmm28,xmm19
-.quad 0xf8c5207f08fe6162; .byte 0x77,0xe9,0xf4,0x5b,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; vzeroupper; jmp 0x6f6e
+.quad 0xf8c5207f08fe6162; .byte 0x77,0xe9,0x2d,0x59,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; vzeroupper; jmp 0x6ca7
 // 0x137a:
 .quad 0x00000000c50c8d46,0x15e362e96e7941c4; .byte 0x08,0x44,0x51,0x23,0x10 // lea r9d,[r8*8+0x0]; vmovd xmm13,r9d; vpclmullqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 .quad 0x00037089441163c4,0xc9ef0075c1620000 // vpclmullqlqdq xmm9,xmm13,XMMWORD PTR [rcx+0x370]; vpxord xmm17,xmm17,xmm9
@@ -304,15 +304,15 @@
 .byte 0xe9,0xaf,0xec,0xff,0xff // jmp 0xae
 // 0x13ff:
 .quad 0x284f8b48507f8b44,0x62623a5a487d7262; .byte 0x7d,0x48,0x5a,0x4a,0x01 // mov r15d,DWORD PTR [rdi+0x50]; mov rcx,QWORD PTR [rdi+0x28]; vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]; vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
-.quad 0x0f00000008c7f741,0xc7f7410000561585; .byte 0x20,0x00,0x00,0x00 // test r15d,0x8; jne 0x6a36; test r15d,0x20
-.quad 0x7262000003f0840f,0xe4314d0b7a5a487d // je 0x181e; vbroadcasti32x4 zmm15,XMMWORD PTR [rdx+0xb0]; xor r12,r12
+.quad 0x0f00000008c7f741,0xc7f7410000534e85; .byte 0x20,0x00,0x00,0x00 // test r15d,0x8; jne 0x676f; test r15d,0x20
+.quad 0x726200000413840f,0xe4314d0b7a5a487d // je 0x1841; vbroadcasti32x4 zmm15,XMMWORD PTR [rdx+0xb0]; xor r12,r12
 .quad 0xa162e4ef401d0162,0x20478b48dbef0065 // vpxord zmm28,zmm28,zmm28; vpxord xmm19,xmm19,xmm19; mov rax,QWORD PTR [rdi+0x20]
 .quad 0x01c7f74118578b4c,0xc085480b74000000 // mov r10,QWORD PTR [rdi+0x18]; test r15d,0x1; je 0x1460; test rax,rax
-.quad 0x0aeb00000484850f // jne 0x18e2; jmp 0x146a
+.quad 0x0aeb000004df850f // jne 0x193d; jmp 0x146a
 // 0x1460:
 .quad 0x08fee16240478b48; .byte 0x6f,0x18 // mov rax,QWORD PTR [rdi+0x40]; vmovdqu64 xmm19,XMMWORD PTR [rax]
 // 0x146a:
-.quad 0x105f8b4c08578b4c,0x0f00000130fb8149; .byte 0x82,0x81,0x03,0x00,0x00 // mov r10,QWORD PTR [rdi+0x8]; mov r11,QWORD PTR [rdi+0x10]; cmp r11,0x130; jb 0x1800
+.quad 0x105f8b4c08578b4c,0x0f00000130fb8149; .byte 0x82,0xa4,0x03,0x00,0x00 // mov r10,QWORD PTR [rdi+0x8]; mov r11,QWORD PTR [rdi+0x10]; cmp r11,0x130; jb 0x1823
 // 0x147f:
 .quad 0x0f00000230fb8149,0xfe51620000023882; .byte 0x48,0x6f,0x6a,0x02 // cmp r11,0x230; jb 0x16c4; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
 .quad 0x6203726f48fe5162,0x954162e66c4895c1; .byte 0x48,0x6d,0xc6 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]; vpunpcklqdq zmm20,zmm13,zmm14; vpunpckhqdq zmm24,zmm13,zmm14
@@ -344,42 +344,48 @@
 .quad 0xc362da6f48fda162,0xc2814996d9254075; .byte 0x00,0x02,0x00,0x00 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; add r10,0x200
 .quad 0xe900000200eb8149; .byte 0xbb,0xfd,0xff,0xff // sub r11,0x200; jmp 0x147f
 // 0x16c4:
-.quad 0x0f00000130fb8149,0xfec1620000012f82; .byte 0x48,0x6f,0x22 // cmp r11,0x130; jb 0x1800; vmovdqu64 zmm20,ZMMWORD PTR [r10]
-.quad 0x62016a6f48fec162,0xc16202726f48fec1; .byte 0xfe,0x48,0x6f,0x7a,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-.quad 0x621c695a487df262,0x7df262df6c40cd31; .byte 0x48,0x5a,0x71,0x20 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-.quad 0xf262e76d40cd3162,0x25516230795a487d; .byte 0x48,0xef,0xdc // vpunpckhqdq zmm12,zmm22,zmm23; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]; vpxord zmm11,zmm11,zmm12
-.quad 0x6200c544404de362,0xe36200ce44404573; .byte 0x4d,0x40,0x44,0xd5,0x11 // vpclmullqlqdq zmm16,zmm22,zmm5; vpclmullqlqdq zmm9,zmm23,zmm6; vpclmulhqhqdq zmm18,zmm22,zmm5
-.quad 0x6211d64440457362,0x25e362e3ef405da1; .byte 0x48,0x44,0xcf,0x00 // vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19; vpclmullqlqdq zmm17,zmm11,zmm7
-.quad 0x7362c1ef407dc162,0x6dc16211e7444825; .byte 0x40,0xef,0xd2 // vpxord zmm16,zmm16,zmm9; vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10
-.quad 0x6214695a487df262,0x7df262dd6c40dd31; .byte 0x48,0x5a,0x71,0x18 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-.quad 0xf262c56d40dd2162,0x25116228795a487d; .byte 0x48,0xef,0xd8 // vpunpckhqdq zmm24,zmm20,zmm21; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24
-.quad 0x6200cd44405d7362,0x557362ccef4075c1; .byte 0x40,0x44,0xd6,0x00 // vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12; vpclmullqlqdq zmm10,zmm21,zmm6
-.quad 0x6211e544405de362,0xc36211ee444055e3; .byte 0x35,0x48,0x25,0xc2,0x96 // vpclmulhqhqdq zmm20,zmm20,zmm5; vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96
-.quad 0x6200cf4448257362,0xa36211d744482573; .byte 0x5d,0x40,0x25,0xd5,0x96 // vpclmullqlqdq zmm9,zmm11,zmm7; vpclmulhqhqdq zmm10,zmm11,zmm7; vpternlogd zmm18,zmm20,zmm21,0x96
-.quad 0x6296ca254835c362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpternlogd zmm17,zmm9,zmm10,0x96; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
-.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
-.quad 0x624ec970487da162,0x75c362da6f48fda1; .byte 0x40,0x25,0xd9,0x96 // vpshufd zmm17,zmm17,0x4e; vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96
-.quad 0x4900000100c28149; .byte 0x81,0xeb,0x00,0x01,0x00,0x00 // add r10,0x100; sub r11,0x100
-// 0x1800:
-.quad 0x850fdb854dd0894d,0x02c7f741000037c9; .byte 0x00,0x00,0x00 // mov r8,r10; test r11,r11; jne 0x4fd5; test r15d,0x2
-.quad 0x21e90000517d850f; .byte 0x50,0x00,0x00 // jne 0x6996; jmp 0x683f
-// 0x181e:
+.quad 0x0f00000130fb8149,0x7da1620000015282; .byte 0x00,0xef,0xc0 // cmp r11,0x130; jb 0x1823; vpxord xmm16,xmm16,xmm16
+.quad 0xa162c9ef0075a162,0x48fec162d2ef006d; .byte 0x6f,0x62,0x02 // vpxord xmm17,xmm17,xmm17; vpxord xmm18,xmm18,xmm18; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+.quad 0x62036a6f48fec162,0xdd2162f56c40dda1; .byte 0x40,0x6d,0xc5 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]; vpunpcklqdq zmm22,zmm20,zmm21; vpunpckhqdq zmm24,zmm20,zmm21
+.quad 0x7262f0ef404d8162,0x5d53621c595a487d; .byte 0x40,0x44,0xcb,0x00 // vpxord zmm22,zmm22,zmm24; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm20,zmm11
+.quad 0x72623a6f48fec162,0x55536220615a487d; .byte 0x40,0x44,0xd4,0x00 // vmovdqu64 zmm23,ZMMWORD PTR [r10]; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12
+.quad 0x6296c2254835c362,0x516211cb44405d53; .byte 0xfe,0x48,0x6f,0x6a,0x01 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+.quad 0x6211d44440555362,0xa16296d2254835c3; .byte 0x45,0x40,0xef,0xfb // vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19
+.quad 0x6260595948fd7262,0x516200cb44404d53; .byte 0xc5,0x40,0x6c,0xf5 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13
+.quad 0x6268615948fd7262,0x416201d444404d53; .byte 0xc5,0x40,0x6d,0xc5 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]; vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13
+.quad 0x6296ca254835c362,0x7d7262f0ef480d11; .byte 0x48,0x5a,0x59,0x14 // vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+.quad 0x6200cb4440455362,0x536218615a487d72; .byte 0x15,0x48,0x44,0xd4,0x00 // vpclmullqlqdq zmm9,zmm23,zmm11; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12
+.quad 0x6296c2254835c362,0x536211cb44404553; .byte 0x15,0x48,0x44,0xd4,0x11 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11; vpclmulhqhqdq zmm10,zmm13,zmm12
+.quad 0x6296d2254835c362,0x536250595948fd72; .byte 0x0d,0x48,0x44,0xcb,0x00 // vpternlogd zmm18,zmm9,zmm10,0x96; vpbroadcastq zmm11,QWORD PTR [rcx+0x280]; vpclmullqlqdq zmm9,zmm14,zmm11
+.quad 0x6258615948fd7262,0xc36201d444480d53; .byte 0x35,0x48,0x25,0xca,0x96 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x6200c944407d1362,0xa16296ca25407da3; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpclmullqlqdq zmm9,zmm16,zmm25; vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e
+.quad 0x6296c925407dc362,0xa16200c944407513; .byte 0x7d,0x48,0x70,0xc9,0x4e // vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
+.quad 0xc362da6f48fda162,0xc2814996d9254075; .byte 0x00,0x01,0x00,0x00 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; add r10,0x100
+.byte 0x49,0x81,0xeb,0x00,0x01,0x00,0x00 // sub r11,0x100
+// 0x1823:
+.quad 0x850fdb854dd0894d,0x02c7f74100003841; .byte 0x00,0x00,0x00 // mov r8,r10; test r11,r11; jne 0x5070; test r15d,0x2
+.quad 0x37e900004e93850f; .byte 0x4d,0x00,0x00 // jne 0x66cf; jmp 0x6578
+// 0x1841:
 .quad 0x4c0f8b4c08478b4c,0x58487d6262105f8b; .byte 0x72,0x24 // mov r8,QWORD PTR [rdi+0x8]; mov r9,QWORD PTR [rdi]; mov r11,QWORD PTR [rdi+0x10]; vpbroadcastd zmm30,DWORD PTR [rdx+0x90]
 .quad 0xb8087a5a487d6262,0xf892fbc500008888 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x80]; mov eax,0x8888; kmovd k7,eax
-.quad 0x0f00000001c7f741,0x65a1620000015a84; .byte 0x00,0xef,0xdb // test r15d,0x1; je 0x19a7; vpxord xmm19,xmm19,xmm19
-.quad 0x10c7f74130478b48,0x7d62620f75000000; .byte 0x48,0x5a,0x18 // mov rax,QWORD PTR [rdi+0x30]; test r15d,0x10; jne 0x186f; vbroadcasti32x4 zmm27,XMMWORD PTR [rax]
-.quad 0xebc3ffcb0f0c588b; .byte 0x29 // mov ebx,DWORD PTR [rax+0xc]; bswap ebx; inc ebx; jmp 0x1898
-// 0x186f:
+.quad 0x0f00000001c7f741,0x65a1620000019284; .byte 0x00,0xef,0xdb // test r15d,0x1; je 0x1a02; vpxord xmm19,xmm19,xmm19
+.quad 0x10c7f74130478b48,0x7d62621d75000000; .byte 0x48,0x5a,0x18 // mov rax,QWORD PTR [rdi+0x30]; test r15d,0x10; jne 0x18a0; vbroadcasti32x4 zmm27,XMMWORD PTR [rax]
+.quad 0xffc383cb0f0c588b,0x6162d37c487d6262; .byte 0x2d,0x40,0xfe,0x52,0x01 // mov ebx,DWORD PTR [rax+0xc]; bswap ebx; add ebx,0xffffffff; vpbroadcastd zmm26,ebx; vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
+.byte 0xeb,0x28 // jmp 0x18c8
+// 0x18a0:
 .quad 0x2279e3c4006ef9c5,0x402279e3c4010440; .byte 0x08,0x02 // vmovd xmm0,DWORD PTR [rax]; vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1; vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
-.quad 0x79e3c401000000bb,0x43487d636203c322; .byte 0xd8,0x00 // mov ebx,0x1000000; vpinsrd xmm0,xmm0,ebx,0x3; vshufi32x4 zmm27,zmm0,zmm0,0x0
-.byte 0xbb,0x02,0x00,0x00,0x00 // mov ebx,0x2
-// 0x1898:
-.quad 0x4820478b48e4314d,0x0000011e840fc085 // xor r12,r12; mov rax,QWORD PTR [rdi+0x20]; test rax,rax; je 0x19c6
-.quad 0x10f8834818578b4c,0x8149ff6b8d4d3077; .byte 0xfd,0x00,0x01,0x00,0x00 // mov r10,QWORD PTR [rdi+0x18]; cmp rax,0x10; ja 0x18e2; lea r13,[r11-0x1]; cmp r13,0x100
-.quad 0xffbd41c4ff492373,0xedf57842c4ffffff // jae 0x18e2; inc r12; mov r13d,0xffffffff; bzhi r13d,r13d,eax
+.quad 0x000000a082ebf9c5,0x6200d843487d6362; .byte 0x61,0xfe,0x48,0x6f,0x52,0x01 // vpor xmm0,xmm0,XMMWORD PTR [rdx+0xa0]; vshufi32x4 zmm27,zmm0,zmm0,0x0; vmovdqu64 zmm26,ZMMWORD PTR [rdx+0x40]
+// 0x18c8:
+.quad 0xfed0ab8d4de4314d,0x000600fd8149ffff; .byte 0x00 // xor r12,r12; lea r13,[r11-0x130]; cmp r13,0x600
+.quad 0x000004c7f7411b73,0x4c20478b48127500; .byte 0x8d,0x68,0xff // jae 0x18f6; test r15d,0x4; jne 0x18f6; mov rax,QWORD PTR [rdi+0x20]; lea r13,[rax-0x1]
+.quad 0x109a820f10fd8349; .byte 0x00,0x00 // cmp r13,0x10; jb 0x2990
+// 0x18f6:
+.quad 0x0fc0854820478b48,0x578b4c0000012e84; .byte 0x18 // mov rax,QWORD PTR [rdi+0x20]; test rax,rax; je 0x1a31; mov r10,QWORD PTR [rdi+0x18]
+.quad 0x8d4d307710f88348,0x000100fd8149ff6b; .byte 0x00 // cmp rax,0x10; ja 0x193d; lea r13,[r11-0x1]; cmp r13,0x100
+.quad 0xffbd41c4ff492373,0xedf57842c4ffffff // jae 0x193d; inc r12; mov r13d,0xffffffff; bzhi r13d,r13d,eax
 .quad 0x7f5162cd927bc1c4,0xf7000942c4326f89 // kmovd k1,r13d; vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]; vpshufb xmm14,xmm14,xmm15
-.byte 0xe9,0xe4,0x00,0x00,0x00 // jmp 0x19c6
-// 0x18e2:
+.byte 0xe9,0xf4,0x00,0x00,0x00 // jmp 0x1a31
+// 0x193d:
 .quad 0x394c00000040bc41,0xc5c749e0420f4ce0; .byte 0xff,0xff,0xff,0xff // mov r12d,0x40; cmp rax,r12; cmovb r12,rax; mov r13,0xffffffffffffffff
 .quad 0xfbc1c4edf59842c4,0x226fc97fc162cd92 // bzhi r13,r13,r12; kmovq k1,r13; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r10]
 .quad 0xa162e700405dc262,0x24748d4de3ef405d; .byte 0x0f // vpshufb zmm20,zmm20,zmm15; vpxord zmm20,zmm20,zmm19; lea r14,[r12+0xf]
@@ -389,21 +395,22 @@
 .quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
 .quad 0x624ec970487da162,0x65a162d9ef406dc1; .byte 0x40,0xef,0xd9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm19,zmm18,zmm9; vpxord zmm19,zmm19,zmm17
 .quad 0x6201d93b48fdc362,0x7dc362d9ef2065c1; .byte 0x28,0x39,0xd9,0x01 // vextracti64x4 ymm9,zmm19,0x1; vpxord ymm19,ymm19,ymm9; vextracti32x4 xmm9,ymm19,0x1
-.quad 0x014dd9ef0065c162,0xff40850fe0294ce2; .byte 0xff,0xff // vpxord xmm19,xmm19,xmm9; add r10,r12; sub rax,r12; jne 0x18e2
-.byte 0x4d,0x31,0xe4,0xeb,0x1f // xor r12,r12; jmp 0x19c6
-// 0x19a7:
+.quad 0x014dd9ef0065c162,0xff40850fe0294ce2; .byte 0xff,0xff // vpxord xmm19,xmm19,xmm9; add r10,r12; sub rax,r12; jne 0x193d
+.byte 0x4d,0x31,0xe4,0xeb,0x2f // xor r12,r12; jmp 0x1a31
+// 0x1a02:
 .quad 0x6240478b48e4314d,0x65c262186f08fee1; .byte 0x40,0x00,0xdf // xor r12,r12; mov rax,QWORD PTR [rdi+0x40]; vmovdqu64 xmm19,XMMWORD PTR [rax]; vpshufb zmm19,zmm19,zmm15
-.quad 0x8b01585a487d6262; .byte 0x58,0x1c,0x0f,0xcb // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]; mov ebx,DWORD PTR [rax+0x1c]; bswap ebx
-// 0x19c6:
-.quad 0x0f00000020c7f741,0x7d6262fffffa9785; .byte 0x48,0x7c,0xd3 // test r15d,0x20; jne 0x146a; vpbroadcastd zmm26,ebx
-.quad 0x620152fe402d6162,0x416201415a487d72; .byte 0x25,0x40,0xef,0xd8 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]; vpxord zmm27,zmm27,zmm8
-.quad 0x0004c7f741ca894d,0x8149d0450f4d0000; .byte 0xfb,0x30,0x01,0x00,0x00 // mov r10,r9; test r15d,0x4; cmovne r10,r8; cmp r11,0x130
-.quad 0x8d4d000035b7820f,0xfb8149fffffed0a3; .byte 0x30,0x07,0x00,0x00 // jb 0x4fbf; lea r12,[r11-0x130]; cmp r11,0x730
-.quad 0x000004c7f7411e73,0x4d00000ef4840f00; .byte 0x8d,0x63,0xd0 // jae 0x1a36; test r15d,0x4; je 0x2919; lea r12,[r11-0x30]
-.quad 0x0f00000230fb8149; .byte 0x82,0x03,0x11,0x00,0x00 // cmp r11,0x230; jb 0x2b39
-// 0x1a36:
+.quad 0x8b01585a487d6262,0x62fec383cb0f1c58; .byte 0x62,0x7d,0x48,0x7c,0xd3 // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]; mov ebx,DWORD PTR [rax+0x1c]; bswap ebx; add ebx,0xfffffffe; vpbroadcastd zmm26,ebx
+.byte 0x62,0x61,0x2d,0x40,0xfe,0x52,0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
+// 0x1a31:
+.quad 0x0f00000020c7f741,0x7d7262fffffa2c85; .byte 0x48,0x5a,0x41,0x01 // test r15d,0x20; jne 0x146a; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
+.quad 0x894dd8ef40254162,0x00000004c7f741ca // vpxord zmm27,zmm27,zmm8; mov r10,r9; test r15d,0x4
+.quad 0x30fb8149d0450f4d,0x0035f4820f000001; .byte 0x00 // cmovne r10,r8; cmp r11,0x130; jb 0x505a
+.quad 0x49fffffed0a38d4d,0x1e7300000730fb81 // lea r12,[r11-0x130]; cmp r11,0x730; jae 0x1a94
+.quad 0x0f00000004c7f741,0x638d4d00000f6284; .byte 0xd0 // test r15d,0x4; je 0x29e5; lea r12,[r11-0x30]
+.quad 0x0f00000230fb8149; .byte 0x82,0xe5,0x0e,0x00,0x00 // cmp r11,0x230; jb 0x2979
+// 0x1a94:
 .quad 0x48e0894c09ecc149,0xf741c3294909e0c1; .byte 0xc7,0x04,0x00,0x00,0x00 // shr r12,0x9; mov rax,r12; shl rax,0x9; sub r11,rax; test r15d,0x4
-.quad 0x1262000003bd850f,0x58257162df00402d; .byte 0xef,0x59,0x07 // jne 0x1e0e; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+.quad 0x1262000003bd850f,0x58257162df00402d; .byte 0xef,0x59,0x07 // jne 0x1e6c; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0x1262d6fe402d0162,0x581d7162e700402d; .byte 0xef,0x61,0x07 // vpaddd zmm26,zmm26,zmm30; vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
 .quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
 .quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
@@ -438,16 +445,16 @@
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
 .quad 0xd262d8dc4865d262,0x4855d262e0dc485d; .byte 0xdc,0xe8 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm5,zmm5,zmm8
 .quad 0xd262f0dc484dd262,0x41298b44f8dc4845; .byte 0xc1,0xe5,0x04 // vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
-.quad 0xe83944000000a0b8; .byte 0x74,0x78 // mov eax,0xa0; cmp eax,r13d; je 0x1d57
-// 0x1cdf:
+.quad 0xe83944000000a0b8; .byte 0x74,0x78 // mov eax,0xa0; cmp eax,r13d; je 0x1db5
+// 0x1d3d:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
 .quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x8872e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x1cdf
-// 0x1d57:
+.quad 0x8872e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x1d3d
+// 0x1db5:
 .quad 0x0101445a487d7262,0x926200ef483d4162; .byte 0x7d,0x48,0xdd,0xc0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]; vaesenclast zmm0,zmm0,zmm24
 .quad 0x4162017f48fed162,0x7592620140ef483d; .byte 0x48,0xdd,0xc8 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]; vaesenclast zmm1,zmm1,zmm24
 .quad 0x6201497f48fed162,0x92620240ef483d41; .byte 0x6d,0x48,0xdd,0xd0 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]; vaesenclast zmm2,zmm2,zmm24
@@ -458,7 +465,7 @@
 .quad 0x6206717f48fed162,0x92620740ef483d41; .byte 0x45,0x48,0xdd,0xf8 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]; vaesenclast zmm7,zmm7,zmm24
 .quad 0x4907797f48fed162,0x814900000200c081; .byte 0xc1,0x00,0x02,0x00,0x00 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7; add r8,0x200; add r9,0x200
 .byte 0x49,0xff,0xcc // dec r12
-// 0x1e0e:
+// 0x1e6c:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
@@ -520,20 +527,20 @@
 .quad 0x626d595948fd7262,0xd26200cb44404553; .byte 0x65,0x48,0xdc,0xd8 // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]; vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm3,zmm3,zmm8
 .quad 0xd262e0dc485dd262,0x48fd7262e8dc4855; .byte 0x59,0x61,0x6b // vaesenc zmm4,zmm4,zmm8; vaesenc zmm5,zmm5,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
 .quad 0x6201d44440455362,0x45d262f0dc484dd2; .byte 0x48,0xdc,0xf8 // vpclmulhqlqdq zmm10,zmm23,zmm12; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x8396ca254835c362,0x000000de820f0c39 // vpternlogd zmm17,zmm9,zmm10,0x96; cmp DWORD PTR [rcx],0xc; jb 0x2390
+.quad 0x8396ca254835c362,0x000000de820f0c39 // vpternlogd zmm17,zmm9,zmm10,0x96; cmp DWORD PTR [rcx],0xc; jb 0x23ee
 .quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
 .quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-.quad 0x415a487d72626e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x2390; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x415a487d72626e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x23ee; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
 .quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0xd262e8dc4855d262,0x4845d262f0dc484d; .byte 0xdc,0xf8 // vaesenc zmm5,zmm5,zmm8; vaesenc zmm6,zmm6,zmm8; vaesenc zmm7,zmm7,zmm8
-// 0x2390:
+// 0x23ee:
 .quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 .quad 0xd162c0dd487d9262,0x407d1362017f48fe; .byte 0x44,0xc9,0x00 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpclmullqlqdq zmm9,zmm16,zmm25
 .quad 0x620140ef483d4162,0xfed162c8dd487592; .byte 0x48,0x7f,0x49,0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]; vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
@@ -546,8 +553,8 @@
 .quad 0xd162f0dd484d9262,0x3d416206717f48fe; .byte 0x48,0xef,0x40,0x07 // vaesenclast zmm6,zmm6,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
 .quad 0xd162f8dd48459262,0xfda16207797f48fe; .byte 0x48,0x6f,0xda // vaesenclast zmm7,zmm7,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7; vmovdqa64 zmm19,zmm18
 .quad 0x4996d9254075c362,0x814900000200c081; .byte 0xc1,0x00,0x02,0x00,0x00 // vpternlogd zmm19,zmm17,zmm9,0x96; add r8,0x200; add r9,0x200
-.quad 0x4900000200c28149,0xfffff97e850fccff // add r10,0x200; dec r12; jne 0x1e0e
-.quad 0x0f00000004c7f741,0x2d126200000a2d85; .byte 0x40,0x00,0xdf // test r15d,0x4; jne 0x2eca; vpshufb zmm11,zmm26,zmm31
+.quad 0x4900000200c28149,0xfffff97e850fccff // add r10,0x200; dec r12; jne 0x1e6c
+.quad 0x0f00000004c7f741,0x2d12620000047e85; .byte 0x40,0x00,0xdf // test r15d,0x4; jne 0x2979; vpshufb zmm11,zmm26,zmm31
 .quad 0x620759ef58257162,0xfd9162d6fe402d01; .byte 0x48,0x6f,0xc3 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27
 .quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
 .quad 0xd162d36f48fd9162,0xfd9162aad3704f7d; .byte 0x48,0x6f,0xdb // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27
@@ -594,13 +601,13 @@
 .quad 0x7262d0dc486dd262,0x4553626d595948fd; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x368]; vpclmullqlqdq zmm9,zmm23,zmm11
 .quad 0x7262d8dc4865d262,0x4553626b615948fd; .byte 0x40,0x44,0xd4,0x01 // vaesenc zmm3,zmm3,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x358]; vpclmulhqlqdq zmm10,zmm23,zmm12
 .quad 0x4496ca254835c362,0xa0b804e5c141298b; .byte 0x00,0x00,0x00 // vpternlogd zmm17,zmm9,zmm10,0x96; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x2872
-// 0x282a:
+.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x28d0
+// 0x2888:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x282a
-// 0x2872:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x2888
+// 0x28d0:
 .quad 0x0101445a487d7262,0x926200ef483d4162; .byte 0x7d,0x48,0xdd,0xc0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]; vaesenclast zmm0,zmm0,zmm24
 .quad 0x1362017f48fed162,0x3d416200c944407d; .byte 0x48,0xef,0x40,0x01 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpclmullqlqdq zmm9,zmm16,zmm25; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
 .quad 0xd162c8dd48759262,0x7da36201497f48fe; .byte 0x40,0x25,0xca,0x96 // vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpternlogd zmm17,zmm16,zmm18,0x96
@@ -609,8 +616,19 @@
 .quad 0x6203597f48fed162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
 .quad 0x624ec970487da162,0x75c362da6f48fda1; .byte 0x40,0x25,0xd9,0x96 // vpshufd zmm17,zmm17,0x4e; vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96
 .quad 0x4900000100c08149,0x814900000100c181; .byte 0xc2,0x00,0x02,0x00,0x00 // add r8,0x100; add r9,0x100; add r10,0x200
-.byte 0xe9,0xaa,0x05,0x00,0x00 // jmp 0x2ec3
-// 0x2919:
+.byte 0x49,0x81,0xeb,0x00,0x01,0x00,0x00 // sub r11,0x100
+// 0x2979:
+.quad 0xa162c0ef007da162,0x006da162c9ef0075; .byte 0xef,0xd2 // vpxord xmm16,xmm16,xmm16; vpxord xmm17,xmm17,xmm17; vpxord xmm18,xmm18,xmm18
+.byte 0xe9,0x89,0x02,0x00,0x00 // jmp 0x2c19
+// 0x2990:
+.quad 0xffffbd4118578b4c,0xc4edf57842c4ffff; .byte 0xc1,0x7b,0x92,0xcd // mov r10,QWORD PTR [rdi+0x18]; mov r13d,0xffffffff; bzhi r13d,r13d,eax; kmovd k1,r13d
+.quad 0x42c4326f897f5162,0xde707941c4f70009; .byte 0x4e // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]; vpshufb xmm14,xmm14,xmm15; vpshufd xmm11,xmm14,0x4e
+.quad 0xe362deef08255162,0xe36200134144080d; .byte 0x0d,0x08,0x44,0x51,0x13,0x11 // vpxord xmm11,xmm11,xmm14; vpclmullqlqdq xmm16,xmm14,XMMWORD PTR [rcx+0x130]; vpclmulhqhqdq xmm18,xmm14,XMMWORD PTR [rcx+0x130]
+.quad 0x002749440825e362,0x6201415a487d7262; .byte 0x41,0x25,0x40,0xef,0xd8 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x270]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]; vpxord zmm27,zmm27,zmm8
+.byte 0x4d,0x89,0xca,0xeb,0x12 // mov r10,r9; jmp 0x29f7
+// 0x29e5:
+.quad 0xa162c0ef007da162,0x006da162c9ef0075; .byte 0xef,0xd2 // vpxord xmm16,xmm16,xmm16; vpxord xmm17,xmm17,xmm17; vpxord xmm18,xmm18,xmm18
+// 0x29f7:
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
@@ -630,126 +648,176 @@
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
 .quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x41298b44d8dc4865; .byte 0xc1,0xe5,0x04 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
-.quad 0xe83944000000a0b8; .byte 0x74,0x48 // mov eax,0xa0; cmp eax,r13d; je 0x2ad0
-// 0x2a88:
+.quad 0xe83944000000a0b8; .byte 0x74,0x48 // mov eax,0xa0; cmp eax,r13d; je 0x2bae
+// 0x2b66:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x2a88
-// 0x2ad0:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x2b66
+// 0x2bae:
 .quad 0x0101445a487d7262,0x926200ef483d4162; .byte 0x7d,0x48,0xdd,0xc0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]; vaesenclast zmm0,zmm0,zmm24
 .quad 0x4162017f48fed162,0x7592620140ef483d; .byte 0x48,0xdd,0xc8 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]; vaesenclast zmm1,zmm1,zmm24
 .quad 0x6201497f48fed162,0x92620240ef483d41; .byte 0x6d,0x48,0xdd,0xd0 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]; vaesenclast zmm2,zmm2,zmm24
 .quad 0x6202517f48fed162,0x92620340ef483d41; .byte 0x65,0x48,0xdd,0xd8 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]; vaesenclast zmm3,zmm3,zmm24
 .quad 0x4903597f48fed162,0x814900000100c081; .byte 0xc1,0x00,0x01,0x00,0x00 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; add r8,0x100; add r9,0x100
-.byte 0xe9,0x8a,0x03,0x00,0x00 // jmp 0x2ec3
-// 0x2b39:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
-.quad 0xd162db6f48fd9162,0x7d7262ffdb704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-.quad 0xc162c0dc487dd262,0x4875d262226f48fe; .byte 0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8
-.quad 0x62016a6f48fec162,0xfec162d0dc486dd2; .byte 0x48,0x6f,0x72,0x02 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vaesenc zmm2,zmm2,zmm8; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-.quad 0xc162d8dc4865d262,0x7d7262037a6f48fe; .byte 0x48,0x5a,0x41,0x03 // vaesenc zmm3,zmm3,zmm8; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-.quad 0xc262c0dc487dd262,0x4045c262f700404d; .byte 0x00,0xff // vaesenc zmm0,zmm0,zmm8; vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15
-.quad 0xc262c8dc4875d262,0x4055c262e700405d; .byte 0x00,0xef // vaesenc zmm1,zmm1,zmm8; vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15
-.quad 0xf262d0dc486dd262,0xcd31621c695a487d; .byte 0x40,0x6c,0xdf // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23
-.quad 0xf262d8dc4865d262,0xcd316220715a487d; .byte 0x40,0x6d,0xe7 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23
-.quad 0x6204415a487d7262,0x7df262c0dc487dd2; .byte 0x48,0x5a,0x79,0x30 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-.quad 0xd262dcef48255162,0x404de362c8dc4875; .byte 0x44,0xc5,0x00 // vpxord zmm11,zmm11,zmm12; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm16,zmm22,zmm5
-.quad 0x7362d0dc486dd262,0x65d26200ce444045; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm23,zmm6; vaesenc zmm3,zmm3,zmm8
-.quad 0x6211d544404de362,0xd26205415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpclmulhqhqdq zmm18,zmm22,zmm5; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6211d64440457362,0x75d262e3ef405da1; .byte 0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19; vaesenc zmm1,zmm1,zmm8
-.quad 0x6200cf444825e362,0x6dd262c1ef407dc1; .byte 0x48,0xdc,0xd0 // vpclmullqlqdq zmm17,zmm11,zmm7; vpxord zmm16,zmm16,zmm9; vaesenc zmm2,zmm2,zmm8
-.quad 0x6211e74448257362,0x65d262d2ef406dc1; .byte 0x48,0xdc,0xd8 // vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10; vaesenc zmm3,zmm3,zmm8
-.quad 0x6214695a487df262,0x7d7262dd6c40dd31; .byte 0x48,0x5a,0x41,0x06 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-.quad 0xf262c0dc487dd262,0xdd216218715a487d; .byte 0x40,0x6d,0xc5 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21
-.quad 0xf262c8dc4875d262,0x25116228795a487d; .byte 0x48,0xef,0xd8 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24
-.quad 0x7362d0dc486dd262,0x75c16200cd44405d; .byte 0x40,0xef,0xcc // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12
-.quad 0x7362d8dc4865d262,0x7d726200d6444055; .byte 0x48,0x5a,0x41,0x07 // vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm10,zmm21,zmm6; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-.quad 0xe362c0dc487dd262,0x75d26211e544405d; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5; vaesenc zmm1,zmm1,zmm8
-.quad 0x6211ee444055e362,0xd26296c2254835c3; .byte 0x6d,0x48,0xdc,0xd0 // vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200cf4448257362,0x257362d8dc4865d2; .byte 0x48,0x44,0xd7,0x11 // vpclmullqlqdq zmm9,zmm11,zmm7; vaesenc zmm3,zmm3,zmm8; vpclmulhqhqdq zmm10,zmm11,zmm7
-.quad 0x6296d525405da362,0xd26208415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm18,zmm20,zmm21,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6296ca254835c362,0x7da362c8dc4875d2; .byte 0x40,0x25,0xca,0x96 // vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96
-.quad 0x6200c944407d1362,0xd2624ec070487da1; .byte 0x6d,0x48,0xdc,0xd0 // vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8
-.quad 0x6296c925407dc362,0x751362d8dc4865d2; .byte 0x40,0x44,0xc9,0x00 // vpternlogd zmm17,zmm16,zmm9,0x96; vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25
-.quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x3983d8dc4865d262,0x5a487d72627e720c; .byte 0x41,0x0b // vaesenc zmm3,zmm3,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x2e53; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262d8dc4865d262,0x7dd2620c415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8
+.byte 0x49,0x81,0xeb,0x00,0x01,0x00,0x00 // sub r11,0x100
+// 0x2c19:
+.quad 0x0f00000130fb8149,0x2d12620000074182; .byte 0x40,0x00,0xdf // cmp r11,0x130; jb 0x3367; vpshufb zmm11,zmm26,zmm31
+.quad 0x620759ef58257162,0xfd9162d6fe402d01; .byte 0x48,0x6f,0xc3 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
+.quad 0xd162d36f48fd9162,0xfd9162aad3704f7d; .byte 0x48,0x6f,0xdb // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27
+.quad 0x62ffdb704f7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm3{k7},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6202626f48fec162,0x75d262e700405dc2; .byte 0x48,0xdc,0xc8 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]; vpshufb zmm20,zmm20,zmm15; vaesenc zmm1,zmm1,zmm8
+.quad 0x62036a6f48fec162,0x6dd262ef004055c2; .byte 0x48,0xdc,0xd0 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]; vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8
+.quad 0xd262f56c40dda162,0x40dd2162d8dc4865; .byte 0x6d,0xc5 // vpunpcklqdq zmm22,zmm20,zmm21; vaesenc zmm3,zmm3,zmm8; vpunpckhqdq zmm24,zmm20,zmm21
+.quad 0x7262f0ef404d8162,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vpxord zmm22,zmm22,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
+.quad 0x621c595a487d7262,0xc16200cb44405d53; .byte 0xfe,0x48,0x6f,0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]
+.quad 0x7262c8dc4875d262,0x55536220615a487d; .byte 0x40,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12
+.quad 0xd262ff004045c262,0x4835c362d0dc486d; .byte 0x25,0xc2,0x96 // vpshufb zmm23,zmm23,zmm15; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb44405d5362,0xd262016a6f48fe51; .byte 0x65,0x48,0xdc,0xd8 // vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vaesenc zmm3,zmm3,zmm8
+.quad 0x7262ef0048155262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vpshufb zmm13,zmm13,zmm15; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44440555362,0xa16296d2254835c3; .byte 0x45,0x40,0xef,0xfb // vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19
+.quad 0x7262c8dc4875d262,0x4d536260595948fd; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11
+.quad 0xd262f56c40c55162,0x48fd7262d0dc486d; .byte 0x59,0x61,0x68 // vpunpcklqdq zmm14,zmm23,zmm13; vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+.quad 0x6201d444404d5362,0x65d262c56d40c541; .byte 0x48,0xdc,0xd8 // vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296ca254835c362,0x7d7262f0ef480d11; .byte 0x48,0x5a,0x41,0x05 // vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0x7262c0dc487dd262,0x45536214595a487d; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm23,zmm11
+.quad 0x7262c8dc4875d262,0x15536218615a487d; .byte 0x48,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12
+.quad 0xc362d0dc486dd262,0x45536296c2254835; .byte 0x40,0x44,0xcb,0x11 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11
+.quad 0x7262d8dc4865d262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44448155362,0xd26296d2254835c3; .byte 0x75,0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm13,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8
+.quad 0x6250595948fd7262,0xd26200cb44480d53; .byte 0x6d,0x48,0xdc,0xd0 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]; vpclmullqlqdq zmm9,zmm14,zmm11; vaesenc zmm2,zmm2,zmm8
+.quad 0x6258615948fd7262,0xd26201d444480d53; .byte 0x65,0x48,0xdc,0xd8 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296ca254835c362,0xd26207415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm17,zmm9,zmm10,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c944407d1362,0x7da362c8dc4875d2; .byte 0x40,0x25,0xca,0x96 // vpclmullqlqdq zmm9,zmm16,zmm25; vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96
+.quad 0x624ec070487da162,0x65d262d0dc486dd2; .byte 0x48,0xdc,0xd8 // vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296c925407dc362,0xd26208415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm17,zmm16,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c94440751362,0x7da162c8dc4875d2; .byte 0x48,0x70,0xc9,0x4e // vpclmullqlqdq zmm9,zmm17,zmm25; vaesenc zmm1,zmm1,zmm8; vpshufd zmm17,zmm17,0x4e
+.quad 0xd262d0dc486dd262,0x48fda162d8dc4865; .byte 0x6f,0xda // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vmovdqa64 zmm19,zmm18
+.quad 0x6296d9254075c362,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm19,zmm17,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x415a487d72623e74,0x62c0dc487dd2620d; .byte 0xd2,0x75,0x48,0xdc,0xc8 // je 0x2e53; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x720c3983d8dc4865; .byte 0x7e // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x2f51
+.quad 0x620b415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0c // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.byte 0x62,0xd2,0x65,0x48,0xdc,0xd8 // vaesenc zmm3,zmm3,zmm8
-// 0x2e53:
+.quad 0x3e74d8dc4865d262,0x620d415a487d7262; .byte 0xd2,0x7d,0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; je 0x2f51; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x620e415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262; .byte 0x65,0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+// 0x2f51:
 .quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 .quad 0xd162c0dd487d9262,0x483d4162017f48fe; .byte 0xef,0x40,0x01 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
 .quad 0xd162c8dd48759262,0x3d416201497f48fe; .byte 0x48,0xef,0x40,0x02 // vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
 .quad 0xd162d0dd486d9262,0x3d416202517f48fe; .byte 0x48,0xef,0x40,0x03 // vaesenclast zmm2,zmm2,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
 .quad 0xd162d8dd48659262,0xc0814903597f48fe; .byte 0x00,0x01,0x00,0x00 // vaesenclast zmm3,zmm3,zmm24; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; add r8,0x100
-.quad 0x4900000100c18149; .byte 0x81,0xc2,0x00,0x01,0x00,0x00 // add r9,0x100; add r10,0x100
-// 0x2ec3:
-.byte 0x49,0x81,0xeb,0x00,0x01,0x00,0x00 // sub r11,0x100
-// 0x2eca:
-.quad 0x0f00000130fb8149,0xe4314dfffffc6283 // cmp r11,0x130; jae 0x2b39; xor r12,r12
-.quad 0x0f00000004c7f741,0xd8894c000020d885 // test r15d,0x4; jne 0x4fbf; mov rax,r11
-.quad 0xffffc5c749d8f748,0xc4edf7fb42c4ffff; .byte 0xc1,0xfb,0x92,0xcd // neg rax; mov r13,0xffffffffffffffff; shrx r13,r13,rax; kmovq k1,r13
-.quad 0x92fbc500000888b8,0x0030a90f438d41f0; .byte 0x00,0x00 // mov eax,0x888; kmovd k6,eax; lea eax,[r11+0xf]; test eax,0x30
-.quad 0x834900000fa3840f,0x00000d64860f40fb // je 0x3eb9; cmp r11,0x40; jbe 0x3c84
-.quad 0x0f00000080fb8149,0xfb814900000ab386; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x39e0; cmp r11,0xc0
-.quad 0x814900000793860f,0x04860f00000100fb; .byte 0x04,0x00,0x00 // jbe 0x36cd; cmp r11,0x100; jbe 0x334b
+.quad 0x4900000100c18149,0x814900000100c281; .byte 0xeb,0x00,0x01,0x00,0x00 // add r9,0x100; add r10,0x100; sub r11,0x100
+.quad 0x0f00000130fb8149,0xc7f7410000038082; .byte 0x04,0x00,0x00,0x00 // cmp r11,0x130; jb 0x3355; test r15d,0x4
+.quad 0x1262fffff997850f,0x58257162df00402d; .byte 0xef,0x59,0x07 // jne 0x2979; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
+.quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
+.quad 0x62aad3704f7dd162,0x7dd162db6f48fd91; .byte 0x4f,0x70,0xdb,0xff // vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff
+.quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x62,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+.quad 0xd262e700405dc262,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x03 // vpshufb zmm20,zmm20,zmm15; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+.quad 0xd262ef004055c262,0x40dda162d0dc486d; .byte 0x6c,0xf5 // vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8; vpunpcklqdq zmm22,zmm20,zmm21
+.quad 0x2162d8dc4865d262,0x404d8162c56d40dd; .byte 0xef,0xf0 // vaesenc zmm3,zmm3,zmm8; vpunpckhqdq zmm24,zmm20,zmm21; vpxord zmm22,zmm22,zmm24
+.quad 0x6203415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x3a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
+.quad 0x6200cb44405d5362,0x75d2623a6f48fec1; .byte 0x48,0xdc,0xc8 // vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8
+.quad 0x6210615a487d7262,0xc26200d444405553; .byte 0x45,0x40,0x00,0xff // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]; vpclmullqlqdq zmm10,zmm21,zmm12; vpshufb zmm23,zmm23,zmm15
+.quad 0xc162d0dc486dd262,0x405d5362c2ef4835; .byte 0x44,0xcb,0x11 // vaesenc zmm2,zmm2,zmm8; vpxord zmm16,zmm9,zmm10; vpclmulhqhqdq zmm9,zmm20,zmm11
+.quad 0x62016a6f48fe5162,0x155262d8dc4865d2; .byte 0x48,0x00,0xef // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vaesenc zmm3,zmm3,zmm8; vpshufb zmm13,zmm13,zmm15
+.quad 0x6204415a487d7262,0x555362c0dc487dd2; .byte 0x40,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm21,zmm12
+.quad 0xa162d2ef4835c162,0x4875d262fbef4045; .byte 0xdc,0xc8 // vpxord zmm18,zmm9,zmm10; vpxord zmm23,zmm23,zmm19; vaesenc zmm1,zmm1,zmm8
+.quad 0x6269595948fd7262,0x516200cb44404d53; .byte 0xc5,0x40,0x6c,0xf5 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]; vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13
+.quad 0x7262d0dc486dd262,0x4d536248615948fd; .byte 0x40,0x44,0xd4,0x01 // vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x240]; vpclmulhqlqdq zmm10,zmm22,zmm12
+.quad 0xd262c56d40c54162,0x4835c162d8dc4865; .byte 0xef,0xca // vpunpckhqdq zmm24,zmm23,zmm13; vaesenc zmm3,zmm3,zmm8; vpxord zmm17,zmm9,zmm10
+.quad 0x7262f0ef480d1162,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vpxord zmm14,zmm14,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6238595a487d7262,0xd26200cb44404553; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]; vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm1,zmm1,zmm8
+.quad 0x6239615a487d7262,0xd26200d444481553; .byte 0x6d,0x48,0xdc,0xd0 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]; vpclmullqlqdq zmm10,zmm13,zmm12; vaesenc zmm2,zmm2,zmm8
+.quad 0x6296c2254835c362,0xd26211cb44404553; .byte 0x65,0x48,0xdc,0xd8 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11; vaesenc zmm3,zmm3,zmm8
+.quad 0x6206415a487d7262,0x155362c0dc487dd2; .byte 0x48,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm13,zmm12
+.quad 0x6296d2254835c362,0xfd7262c8dc4875d2; .byte 0x48,0x59,0x59,0x6d // vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
+.quad 0x6200cb44480d5362,0xfd7262d0dc486dd2; .byte 0x48,0x59,0x61,0x6b // vpclmullqlqdq zmm9,zmm14,zmm11; vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
+.quad 0x6201d444480d5362,0x35c362d8dc4865d2; .byte 0x48,0x25,0xca,0x96 // vpclmulhqlqdq zmm10,zmm14,zmm12; vaesenc zmm3,zmm3,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x6207415a487d7262,0x65a162c0dc487dd2; .byte 0x00,0xef,0xdb // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vpxord xmm19,xmm19,xmm19
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x6208415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x09 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x7262d8dc4865d262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x7d72627e720c3983,0x487dd2620b415a48; .byte 0xdc,0xc0 // cmp DWORD PTR [rcx],0xc; jb 0x32d9; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x620c415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x72623e74d8dc4865; .byte 0x7d,0x48,0x5a,0x41,0x0d // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; je 0x32d9; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x7262d8dc4865d262,0x7dd2620e415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+// 0x32d9:
+.quad 0x7d726204e0c1018b,0x3d41620101445a48; .byte 0x48,0xef,0x00 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vpxord zmm24,zmm8,ZMMWORD PTR [r8]
+.quad 0xd162c0dd487d9262,0x483d4162017f48fe; .byte 0xef,0x40,0x01 // vaesenclast zmm0,zmm0,zmm24; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
+.quad 0xd162c8dd48759262,0x3d416201497f48fe; .byte 0x48,0xef,0x40,0x02 // vaesenclast zmm1,zmm1,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
+.quad 0xd162d0dd486d9262,0x3d416202517f48fe; .byte 0x48,0xef,0x40,0x03 // vaesenclast zmm2,zmm2,zmm24; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
+.quad 0xd162d8dd48659262,0xc0814903597f48fe; .byte 0x00,0x01,0x00,0x00 // vaesenclast zmm3,zmm3,zmm24; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3; add r8,0x100
+.quad 0x4900000100c18149,0x814900000100c281; .byte 0xeb,0x00,0x01,0x00,0x00 // add r9,0x100; add r10,0x100; sub r11,0x100
+.byte 0xe9,0xc4,0xf8,0xff,0xff // jmp 0x2c19
+// 0x3355:
+.quad 0xa162c0ef007da162,0x006da162c9ef0075; .byte 0xef,0xd2 // vpxord xmm16,xmm16,xmm16; vpxord xmm17,xmm17,xmm17; vpxord xmm18,xmm18,xmm18
+// 0x3367:
+.quad 0x0004c7f741e4314d,0x00001ce3850f0000 // xor r12,r12; test r15d,0x4; jne 0x505a
+.quad 0xc749d8f748d8894c,0xfb42c4ffffffffc5; .byte 0xf7,0xed // mov rax,r11; neg rax; mov r13,0xffffffffffffffff; shrx r13,r13,rax
+.quad 0x438d41cd92fbc1c4,0x840f00000030a90f; .byte 0xe3,0x0f,0x00,0x00 // kmovq k1,r13; lea eax,[r11+0xf]; test eax,0x30; je 0x4380
+.quad 0x92fbc500000888b8,0x90860f40fb8349f0; .byte 0x0d,0x00,0x00 // mov eax,0x888; kmovd k6,eax; cmp r11,0x40; jbe 0x4140
+.quad 0x0f00000080fb8149,0xfb814900000ad486; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x3e91; cmp r11,0xc0
+.quad 0x8149000007a9860f,0x0f860f00000100fb; .byte 0x04,0x00,0x00 // jbe 0x3b73; cmp r11,0x100; jbe 0x37e6
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
-.quad 0xd162db6f48fd9162,0xfd9162ffdb704f7d; .byte 0x48,0x6f,0xe3 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff; vmovdqa64 zmm4,zmm27
-.quad 0x6200e4704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm4{k6},zmm12,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262226f48fec162,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x01 // vmovdqu64 zmm20,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-.quad 0xc162d0dc486dd262,0x65d26202726f48fe; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vaesenc zmm3,zmm3,zmm8
-.quad 0x62037a6f48fec162,0x7d7262e0dc485dd2; .byte 0x48,0x5a,0x41,0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-.quad 0xc262c0dc487dd262,0x4045c262f700404d; .byte 0x00,0xff // vaesenc zmm0,zmm0,zmm8; vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15
-.quad 0xc262c8dc4875d262,0x4055c262e700405d; .byte 0x00,0xef // vaesenc zmm1,zmm1,zmm8; vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15
-.quad 0xf262d0dc486dd262,0xcd31621c695a487d; .byte 0x40,0x6c,0xdf // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23
-.quad 0xf262d8dc4865d262,0xcd316220715a487d; .byte 0x40,0x6d,0xe7 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23
-.quad 0x7262e0dc485dd262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6230795a487df262,0x75d262dcef482551; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]; vpxord zmm11,zmm11,zmm12; vaesenc zmm1,zmm1,zmm8
-.quad 0x6200c544404de362,0x457362d0dc486dd2; .byte 0x40,0x44,0xce,0x00 // vpclmullqlqdq zmm16,zmm22,zmm5; vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm23,zmm6
-.quad 0xe362d8dc4865d262,0x5dd26211d544404d; .byte 0x48,0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vpclmulhqhqdq zmm18,zmm22,zmm5; vaesenc zmm4,zmm4,zmm8
-.quad 0x6205415a487d7262,0x457362c0dc487dd2; .byte 0x40,0x44,0xd6,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm23,zmm6
-.quad 0xd262e3ef405da162,0x4825e362c8dc4875; .byte 0x44,0xcf,0x00 // vpxord zmm20,zmm20,zmm19; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm17,zmm11,zmm7
-.quad 0xd262c1ef407dc162,0x48257362d0dc486d; .byte 0x44,0xe7,0x11 // vpxord zmm16,zmm16,zmm9; vaesenc zmm2,zmm2,zmm8; vpclmulhqhqdq zmm12,zmm11,zmm7
-.quad 0xd262d2ef406dc162,0x487df262d8dc4865; .byte 0x5a,0x69,0x14 // vpxord zmm18,zmm18,zmm10; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-.quad 0xd262dd6c40dd3162,0x487d7262e0dc485d; .byte 0x5a,0x41,0x06 // vpunpcklqdq zmm11,zmm20,zmm21; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-.quad 0xf262c0dc487dd262,0xdd216218715a487d; .byte 0x40,0x6d,0xc5 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21
-.quad 0xf262c8dc4875d262,0x25116228795a487d; .byte 0x48,0xef,0xd8 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24
-.quad 0x7362d0dc486dd262,0x75c16200cd44405d; .byte 0x40,0xef,0xcc // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12
-.quad 0x7362d8dc4865d262,0x5dd26200d6444055; .byte 0x48,0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm10,zmm21,zmm6; vaesenc zmm4,zmm4,zmm8
-.quad 0x6207415a487d7262,0x5de362c0dc487dd2; .byte 0x40,0x44,0xe5,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5
-.quad 0xe362c8dc4875d262,0x35c36211ee444055; .byte 0x48,0x25,0xc2,0x96 // vaesenc zmm1,zmm1,zmm8; vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96
-.quad 0x7362d0dc486dd262,0x65d26200cf444825; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm11,zmm7; vaesenc zmm3,zmm3,zmm8
-.quad 0x6211d74448257362,0xd26296d525405da3; .byte 0x5d,0x48,0xdc,0xe0 // vpclmulhqhqdq zmm10,zmm11,zmm7; vpternlogd zmm18,zmm20,zmm21,0x96; vaesenc zmm4,zmm4,zmm8
-.quad 0x6208415a487d7262,0x35c362c0dc487dd2; .byte 0x48,0x25,0xca,0x96 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96
-.quad 0xa362c8dc4875d262,0x7d136296ca25407d; .byte 0x40,0x44,0xc9,0x00 // vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
-.quad 0x624ec070487da162,0x7dc362d0dc486dd2; .byte 0x40,0x25,0xc9,0x96 // vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96
-.quad 0x1362d8dc4865d262,0x7da16200c9444075; .byte 0x48,0x70,0xc9,0x4e // vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
+.quad 0x7162e700402d1262,0xfd91620761ef581d; .byte 0x48,0x6f,0xc3 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
+.quad 0xd162d36f48fd9162,0xfd9162aad3704f7d; .byte 0x48,0x6f,0xdb // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27
+.quad 0x62ffdb704f7dd162,0x7dd162e36f48fd91; .byte 0x4e,0x70,0xe4,0x00 // vpshufd zmm3{k7},zmm11,0xff; vmovdqa64 zmm4,zmm27; vpshufd zmm4{k6},zmm12,0x0
+.quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x62,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+.quad 0xd262e700405dc262,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x03 // vpshufb zmm20,zmm20,zmm15; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+.quad 0xd262ef004055c262,0x40dda162d0dc486d; .byte 0x6c,0xf5 // vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8; vpunpcklqdq zmm22,zmm20,zmm21
+.quad 0x2162d8dc4865d262,0x404d8162c56d40dd; .byte 0xef,0xf0 // vaesenc zmm3,zmm3,zmm8; vpunpckhqdq zmm24,zmm20,zmm21; vpxord zmm22,zmm22,zmm24
+.quad 0x7262e0dc485dd262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
+.quad 0x621c595a487d7262,0xc16200cb44405d53; .byte 0xfe,0x48,0x6f,0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]
+.quad 0x7262c8dc4875d262,0x55536220615a487d; .byte 0x40,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12
+.quad 0xd262ff004045c262,0x4835c362d0dc486d; .byte 0x25,0xc2,0x96 // vpshufb zmm23,zmm23,zmm15; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb44405d5362,0xd262016a6f48fe51; .byte 0x65,0x48,0xdc,0xd8 // vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vaesenc zmm3,zmm3,zmm8
+.quad 0xd262ef0048155262,0x487d7262e0dc485d; .byte 0x5a,0x41,0x04 // vpshufb zmm13,zmm13,zmm15; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+.quad 0x5362c0dc487dd262,0x35c36211d4444055; .byte 0x48,0x25,0xd2,0x96 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96
+.quad 0xd262fbef4045a162,0x48fd7262c8dc4875; .byte 0x59,0x59,0x60 // vpxord zmm23,zmm23,zmm19; vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+.quad 0x6200cb44404d5362,0x6dd262f56c40c551; .byte 0x48,0xdc,0xd0 // vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13; vaesenc zmm2,zmm2,zmm8
+.quad 0x6268615948fd7262,0x416201d444404d53; .byte 0xc5,0x40,0x6d,0xc5 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]; vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13
+.quad 0xc362d8dc4865d262,0x0d116296ca254835; .byte 0x48,0xef,0xf0 // vaesenc zmm3,zmm3,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24
+.quad 0x7262e0dc485dd262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6214595a487d7262,0xd26200cb44404553; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm1,zmm1,zmm8
+.quad 0x6218615a487d7262,0xd26200d444481553; .byte 0x6d,0x48,0xdc,0xd0 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12; vaesenc zmm2,zmm2,zmm8
+.quad 0x6296c2254835c362,0xd26211cb44404553; .byte 0x65,0x48,0xdc,0xd8 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11; vaesenc zmm3,zmm3,zmm8
+.quad 0x7262e0dc485dd262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44448155362,0xd26296d2254835c3; .byte 0x75,0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm13,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8
+.quad 0x6250595948fd7262,0xd26200cb44480d53; .byte 0x6d,0x48,0xdc,0xd0 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]; vpclmullqlqdq zmm9,zmm14,zmm11; vaesenc zmm2,zmm2,zmm8
+.quad 0x6258615948fd7262,0xd26201d444480d53; .byte 0x65,0x48,0xdc,0xd8 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296ca254835c362,0x7d7262e0dc485dd2; .byte 0x48,0x5a,0x41,0x07 // vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0x1362c0dc487dd262,0x75d26200c944407d; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm16,zmm25; vaesenc zmm1,zmm1,zmm8
+.quad 0x6296ca25407da362,0xd2624ec070487da1; .byte 0x6d,0x48,0xdc,0xd0 // vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8
+.quad 0xc362d8dc4865d262,0x5dd26296c925407d; .byte 0x48,0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96; vaesenc zmm4,zmm4,zmm8
+.quad 0x6208415a487d7262,0x751362c0dc487dd2; .byte 0x40,0x44,0xc9,0x00 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0xa162c8dc4875d262,0x6dd2624ec970487d; .byte 0x48,0xdc,0xd0 // vaesenc zmm1,zmm1,zmm8; vpshufd zmm17,zmm17,0x4e; vaesenc zmm2,zmm2,zmm8
+.quad 0xa162d8dc4865d262,0x4075c362da6f48fd; .byte 0x25,0xd9,0x96 // vaesenc zmm3,zmm3,zmm8; vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96
 .quad 0x7262e0dc485dd262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x54 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x3299
-// 0x3245:
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x7262e0dc485dd262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x8b44e0dc485dd262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm4,zmm4,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x54 // cmp eax,r13d; je 0x3734
+// 0x36e0:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x3245
-// 0x3299:
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x36e0
+// 0x3734:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
 .quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
@@ -759,50 +827,50 @@
 .quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
 .quad 0x6203e439487d9362,0xfde162e06f48fde1; .byte 0x48,0x6f,0xe9 // vextracti32x4 xmm28,zmm4,0x3; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
 .quad 0xe162f26f48fde162,0xc97f6162fb6f48fd; .byte 0x6f,0xc4 // vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4
-.byte 0xe9,0x07,0x1d,0x00,0x00 // jmp 0x5052
-// 0x334b:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
-.quad 0xd162db6f48fd9162,0x7d7262ffdb704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k6},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-.quad 0xc162c0dc487dd262,0x4875d262226f48fe; .byte 0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8
-.quad 0x62016a6f48fec162,0xfec162d0dc486dd2; .byte 0x48,0x6f,0x72,0x02 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vaesenc zmm2,zmm2,zmm8; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
-.quad 0xc162d8dc4865d262,0x7d7262037a6f48fe; .byte 0x48,0x5a,0x41,0x03 // vaesenc zmm3,zmm3,zmm8; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-.quad 0xc262c0dc487dd262,0x4045c262f700404d; .byte 0x00,0xff // vaesenc zmm0,zmm0,zmm8; vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15
-.quad 0xc262c8dc4875d262,0x4055c262e700405d; .byte 0x00,0xef // vaesenc zmm1,zmm1,zmm8; vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15
-.quad 0xf262d0dc486dd262,0xcd31621c695a487d; .byte 0x40,0x6c,0xdf // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23
-.quad 0xf262d8dc4865d262,0xcd316220715a487d; .byte 0x40,0x6d,0xe7 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23
-.quad 0x6204415a487d7262,0x7df262c0dc487dd2; .byte 0x48,0x5a,0x79,0x30 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-.quad 0xd262dcef48255162,0x404de362c8dc4875; .byte 0x44,0xc5,0x00 // vpxord zmm11,zmm11,zmm12; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm16,zmm22,zmm5
-.quad 0x7362d0dc486dd262,0x65d26200ce444045; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm23,zmm6; vaesenc zmm3,zmm3,zmm8
-.quad 0x6211d544404de362,0xd26205415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpclmulhqhqdq zmm18,zmm22,zmm5; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6211d64440457362,0x75d262e3ef405da1; .byte 0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19; vaesenc zmm1,zmm1,zmm8
-.quad 0x6200cf444825e362,0x6dd262c1ef407dc1; .byte 0x48,0xdc,0xd0 // vpclmullqlqdq zmm17,zmm11,zmm7; vpxord zmm16,zmm16,zmm9; vaesenc zmm2,zmm2,zmm8
-.quad 0x6211e74448257362,0x65d262d2ef406dc1; .byte 0x48,0xdc,0xd8 // vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10; vaesenc zmm3,zmm3,zmm8
-.quad 0x6214695a487df262,0x7d7262dd6c40dd31; .byte 0x48,0x5a,0x41,0x06 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-.quad 0xf262c0dc487dd262,0xdd216218715a487d; .byte 0x40,0x6d,0xc5 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21
-.quad 0xf262c8dc4875d262,0x25116228795a487d; .byte 0x48,0xef,0xd8 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24
-.quad 0x7362d0dc486dd262,0x75c16200cd44405d; .byte 0x40,0xef,0xcc // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12
-.quad 0x7362d8dc4865d262,0x7d726200d6444055; .byte 0x48,0x5a,0x41,0x07 // vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm10,zmm21,zmm6; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-.quad 0xe362c0dc487dd262,0x75d26211e544405d; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5; vaesenc zmm1,zmm1,zmm8
-.quad 0x6211ee444055e362,0xd26296c2254835c3; .byte 0x6d,0x48,0xdc,0xd0 // vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200cf4448257362,0x257362d8dc4865d2; .byte 0x48,0x44,0xd7,0x11 // vpclmullqlqdq zmm9,zmm11,zmm7; vaesenc zmm3,zmm3,zmm8; vpclmulhqhqdq zmm10,zmm11,zmm7
-.quad 0x6296d525405da362,0xd26208415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm18,zmm20,zmm21,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6296ca254835c362,0x7da362c8dc4875d2; .byte 0x40,0x25,0xca,0x96 // vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96
-.quad 0x6200c944407d1362,0xd2624ec070487da1; .byte 0x6d,0x48,0xdc,0xd0 // vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8
-.quad 0x6296c925407dc362,0x751362d8dc4865d2; .byte 0x40,0x44,0xc9,0x00 // vpternlogd zmm17,zmm16,zmm9,0x96; vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25
-.quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x8b44d8dc4865d262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x363b
-// 0x35f3:
+.byte 0xe9,0x07,0x19,0x00,0x00 // jmp 0x50ed
+// 0x37e6:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
+.quad 0xd162d36f48fd9162,0xfd9162aad3704f7d; .byte 0x48,0x6f,0xdb // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27
+.quad 0x62ffdb704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm3{k6},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6202626f48fec162,0x75d262e700405dc2; .byte 0x48,0xdc,0xc8 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]; vpshufb zmm20,zmm20,zmm15; vaesenc zmm1,zmm1,zmm8
+.quad 0x62036a6f48fec162,0x6dd262ef004055c2; .byte 0x48,0xdc,0xd0 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]; vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8
+.quad 0xd262f56c40dda162,0x40dd2162d8dc4865; .byte 0x6d,0xc5 // vpunpcklqdq zmm22,zmm20,zmm21; vaesenc zmm3,zmm3,zmm8; vpunpckhqdq zmm24,zmm20,zmm21
+.quad 0x7262f0ef404d8162,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vpxord zmm22,zmm22,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
+.quad 0x621c595a487d7262,0xc16200cb44405d53; .byte 0xfe,0x48,0x6f,0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]
+.quad 0x7262c8dc4875d262,0x55536220615a487d; .byte 0x40,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12
+.quad 0xd262ff004045c262,0x4835c362d0dc486d; .byte 0x25,0xc2,0x96 // vpshufb zmm23,zmm23,zmm15; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb44405d5362,0xd262016a6f48fe51; .byte 0x65,0x48,0xdc,0xd8 // vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vaesenc zmm3,zmm3,zmm8
+.quad 0x7262ef0048155262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vpshufb zmm13,zmm13,zmm15; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44440555362,0xa16296d2254835c3; .byte 0x45,0x40,0xef,0xfb // vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19
+.quad 0x7262c8dc4875d262,0x4d536260595948fd; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11
+.quad 0xd262f56c40c55162,0x48fd7262d0dc486d; .byte 0x59,0x61,0x68 // vpunpcklqdq zmm14,zmm23,zmm13; vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+.quad 0x6201d444404d5362,0x65d262c56d40c541; .byte 0x48,0xdc,0xd8 // vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296ca254835c362,0x7d7262f0ef480d11; .byte 0x48,0x5a,0x41,0x05 // vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0x7262c0dc487dd262,0x45536214595a487d; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm23,zmm11
+.quad 0x7262c8dc4875d262,0x15536218615a487d; .byte 0x48,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12
+.quad 0xc362d0dc486dd262,0x45536296c2254835; .byte 0x40,0x44,0xcb,0x11 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11
+.quad 0x7262d8dc4865d262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44448155362,0xd26296d2254835c3; .byte 0x75,0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm13,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8
+.quad 0x6250595948fd7262,0xd26200cb44480d53; .byte 0x6d,0x48,0xdc,0xd0 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]; vpclmullqlqdq zmm9,zmm14,zmm11; vaesenc zmm2,zmm2,zmm8
+.quad 0x6258615948fd7262,0xd26201d444480d53; .byte 0x65,0x48,0xdc,0xd8 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296ca254835c362,0xd26207415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm17,zmm9,zmm10,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c944407d1362,0x7da362c8dc4875d2; .byte 0x40,0x25,0xca,0x96 // vpclmullqlqdq zmm9,zmm16,zmm25; vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96
+.quad 0x624ec070487da162,0x65d262d0dc486dd2; .byte 0x48,0xdc,0xd8 // vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296c925407dc362,0xd26208415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm17,zmm16,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c94440751362,0x7da162c8dc4875d2; .byte 0x48,0x70,0xc9,0x4e // vpclmullqlqdq zmm9,zmm17,zmm25; vaesenc zmm1,zmm1,zmm8; vpshufd zmm17,zmm17,0x4e
+.quad 0xd262d0dc486dd262,0x48fda162d8dc4865; .byte 0x6f,0xda // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vmovdqa64 zmm19,zmm18
+.quad 0x6296d9254075c362,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm19,zmm17,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x41298b44d8dc4865; .byte 0xc1,0xe5,0x04 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x48 // mov eax,0xa0; cmp eax,r13d; je 0x3ae1
+// 0x3a99:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x35f3
-// 0x363b:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x3a99
+// 0x3ae1:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
@@ -810,236 +878,174 @@
 .quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
 .quad 0xd162d9dd4865d262,0x7d936203597f497f; .byte 0x48,0x39,0xdc,0x03 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vextracti32x4 xmm28,zmm3,0x3
 .quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
-.quad 0x85e9fb6fc97fe162; .byte 0x19,0x00,0x00 // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x5052
-// 0x36cd:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4e,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k6},zmm11,0xaa
-.quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x22 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]
-.quad 0xc162c8dc4875d262,0x6dd262016a6f48fe; .byte 0x48,0xdc,0xd0 // vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vaesenc zmm2,zmm2,zmm8
-.quad 0x6202726f48fec162,0x7262037a6f48fec1; .byte 0x7d,0x48,0x5a,0x41,0x03 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-.quad 0xc262c0dc487dd262,0x4045c262f700404d; .byte 0x00,0xff // vaesenc zmm0,zmm0,zmm8; vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15
-.quad 0xc262c8dc4875d262,0x4055c262e700405d; .byte 0x00,0xef // vaesenc zmm1,zmm1,zmm8; vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15
-.quad 0xf262d0dc486dd262,0xcd31621c695a487d; .byte 0x40,0x6c,0xdf // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23
-.quad 0x6220715a487df262,0x7d7262e76d40cd31; .byte 0x48,0x5a,0x41,0x04 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
-.quad 0xf262c0dc487dd262,0x25516230795a487d; .byte 0x48,0xef,0xdc // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]; vpxord zmm11,zmm11,zmm12
-.quad 0xe362c8dc4875d262,0x6dd26200c544404d; .byte 0x48,0xdc,0xd0 // vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm16,zmm22,zmm5; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200ce4440457362,0x726211d544404de3; .byte 0x7d,0x48,0x5a,0x41,0x05 // vpclmullqlqdq zmm9,zmm23,zmm6; vpclmulhqhqdq zmm18,zmm22,zmm5; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-.quad 0x7362c0dc487dd262,0x5da16211d6444045; .byte 0x40,0xef,0xe3 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19
-.quad 0xe362c8dc4875d262,0x7dc16200cf444825; .byte 0x40,0xef,0xc1 // vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm17,zmm11,zmm7; vpxord zmm16,zmm16,zmm9
-.quad 0x7362d0dc486dd262,0x6dc16211e7444825; .byte 0x40,0xef,0xd2 // vaesenc zmm2,zmm2,zmm8; vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10
-.quad 0x6214695a487df262,0x7d7262dd6c40dd31; .byte 0x48,0x5a,0x41,0x06 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-.quad 0xf262c0dc487dd262,0xdd216218715a487d; .byte 0x40,0x6d,0xc5 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21
-.quad 0xf262c8dc4875d262,0x25116228795a487d; .byte 0x48,0xef,0xd8 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24
-.quad 0x7362d0dc486dd262,0x75c16200cd44405d; .byte 0x40,0xef,0xcc // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12
-.quad 0x6200d64440557362,0xd26207415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpclmullqlqdq zmm10,zmm21,zmm6; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6211e544405de362,0x55e362c8dc4875d2; .byte 0x40,0x44,0xee,0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5; vaesenc zmm1,zmm1,zmm8; vpclmulhqhqdq zmm21,zmm21,zmm6
-.quad 0x6296c2254835c362,0x257362d0dc486dd2; .byte 0x48,0x44,0xcf,0x00 // vpternlogd zmm16,zmm9,zmm10,0x96; vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm11,zmm7
-.quad 0x6211d74448257362,0x726296d525405da3; .byte 0x7d,0x48,0x5a,0x41,0x08 // vpclmulhqhqdq zmm10,zmm11,zmm7; vpternlogd zmm18,zmm20,zmm21,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-.quad 0xc362c0dc487dd262,0x75d26296ca254835; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8
-.quad 0x6296ca25407da362,0xa16200c944407d13; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e
-.quad 0xc362d0dc486dd262,0x75136296c925407d; .byte 0x40,0x44,0xc9,0x00 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
-.quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262d0dc486dd262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x41298b44d0dc486d; .byte 0xc1,0xe5,0x04 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
-.quad 0xe83944000000a0b8; .byte 0x74,0x3c // mov eax,0xa0; cmp eax,r13d; je 0x396e
-// 0x3932:
+.quad 0x7ae9fb6fc97fe162; .byte 0x15,0x00,0x00 // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x50ed
+// 0x3b73:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
+.quad 0xd162d36f48fd9162,0x7d7262aad3704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k6},zmm11,0xaa; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+.quad 0xc162c0dc487dd262,0x5dc26202626f48fe; .byte 0x40,0x00,0xe7 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]; vpshufb zmm20,zmm20,zmm15
+.quad 0xc162c8dc4875d262,0x55c262036a6f48fe; .byte 0x40,0x00,0xef // vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]; vpshufb zmm21,zmm21,zmm15
+.quad 0xa162d0dc486dd262,0x40dd2162f56c40dd; .byte 0x6d,0xc5 // vaesenc zmm2,zmm2,zmm8; vpunpcklqdq zmm22,zmm20,zmm21; vpunpckhqdq zmm24,zmm20,zmm21
+.quad 0x7262f0ef404d8162,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vpxord zmm22,zmm22,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
+.quad 0x621c595a487d7262,0xc16200cb44405d53; .byte 0xfe,0x48,0x6f,0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]
+.quad 0x7262c8dc4875d262,0x55536220615a487d; .byte 0x40,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12
+.quad 0xd262ff004045c262,0x4835c362d0dc486d; .byte 0x25,0xc2,0x96 // vpshufb zmm23,zmm23,zmm15; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb44405d5362,0x5262016a6f48fe51; .byte 0x15,0x48,0x00,0xef // vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vpshufb zmm13,zmm13,zmm15
+.quad 0x6204415a487d7262,0x555362c0dc487dd2; .byte 0x40,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm21,zmm12
+.quad 0x6296d2254835c362,0x75d262fbef4045a1; .byte 0x48,0xdc,0xc8 // vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19; vaesenc zmm1,zmm1,zmm8
+.quad 0x6260595948fd7262,0x516200cb44404d53; .byte 0xc5,0x40,0x6c,0xf5 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13
+.quad 0x7262d0dc486dd262,0x4d536268615948fd; .byte 0x40,0x44,0xd4,0x01 // vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x340]; vpclmulhqlqdq zmm10,zmm22,zmm12
+.quad 0xc362c56d40c54162,0x0d116296ca254835; .byte 0x48,0xef,0xf0 // vpunpckhqdq zmm24,zmm23,zmm13; vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24
+.quad 0x6205415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x14 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+.quad 0x6200cb4440455362,0x7d7262c8dc4875d2; .byte 0x48,0x5a,0x61,0x18 // vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+.quad 0x6200d44448155362,0x35c362d0dc486dd2; .byte 0x48,0x25,0xc2,0x96 // vpclmullqlqdq zmm10,zmm13,zmm12; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb4440455362,0xd26206415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpclmulhqhqdq zmm9,zmm23,zmm11; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44448155362,0xd26296d2254835c3; .byte 0x75,0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm13,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8
+.quad 0x6250595948fd7262,0xd26200cb44480d53; .byte 0x6d,0x48,0xdc,0xd0 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]; vpclmullqlqdq zmm9,zmm14,zmm11; vaesenc zmm2,zmm2,zmm8
+.quad 0x6258615948fd7262,0xc36201d444480d53; .byte 0x35,0x48,0x25,0xca,0x96 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x6207415a487d7262,0x7d1362c0dc487dd2; .byte 0x40,0x44,0xc9,0x00 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm16,zmm25
+.quad 0xa362c8dc4875d262,0x7da16296ca25407d; .byte 0x48,0x70,0xc0,0x4e // vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e
+.quad 0xc362d0dc486dd262,0x7d726296c925407d; .byte 0x48,0x5a,0x41,0x08 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+.quad 0x1362c0dc487dd262,0x75d26200c9444075; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25; vaesenc zmm1,zmm1,zmm8
+.quad 0x624ec970487da162,0xfda162d0dc486dd2; .byte 0x48,0x6f,0xda // vpshufd zmm17,zmm17,0x4e; vaesenc zmm2,zmm2,zmm8; vmovdqa64 zmm19,zmm18
+.quad 0x6296d9254075c362,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm19,zmm17,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x0a // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x3c // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x3e1f
+// 0x3de3:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x7262d0dc486dd262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4420c083d0dc486d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; add eax,0x20; cmp eax,r13d
-.byte 0x72,0xc4 // jb 0x3932
-// 0x396e:
+.byte 0x72,0xc4 // jb 0x3de3
+// 0x3e1f:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
 .quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
 .quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
 .quad 0x6202517f497fd162,0xe16203d439487d93; .byte 0xfd,0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vextracti32x4 xmm28,zmm2,0x3; vmovdqa64 zmm20,zmm0
-.quad 0xe162e96f48fde162,0x001672e9f26fc97f; .byte 0x00 // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
-// 0x39e0:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm1{k6},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262226f48fec162,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x01 // vmovdqu64 zmm20,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-.quad 0x6202726f48fec162,0x7262037a6f48fec1; .byte 0x7d,0x48,0x5a,0x41,0x03 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-.quad 0xc262c0dc487dd262,0x4045c262f700404d; .byte 0x00,0xff // vaesenc zmm0,zmm0,zmm8; vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15
-.quad 0xc262c8dc4875d262,0x4055c262e700405d; .byte 0x00,0xef // vaesenc zmm1,zmm1,zmm8; vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15
-.quad 0x621c695a487df262,0x7df262df6c40cd31; .byte 0x48,0x5a,0x71,0x20 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-.quad 0x7262e76d40cd3162,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vpunpckhqdq zmm12,zmm22,zmm23; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6230795a487df262,0x75d262dcef482551; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]; vpxord zmm11,zmm11,zmm12; vaesenc zmm1,zmm1,zmm8
-.quad 0x6200c544404de362,0xe36200ce44404573; .byte 0x4d,0x40,0x44,0xd5,0x11 // vpclmullqlqdq zmm16,zmm22,zmm5; vpclmullqlqdq zmm9,zmm23,zmm6; vpclmulhqhqdq zmm18,zmm22,zmm5
-.quad 0x6205415a487d7262,0x457362c0dc487dd2; .byte 0x40,0x44,0xd6,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm23,zmm6
-.quad 0xd262e3ef405da162,0x4825e362c8dc4875; .byte 0x44,0xcf,0x00 // vpxord zmm20,zmm20,zmm19; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm17,zmm11,zmm7
-.quad 0x7362c1ef407dc162,0x6dc16211e7444825; .byte 0x40,0xef,0xd2 // vpxord zmm16,zmm16,zmm9; vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10
-.quad 0x6214695a487df262,0x7d7262dd6c40dd31; .byte 0x48,0x5a,0x41,0x06 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-.quad 0xf262c0dc487dd262,0xdd216218715a487d; .byte 0x40,0x6d,0xc5 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21
-.quad 0xf262c8dc4875d262,0x25116228795a487d; .byte 0x48,0xef,0xd8 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24
-.quad 0x6200cd44405d7362,0x557362ccef4075c1; .byte 0x40,0x44,0xd6,0x00 // vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12; vpclmullqlqdq zmm10,zmm21,zmm6
-.quad 0x6207415a487d7262,0x5de362c0dc487dd2; .byte 0x40,0x44,0xe5,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5
-.quad 0xe362c8dc4875d262,0x35c36211ee444055; .byte 0x48,0x25,0xc2,0x96 // vaesenc zmm1,zmm1,zmm8; vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96
-.quad 0x6200cf4448257362,0xa36211d744482573; .byte 0x5d,0x40,0x25,0xd5,0x96 // vpclmullqlqdq zmm9,zmm11,zmm7; vpclmulhqhqdq zmm10,zmm11,zmm7; vpternlogd zmm18,zmm20,zmm21,0x96
-.quad 0x6208415a487d7262,0x35c362c0dc487dd2; .byte 0x48,0x25,0xca,0x96 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96
-.quad 0xa362c8dc4875d262,0x7d136296ca25407d; .byte 0x40,0x44,0xc9,0x00 // vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
-.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
-.quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc362da6f48fda162,0x75d26296d9254075; .byte 0x48,0xdc,0xc8 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8
-.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x30 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x3c32
-// 0x3c02:
+.quad 0xe162e96f48fde162,0x00125ce9f26fc97f; .byte 0x00 // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x50ed
+// 0x3e91:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4e,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k6},zmm11,0x55
+.quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x62,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+.quad 0xd262e700405dc262,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x03 // vpshufb zmm20,zmm20,zmm15; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+.quad 0xa162ef004055c262,0x40dd2162f56c40dd; .byte 0x6d,0xc5 // vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm22,zmm20,zmm21; vpunpckhqdq zmm24,zmm20,zmm21
+.quad 0x7262f0ef404d8162,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vpxord zmm22,zmm22,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
+.quad 0x621c595a487d7262,0xc16200cb44405d53; .byte 0xfe,0x48,0x6f,0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]
+.quad 0x7262c8dc4875d262,0x55536220615a487d; .byte 0x40,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12
+.quad 0xc362ff004045c262,0x5d536296c2254835; .byte 0x40,0x44,0xcb,0x11 // vpshufb zmm23,zmm23,zmm15; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,zmm11
+.quad 0x62016a6f48fe5162,0x7d7262ef00481552; .byte 0x48,0x5a,0x41,0x04 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vpshufb zmm13,zmm13,zmm15; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+.quad 0x5362c0dc487dd262,0x35c36211d4444055; .byte 0x48,0x25,0xd2,0x96 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96
+.quad 0xd262fbef4045a162,0x48fd7262c8dc4875; .byte 0x59,0x59,0x60 // vpxord zmm23,zmm23,zmm19; vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+.quad 0x6200cb44404d5362,0xfd7262f56c40c551; .byte 0x48,0x59,0x61,0x68 // vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13; vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+.quad 0x6201d444404d5362,0x35c362c56d40c541; .byte 0x48,0x25,0xca,0x96 // vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x7262f0ef480d1162,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vpxord zmm14,zmm14,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6214595a487d7262,0xd26200cb44404553; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm1,zmm1,zmm8
+.quad 0x6218615a487d7262,0xc36200d444481553; .byte 0x35,0x48,0x25,0xc2,0x96 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb4440455362,0xd26206415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpclmulhqhqdq zmm9,zmm23,zmm11; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44448155362,0xd26296d2254835c3; .byte 0x75,0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm13,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8
+.quad 0x6250595948fd7262,0x726200cb44480d53; .byte 0xfd,0x48,0x59,0x61,0x58 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]; vpclmullqlqdq zmm9,zmm14,zmm11; vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+.quad 0x6201d444480d5362,0x726296ca254835c3; .byte 0x7d,0x48,0x5a,0x41,0x07 // vpclmulhqlqdq zmm10,zmm14,zmm12; vpternlogd zmm17,zmm9,zmm10,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0x1362c0dc487dd262,0x75d26200c944407d; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm16,zmm25; vaesenc zmm1,zmm1,zmm8
+.quad 0x6296ca25407da362,0xc3624ec070487da1; .byte 0x7d,0x40,0x25,0xc9,0x96 // vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96
+.quad 0x6208415a487d7262,0x751362c0dc487dd2; .byte 0x40,0x44,0xc9,0x00 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0xa162c8dc4875d262,0xfda1624ec970487d; .byte 0x48,0x6f,0xda // vaesenc zmm1,zmm1,zmm8; vpshufd zmm17,zmm17,0x4e; vmovdqa64 zmm19,zmm18
+.quad 0x6296d9254075c362,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm19,zmm17,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
+.quad 0x7262c8dc4875d262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
+.quad 0x8b44c8dc4875d262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm1,zmm1,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x30 // cmp eax,r13d; je 0x40ee
+// 0x40be:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x3c02
-// 0x3c32:
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x40be
+// 0x40ee:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
 .quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
 .quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 .quad 0x6203cc39487d9362,0x7fe162e06f48fde1; .byte 0xc9,0x6f,0xe9 // vextracti32x4 xmm28,zmm1,0x3; vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1
-.byte 0xe9,0xce,0x13,0x00,0x00 // jmp 0x5052
-// 0x3c84:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0x7d726200c3704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k6},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-.quad 0xc162c0dc487dd262,0x48fec162226f48fe; .byte 0x6f,0x6a,0x01 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-.quad 0x6202726f48fec162,0x7262037a6f48fec1; .byte 0x7d,0x48,0x5a,0x41,0x03 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-.quad 0xc262c0dc487dd262,0x4045c262f700404d; .byte 0x00,0xff // vaesenc zmm0,zmm0,zmm8; vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15
-.quad 0xc262e700405dc262,0x487df262ef004055; .byte 0x5a,0x69,0x1c // vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-.quad 0xf262df6c40cd3162,0xcd316220715a487d; .byte 0x40,0x6d,0xe7 // vpunpcklqdq zmm11,zmm22,zmm23; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23
-.quad 0x6204415a487d7262,0x7df262c0dc487dd2; .byte 0x48,0x5a,0x79,0x30 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-.quad 0xe362dcef48255162,0x45736200c544404d; .byte 0x40,0x44,0xce,0x00 // vpxord zmm11,zmm11,zmm12; vpclmullqlqdq zmm16,zmm22,zmm5; vpclmullqlqdq zmm9,zmm23,zmm6
-.quad 0x6211d544404de362,0xd26205415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpclmulhqhqdq zmm18,zmm22,zmm5; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6211d64440457362,0x25e362e3ef405da1; .byte 0x48,0x44,0xcf,0x00 // vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19; vpclmullqlqdq zmm17,zmm11,zmm7
-.quad 0x7362c1ef407dc162,0x6dc16211e7444825; .byte 0x40,0xef,0xd2 // vpxord zmm16,zmm16,zmm9; vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10
-.quad 0x6214695a487df262,0x7d7262dd6c40dd31; .byte 0x48,0x5a,0x41,0x06 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-.quad 0xf262c0dc487dd262,0xdd216218715a487d; .byte 0x40,0x6d,0xc5 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21
-.quad 0x6228795a487df262,0x5d7362d8ef482511; .byte 0x40,0x44,0xcd,0x00 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24; vpclmullqlqdq zmm9,zmm20,zmm5
-.quad 0x7362ccef4075c162,0x7d726200d6444055; .byte 0x48,0x5a,0x41,0x07 // vpxord zmm17,zmm17,zmm12; vpclmullqlqdq zmm10,zmm21,zmm6; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-.quad 0xe362c0dc487dd262,0x55e36211e544405d; .byte 0x40,0x44,0xee,0x11 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5; vpclmulhqhqdq zmm21,zmm21,zmm6
-.quad 0x6296c2254835c362,0x736200cf44482573; .byte 0x25,0x48,0x44,0xd7,0x11 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmullqlqdq zmm9,zmm11,zmm7; vpclmulhqhqdq zmm10,zmm11,zmm7
-.quad 0x6296d525405da362,0xd26208415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm18,zmm20,zmm21,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6296ca254835c362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpternlogd zmm17,zmm9,zmm10,0x96; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
-.quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
-.quad 0x624ec970487da162,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm17,zmm17,0x4e; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc362da6f48fda162,0x7d726296d9254075; .byte 0x48,0x5a,0x41,0x0a // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0x8b44c0dc487dd262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm0,zmm0,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x24 // cmp eax,r13d; je 0x3e87
-// 0x3e63:
+.byte 0xe9,0xad,0x0f,0x00,0x00 // jmp 0x50ed
+// 0x4140:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm0{k6},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6202626f48fec162,0xfec162e700405dc2; .byte 0x48,0x6f,0x6a,0x03 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]; vpshufb zmm20,zmm20,zmm15; vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+.quad 0xa162ef004055c262,0x40dd2162f56c40dd; .byte 0x6d,0xc5 // vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm22,zmm20,zmm21; vpunpckhqdq zmm24,zmm20,zmm21
+.quad 0x7262f0ef404d8162,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vpxord zmm22,zmm22,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
+.quad 0x621c595a487d7262,0xc16200cb44405d53; .byte 0xfe,0x48,0x6f,0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]; vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]
+.quad 0x6220615a487d7262,0xc26200d444405553; .byte 0x45,0x40,0x00,0xff // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12; vpshufb zmm23,zmm23,zmm15
+.quad 0x6296c2254835c362,0x516211cb44405d53; .byte 0xfe,0x48,0x6f,0x6a,0x01 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+.quad 0x7262ef0048155262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vpshufb zmm13,zmm13,zmm15; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44440555362,0xa16296d2254835c3; .byte 0x45,0x40,0xef,0xfb // vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19
+.quad 0x6260595948fd7262,0x516200cb44404d53; .byte 0xc5,0x40,0x6c,0xf5 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13
+.quad 0x6268615948fd7262,0x416201d444404d53; .byte 0xc5,0x40,0x6d,0xc5 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]; vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13
+.quad 0x6296ca254835c362,0x7d7262f0ef480d11; .byte 0x48,0x5a,0x41,0x05 // vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0x7262c0dc487dd262,0x45536214595a487d; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm23,zmm11
+.quad 0x6218615a487d7262,0xc36200d444481553; .byte 0x35,0x48,0x25,0xc2,0x96 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb4440455362,0xd26206415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpclmulhqhqdq zmm9,zmm23,zmm11; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44448155362,0x726296d2254835c3; .byte 0xfd,0x48,0x59,0x59,0x50 // vpclmulhqhqdq zmm10,zmm13,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+.quad 0x6200cb44480d5362,0x536258615948fd72; .byte 0x0d,0x48,0x44,0xd4,0x01 // vpclmullqlqdq zmm9,zmm14,zmm11; vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12
+.quad 0x6296ca254835c362,0xd26207415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm17,zmm9,zmm10,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c944407d1362,0xa16296ca25407da3; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpclmullqlqdq zmm9,zmm16,zmm25; vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e
+.quad 0x6296c925407dc362,0xd26208415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm17,zmm16,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c94440751362,0xa1624ec970487da1; .byte 0xfd,0x48,0x6f,0xda // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vmovdqa64 zmm19,zmm18
+.quad 0x6296d9254075c362,0xd26209415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpternlogd zmm19,zmm17,zmm9,0x96; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
+.quad 0x620a415a487d7262,0x298b44c0dc487dd2 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; mov r13d,DWORD PTR [rcx]
+.quad 0x0000a0b804e5c141; .byte 0x00,0x44,0x39,0xe8,0x74,0x24 // shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x434e
+// 0x432a:
 .quad 0x0101445a487d7262,0x7262c0dc487dd262; .byte 0x7d,0x48,0x5a,0x44,0x01,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
-.quad 0xc083c0dc487dd262; .byte 0x20,0x44,0x39,0xe8,0x72,0xdc // vaesenc zmm0,zmm0,zmm8; add eax,0x20; cmp eax,r13d; jb 0x3e63
-// 0x3e87:
+.quad 0xc083c0dc487dd262; .byte 0x20,0x44,0x39,0xe8,0x72,0xdc // vaesenc zmm0,zmm0,zmm8; add eax,0x20; cmp eax,r13d; jb 0x432a
+// 0x434e:
 .quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x487d9362017f497f; .byte 0x39,0xc4,0x03 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vextracti32x4 xmm28,zmm0,0x3
-.quad 0x99e9e06fc97fe162; .byte 0x11,0x00,0x00 // vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x5052
-// 0x3eb9:
-.quad 0x0e80860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x4d43; cmp r11,0x80
-.quad 0x814900000b88860f,0x21860f000000c0fb; .byte 0x08,0x00,0x00 // jbe 0x4a58; cmp r11,0xc0; jbe 0x46fe
-.quad 0x0f00000100fb8149,0xfd01620000044b86; .byte 0x48,0x6f,0xe3 // cmp r11,0x100; jbe 0x4335; vmovdqa64 zmm28,zmm27
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
+.quad 0x6de9e06fc97fe162; .byte 0x0d,0x00,0x00 // vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x50ed
+// 0x4380:
+.quad 0x0a49860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x4dd3; cmp r11,0x80
+.quad 0x814900000746860f,0xd4860f000000c0fb; .byte 0x03,0x00,0x00 // jbe 0x4add; cmp r11,0xc0; jbe 0x4778
+.quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
-.quad 0xd162db6f48fd9162,0xfd9162ffdb704f7d; .byte 0x48,0x6f,0xe3 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff; vmovdqa64 zmm4,zmm27
-.quad 0x6200e4704f7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm4{k7},zmm12,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262226f48fec162,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x01 // vmovdqu64 zmm20,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-.quad 0xc162d0dc486dd262,0x65d26202726f48fe; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vaesenc zmm3,zmm3,zmm8
-.quad 0x62037a6f48fec162,0x1d4262e0dc485dd2; .byte 0x40,0xdc,0xe0 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6203415a487d7262,0x4dc262c0dc487dd2; .byte 0x40,0x00,0xf7 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vpshufb zmm22,zmm22,zmm15
-.quad 0xd262ff004045c262,0x405dc262c8dc4875; .byte 0x00,0xe7 // vpshufb zmm23,zmm23,zmm15; vaesenc zmm1,zmm1,zmm8; vpshufb zmm20,zmm20,zmm15
-.quad 0xd262ef004055c262,0x487df262d0dc486d; .byte 0x5a,0x69,0x1c // vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-.quad 0xd262df6c40cd3162,0x487df262d8dc4865; .byte 0x5a,0x71,0x20 // vpunpcklqdq zmm11,zmm22,zmm23; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-.quad 0xd262e76d40cd3162,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vpunpckhqdq zmm12,zmm22,zmm23; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6204415a487d7262,0x7df262c0dc487dd2; .byte 0x48,0x5a,0x79,0x30 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-.quad 0xd262dcef48255162,0x404de362c8dc4875; .byte 0x44,0xc5,0x00 // vpxord zmm11,zmm11,zmm12; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm16,zmm22,zmm5
-.quad 0x7362d0dc486dd262,0x65d26200ce444045; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm23,zmm6; vaesenc zmm3,zmm3,zmm8
-.quad 0x6211d544404de362,0x1d4262e0dc485dd2; .byte 0x40,0xdc,0xe0 // vpclmulhqhqdq zmm18,zmm22,zmm5; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6205415a487d7262,0x457362c0dc487dd2; .byte 0x40,0x44,0xd6,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm23,zmm6
-.quad 0xd262e3ef405da162,0x4825e362c8dc4875; .byte 0x44,0xcf,0x00 // vpxord zmm20,zmm20,zmm19; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm17,zmm11,zmm7
-.quad 0xd262c1ef407dc162,0x48257362d0dc486d; .byte 0x44,0xe7,0x11 // vpxord zmm16,zmm16,zmm9; vaesenc zmm2,zmm2,zmm8; vpclmulhqhqdq zmm12,zmm11,zmm7
-.quad 0xd262d2ef406dc162,0x487df262d8dc4865; .byte 0x5a,0x69,0x14 // vpxord zmm18,zmm18,zmm10; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
-.quad 0xd262dd6c40dd3162,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vpunpcklqdq zmm11,zmm20,zmm21; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6206415a487d7262,0x7df262c0dc487dd2; .byte 0x48,0x5a,0x71,0x18 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
-.quad 0xd262c56d40dd2162,0x487df262c8dc4875; .byte 0x5a,0x79,0x28 // vpunpckhqdq zmm24,zmm20,zmm21; vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-.quad 0xd262d8ef48251162,0x405d7362d0dc486d; .byte 0x44,0xcd,0x00 // vpxord zmm11,zmm11,zmm24; vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm20,zmm5
-.quad 0xd262ccef4075c162,0x40557362d8dc4865; .byte 0x44,0xd6,0x00 // vpxord zmm17,zmm17,zmm12; vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm10,zmm21,zmm6
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x07 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-.quad 0xe362c0dc487dd262,0x75d26211e544405d; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5; vaesenc zmm1,zmm1,zmm8
-.quad 0x6211ee444055e362,0xd26296c2254835c3; .byte 0x6d,0x48,0xdc,0xd0 // vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200cf4448257362,0x257362d8dc4865d2; .byte 0x48,0x44,0xd7,0x11 // vpclmullqlqdq zmm9,zmm11,zmm7; vaesenc zmm3,zmm3,zmm8; vpclmulhqhqdq zmm10,zmm11,zmm7
-.quad 0x6296d525405da362,0x1d4262e0dc485dd2; .byte 0x40,0xdc,0xe0 // vpternlogd zmm18,zmm20,zmm21,0x96; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6208415a487d7262,0x35c362c0dc487dd2; .byte 0x48,0x25,0xca,0x96 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96
-.quad 0xa362c8dc4875d262,0x7d136296ca25407d; .byte 0x40,0x44,0xc9,0x00 // vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
-.quad 0x624ec070487da162,0x7dc362d0dc486dd2; .byte 0x40,0x25,0xc9,0x96 // vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96
-.quad 0x1362d8dc4865d262,0x7da16200c9444075; .byte 0x48,0x70,0xc9,0x4e // vaesenc zmm3,zmm3,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x09 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
-.quad 0xa162c0dc487dd262,0x4075c362da6f48fd; .byte 0x25,0xd9,0x96 // vaesenc zmm0,zmm0,zmm8; vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x60 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x4284
-// 0x4224:
-.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
-.byte 0x72,0xa0 // jb 0x4224
-// 0x4284:
-.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
-.quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
-.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-.quad 0xd262cfef483d3162,0x48fed162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-.quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
-.quad 0xe162e0dd401d4262,0x48fde162e06f48fd; .byte 0x6f,0xe9 // vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
-.quad 0xe162f26f48fde162,0xc97f6162fb6f48fd; .byte 0x6f,0xc4 // vmovdqa64 zmm22,zmm2; vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4
-.byte 0xe9,0x1d,0x0d,0x00,0x00 // jmp 0x5052
-// 0x4335:
-.quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
-.quad 0x62aad3704f7dd162,0x7dd162db6f48fd91; .byte 0x4f,0x70,0xdb,0xff // vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff
-.quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x22 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]
-.quad 0xc162c8dc4875d262,0x6dd262016a6f48fe; .byte 0x48,0xdc,0xd0 // vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vaesenc zmm2,zmm2,zmm8
-.quad 0x6202726f48fec162,0xfec162d8dc4865d2; .byte 0x48,0x6f,0x7a,0x03 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vaesenc zmm3,zmm3,zmm8; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-.quad 0x7262e0dc401d4262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc262f700404dc262,0x4875d262ff004045; .byte 0xdc,0xc8 // vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15; vaesenc zmm1,zmm1,zmm8
-.quad 0xc262e700405dc262,0x486dd262ef004055; .byte 0xdc,0xd0 // vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8
-.quad 0x621c695a487df262,0x65d262df6c40cd31; .byte 0x48,0xdc,0xd8 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23; vaesenc zmm3,zmm3,zmm8
-.quad 0x6220715a487df262,0x1d4262e76d40cd31; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23; vaesenc zmm28,zmm28,zmm8
-.quad 0x6204415a487d7262,0x7df262c0dc487dd2; .byte 0x48,0x5a,0x79,0x30 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-.quad 0xd262dcef48255162,0x404de362c8dc4875; .byte 0x44,0xc5,0x00 // vpxord zmm11,zmm11,zmm12; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm16,zmm22,zmm5
-.quad 0x7362d0dc486dd262,0x65d26200ce444045; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm23,zmm6; vaesenc zmm3,zmm3,zmm8
-.quad 0x6211d544404de362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x05 // vpclmulhqhqdq zmm18,zmm22,zmm5; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-.quad 0x7362c0dc487dd262,0x5da16211d6444045; .byte 0x40,0xef,0xe3 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19
-.quad 0xe362c8dc4875d262,0x7dc16200cf444825; .byte 0x40,0xef,0xc1 // vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm17,zmm11,zmm7; vpxord zmm16,zmm16,zmm9
-.quad 0x7362d0dc486dd262,0x6dc16211e7444825; .byte 0x40,0xef,0xd2 // vaesenc zmm2,zmm2,zmm8; vpclmulhqhqdq zmm12,zmm11,zmm7; vpxord zmm18,zmm18,zmm10
-.quad 0xf262d8dc4865d262,0xdd316214695a487d; .byte 0x40,0x6c,0xdd // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21
-.quad 0x7262e0dc401d4262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6218715a487df262,0x75d262c56d40dd21; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21; vaesenc zmm1,zmm1,zmm8
-.quad 0x6228795a487df262,0x6dd262d8ef482511; .byte 0x48,0xdc,0xd0 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200cd44405d7362,0x65d262ccef4075c1; .byte 0x48,0xdc,0xd8 // vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12; vaesenc zmm3,zmm3,zmm8
-.quad 0x6200d64440557362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x07 // vpclmullqlqdq zmm10,zmm21,zmm6; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-.quad 0xe362c0dc487dd262,0x75d26211e544405d; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5; vaesenc zmm1,zmm1,zmm8
-.quad 0x6211ee444055e362,0xd26296c2254835c3; .byte 0x6d,0x48,0xdc,0xd0 // vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200cf4448257362,0x257362d8dc4865d2; .byte 0x48,0x44,0xd7,0x11 // vpclmullqlqdq zmm9,zmm11,zmm7; vaesenc zmm3,zmm3,zmm8; vpclmulhqhqdq zmm10,zmm11,zmm7
-.quad 0x6296d525405da362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x08 // vpternlogd zmm18,zmm20,zmm21,0x96; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-.quad 0xc362c0dc487dd262,0x75d26296ca254835; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8
-.quad 0x6296ca25407da362,0xa16200c944407d13; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e
-.quad 0xc362d0dc486dd262,0x65d26296c925407d; .byte 0x48,0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96; vaesenc zmm3,zmm3,zmm8
-.quad 0x6200c94440751362,0x42624ec970487da1; .byte 0x1d,0x40,0xdc,0xe0 // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0xfda162c0dc487dd2; .byte 0x48,0x6f,0xda // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vmovdqa64 zmm19,zmm18
-.quad 0x6296d9254075c362,0x6dd262c8dc4875d2; .byte 0x48,0xdc,0xd0 // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x4262d8dc4865d262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
-.quad 0xe83944000000a0b8; .byte 0x74,0x54 // mov eax,0xa0; cmp eax,r13d; je 0x466d
-// 0x4619:
+.quad 0xd162db6f48fd9162,0x7d7262ffdb704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+.quad 0xc162c0dc487dd262,0x5dc26202626f48fe; .byte 0x40,0x00,0xe7 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]; vpshufb zmm20,zmm20,zmm15
+.quad 0xc162c8dc4875d262,0x55c262036a6f48fe; .byte 0x40,0x00,0xef // vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]; vpshufb zmm21,zmm21,zmm15
+.quad 0xa162d0dc486dd262,0x4865d262f56c40dd; .byte 0xdc,0xd8 // vaesenc zmm2,zmm2,zmm8; vpunpcklqdq zmm22,zmm20,zmm21; vaesenc zmm3,zmm3,zmm8
+.quad 0x8162c56d40dd2162,0x401d4262f0ef404d; .byte 0xdc,0xe0 // vpunpckhqdq zmm24,zmm20,zmm21; vpxord zmm22,zmm22,zmm24; vaesenc zmm28,zmm28,zmm8
+.quad 0x6203415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x1c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+.quad 0x6200cb44405d5362,0x75d2623a6f48fec1; .byte 0x48,0xdc,0xc8 // vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8
+.quad 0x6220615a487d7262,0xc26200d444405553; .byte 0x45,0x40,0x00,0xff // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12; vpshufb zmm23,zmm23,zmm15
+.quad 0xc362d0dc486dd262,0x5d536296c2254835; .byte 0x40,0x44,0xcb,0x11 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,zmm11
+.quad 0x62016a6f48fe5162,0x155262d8dc4865d2; .byte 0x48,0x00,0xef // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vaesenc zmm3,zmm3,zmm8; vpshufb zmm13,zmm13,zmm15
+.quad 0x7262e0dc401d4262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44440555362,0xa16296d2254835c3; .byte 0x45,0x40,0xef,0xfb // vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19
+.quad 0x7262c8dc4875d262,0x4d536260595948fd; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11
+.quad 0xd262f56c40c55162,0x48fd7262d0dc486d; .byte 0x59,0x61,0x68 // vpunpcklqdq zmm14,zmm23,zmm13; vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+.quad 0x6201d444404d5362,0x65d262c56d40c541; .byte 0x48,0xdc,0xd8 // vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296ca254835c362,0x1d4262f0ef480d11; .byte 0x40,0xdc,0xe0 // vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24; vaesenc zmm28,zmm28,zmm8
+.quad 0x6205415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x14 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+.quad 0x6200cb4440455362,0x7d7262c8dc4875d2; .byte 0x48,0x5a,0x61,0x18 // vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
+.quad 0x6200d44448155362,0x35c362d0dc486dd2; .byte 0x48,0x25,0xc2,0x96 // vpclmullqlqdq zmm10,zmm13,zmm12; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb4440455362,0x1d4262d8dc4865d2; .byte 0x40,0xdc,0xe0 // vpclmulhqhqdq zmm9,zmm23,zmm11; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0x6206415a487d7262,0x155362c0dc487dd2; .byte 0x48,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm13,zmm12
+.quad 0x6296d2254835c362,0xfd7262c8dc4875d2; .byte 0x48,0x59,0x59,0x50 // vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+.quad 0x6200cb44480d5362,0xfd7262d0dc486dd2; .byte 0x48,0x59,0x61,0x58 // vpclmullqlqdq zmm9,zmm14,zmm11; vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+.quad 0x6201d444480d5362,0x35c362d8dc4865d2; .byte 0x48,0x25,0xca,0x96 // vpclmulhqlqdq zmm10,zmm14,zmm12; vaesenc zmm3,zmm3,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x7262e0dc401d4262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c944407d1362,0x7da362c8dc4875d2; .byte 0x40,0x25,0xca,0x96 // vpclmullqlqdq zmm9,zmm16,zmm25; vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96
+.quad 0x624ec070487da162,0x65d262d0dc486dd2; .byte 0x48,0xdc,0xd8 // vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0x6296c925407dc362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x08 // vpternlogd zmm17,zmm16,zmm9,0x96; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+.quad 0x1362c0dc487dd262,0x75d26200c9444075; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25; vaesenc zmm1,zmm1,zmm8
+.quad 0x624ec970487da162,0x65d262d0dc486dd2; .byte 0x48,0xdc,0xd8 // vpshufd zmm17,zmm17,0x4e; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
+.quad 0xc362da6f48fda162,0x1d426296d9254075; .byte 0x40,0xdc,0xe0 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm28,zmm28,zmm8
+.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x54 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x46e7
+// 0x4693:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x4619
-// 0x466d:
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x4693
+// 0x46e7:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
@@ -1047,238 +1053,238 @@
 .quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
 .quad 0xd162d9dd4865d262,0x1d426203597f497f; .byte 0x40,0xdd,0xe0 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vaesenclast zmm28,zmm28,zmm8
 .quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
-.quad 0x54e9fb6fc97fe162; .byte 0x09,0x00,0x00 // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x5052
-// 0x46fe:
+.quad 0x75e9fb6fc97fe162; .byte 0x09,0x00,0x00 // vmovdqu8 zmm23{k1}{z},zmm3; jmp 0x50ed
+// 0x4778:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
-.quad 0x62aad3704f7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm2{k7},zmm11,0xaa; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262226f48fec162,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x01 // vmovdqu64 zmm20,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
-.quad 0xc162d0dc486dd262,0xfec16202726f48fe; .byte 0x48,0x6f,0x7a,0x03 // vaesenc zmm2,zmm2,zmm8; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-.quad 0x7262e0dc401d4262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc262f700404dc262,0x4875d262ff004045; .byte 0xdc,0xc8 // vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15; vaesenc zmm1,zmm1,zmm8
-.quad 0xc262e700405dc262,0x486dd262ef004055; .byte 0xdc,0xd0 // vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8
-.quad 0x621c695a487df262,0x7df262df6c40cd31; .byte 0x48,0x5a,0x71,0x20 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
-.quad 0x4262e76d40cd3162,0x487d7262e0dc401d; .byte 0x5a,0x41,0x04 // vpunpckhqdq zmm12,zmm22,zmm23; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
-.quad 0xf262c0dc487dd262,0x25516230795a487d; .byte 0x48,0xef,0xdc // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]; vpxord zmm11,zmm11,zmm12
-.quad 0xe362c8dc4875d262,0x6dd26200c544404d; .byte 0x48,0xdc,0xd0 // vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm16,zmm22,zmm5; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200ce4440457362,0x426211d544404de3; .byte 0x1d,0x40,0xdc,0xe0 // vpclmullqlqdq zmm9,zmm23,zmm6; vpclmulhqhqdq zmm18,zmm22,zmm5; vaesenc zmm28,zmm28,zmm8
-.quad 0x6205415a487d7262,0x457362c0dc487dd2; .byte 0x40,0x44,0xd6,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm23,zmm6
-.quad 0xd262e3ef405da162,0x4825e362c8dc4875; .byte 0x44,0xcf,0x00 // vpxord zmm20,zmm20,zmm19; vaesenc zmm1,zmm1,zmm8; vpclmullqlqdq zmm17,zmm11,zmm7
-.quad 0xd262c1ef407dc162,0x48257362d0dc486d; .byte 0x44,0xe7,0x11 // vpxord zmm16,zmm16,zmm9; vaesenc zmm2,zmm2,zmm8; vpclmulhqhqdq zmm12,zmm11,zmm7
-.quad 0xf262d2ef406dc162,0xdd316214695a487d; .byte 0x40,0x6c,0xdd // vpxord zmm18,zmm18,zmm10; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21
-.quad 0x7262e0dc401d4262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6218715a487df262,0x75d262c56d40dd21; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21; vaesenc zmm1,zmm1,zmm8
-.quad 0x6228795a487df262,0x6dd262d8ef482511; .byte 0x48,0xdc,0xd0 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24; vaesenc zmm2,zmm2,zmm8
-.quad 0x6200cd44405d7362,0x557362ccef4075c1; .byte 0x40,0x44,0xd6,0x00 // vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12; vpclmullqlqdq zmm10,zmm21,zmm6
-.quad 0x7262e0dc401d4262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6211e544405de362,0x55e362c8dc4875d2; .byte 0x40,0x44,0xee,0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5; vaesenc zmm1,zmm1,zmm8; vpclmulhqhqdq zmm21,zmm21,zmm6
-.quad 0x6296c2254835c362,0x257362d0dc486dd2; .byte 0x48,0x44,0xcf,0x00 // vpternlogd zmm16,zmm9,zmm10,0x96; vaesenc zmm2,zmm2,zmm8; vpclmullqlqdq zmm9,zmm11,zmm7
-.quad 0x6211d74448257362,0x426296d525405da3; .byte 0x1d,0x40,0xdc,0xe0 // vpclmulhqhqdq zmm10,zmm11,zmm7; vpternlogd zmm18,zmm20,zmm21,0x96; vaesenc zmm28,zmm28,zmm8
-.quad 0x6208415a487d7262,0x35c362c0dc487dd2; .byte 0x48,0x25,0xca,0x96 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96
-.quad 0xa362c8dc4875d262,0x7d136296ca25407d; .byte 0x40,0x44,0xc9,0x00 // vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
-.quad 0x624ec070487da162,0x7dc362d0dc486dd2; .byte 0x40,0x25,0xc9,0x96 // vpshufd zmm16,zmm16,0x4e; vaesenc zmm2,zmm2,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96
-.quad 0x6200c94440751362,0x42624ec970487da1; .byte 0x1d,0x40,0xdc,0xe0 // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0xfda162c0dc487dd2; .byte 0x48,0x6f,0xda // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vmovdqa64 zmm19,zmm18
-.quad 0x6296d9254075c362,0x6dd262c8dc4875d2; .byte 0x48,0xdc,0xd0 // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262e0dc401d4262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x48 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x49e7
-// 0x499f:
+.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
+.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
+.quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x62,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]
+.quad 0xd262e700405dc262,0x48fec162c8dc4875; .byte 0x6f,0x6a,0x03 // vpshufb zmm20,zmm20,zmm15; vaesenc zmm1,zmm1,zmm8; vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]
+.quad 0xd262ef004055c262,0x40dda162d0dc486d; .byte 0x6c,0xf5 // vpshufb zmm21,zmm21,zmm15; vaesenc zmm2,zmm2,zmm8; vpunpcklqdq zmm22,zmm20,zmm21
+.quad 0x8162c56d40dd2162,0x401d4262f0ef404d; .byte 0xdc,0xe0 // vpunpckhqdq zmm24,zmm20,zmm21; vpxord zmm22,zmm22,zmm24; vaesenc zmm28,zmm28,zmm8
+.quad 0x6203415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x1c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+.quad 0x6200cb44405d5362,0x75d2623a6f48fec1; .byte 0x48,0xdc,0xc8 // vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8
+.quad 0x6220615a487d7262,0xc26200d444405553; .byte 0x45,0x40,0x00,0xff // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12; vpshufb zmm23,zmm23,zmm15
+.quad 0xc362d0dc486dd262,0x5d536296c2254835; .byte 0x40,0x44,0xcb,0x11 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,zmm11
+.quad 0x62016a6f48fe5162,0x1d4262ef00481552; .byte 0x40,0xdc,0xe0 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vpshufb zmm13,zmm13,zmm15; vaesenc zmm28,zmm28,zmm8
+.quad 0x6204415a487d7262,0x555362c0dc487dd2; .byte 0x40,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm21,zmm12
+.quad 0x6296d2254835c362,0x75d262fbef4045a1; .byte 0x48,0xdc,0xc8 // vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19; vaesenc zmm1,zmm1,zmm8
+.quad 0x6260595948fd7262,0x516200cb44404d53; .byte 0xc5,0x40,0x6c,0xf5 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13
+.quad 0x7262d0dc486dd262,0x4d536268615948fd; .byte 0x40,0x44,0xd4,0x01 // vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x340]; vpclmulhqlqdq zmm10,zmm22,zmm12
+.quad 0xc362c56d40c54162,0x0d116296ca254835; .byte 0x48,0xef,0xf0 // vpunpckhqdq zmm24,zmm23,zmm13; vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24
+.quad 0x7262e0dc401d4262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6214595a487d7262,0xd26200cb44404553; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm23,zmm11; vaesenc zmm1,zmm1,zmm8
+.quad 0x6218615a487d7262,0xd26200d444481553; .byte 0x6d,0x48,0xdc,0xd0 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12; vaesenc zmm2,zmm2,zmm8
+.quad 0x6296c2254835c362,0x426211cb44404553; .byte 0x1d,0x40,0xdc,0xe0 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11; vaesenc zmm28,zmm28,zmm8
+.quad 0x6206415a487d7262,0x155362c0dc487dd2; .byte 0x48,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm13,zmm12
+.quad 0x6296d2254835c362,0xfd7262c8dc4875d2; .byte 0x48,0x59,0x59,0x50 // vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+.quad 0x6200cb44480d5362,0xfd7262d0dc486dd2; .byte 0x48,0x59,0x61,0x58 // vpclmullqlqdq zmm9,zmm14,zmm11; vaesenc zmm2,zmm2,zmm8; vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
+.quad 0x6201d444480d5362,0x426296ca254835c3; .byte 0x1d,0x40,0xdc,0xe0 // vpclmulhqlqdq zmm10,zmm14,zmm12; vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm28,zmm28,zmm8
+.quad 0x6207415a487d7262,0x7d1362c0dc487dd2; .byte 0x40,0x44,0xc9,0x00 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm16,zmm25
+.quad 0xa362c8dc4875d262,0x7da16296ca25407d; .byte 0x48,0x70,0xc0,0x4e // vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e
+.quad 0xc362d0dc486dd262,0x1d426296c925407d; .byte 0x40,0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vpternlogd zmm17,zmm16,zmm9,0x96; vaesenc zmm28,zmm28,zmm8
+.quad 0x6208415a487d7262,0x751362c0dc487dd2; .byte 0x40,0x44,0xc9,0x00 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25
+.quad 0xa162c8dc4875d262,0x6dd2624ec970487d; .byte 0x48,0xdc,0xd0 // vaesenc zmm1,zmm1,zmm8; vpshufd zmm17,zmm17,0x4e; vaesenc zmm2,zmm2,zmm8
+.quad 0xc362da6f48fda162,0x1d426296d9254075; .byte 0x40,0xdc,0xe0 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm28,zmm28,zmm8
+.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x4a6c
+// 0x4a24:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xc083e0dc401d4262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d; jb 0x499f
-// 0x49e7:
+.quad 0xc083e0dc401d4262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d; jb 0x4a24
+// 0x4a6c:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
 .quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
 .quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
 .quad 0x6202517f497fd162,0xfde162e0dd401d42; .byte 0x48,0x6f,0xe0 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0
-.quad 0xe162e96f48fde162,0x0005fae9f26fc97f; .byte 0x00 // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
-// 0x4a58:
+.quad 0xe162e96f48fde162,0x000610e9f26fc97f; .byte 0x00 // vmovdqa64 zmm21,zmm1; vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x50ed
+// 0x4add:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0xd162cb6f48fd9162,0x7d726255cb704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-.quad 0xc162c0dc487dd262,0x4875d262226f48fe; .byte 0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8
-.quad 0x62016a6f48fec162,0xc16202726f48fec1; .byte 0xfe,0x48,0x6f,0x7a,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-.quad 0x7262e0dc401d4262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc262f700404dc262,0x4875d262ff004045; .byte 0xdc,0xc8 // vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15; vaesenc zmm1,zmm1,zmm8
-.quad 0xc262e700405dc262,0x487df262ef004055; .byte 0x5a,0x69,0x1c // vpshufb zmm20,zmm20,zmm15; vpshufb zmm21,zmm21,zmm15; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
-.quad 0xf262df6c40cd3162,0xcd316220715a487d; .byte 0x40,0x6d,0xe7 // vpunpcklqdq zmm11,zmm22,zmm23; vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23
-.quad 0x7262e0dc401d4262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6230795a487df262,0x75d262dcef482551; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]; vpxord zmm11,zmm11,zmm12; vaesenc zmm1,zmm1,zmm8
-.quad 0x6200c544404de362,0xe36200ce44404573; .byte 0x4d,0x40,0x44,0xd5,0x11 // vpclmullqlqdq zmm16,zmm22,zmm5; vpclmullqlqdq zmm9,zmm23,zmm6; vpclmulhqhqdq zmm18,zmm22,zmm5
-.quad 0x7262e0dc401d4262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6211d64440457362,0x75d262e3ef405da1; .byte 0x48,0xdc,0xc8 // vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19; vaesenc zmm1,zmm1,zmm8
-.quad 0x6200cf444825e362,0x257362c1ef407dc1; .byte 0x48,0x44,0xe7,0x11 // vpclmullqlqdq zmm17,zmm11,zmm7; vpxord zmm16,zmm16,zmm9; vpclmulhqhqdq zmm12,zmm11,zmm7
-.quad 0xf262d2ef406dc162,0xdd316214695a487d; .byte 0x40,0x6c,0xdd // vpxord zmm18,zmm18,zmm10; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21
-.quad 0x7262e0dc401d4262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6218715a487df262,0x75d262c56d40dd21; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21; vaesenc zmm1,zmm1,zmm8
-.quad 0x6228795a487df262,0x5d7362d8ef482511; .byte 0x40,0x44,0xcd,0x00 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]; vpxord zmm11,zmm11,zmm24; vpclmullqlqdq zmm9,zmm20,zmm5
-.quad 0x7362ccef4075c162,0x1d426200d6444055; .byte 0x40,0xdc,0xe0 // vpxord zmm17,zmm17,zmm12; vpclmullqlqdq zmm10,zmm21,zmm6; vaesenc zmm28,zmm28,zmm8
-.quad 0x6207415a487d7262,0x5de362c0dc487dd2; .byte 0x40,0x44,0xe5,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5
-.quad 0xe362c8dc4875d262,0x35c36211ee444055; .byte 0x48,0x25,0xc2,0x96 // vaesenc zmm1,zmm1,zmm8; vpclmulhqhqdq zmm21,zmm21,zmm6; vpternlogd zmm16,zmm9,zmm10,0x96
-.quad 0x6200cf4448257362,0xa36211d744482573; .byte 0x5d,0x40,0x25,0xd5,0x96 // vpclmullqlqdq zmm9,zmm11,zmm7; vpclmulhqhqdq zmm10,zmm11,zmm7; vpternlogd zmm18,zmm20,zmm21,0x96
+.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
+.quad 0x6255cb704f7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm1{k7},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6202626f48fec162,0x75d262e700405dc2; .byte 0x48,0xdc,0xc8 // vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]; vpshufb zmm20,zmm20,zmm15; vaesenc zmm1,zmm1,zmm8
+.quad 0x62036a6f48fec162,0xdda162ef004055c2; .byte 0x40,0x6c,0xf5 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]; vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm22,zmm20,zmm21
+.quad 0x8162c56d40dd2162,0x401d4262f0ef404d; .byte 0xdc,0xe0 // vpunpckhqdq zmm24,zmm20,zmm21; vpxord zmm22,zmm22,zmm24; vaesenc zmm28,zmm28,zmm8
+.quad 0x6203415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x1c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+.quad 0x6200cb44405d5362,0x75d2623a6f48fec1; .byte 0x48,0xdc,0xc8 // vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]; vaesenc zmm1,zmm1,zmm8
+.quad 0x6220615a487d7262,0xc26200d444405553; .byte 0x45,0x40,0x00,0xff // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]; vpclmullqlqdq zmm10,zmm21,zmm12; vpshufb zmm23,zmm23,zmm15
+.quad 0x6296c2254835c362,0x516211cb44405d53; .byte 0xfe,0x48,0x6f,0x6a,0x01 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]
+.quad 0x4262ef0048155262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x04 // vpshufb zmm13,zmm13,zmm15; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+.quad 0x5362c0dc487dd262,0x35c36211d4444055; .byte 0x48,0x25,0xd2,0x96 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96
+.quad 0xd262fbef4045a162,0x48fd7262c8dc4875; .byte 0x59,0x59,0x60 // vpxord zmm23,zmm23,zmm19; vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
+.quad 0x6200cb44404d5362,0xfd7262f56c40c551; .byte 0x48,0x59,0x61,0x68 // vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13; vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
+.quad 0x6201d444404d5362,0x35c362c56d40c541; .byte 0x48,0x25,0xca,0x96 // vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x4262f0ef480d1162,0x487d7262e0dc401d; .byte 0x5a,0x41,0x05 // vpxord zmm14,zmm14,zmm24; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0x7262c0dc487dd262,0x45536214595a487d; .byte 0x40,0x44,0xcb,0x00 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]; vpclmullqlqdq zmm9,zmm23,zmm11
+.quad 0x7262c8dc4875d262,0x15536218615a487d; .byte 0x48,0x44,0xd4,0x00 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12
+.quad 0x6296c2254835c362,0x426211cb44404553; .byte 0x1d,0x40,0xdc,0xe0 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11; vaesenc zmm28,zmm28,zmm8
+.quad 0x6206415a487d7262,0x155362c0dc487dd2; .byte 0x48,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm13,zmm12
+.quad 0x6296d2254835c362,0xfd7262c8dc4875d2; .byte 0x48,0x59,0x59,0x50 // vpternlogd zmm18,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8; vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
+.quad 0x6200cb44480d5362,0x536258615948fd72; .byte 0x0d,0x48,0x44,0xd4,0x01 // vpclmullqlqdq zmm9,zmm14,zmm11; vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12
+.quad 0x6296ca254835c362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x07 // vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0x1362c0dc487dd262,0x75d26200c944407d; .byte 0x48,0xdc,0xc8 // vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm16,zmm25; vaesenc zmm1,zmm1,zmm8
+.quad 0x6296ca25407da362,0xc3624ec070487da1; .byte 0x7d,0x40,0x25,0xc9,0x96 // vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96
 .quad 0x7262e0dc401d4262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6296ca254835c362,0x7da362c8dc4875d2; .byte 0x40,0x25,0xca,0x96 // vpternlogd zmm17,zmm9,zmm10,0x96; vaesenc zmm1,zmm1,zmm8; vpternlogd zmm17,zmm16,zmm18,0x96
-.quad 0x6200c944407d1362,0xc3624ec070487da1; .byte 0x7d,0x40,0x25,0xc9,0x96 // vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96
-.quad 0x6200c94440751362,0x42624ec970487da1; .byte 0x1d,0x40,0xdc,0xe0 // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0xfda162c0dc487dd2; .byte 0x48,0x6f,0xda // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vmovdqa64 zmm19,zmm18
-.quad 0x6296d9254075c362,0x1d4262c8dc4875d2; .byte 0x40,0xdc,0xe0 // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x3c // cmp eax,r13d; je 0x4cf2
-// 0x4cb6:
+.quad 0x6200c94440751362,0x7da162c8dc4875d2; .byte 0x48,0x70,0xc9,0x4e // vpclmullqlqdq zmm9,zmm17,zmm25; vaesenc zmm1,zmm1,zmm8; vpshufd zmm17,zmm17,0x4e
+.quad 0xc362da6f48fda162,0x1d426296d9254075; .byte 0x40,0xdc,0xe0 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm28,zmm28,zmm8
+.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262e0dc401d4262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
+.quad 0x4262c8dc4875d262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x3c // mov eax,0xa0; cmp eax,r13d; je 0x4d82
+// 0x4d46:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
 .quad 0x4262c8dc4875d262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
-.byte 0x72,0xc4 // jb 0x4cb6
-// 0x4cf2:
+.byte 0x72,0xc4 // jb 0x4d46
+// 0x4d82:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
 .quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
 .quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
 .quad 0xe162e0dd401d4262,0xc97fe162e06f48fd; .byte 0x6f,0xe9 // vaesenclast zmm28,zmm28,zmm8; vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1
-.byte 0xe9,0x0f,0x03,0x00,0x00 // jmp 0x5052
-// 0x4d43:
+.byte 0xe9,0x1a,0x03,0x00,0x00 // jmp 0x50ed
+// 0x4dd3:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0x6202415a487d7262,0xfec162c0dc487dd2; .byte 0x48,0x6f,0x22 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10]
-.quad 0x62016a6f48fec162,0xc16202726f48fec1; .byte 0xfe,0x48,0x6f,0x7a,0x03 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]; vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-.quad 0x7262e0dc401d4262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0xc262f700404dc262,0x405dc262ff004045; .byte 0x00,0xe7 // vpshufb zmm22,zmm22,zmm15; vpshufb zmm23,zmm23,zmm15; vpshufb zmm20,zmm20,zmm15
-.quad 0xf262ef004055c262,0xcd31621c695a487d; .byte 0x40,0x6c,0xdf // vpshufb zmm21,zmm21,zmm15; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]; vpunpcklqdq zmm11,zmm22,zmm23
-.quad 0x6220715a487df262,0x1d4262e76d40cd31; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]; vpunpckhqdq zmm12,zmm22,zmm23; vaesenc zmm28,zmm28,zmm8
-.quad 0x6204415a487d7262,0x7df262c0dc487dd2; .byte 0x48,0x5a,0x79,0x30 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
-.quad 0xe362dcef48255162,0x45736200c544404d; .byte 0x40,0x44,0xce,0x00 // vpxord zmm11,zmm11,zmm12; vpclmullqlqdq zmm16,zmm22,zmm5; vpclmullqlqdq zmm9,zmm23,zmm6
-.quad 0x6211d544404de362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x05 // vpclmulhqhqdq zmm18,zmm22,zmm5; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-.quad 0x7362c0dc487dd262,0x5da16211d6444045; .byte 0x40,0xef,0xe3 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm23,zmm6; vpxord zmm20,zmm20,zmm19
-.quad 0x6200cf444825e362,0x257362c1ef407dc1; .byte 0x48,0x44,0xe7,0x11 // vpclmullqlqdq zmm17,zmm11,zmm7; vpxord zmm16,zmm16,zmm9; vpclmulhqhqdq zmm12,zmm11,zmm7
-.quad 0xf262d2ef406dc162,0xdd316214695a487d; .byte 0x40,0x6c,0xdd // vpxord zmm18,zmm18,zmm10; vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]; vpunpcklqdq zmm11,zmm20,zmm21
-.quad 0x7262e0dc401d4262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6218715a487df262,0x7df262c56d40dd21; .byte 0x48,0x5a,0x79,0x28 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]; vpunpckhqdq zmm24,zmm20,zmm21; vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
-.quad 0x7362d8ef48251162,0x75c16200cd44405d; .byte 0x40,0xef,0xcc // vpxord zmm11,zmm11,zmm24; vpclmullqlqdq zmm9,zmm20,zmm5; vpxord zmm17,zmm17,zmm12
-.quad 0x6200d64440557362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x07 // vpclmullqlqdq zmm10,zmm21,zmm6; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-.quad 0xe362c0dc487dd262,0x55e36211e544405d; .byte 0x40,0x44,0xee,0x11 // vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm20,zmm20,zmm5; vpclmulhqhqdq zmm21,zmm21,zmm6
-.quad 0x6296c2254835c362,0x736200cf44482573; .byte 0x25,0x48,0x44,0xd7,0x11 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmullqlqdq zmm9,zmm11,zmm7; vpclmulhqhqdq zmm10,zmm11,zmm7
-.quad 0x6296d525405da362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x08 // vpternlogd zmm18,zmm20,zmm21,0x96; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-.quad 0xc362c0dc487dd262,0x7da36296ca254835; .byte 0x40,0x25,0xca,0x96 // vaesenc zmm0,zmm0,zmm8; vpternlogd zmm17,zmm9,zmm10,0x96; vpternlogd zmm17,zmm16,zmm18,0x96
-.quad 0x6200c944407d1362,0xc3624ec070487da1; .byte 0x7d,0x40,0x25,0xc9,0x96 // vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96
-.quad 0x6200c94440751362,0x42624ec970487da1; .byte 0x1d,0x40,0xdc,0xe0 // vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0xfda162c0dc487dd2; .byte 0x48,0x6f,0xda // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vmovdqa64 zmm19,zmm18
-.quad 0x6296d9254075c362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x0a // vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0x4262c0dc487dd262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
-.quad 0xe83944000000a0b8; .byte 0x74,0x30 // mov eax,0xa0; cmp eax,r13d; je 0x4f8e
-// 0x4f5e:
+.quad 0xd162c36f48fd9162,0x7d726200c3704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+.quad 0xc162c0dc487dd262,0x5dc26202626f48fe; .byte 0x40,0x00,0xe7 // vaesenc zmm0,zmm0,zmm8; vmovdqu64 zmm20,ZMMWORD PTR [r10+0x80]; vpshufb zmm20,zmm20,zmm15
+.quad 0x62036a6f48fec162,0xdda162ef004055c2; .byte 0x40,0x6c,0xf5 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0xc0]; vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm22,zmm20,zmm21
+.quad 0x8162c56d40dd2162,0x401d4262f0ef404d; .byte 0xdc,0xe0 // vpunpckhqdq zmm24,zmm20,zmm21; vpxord zmm22,zmm22,zmm24; vaesenc zmm28,zmm28,zmm8
+.quad 0x6203415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x1c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
+.quad 0x6200cb44405d5362,0x7d72623a6f48fec1; .byte 0x48,0x5a,0x61,0x20 // vpclmullqlqdq zmm9,zmm20,zmm11; vmovdqu64 zmm23,ZMMWORD PTR [r10]; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
+.quad 0x6200d44440555362,0x35c362ff004045c2; .byte 0x48,0x25,0xc2,0x96 // vpclmullqlqdq zmm10,zmm21,zmm12; vpshufb zmm23,zmm23,zmm15; vpternlogd zmm16,zmm9,zmm10,0x96
+.quad 0x6211cb44405d5362,0x5262016a6f48fe51; .byte 0x15,0x48,0x00,0xef // vpclmulhqhqdq zmm9,zmm20,zmm11; vmovdqu64 zmm13,ZMMWORD PTR [r10+0x40]; vpshufb zmm13,zmm13,zmm15
+.quad 0x7262e0dc401d4262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6211d44440555362,0xa16296d2254835c3; .byte 0x45,0x40,0xef,0xfb // vpclmulhqhqdq zmm10,zmm21,zmm12; vpternlogd zmm18,zmm9,zmm10,0x96; vpxord zmm23,zmm23,zmm19
+.quad 0x6260595948fd7262,0x516200cb44404d53; .byte 0xc5,0x40,0x6c,0xf5 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]; vpclmullqlqdq zmm9,zmm22,zmm11; vpunpcklqdq zmm14,zmm23,zmm13
+.quad 0x6268615948fd7262,0x416201d444404d53; .byte 0xc5,0x40,0x6d,0xc5 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]; vpclmulhqlqdq zmm10,zmm22,zmm12; vpunpckhqdq zmm24,zmm23,zmm13
+.quad 0x6296ca254835c362,0x1d4262f0ef480d11; .byte 0x40,0xdc,0xe0 // vpternlogd zmm17,zmm9,zmm10,0x96; vpxord zmm14,zmm14,zmm24; vaesenc zmm28,zmm28,zmm8
+.quad 0x6205415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x59,0x14 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
+.quad 0x6200cb4440455362,0x536218615a487d72; .byte 0x15,0x48,0x44,0xd4,0x00 // vpclmullqlqdq zmm9,zmm23,zmm11; vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]; vpclmullqlqdq zmm10,zmm13,zmm12
+.quad 0x6296c2254835c362,0x426211cb44404553; .byte 0x1d,0x40,0xdc,0xe0 // vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm23,zmm11; vaesenc zmm28,zmm28,zmm8
+.quad 0x6206415a487d7262,0x155362c0dc487dd2; .byte 0x48,0x44,0xd4,0x11 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vpclmulhqhqdq zmm10,zmm13,zmm12
+.quad 0x6296d2254835c362,0x536250595948fd72; .byte 0x0d,0x48,0x44,0xcb,0x00 // vpternlogd zmm18,zmm9,zmm10,0x96; vpbroadcastq zmm11,QWORD PTR [rcx+0x280]; vpclmullqlqdq zmm9,zmm14,zmm11
+.quad 0x6258615948fd7262,0xc36201d444480d53; .byte 0x35,0x48,0x25,0xca,0x96 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]; vpclmulhqlqdq zmm10,zmm14,zmm12; vpternlogd zmm17,zmm9,zmm10,0x96
+.quad 0x7262e0dc401d4262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6200c944407d1362,0xa16296ca25407da3; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpclmullqlqdq zmm9,zmm16,zmm25; vpternlogd zmm17,zmm16,zmm18,0x96; vpshufd zmm16,zmm16,0x4e
+.quad 0x6296c925407dc362,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x08 // vpternlogd zmm17,zmm16,zmm9,0x96; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+.quad 0x1362c0dc487dd262,0x7da16200c9444075; .byte 0x48,0x70,0xc9,0x4e // vaesenc zmm0,zmm0,zmm8; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
+.quad 0xc362da6f48fda162,0x1d426296d9254075; .byte 0x40,0xdc,0xe0 // vmovdqa64 zmm19,zmm18; vpternlogd zmm19,zmm17,zmm9,0x96; vaesenc zmm28,zmm28,zmm8
+.quad 0x6209415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0x620a415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x30 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x5029
+// 0x4ff9:
 .quad 0x0101445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x0201445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x4f5e
-// 0x4f8e:
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x4ff9
+// 0x5029:
 .quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x401d4262017f497f; .byte 0xdd,0xe0 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vaesenclast zmm28,zmm28,zmm8
-.quad 0x93e9e06fc97fe162; .byte 0x00,0x00,0x00 // vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x5052
-// 0x4fbf:
-.quad 0x0018f8840fdb854d,0x00000004c7f74100 // test r11,r11; je 0x68c0; test r15d,0x4
-.byte 0x0f,0x84,0x4e,0x03,0x00,0x00 // je 0x5323
-// 0x4fd5:
+.quad 0x93e9e06fc97fe162; .byte 0x00,0x00,0x00 // vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x50ed
+// 0x505a:
+.quad 0x001596840fdb854d,0x00000004c7f74100 // test r11,r11; je 0x65f9; test r15d,0x4
+.byte 0x0f,0x84,0x4e,0x03,0x00,0x00 // je 0x53be
+// 0x5070:
 .quad 0xc749d8f748d8894c,0xfb42c4ffffffffc5; .byte 0xf7,0xed // mov rax,r11; neg rax; mov r13,0xffffffffffffffff; shrx r13,r13,rax
-.quad 0xfb8349cd92fbc1c4,0x6f48fec1625a7640; .byte 0x20 // kmovq k1,r13; cmp r11,0x40; jbe 0x504c; vmovdqu64 zmm20,ZMMWORD PTR [r8]
-.quad 0x7600000080fb8149,0x01686f48fec16242 // cmp r11,0x80; jbe 0x5043; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
-.quad 0x76000000c0fb8149,0x02706f48fec16229 // cmp r11,0xc0; jbe 0x503a; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
-.quad 0x7600000100fb8149,0x03786f48fec16210 // cmp r11,0x100; jbe 0x5031; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
-.quad 0xeb04406fc97f4162; .byte 0x21 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; jmp 0x5052
-// 0x5031:
-.quad 0xeb03786fc97fc162; .byte 0x18 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; jmp 0x5052
-// 0x503a:
-.quad 0xeb02706fc97fc162; .byte 0x0f // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; jmp 0x5052
-// 0x5043:
-.quad 0xeb01686fc97fc162; .byte 0x06 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; jmp 0x5052
-// 0x504c:
+.quad 0xfb8349cd92fbc1c4,0x6f48fec1625a7640; .byte 0x20 // kmovq k1,r13; cmp r11,0x40; jbe 0x50e7; vmovdqu64 zmm20,ZMMWORD PTR [r8]
+.quad 0x7600000080fb8149,0x01686f48fec16242 // cmp r11,0x80; jbe 0x50de; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+.quad 0x76000000c0fb8149,0x02706f48fec16229 // cmp r11,0xc0; jbe 0x50d5; vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+.quad 0x7600000100fb8149,0x03786f48fec16210 // cmp r11,0x100; jbe 0x50cc; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
+.quad 0xeb04406fc97f4162; .byte 0x21 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]; jmp 0x50ed
+// 0x50cc:
+.quad 0xeb03786fc97fc162; .byte 0x18 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; jmp 0x50ed
+// 0x50d5:
+.quad 0xeb02706fc97fc162; .byte 0x0f // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; jmp 0x50ed
+// 0x50de:
+.quad 0xeb01686fc97fc162; .byte 0x06 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]; jmp 0x50ed
+// 0x50e7:
 .byte 0x62,0xc1,0x7f,0xc9,0x6f,0x20 // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
-// 0x5052:
+// 0x50ed:
 .quad 0x04eec1490f738d4d,0x01e083e8d1f88944 // lea r14,[r11+0xf]; shr r14,0x4; mov eax,r15d; shr eax,1; and eax,0x1
 .quad 0x4904e6c149c60149,0x155162ce0149def7; .byte 0x08,0xef,0xed // add r14,rax; shl r14,0x4; neg r14; add r14,rcx; vpxord xmm13,xmm13,xmm13
-.quad 0x6f7e7ac52174c085,0x01206f229163c448 // test eax,eax; je 0x509a; vmovq xmm13,QWORD PTR [rdi+0x48]; vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
-.quad 0xf74103f57311c1c4,0xc4067400000020c7; .byte 0x41,0x79,0x70,0xed,0x4e // vpsllq xmm13,xmm13,0x3; test r15d,0x20; je 0x509a; vpshufd xmm13,xmm13,0x4e
-// 0x509a:
-.quad 0x000163850fe4854d,0x624edd707941c400; .byte 0x51,0x25,0x08,0xef,0xdd // test r12,r12; jne 0x5206; vpshufd xmm11,xmm13,0x4e; vpxord xmm11,xmm11,xmm13
+.quad 0x6f7e7ac52174c085,0x01206f229163c448 // test eax,eax; je 0x5135; vmovq xmm13,QWORD PTR [rdi+0x48]; vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
+.quad 0xf74103f57311c1c4,0xc4067400000020c7; .byte 0x41,0x79,0x70,0xed,0x4e // vpsllq xmm13,xmm13,0x3; test r15d,0x20; je 0x5135; vpshufd xmm13,xmm13,0x4e
+// 0x5135:
+.quad 0x000163850fe4854d,0x624edd707941c400; .byte 0x51,0x25,0x08,0xef,0xdd // test r12,r12; jne 0x52a1; vpshufd xmm11,xmm13,0x4e; vpxord xmm11,xmm11,xmm13
 .quad 0x002341440815e362,0x112351440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]; vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 .quad 0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-// 0x50c7:
+// 0x5162:
 .quad 0xa162e700405dc262,0x40fb8349e3ef405d // vpshufb zmm20,zmm20,zmm15; vpxord zmm20,zmm20,zmm19; cmp r11,0x40
-.quad 0xc262000001b2860f,0x40dd3162ef004055; .byte 0x6c,0xdd // jbe 0x528f; vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm11,zmm20,zmm21
+.quad 0xc262000001b2860f,0x40dd3162ef004055; .byte 0x6c,0xdd // jbe 0x532a; vpshufb zmm21,zmm21,zmm15; vpunpcklqdq zmm11,zmm20,zmm21
 .quad 0x5162e56d40dd3162,0x405d5362dcef4825; .byte 0x44,0x4e,0x09,0x00 // vpunpckhqdq zmm12,zmm20,zmm21; vpxord zmm11,zmm11,zmm12; vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
 .quad 0x000a564440555362,0x6296c2254835c362; .byte 0x53,0x5d,0x40,0x44,0x4e,0x09,0x11 // vpclmullqlqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
 .quad 0x110a564440555362,0x6296d2254835c362; .byte 0x53,0x25,0x48,0x44,0x4e,0x0e,0x00 // vpclmulhqhqdq zmm10,zmm21,ZMMWORD PTR [r14+0x280]; vpternlogd zmm18,zmm9,zmm10,0x96; vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x380]
 .quad 0x110e564448255362,0x4996ca254835c362; .byte 0x81,0xfb,0x80,0x00,0x00,0x00 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]; vpternlogd zmm17,zmm9,zmm10,0x96; cmp r11,0x80
-.quad 0xc2620000017f860f,0xc0fb8149f700404d; .byte 0x00,0x00,0x00 // jbe 0x52c6; vpshufb zmm22,zmm22,zmm15; cmp r11,0xc0
-.quad 0xc262000000fc860f,0x40cd3162ff004045; .byte 0x6c,0xdf // jbe 0x5256; vpshufb zmm23,zmm23,zmm15; vpunpcklqdq zmm11,zmm22,zmm23
+.quad 0xc2620000017f860f,0xc0fb8149f700404d; .byte 0x00,0x00,0x00 // jbe 0x5361; vpshufb zmm22,zmm22,zmm15; cmp r11,0xc0
+.quad 0xc262000000fc860f,0x40cd3162ff004045; .byte 0x6c,0xdf // jbe 0x52f1; vpshufb zmm23,zmm23,zmm15; vpunpcklqdq zmm11,zmm22,zmm23
 .quad 0x5162e76d40cd3162,0x404d5362dcef4825; .byte 0x44,0x4e,0x0b,0x00 // vpunpckhqdq zmm12,zmm22,zmm23; vpxord zmm11,zmm11,zmm12; vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
 .quad 0x000c564440455362,0x6296c2254835c362; .byte 0x53,0x4d,0x40,0x44,0x4e,0x0b,0x11 // vpclmullqlqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]; vpternlogd zmm16,zmm9,zmm10,0x96; vpclmulhqhqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
 .quad 0x110c564440455362,0x6296d2254835c362; .byte 0x53,0x25,0x48,0x44,0x4e,0x10,0x00 // vpclmulhqhqdq zmm10,zmm23,ZMMWORD PTR [r14+0x300]; vpternlogd zmm18,zmm9,zmm10,0x96; vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r14+0x400]
 .quad 0x1110564448255362,0x4996ca254835c362; .byte 0x81,0xfb,0x00,0x01,0x00,0x00 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]; vpternlogd zmm17,zmm9,zmm10,0x96; cmp r11,0x100
-.quad 0x426200000102860f,0x487d1162c700403d; .byte 0x70,0xd8,0x4e // jbe 0x52c6; vpshufb zmm24,zmm24,zmm15; vpshufd zmm11,zmm24,0x4e
+.quad 0x426200000102860f,0x487d1162c700403d; .byte 0x70,0xd8,0x4e // jbe 0x5361; vpshufb zmm24,zmm24,zmm15; vpshufd zmm11,zmm24,0x4e
 .quad 0x5362d8ef48251162,0x5362000d4e44403d; .byte 0x3d,0x40,0x44,0x56,0x0d,0x11 // vpxord zmm11,zmm11,zmm24; vpclmullqlqdq zmm9,zmm24,ZMMWORD PTR [r14+0x340]; vpclmulhqhqdq zmm10,zmm24,ZMMWORD PTR [r14+0x340]
 .quad 0x00125e4448255362,0xc162c1ef407dc162; .byte 0x6d,0x40,0xef,0xd2 // vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x480]; vpxord zmm16,zmm16,zmm9; vpxord zmm18,zmm18,zmm10
-.quad 0xc0e9cbef4075c162; .byte 0x00,0x00,0x00 // vpxord zmm17,zmm17,zmm11; jmp 0x52c6
-// 0x5206:
+.quad 0xc0e9cbef4075c162; .byte 0x00,0x00,0x00 // vpxord zmm17,zmm17,zmm11; jmp 0x5361
+// 0x52a1:
 .quad 0xfac501ee381543c4,0xfac500000230816f; .byte 0x6f,0x89,0x70,0x03,0x00,0x00 // vinserti128 ymm13,ymm13,xmm14,0x1; vmovdqu xmm0,XMMWORD PTR [rcx+0x230]; vmovdqu xmm1,XMMWORD PTR [rcx+0x370]
 .quad 0x00023086387dc3c4,0x708e3875c3c40100; .byte 0x03,0x00,0x00,0x01 // vinserti128 ymm0,ymm0,XMMWORD PTR [r14+0x230],0x1; vinserti128 ymm1,ymm1,XMMWORD PTR [r14+0x370],0x1
 .quad 0x51624edd707d41c4,0x2815e362ddef2825; .byte 0x44,0xc0,0x00 // vpshufd ymm11,ymm13,0x4e; vpxord ymm11,ymm11,ymm13; vpclmullqlqdq ymm16,ymm13,ymm0
-.quad 0x6211d0442815e362,0x71e900c9442825e3; .byte 0xfe,0xff,0xff // vpclmulhqhqdq ymm18,ymm13,ymm0; vpclmullqlqdq ymm17,ymm11,ymm1; jmp 0x50c7
-// 0x5256:
+.quad 0x6211d0442815e362,0x71e900c9442825e3; .byte 0xfe,0xff,0xff // vpclmulhqhqdq ymm18,ymm13,ymm0; vpclmullqlqdq ymm17,ymm11,ymm1; jmp 0x5162
+// 0x52f1:
 .quad 0x624ede70487d3162,0x4d5362deef482531; .byte 0x40,0x44,0x4e,0x0b,0x00 // vpshufd zmm11,zmm22,0x4e; vpxord zmm11,zmm11,zmm22; vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
 .quad 0x110b5644404d5362,0x00105e4448255362 // vpclmulhqhqdq zmm10,zmm22,ZMMWORD PTR [r14+0x2c0]; vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x400]
 .quad 0xc162c1ef407dc162,0x4075c162d2ef406d; .byte 0xef,0xcb // vpxord zmm16,zmm16,zmm9; vpxord zmm18,zmm18,zmm10; vpxord zmm17,zmm17,zmm11
-.byte 0xeb,0x37 // jmp 0x52c6
-// 0x528f:
+.byte 0xeb,0x37 // jmp 0x5361
+// 0x532a:
 .quad 0x624edc70487d3162,0x5d5362dcef482531; .byte 0x40,0x44,0x4e,0x09,0x00 // vpshufd zmm11,zmm20,0x4e; vpxord zmm11,zmm11,zmm20; vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
 .quad 0x11095644405d5362,0x000e5e4448255362 // vpclmulhqhqdq zmm10,zmm20,ZMMWORD PTR [r14+0x240]; vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r14+0x380]
 .quad 0xc162c1ef407dc162,0x4075c162d2ef406d; .byte 0xef,0xcb // vpxord zmm16,zmm16,zmm9; vpxord zmm18,zmm18,zmm10; vpxord zmm17,zmm17,zmm11
-// 0x52c6:
+// 0x5361:
 .quad 0x6296ca25407da362,0xa16200c944407d13; .byte 0x7d,0x48,0x70,0xc0,0x4e // vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25; vpshufd zmm16,zmm16,0x4e
 .quad 0x6296c925407dc362,0xa16200c944407513; .byte 0x7d,0x48,0x70,0xc9,0x4e // vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25; vpshufd zmm17,zmm17,0x4e
 .quad 0xa162d9ef406dc162,0x48fdc362d9ef4065; .byte 0x3b,0xd9,0x01 // vpxord zmm19,zmm18,zmm9; vpxord zmm19,zmm19,zmm17; vextracti64x4 ymm9,zmm19,0x1
 .quad 0xc362d9ef2065c162,0x65c16201d939287d; .byte 0x00,0xef,0xd9 // vpxord ymm19,ymm19,ymm9; vextracti32x4 xmm9,ymm19,0x1; vpxord xmm19,xmm19,xmm9
-.quad 0x0f00000004c7f741; .byte 0x84,0x1c,0x15,0x00,0x00 // test r15d,0x4; je 0x683f
-// 0x5323:
+.quad 0x0f00000004c7f741; .byte 0x84,0xba,0x11,0x00,0x00 // test r15d,0x4; je 0x6578
+// 0x53be:
 .quad 0xc749d8f748d8894c,0xfb42c4ffffffffc5; .byte 0xf7,0xed // mov rax,r11; neg rax; mov r13,0xffffffffffffffff; shrx r13,r13,rax
-.quad 0x0888b8cd92fbc1c4,0x8d41f092fbc50000; .byte 0x43,0x0f // kmovq k1,r13; mov eax,0x888; kmovd k6,eax; lea eax,[r11+0xf]
-.quad 0xc7840f00000030a9,0x0f40fb8349000009; .byte 0x86,0xb4,0x08,0x00,0x00 // test eax,0x30; je 0x5d19; cmp r11,0x40; jbe 0x5c10
-.quad 0x0f00000080fb8149,0xfb81490000072f86; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x5a98; cmp r11,0xc0
-.quad 0x81490000053b860f,0xd8860f00000100fb; .byte 0x02,0x00,0x00 // jbe 0x58b1; cmp r11,0x100; jbe 0x565b
+.quad 0x438d41cd92fbc1c4,0x840f00000030a90f; .byte 0xb2,0x09,0x00,0x00 // kmovq k1,r13; lea eax,[r11+0xf]; test eax,0x30; je 0x5d96
+.quad 0x92fbc500000888b8,0x9c860f40fb8349f0; .byte 0x08,0x00,0x00 // mov eax,0x888; kmovd k6,eax; cmp r11,0x40; jbe 0x5c93
+.quad 0x0f00000080fb8149,0xfb81490000071d86; .byte 0xc0,0x00,0x00,0x00 // cmp r11,0x80; jbe 0x5b21; cmp r11,0xc0
+.quad 0x81490000052f860f,0xd2860f00000100fb; .byte 0x02,0x00,0x00 // jbe 0x5940; cmp r11,0x100; jbe 0x56f0
 .quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
-.quad 0xd162db6f48fd9162,0xfd9162ffdb704f7d; .byte 0x48,0x6f,0xe3 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff; vmovdqa64 zmm4,zmm27
-.quad 0x6200e4704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm4{k6},zmm12,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x7262e0dc485dd262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm4,zmm4,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x8b44e0dc485dd262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm4,zmm4,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x54 // cmp eax,r13d; je 0x559c
-// 0x5548:
+.quad 0x7162e700402d1262,0xfd91620761ef581d; .byte 0x48,0x6f,0xc3 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
+.quad 0xd162d36f48fd9162,0xfd9162aad3704f7d; .byte 0x48,0x6f,0xdb // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27
+.quad 0x62ffdb704f7dd162,0x7dd162e36f48fd91; .byte 0x4e,0x70,0xe4,0x00 // vpshufd zmm3{k7},zmm11,0xff; vmovdqa64 zmm4,zmm27; vpshufd zmm4{k6},zmm12,0x0
+.quad 0x6202415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x6203415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x6204415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x6205415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x6206415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x6207415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x6208415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x54 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x5631
+// 0x55dd:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
 .quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x5548
-// 0x559c:
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x55dd
+// 0x5631:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
 .quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
@@ -1286,354 +1292,304 @@
 .quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
 .quad 0xd262cfef483d3162,0x48fed162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
 .quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
-.quad 0x4103e439487d9362,0x850f00000004c7f7; .byte 0x07,0x12,0x00,0x00 // vextracti32x4 xmm28,zmm4,0x3; test r15d,0x4; jne 0x683f
+.quad 0x4103e439487d9362,0x850f00000004c7f7; .byte 0xab,0x0e,0x00,0x00 // vextracti32x4 xmm28,zmm4,0x3; test r15d,0x4; jne 0x6578
 .quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
-.quad 0x6162fb6f48fde162,0xfff9f7e9c46fc97f; .byte 0xff // vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4; jmp 0x5052
-// 0x565b:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
-.quad 0xd162db6f48fd9162,0x7d7262ffdb704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k6},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262d8dc4865d262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6162fb6f48fde162,0xfff9fde9c46fc97f; .byte 0xff // vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4; jmp 0x50ed
+// 0x56f0:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
+.quad 0xd162d36f48fd9162,0xfd9162aad3704f7d; .byte 0x48,0x6f,0xdb // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27
+.quad 0x62ffdb704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm3{k6},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x6204415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x05 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0x6203415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x04 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262d8dc4865d262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
+.quad 0x7262d8dc4865d262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x6207415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x08 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+.quad 0x6206415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x07 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262d8dc4865d262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
+.quad 0x7262d8dc4865d262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x41298b44d8dc4865; .byte 0xc1,0xe5,0x04 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
-.quad 0xe83944000000a0b8; .byte 0x74,0x48 // mov eax,0xa0; cmp eax,r13d; je 0x5812
-// 0x57ca:
+.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x8b44d8dc4865d262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm3,zmm3,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x58a1
+// 0x5859:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x487d7262d8dc4865; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x57ca
-// 0x5812:
+.quad 0xc083d8dc4865d262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm3,zmm3,zmm8; add eax,0x20; cmp eax,r13d; jb 0x5859
+// 0x58a1:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
 .quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
 .quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
 .quad 0xd162d9dd4865d262,0x7d936203597f497f; .byte 0x48,0x39,0xdc,0x03 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vextracti32x4 xmm28,zmm3,0x3
-.quad 0x0f00000004c7f741,0xfde16200000fab85; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x683f; vmovdqa64 zmm20,zmm0
+.quad 0x0f00000004c7f741,0xfde16200000c5585; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x6578; vmovdqa64 zmm20,zmm0
 .quad 0xe162e96f48fde162,0xc97fe162f26f48fd; .byte 0x6f,0xfb // vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2; vmovdqu8 zmm23{k1}{z},zmm3
-.byte 0xe9,0xa1,0xf7,0xff,0xff // jmp 0x5052
-// 0x58b1:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4e,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k6},zmm11,0xaa
-.quad 0x6202415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262d0dc486dd262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x04 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+.byte 0xe9,0xad,0xf7,0xff,0xff // jmp 0x50ed
+// 0x5940:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4f,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55
+.quad 0xd162d36f48fd9162,0x7d7262aad3704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm2,zmm27; vpshufd zmm2{k6},zmm11,0xaa; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x6205415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262d0dc486dd262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x07 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0x6203415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262d0dc486dd262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x05 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x6208415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262d0dc486dd262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x0a // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0x6206415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262d0dc486dd262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x487d7262d0dc486d; .byte 0x5a,0x41,0x08 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x3c // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x5a19
-// 0x59dd:
+.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262d0dc486dd262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x41298b44d0dc486d; .byte 0xc1,0xe5,0x04 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x3c // mov eax,0xa0; cmp eax,r13d; je 0x5aa2
+// 0x5a66:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x7262d0dc486dd262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm2,zmm2,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x4420c083d0dc486d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; add eax,0x20; cmp eax,r13d
-.byte 0x72,0xc4 // jb 0x59dd
-// 0x5a19:
+.byte 0x72,0xc4 // jb 0x5a66
+// 0x5aa2:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
 .quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
 .quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
 .quad 0x6202517f497fd162,0xf74103d439487d93; .byte 0xc7,0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vextracti32x4 xmm28,zmm2,0x3; test r15d,0x4
-.quad 0xe16200000dbe850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x683f; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
-.quad 0xbae9f26fc97fe162; .byte 0xf5,0xff,0xff // vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
-// 0x5a98:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
-.quad 0x6255cb704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm1{k6},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0x7262c8dc4875d262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm1,zmm1,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x8b44c8dc4875d262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm1,zmm1,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x30 // cmp eax,r13d; je 0x5bb1
-// 0x5b81:
+.quad 0xe16200000a6e850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x6578; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
+.quad 0xcce9f26fc97fe162; .byte 0xf5,0xff,0xff // vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x50ed
+// 0x5b21:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704f7dd162,0x7dd162cb6f48fd91; .byte 0x4e,0x70,0xcb,0x55 // vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27; vpshufd zmm1{k6},zmm11,0x55
+.quad 0x6202415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x6203415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x6204415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x6205415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x6206415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x6207415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x6208415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x30 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x5c34
+// 0x5c04:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x5b81
-// 0x5bb1:
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x5c04
+// 0x5c34:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
 .quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
 .quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
-.quad 0x4103cc39487d9362,0x850f00000004c7f7; .byte 0x40,0x0c,0x00,0x00 // vextracti32x4 xmm28,zmm1,0x3; test r15d,0x4; jne 0x683f
-.quad 0xe162e06f48fde162,0xfff442e9e96fc97f; .byte 0xff // vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x5052
-// 0x5c10:
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0xd162c36f48fd9162,0x7d726200c3704e7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k6},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-.quad 0x7262c0dc487dd262,0x7dd26203415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6204415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x41,0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-.quad 0x7262c0dc487dd262,0x7dd26206415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8
-.quad 0x6207415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x41,0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-.quad 0x7262c0dc487dd262,0x7dd26209415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8
-.quad 0x620a415a487d7262,0x298b44c0dc487dd2 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; mov r13d,DWORD PTR [rcx]
-.quad 0x0000a0b804e5c141; .byte 0x00,0x44,0x39,0xe8,0x74,0x24 // shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x5cda
-// 0x5cb6:
+.quad 0x4103cc39487d9362,0x850f00000004c7f7; .byte 0xf6,0x08,0x00,0x00 // vextracti32x4 xmm28,zmm1,0x3; test r15d,0x4; jne 0x6578
+.quad 0xe162e06f48fde162,0xfff45ae9e96fc97f; .byte 0xff // vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x50ed
+// 0x5c93:
+.quad 0x7162df00402d1262,0xfd91620759ef5825; .byte 0x48,0x6f,0xc3 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vmovdqa64 zmm0,zmm27
+.quad 0x6200c3704e7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm0{k6},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6203415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x41,0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+.quad 0x7262c0dc487dd262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6206415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x41,0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0x7262c0dc487dd262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
+.quad 0x6209415a487d7262,0x7d7262c0dc487dd2; .byte 0x48,0x5a,0x41,0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0x8b44c0dc487dd262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm0,zmm0,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x24 // cmp eax,r13d; je 0x5d57
+// 0x5d33:
 .quad 0x0101445a487d7262,0x7262c0dc487dd262; .byte 0x7d,0x48,0x5a,0x44,0x01,0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
-.quad 0xc083c0dc487dd262; .byte 0x20,0x44,0x39,0xe8,0x72,0xdc // vaesenc zmm0,zmm0,zmm8; add eax,0x20; cmp eax,r13d; jb 0x5cb6
-// 0x5cda:
+.quad 0xc083c0dc487dd262; .byte 0x20,0x44,0x39,0xe8,0x72,0xdc // vaesenc zmm0,zmm0,zmm8; add eax,0x20; cmp eax,r13d; jb 0x5d33
+// 0x5d57:
 .quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x487d9362017f497f; .byte 0x39,0xc4,0x03 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vextracti32x4 xmm28,zmm0,0x3
-.quad 0x0f00000004c7f741,0x7fe16200000b3185; .byte 0xc9,0x6f,0xe0 // test r15d,0x4; jne 0x683f; vmovdqu8 zmm20{k1}{z},zmm0
-.byte 0xe9,0x39,0xf3,0xff,0xff // jmp 0x5052
-// 0x5d19:
-.quad 0x09d0860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x66f3; cmp r11,0x80
-.quad 0x814900000804860f,0xc9860f000000c0fb; .byte 0x05,0x00,0x00 // jbe 0x6534; cmp r11,0xc0; jbe 0x6306
-.quad 0x0f00000100fb8149,0xfd01620000031f86; .byte 0x48,0x6f,0xe3 // cmp r11,0x100; jbe 0x6069; vmovdqa64 zmm28,zmm27
-.quad 0x7162df00402d1262,0x2d01620759ef5825; .byte 0x40,0xfe,0xd6 // vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
-.quad 0x7162e700402d1262,0x2d01620761ef581d; .byte 0x40,0xfe,0xd6 // vpshufb zmm12,zmm26,zmm31; vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]; vpaddd zmm26,zmm26,zmm30
+.quad 0x0f00000004c7f741,0x7fe162000007ed85; .byte 0xc9,0x6f,0xe0 // test r15d,0x4; jne 0x6578; vmovdqu8 zmm20{k1}{z},zmm0
+.byte 0xe9,0x57,0xf3,0xff,0xff // jmp 0x50ed
+// 0x5d96:
+.quad 0x0692860f40fb8349,0x000080fb81490000; .byte 0x00 // cmp r11,0x40; jbe 0x6432; cmp r11,0x80
+.quad 0x8149000004cc860f,0x97860f000000c0fb; .byte 0x02,0x00,0x00 // jbe 0x6279; cmp r11,0xc0; jbe 0x6051
+.quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 .quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
 .quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
-.quad 0xd162db6f48fd9162,0xfd9162ffdb704f7d; .byte 0x48,0x6f,0xe3 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff; vmovdqa64 zmm4,zmm27
-.quad 0x6200e4704f7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm4{k7},zmm12,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x03 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+.quad 0xd162db6f48fd9162,0x7d7262ffdb704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6204415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x7262e0dc401d4262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x06 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x03 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6207415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x7262e0dc401d4262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x09 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x04 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xd262d8dc4865d262,0x401d4262e0dc485d; .byte 0xdc,0xe0 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x60 // cmp eax,r13d; je 0x5fab
-// 0x5f4b:
-.quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x485dd262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm4,zmm4,zmm8
-.quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x4865d262d0dc486d; .byte 0xdc,0xd8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8
-.quad 0x4262e0dc485dd262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm4,zmm4,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
-.byte 0x72,0xa0 // jb 0x5f4b
-// 0x5fab:
-.quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
-.quad 0x6202706f48fec162,0x416203786f48fec1; .byte 0x7f,0xc9,0x6f,0x40,0x04 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]; vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-.quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
-.quad 0xd262cdef483d3162,0x48fed162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-.quad 0xd262ceef483d3162,0x48fed162d1dd486d; .byte 0x7f,0x51,0x02 // vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-.quad 0xd262cfef483d3162,0x48fed162d9dd4865; .byte 0x7f,0x59,0x03 // vpxord zmm9,zmm8,zmm23; vaesenclast zmm3,zmm3,zmm9; vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-.quad 0xd262c8ef483d1162,0x497fd162e1dd485d; .byte 0x7f,0x61,0x04 // vpxord zmm9,zmm8,zmm24; vaesenclast zmm4,zmm4,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
-.quad 0xf741e0dd401d4262,0xf9850f00000004c7; .byte 0x07,0x00,0x00 // vaesenclast zmm28,zmm28,zmm8; test r15d,0x4; jne 0x683f
-.quad 0xe162e06f48fde162,0x48fde162e96f48fd; .byte 0x6f,0xf2 // vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2
-.quad 0x6162fb6f48fde162,0xffefe9e9c46fc97f; .byte 0xff // vmovdqa64 zmm23,zmm3; vmovdqu8 zmm24{k1}{z},zmm4; jmp 0x5052
-// 0x6069:
-.quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
-.quad 0x62aad3704f7dd162,0x7dd162db6f48fd91; .byte 0x4f,0x70,0xdb,0xff // vpshufd zmm2{k7},zmm11,0xaa; vmovdqa64 zmm3,zmm27; vpshufd zmm3{k7},zmm11,0xff
-.quad 0x6202415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6203415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6204415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6205415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6206415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6207415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6208415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x54 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x6268
-// 0x6214:
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x05 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x06 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x07 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x08 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x09 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x4262d8dc4865d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
+.quad 0x4262d8dc4865d262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x54 // mov eax,0xa0; cmp eax,r13d; je 0x5fb3
+// 0x5f5f:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x0201445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0xd262d0dc486dd262,0x401d4262d8dc4865; .byte 0xdc,0xe0 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm3,zmm3,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x6214
-// 0x6268:
+.quad 0xac72e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x5f5f
+// 0x5fb3:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706f48fec162,0x316203786fc97fc1; .byte 0x3d,0x48,0xef,0xcc // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]; vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x483d3162017f48fe; .byte 0xef,0xcd // vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21
 .quad 0xd162c9dd4875d262,0x3d316201497f48fe; .byte 0x48,0xef,0xce // vaesenclast zmm1,zmm1,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22
 .quad 0xd162d1dd486dd262,0x3d316202517f48fe; .byte 0x48,0xef,0xcf // vaesenclast zmm2,zmm2,zmm9; vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2; vpxord zmm9,zmm8,zmm23
 .quad 0xd162d9dd4865d262,0x1d426203597f497f; .byte 0x40,0xdd,0xe0 // vaesenclast zmm3,zmm3,zmm9; vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3; vaesenclast zmm28,zmm28,zmm8
-.quad 0x0f00000004c7f741,0xfde1620000055685; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x683f; vmovdqa64 zmm20,zmm0
+.quad 0x0f00000004c7f741,0xfde1620000054485; .byte 0x48,0x6f,0xe0 // test r15d,0x4; jne 0x6578; vmovdqa64 zmm20,zmm0
 .quad 0xe162e96f48fde162,0xc97fe162f26f48fd; .byte 0x6f,0xfb // vmovdqa64 zmm21,zmm1; vmovdqa64 zmm22,zmm2; vmovdqu8 zmm23{k1}{z},zmm3
-.byte 0xe9,0x4c,0xed,0xff,0xff // jmp 0x5052
-// 0x6306:
+.byte 0xe9,0x9c,0xf0,0xff,0xff // jmp 0x50ed
+// 0x6051:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0xd162cb6f48fd9162,0xfd916255cb704f7d; .byte 0x48,0x6f,0xd3 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27
-.quad 0x62aad3704f7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm2{k7},zmm11,0xaa; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
-.quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6203415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x04 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
+.quad 0x6255cb704f7dd162,0x7dd162d36f48fd91; .byte 0x4f,0x70,0xd3,0xaa // vpshufd zmm1{k7},zmm11,0x55; vmovdqa64 zmm2,zmm27; vpshufd zmm2{k7},zmm11,0xaa
+.quad 0x6202415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x03 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262e0dc401d4262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
+.quad 0x7262e0dc401d4262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6206415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x07 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0x6205415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x06 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x7262e0dc401d4262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
+.quad 0x7262e0dc401d4262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
 .quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0x6208415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x09 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
-.byte 0x44,0x39,0xe8,0x74,0x48 // cmp eax,r13d; je 0x64b6
-// 0x646e:
+.quad 0x7262e0dc401d4262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
+.quad 0xd262c8dc4875d262,0x401d4262d0dc486d; .byte 0xdc,0xe0 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8
+.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x48 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x61fb
+// 0x61b3:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x4262d0dc486dd262,0x487d7262e0dc401d; .byte 0x5a,0x44,0x01,0x02 // vaesenc zmm2,zmm2,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]
 .quad 0xd262c0dc487dd262,0x486dd262c8dc4875; .byte 0xdc,0xd0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm2,zmm2,zmm8
-.quad 0xc083e0dc401d4262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d; jb 0x646e
-// 0x64b6:
+.quad 0xc083e0dc401d4262; .byte 0x20,0x44,0x39,0xe8,0x72,0xb8 // vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d; jb 0x61b3
+// 0x61fb:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0xfe,0x48,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 .quad 0x6202706fc97fc162,0x7dd262ccef483d31; .byte 0x48,0xdd,0xc1 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]; vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9
 .quad 0x3162017f48fed162,0x4875d262cdef483d; .byte 0xdd,0xc9 // vmovdqu64 ZMMWORD PTR [r9],zmm0; vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9
 .quad 0x6201497f48fed162,0x6dd262ceef483d31; .byte 0x48,0xdd,0xd1 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1; vpxord zmm9,zmm8,zmm22; vaesenclast zmm2,zmm2,zmm9
 .quad 0x6202517f497fd162,0xc7f741e0dd401d42; .byte 0x04,0x00,0x00,0x00 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2; vaesenclast zmm28,zmm28,zmm8; test r15d,0x4
-.quad 0xe16200000322850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x683f; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
-.quad 0x1ee9f26fc97fe162; .byte 0xeb,0xff,0xff // vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x5052
-// 0x6534:
+.quad 0xe16200000316850f,0x48fde162e06f48fd; .byte 0x6f,0xe9 // jne 0x6578; vmovdqa64 zmm20,zmm0; vmovdqa64 zmm21,zmm1
+.quad 0x74e9f26fc97fe162; .byte 0xee,0xff,0xff // vmovdqu8 zmm22{k1}{z},zmm2; jmp 0x50ed
+// 0x6279:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0xd162cb6f48fd9162,0x7d726255cb704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm1,zmm27; vpshufd zmm1{k7},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+.quad 0xd162c36f48fd9162,0xfd916200c3704f7d; .byte 0x48,0x6f,0xcb // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vmovdqa64 zmm1,zmm27
+.quad 0x6255cb704f7dd162,0xd26202415a487d72; .byte 0x7d,0x48,0xdc,0xc0 // vpshufd zmm1{k7},zmm11,0x55; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8
+.quad 0x4262c8dc4875d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x03 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 .quad 0xd262c0dc487dd262,0x401d4262c8dc4875; .byte 0xdc,0xe0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6203415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262e0dc401d4262,0x7dd26204415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8
-.quad 0x4262c8dc4875d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x05 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0x6204415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262e0dc401d4262,0x7dd26205415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8
+.quad 0x4262c8dc4875d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x06 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 .quad 0xd262c0dc487dd262,0x401d4262c8dc4875; .byte 0xdc,0xe0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6206415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262e0dc401d4262,0x7dd26207415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8
-.quad 0x4262c8dc4875d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x08 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+.quad 0x6207415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x7262e0dc401d4262,0x7dd26208415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8
+.quad 0x4262c8dc4875d262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x09 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 .quad 0xd262c0dc487dd262,0x401d4262c8dc4875; .byte 0xdc,0xe0 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
-.quad 0x7262e0dc401d4262,0x7dd2620a415a487d; .byte 0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8
-.quad 0x4262c8dc4875d262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
-.quad 0xe83944000000a0b8; .byte 0x74,0x3c // mov eax,0xa0; cmp eax,r13d; je 0x6695
-// 0x6659:
+.quad 0x620a415a487d7262,0x75d262c0dc487dd2; .byte 0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
+.quad 0x8b44e0dc401d4262,0x00a0b804e5c14129; .byte 0x00,0x00 // vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0
+.byte 0x44,0x39,0xe8,0x74,0x3c // cmp eax,r13d; je 0x63d4
+// 0x6398:
 .quad 0x0101445a487d7262,0xd262c0dc487dd262; .byte 0x75,0x48,0xdc,0xc8 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm1,zmm1,zmm8
 .quad 0x7262e0dc401d4262,0xd2620201445a487d; .byte 0x7d,0x48,0xdc,0xc0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8
 .quad 0x4262c8dc4875d262,0x4420c083e0dc401d; .byte 0x39,0xe8 // vaesenc zmm1,zmm1,zmm8; vaesenc zmm28,zmm28,zmm8; add eax,0x20; cmp eax,r13d
-.byte 0x72,0xc4 // jb 0x6659
-// 0x6695:
+.byte 0x72,0xc4 // jb 0x6398
+// 0x63d4:
 .quad 0x0101445a487d7262,0xc162206f48fec162; .byte 0x7f,0xc9,0x6f,0x68,0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu64 zmm20,ZMMWORD PTR [r8]; vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
 .quad 0xd262ccef483d3162,0x48fed162c1dd487d; .byte 0x7f,0x01 // vpxord zmm9,zmm8,zmm20; vaesenclast zmm0,zmm0,zmm9; vmovdqu64 ZMMWORD PTR [r9],zmm0
 .quad 0xd262cdef483d3162,0x497fd162c9dd4875; .byte 0x7f,0x49,0x01 // vpxord zmm9,zmm8,zmm21; vaesenclast zmm1,zmm1,zmm9; vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
-.quad 0xf741e0dd401d4262,0x5d850f00000004c7; .byte 0x01,0x00,0x00 // vaesenclast zmm28,zmm28,zmm8; test r15d,0x4; jne 0x683f
-.quad 0xe162e06f48fde162,0xffe95fe9e96fc97f; .byte 0xff // vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x5052
-// 0x66f3:
+.quad 0xf741e0dd401d4262,0x57850f00000004c7; .byte 0x01,0x00,0x00 // vaesenclast zmm28,zmm28,zmm8; test r15d,0x4; jne 0x6578
+.quad 0xe162e06f48fde162,0xffecbbe9e96fc97f; .byte 0xff // vmovdqa64 zmm20,zmm0; vmovdqu8 zmm21{k1}{z},zmm1; jmp 0x50ed
+// 0x6432:
 .quad 0x1262e36f48fd0162,0x58257162df00402d; .byte 0xef,0x59,0x07 // vmovdqa64 zmm28,zmm27; vpshufb zmm11,zmm26,zmm31; vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
-.quad 0x9162d6fe402d0162,0x4f7dd162c36f48fd; .byte 0x70,0xc3,0x00 // vpaddd zmm26,zmm26,zmm30; vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0
-.quad 0x6202415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6203415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6204415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6205415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6206415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6207415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6208415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x6209415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0x620a415a487d7262,0x1d4262c0dc487dd2; .byte 0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xb804e5c141298b44,0x74e83944000000a0; .byte 0x30 // mov r13d,DWORD PTR [rcx]; shl r13d,0x4; mov eax,0xa0; cmp eax,r13d; je 0x6805
-// 0x67d5:
+.quad 0xd162c36f48fd9162,0x7d726200c3704f7d; .byte 0x48,0x5a,0x41,0x02 // vmovdqa64 zmm0,zmm27; vpshufd zmm0{k7},zmm11,0x0; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x03 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x04 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x05 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x06 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x07 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x08 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x09 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+.quad 0x4262c0dc487dd262,0x487d7262e0dc401d; .byte 0x5a,0x41,0x0a // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+.quad 0x4262c0dc487dd262,0x41298b44e0dc401d; .byte 0xc1,0xe5,0x04 // vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8; mov r13d,DWORD PTR [rcx]; shl r13d,0x4
+.quad 0xe83944000000a0b8; .byte 0x74,0x30 // mov eax,0xa0; cmp eax,r13d; je 0x653e
+// 0x650e:
 .quad 0x0101445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
 .quad 0x0201445a487d7262,0x4262c0dc487dd262; .byte 0x1d,0x40,0xdc,0xe0 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x20]; vaesenc zmm0,zmm0,zmm8; vaesenc zmm28,zmm28,zmm8
-.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x67d5
-// 0x6805:
+.quad 0xd072e8394420c083 // add eax,0x20; cmp eax,r13d; jb 0x650e
+// 0x653e:
 .quad 0x0101445a487d7262,0x3162206fc97fc162; .byte 0x3d,0x48,0xef,0xcc // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]; vpxord zmm9,zmm8,zmm20
 .quad 0xd162c1dd487dd262,0x401d4262017f497f; .byte 0xdd,0xe0 // vaesenclast zmm0,zmm0,zmm9; vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0; vaesenclast zmm28,zmm28,zmm8
-.quad 0x7500000004c7f741,0xe9e06fc97fe1620b; .byte 0x13,0xe8,0xff,0xff // test r15d,0x4; jne 0x683f; vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x5052
-// 0x683f:
+.quad 0x7500000004c7f741,0xe9e06fc97fe1620b; .byte 0x75,0xeb,0xff,0xff // test r15d,0x4; jne 0x6578; vmovdqu8 zmm20{k1}{z},zmm0; jmp 0x50ed
+// 0x6578:
 .quad 0x8b48c7002065d262,0x000021c7f7414047; .byte 0x00 // vpshufb ymm0,ymm19,ymm15; mov rax,QWORD PTR [rdi+0x40]; test r15d,0x21
-.quad 0x606f08fe61620775; .byte 0x02 // jne 0x6859; vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
-// 0x6859:
-.quad 0x7400000002c7f741,0x1d616238478b4815; .byte 0x00,0xef,0xe0 // test r15d,0x2; je 0x6877; mov rax,QWORD PTR [rdi+0x38]; vpxord xmm28,xmm28,xmm0
-.quad 0xf4e9207f08fe6162; .byte 0x06,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; jmp 0x6f6b
-// 0x6877:
-.quad 0x20c7f741007ffac5,0x0006e3850f000000; .byte 0x00 // vmovdqu XMMWORD PTR [rax],xmm0; test r15d,0x20; jne 0x6f6b
+.quad 0x606f08fe61620775; .byte 0x02 // jne 0x6592; vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
+// 0x6592:
+.quad 0x7400000002c7f741,0x1d616238478b4815; .byte 0x00,0xef,0xe0 // test r15d,0x2; je 0x65b0; mov rax,QWORD PTR [rdi+0x38]; vpxord xmm28,xmm28,xmm0
+.quad 0xf4e9207f08fe6162; .byte 0x06,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; jmp 0x6ca4
+// 0x65b0:
+.quad 0x20c7f741007ffac5,0x0006e3850f000000; .byte 0x00 // vmovdqu XMMWORD PTR [rax],xmm0; test r15d,0x20; jne 0x6ca4
 .quad 0x6202607f08fe6162,0xfac50141ef0025f1; .byte 0x7f,0x40,0x10 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28; vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]; vmovdqu XMMWORD PTR [rax+0x10],xmm0
 .quad 0x04ebc148105f8b48,0x0f4103c41679c3c4; .byte 0xcc // mov rbx,QWORD PTR [rdi+0x10]; shr rbx,0x4; vpextrd r12d,xmm0,0x3; bswap r12d
-.quad 0x4401e78341e30144,0xe91c5889cb0ffb01; .byte 0xab,0x06,0x00,0x00 // add ebx,r12d; and r15d,0x1; add ebx,r15d; bswap ebx; mov DWORD PTR [rax+0x1c],ebx; jmp 0x6f6b
-// 0x68c0:
+.quad 0x4401e78341e30144,0xe91c5889cb0ffb01; .byte 0xab,0x06,0x00,0x00 // add ebx,r12d; and r15d,0x1; add ebx,r15d; bswap ebx; mov DWORD PTR [rax+0x1c],ebx; jmp 0x6ca4
+// 0x65f9:
 .quad 0x7262e36f48fd0162,0x1d426202415a487d; .byte 0x40,0xdc,0xe0 // vmovdqa64 zmm28,zmm27; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm28,zmm28,zmm8
 .quad 0x6203415a487d7262,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 .quad 0x7262e0dc401d4262,0x1d426205415a487d; .byte 0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]; vaesenc zmm28,zmm28,zmm8
 .quad 0x6206415a487d7262,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 .quad 0x7262e0dc401d4262,0x1d426208415a487d; .byte 0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]; vaesenc zmm28,zmm28,zmm8
 .quad 0x6209415a487d7262,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-.quad 0x3983e0dc401d4262,0x5a487d726236720c; .byte 0x41,0x0b // vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x6976; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+.quad 0x3983e0dc401d4262,0x5a487d726236720c; .byte 0x41,0x0b // vaesenc zmm28,zmm28,zmm8; cmp DWORD PTR [rcx],0xc; jb 0x66af; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 .quad 0x7262e0dc401d4262,0x1d42620c415a487d; .byte 0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]; vaesenc zmm28,zmm28,zmm8
-.quad 0x415a487d72621a74,0x62e0dc401d42620d; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0e // je 0x6976; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+.quad 0x415a487d72621a74,0x62e0dc401d42620d; .byte 0x72,0x7d,0x48,0x5a,0x41,0x0e // je 0x66af; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 .byte 0x62,0x42,0x1d,0x40,0xdc,0xe0 // vaesenc zmm28,zmm28,zmm8
-// 0x6976:
+// 0x66af:
 .quad 0x7d726204e0c1018b,0x1d42620101445a48; .byte 0x40,0xdd,0xe0 // mov eax,DWORD PTR [rcx]; shl eax,0x4; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]; vaesenclast zmm28,zmm28,zmm8
-.quad 0x0f00000002c7f741; .byte 0x84,0xa9,0xfe,0xff,0xff // test r15d,0x2; je 0x683f
-// 0x6996:
+.quad 0x0f00000002c7f741; .byte 0x84,0xa9,0xfe,0xff,0xff // test r15d,0x2; je 0x6578
+// 0x66cf:
 .quad 0x9163c4486f7e7ac5,0x7311c1c401206f22; .byte 0xf5,0x03 // vmovq xmm13,QWORD PTR [rdi+0x48]; vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1; vpsllq xmm13,xmm13,0x3
-.quad 0x7400000020c7f741; .byte 0x06,0xc4,0x41,0x79,0x70,0xed,0x4e // test r15d,0x20; je 0x69b7; vpshufd xmm13,xmm13,0x4e
-// 0x69b7:
+.quad 0x7400000020c7f741; .byte 0x06,0xc4,0x41,0x79,0x70,0xed,0x4e // test r15d,0x20; je 0x66f0; vpshufd xmm13,xmm13,0x4e
+// 0x66f0:
 .quad 0x41c4ebef08153162,0x082551624edd7079; .byte 0xef,0xdd // vpxord xmm13,xmm13,xmm19; vpshufd xmm11,xmm13,0x4e; vpxord xmm11,xmm11,xmm13
 .quad 0x002341440815e362,0x112351440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]; vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 .quad 0x003749440825e362,0x6296ca25407da362; .byte 0x13,0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
 .quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
 .quad 0x624ec970487da162,0x65a162d9ef406dc1; .byte 0x40,0xef,0xd9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm19,zmm18,zmm9; vpxord zmm19,zmm19,zmm17
 .quad 0x6201d93b48fdc362,0x7dc362d9ef2065c1; .byte 0x28,0x39,0xd9,0x01 // vextracti64x4 ymm9,zmm19,0x1; vpxord ymm19,ymm19,ymm9; vextracti32x4 xmm9,ymm19,0x1
-.quad 0x09e9d9ef0065c162; .byte 0xfe,0xff,0xff // vpxord xmm19,xmm19,xmm9; jmp 0x683f
-// 0x6a36:
-.quad 0x7400000010c7f741,0x7efac530478b482d; .byte 0x00 // test r15d,0x10; je 0x6a6c; mov rax,QWORD PTR [rdi+0x30]; vmovq xmm0,QWORD PTR [rax]
-.quad 0xc7f741084016f8c5,0x00ca840f00000020; .byte 0x00,0x00 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]; test r15d,0x20; je 0x6b23
-.quad 0x473b4800000130b8,0xece91047470f4810; .byte 0x00,0x00,0x00 // mov eax,0x130; cmp rax,QWORD PTR [rdi+0x10]; cmova rax,QWORD PTR [rdi+0x10]; jmp 0x6b58
-// 0x6a6c:
+.quad 0x09e9d9ef0065c162; .byte 0xfe,0xff,0xff // vpxord xmm19,xmm19,xmm9; jmp 0x6578
+// 0x676f:
+.quad 0x7400000010c7f741,0x7efac530478b482d; .byte 0x00 // test r15d,0x10; je 0x67a5; mov rax,QWORD PTR [rdi+0x30]; vmovq xmm0,QWORD PTR [rax]
+.quad 0xc7f741084016f8c5,0x00ca840f00000020; .byte 0x00,0x00 // vmovhps xmm0,xmm0,QWORD PTR [rax+0x8]; test r15d,0x20; je 0x685c
+.quad 0x473b4800000130b8,0xece91047470f4810; .byte 0x00,0x00,0x00 // mov eax,0x130; cmp rax,QWORD PTR [rdi+0x10]; cmova rax,QWORD PTR [rdi+0x10]; jmp 0x6891
+// 0x67a5:
 .quad 0x8d44c9eff1c5198b,0xc3ff49db8949fa43 // mov ebx,DWORD PTR [rcx]; vpxor xmm1,xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49d2314500000000; .byte 0x89,0xd4 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r10d,r10d; mov r12,rdx
 .quad 0x10718d4c10698d4c; .byte 0x43,0x8b,0x44,0x0d,0xfc // lea r13,[rcx+0x10]; lea r14,[rcx+0x10]; mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x6a9b:
-.quad 0xfa83412074d28545,0x7508f88349397504; .byte 0x33 // test r10d,r10d; je 0x6ac0; cmp r10d,0x4; jne 0x6adf; cmp r8,0x8; jne 0x6adf
+// 0x67d4:
+.quad 0xfa83412074d28545,0x7508f88349397504; .byte 0x33 // test r10d,r10d; je 0x67f9; cmp r10d,0x4; jne 0x6818; cmp r8,0x8; jne 0x6818
 .quad 0xc070f9c5c06ef9c5,0xf9c5c1dd79e2c400; .byte 0x7e,0xc0 // vmovd xmm0,eax; vpshufd xmm0,xmm0,0x0; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
-.byte 0xeb,0x1f // jmp 0x6adf
-// 0x6ac0:
+.byte 0xeb,0x1f // jmp 0x6818
+// 0x67f9:
 .quad 0x0079e2c4c06ef9c5,0xc5c1dd79e2c42042; .byte 0xf9,0x7e,0xc0 // vmovd xmm0,eax; vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
 .quad 0xff4930247cb60f45; .byte 0xc4,0x44,0x31,0xf8 // movzx r15d,BYTE PTR [r12+0x30]; inc r12; xor eax,r15d
-// 0x6adf:
+// 0x6818:
 .quad 0x4304c68349063341,0x04c18349000d4489 // xor eax,DWORD PTR [r14]; add r14,0x4; mov DWORD PTR [r13+r9*1+0x0],eax; add r9,0x4
-.quad 0x0372c23945c2ff41; .byte 0x45,0x31,0xd2 // inc r10d; cmp r10d,r8d; jb 0x6afa; xor r10d,r10d
-// 0x6afa:
-.quad 0x6ffac59c72d9394d; .byte 0x41,0x10,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x6a9b; vmovdqu xmm0,XMMWORD PTR [rcx+0x10]; mov eax,0x10
-// 0x6b09:
+.quad 0x0372c23945c2ff41; .byte 0x45,0x31,0xd2 // inc r10d; cmp r10d,r8d; jb 0x6833; xor r10d,r10d
+// 0x6833:
+.quad 0x6ffac59c72d9394d; .byte 0x41,0x10,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x67d4; vmovdqu xmm0,XMMWORD PTR [rcx+0x10]; mov eax,0x10
+// 0x6842:
 .quad 0x83000544dc79c2c4,0x394d10488d4410c0; .byte 0xd9 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]; add eax,0x10; lea r9d,[rax+0x10]; cmp r9,r11
-.quad 0x0544dd79c2c4ed72; .byte 0x00 // jb 0x6b09; vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
-// 0x6b23:
+.quad 0x0544dd79c2c4ed72; .byte 0x00 // jb 0x6842; vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
+// 0x685c:
 .quad 0x73f1c5c70079c2c4,0xc508f973f1c53fd0; .byte 0xe9,0x72,0xe0,0x1f // vpshufb xmm0,xmm0,xmm15; vpsrlq xmm1,xmm0,0x3f; vpslldq xmm1,xmm1,0x8; vpsrad xmm2,xmm0,0x1f
 .quad 0x7d9162ffd270f9c5,0xd3dbe9c54ed97008 // vpshufd xmm2,xmm2,0xff; vpshufd xmm3,xmm25,0x4e; vpand xmm2,xmm2,xmm3
 .quad 0xc1ebf9c5c0d4f9c5,0x000130b8c2eff9c5; .byte 0x00 // vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2; mov eax,0x130
-// 0x6b58:
+// 0x6891:
 .quad 0x624ef070087d6162,0x7079c5f0ef000d61; .byte 0xd8,0x4e // vpshufd xmm30,xmm0,0x4e; vpxord xmm30,xmm30,xmm0; vpshufd xmm11,xmm0,0x4e
 .quad 0xe362d8ef08257162,0x7de36200c044087d; .byte 0x08,0x44,0xd0,0x11 // vpxord xmm11,xmm11,xmm0; vpclmullqlqdq xmm16,xmm0,xmm0; vpclmulhqhqdq xmm18,xmm0,xmm0
 .quad 0x6200ce4408258362,0x136296ca25007da3; .byte 0x7d,0x00,0x44,0xc9,0x00 // vpclmullqlqdq xmm17,xmm11,xmm30; vpternlogd xmm17,xmm16,xmm18,0x96; vpclmullqlqdq xmm9,xmm16,xmm25
@@ -1645,13 +1601,13 @@
 .quad 0x6296ca25207da362,0xa16200c944207d13; .byte 0x7d,0x28,0x70,0xc0,0x4e // vpternlogd ymm17,ymm16,ymm18,0x96; vpclmullqlqdq ymm9,ymm16,ymm25; vpshufd ymm16,ymm16,0x4e
 .quad 0x6296c925207dc362,0xa16200c944207513; .byte 0x7d,0x28,0x70,0xc9,0x4e // vpternlogd ymm17,ymm16,ymm9,0x96; vpclmullqlqdq ymm9,ymm17,ymm25; vpshufd ymm17,ymm17,0x4e
 .quad 0xb162d1ef206dd162,0x48edf362d1ef286d; .byte 0x3a,0xc1,0x01 // vpxord ymm2,ymm18,ymm9; vpxord ymm2,ymm2,ymm17; vinserti64x4 zmm0,zmm2,ymm1,0x1
-.quad 0x000303860f30f883,0x00f043487df36200 // cmp eax,0x30; jbe 0x6f3d; vshufi32x4 zmm6,zmm0,zmm0,0x0
+.quad 0x000303860f30f883,0x00f043487df36200 // cmp eax,0x30; jbe 0x6c76; vshufi32x4 zmm6,zmm0,zmm0,0x0
 .quad 0x624ef670487d6162,0x7d7162f6ef400d61; .byte 0x48,0x70,0xd8,0x4e // vpshufd zmm30,zmm6,0x4e; vpxord zmm30,zmm30,zmm6; vpshufd zmm11,zmm0,0x4e
 .quad 0xe362d8ef48257162,0x7de36200c644487d; .byte 0x48,0x44,0xd6,0x11 // vpxord zmm11,zmm11,zmm0; vpclmullqlqdq zmm16,zmm0,zmm6; vpclmulhqhqdq zmm18,zmm0,zmm6
 .quad 0x6200ce4448258362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
 .quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
 .quad 0x624ec970487da162,0x75b162c9ef406dd1; .byte 0x48,0xef,0xc9 // vpshufd zmm17,zmm17,0x4e; vpxord zmm1,zmm18,zmm9; vpxord zmm1,zmm1,zmm17
-.quad 0x00026e860f70f883,0x00f9434875f36200 // cmp eax,0x70; jbe 0x6f1d; vshufi32x4 zmm7,zmm1,zmm1,0x0
+.quad 0x00026e860f70f883,0x00f9434875f36200 // cmp eax,0x70; jbe 0x6c56; vshufi32x4 zmm7,zmm1,zmm1,0x0
 .quad 0x624ef770487d6162,0x7d7162f7ef400d61; .byte 0x48,0x70,0xd8,0x4e // vpshufd zmm30,zmm7,0x4e; vpxord zmm30,zmm30,zmm7; vpshufd zmm11,zmm0,0x4e
 .quad 0xe362d8ef48257162,0x7de36200c744487d; .byte 0x48,0x44,0xd7,0x11 // vpxord zmm11,zmm11,zmm0; vpclmullqlqdq zmm16,zmm0,zmm7; vpclmulhqhqdq zmm18,zmm0,zmm7
 .quad 0x6200ce4448258362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
@@ -1683,14 +1639,14 @@
 .quad 0x00000380997ffec5,0x023a5939487df362 // vmovdqu YMMWORD PTR [rcx+0x380],ymm3; vextracti32x4 XMMWORD PTR [rcx+0x3a0],zmm3,0x2
 .quad 0x62c6db434865f362,0x716208417f48fef1; .byte 0xfd,0x48,0x6c,0xc3 // vshufi32x4 zmm3,zmm3,zmm3,0xc6; vmovdqu64 ZMMWORD PTR [rcx+0x200],zmm0; vpunpcklqdq zmm8,zmm0,zmm3
 .quad 0x5162cb6d48fd7162,0x48fe7162c1ef483d; .byte 0x7f,0x41,0x0d // vpunpckhqdq zmm9,zmm0,zmm3; vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8
-.byte 0xeb,0x4e // jmp 0x6f6b
-// 0x6f1d:
+.byte 0xeb,0x4e // jmp 0x6ca4
+// 0x6c56:
 .quad 0x6207497f48fef162,0xf57162c06c48f571; .byte 0x48,0x6d,0xc8 // vmovdqu64 ZMMWORD PTR [rcx+0x1c0],zmm1; vpunpcklqdq zmm8,zmm1,zmm0; vpunpckhqdq zmm9,zmm1,zmm0
 .quad 0x7162c1ef483d5162; .byte 0xfe,0x48,0x7f,0x41,0x0c // vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x300],zmm8
-// 0x6f3d:
+// 0x6c76:
 .quad 0x6208417f48fef162,0xfd7162c06c48fd71; .byte 0x48,0x6d,0xc8 // vmovdqu64 ZMMWORD PTR [rcx+0x200],zmm0; vpunpcklqdq zmm8,zmm0,zmm0; vpunpckhqdq zmm9,zmm0,zmm0
 .quad 0x7162c1ef483d5162,0xfef1620d417f48fe; .byte 0x48,0x7f,0x41,0x09 // vpxord zmm8,zmm8,zmm9; vmovdqu64 ZMMWORD PTR [rcx+0x340],zmm8; vmovdqu64 ZMMWORD PTR [rcx+0x240],zmm0
 .byte 0x62,0xf1,0xfe,0x48,0x7f,0x41,0x0e // vmovdqu64 ZMMWORD PTR [rcx+0x380],zmm0
-// 0x6f6b:
+// 0x6ca4:
 .byte 0xc5,0xf8,0x77 // vzeroupper
-// 0x6f6e:
+// 0x6ca7:
