@@ -47,4 +47,7 @@ void sealane_aes_decrypt(const aes_keys *keys, uint8_t out[AES_BATCH], const uin
 /* Encrypts AES_LANES counter blocks: prefix and the big-endian counter, counter + 1, ... */
 void sealane_aes_counters(const aes_keys *keys, uint8_t out[AES_BATCH], const uint8_t prefix[12], uint32_t counter);
 
+/* Overwrites the stack below the caller's frame, where the portable kernels have theirs. */
+void sealane_aes_burn_stack(void);
+
 #endif

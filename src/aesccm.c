@@ -5,6 +5,7 @@
 #include "contract.h"
 #include "cpu.h"
 #include "dit.h"
+#include "key.h"
 
 /* An AES key, and how a kernel takes it. */
 typedef struct {
@@ -161,18 +162,6 @@ int sealane_aes_cmac_final(const sealane_aes_key *key, sealane_aes_cmac *s, uint
     return SEALANE_OK;
 }
 
-/* The first bytes of two tags; what is behind them is as if it were right. */
-static int same_tag(uint8_t expected[16], const uint8_t *tag, size_t tag_bytes)
-{
-    uint8_t given[16];
-    memcpy(given, expected, sizeof given);
-    memcpy(given, tag, tag_bytes);
-    const int same = equal16(expected, given);
-    wipe(expected, 16);
-    wipe(given, sizeof given);
-    return same;
-}
-
 int sealane_aes_cmac_verify(const sealane_aes_key *key, sealane_aes_cmac *s, const uint8_t *mac, size_t mac_bytes)
 {
     aes k;
@@ -187,7 +176,7 @@ int sealane_aes_cmac_verify(const sealane_aes_key *key, sealane_aes_cmac *s, con
         return why;
     const uint64_t dit = dit_on();
     finish(&k, s);
-    const int same = same_tag(s->chain, mac, mac_bytes);
+    const int same = sealane_same_tag(s->chain, mac, mac_bytes);
     wipe(s, sizeof *s);
     dit_restore(dit);
     return same ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
@@ -342,7 +331,7 @@ static sealane_status end(ccm *c, const sealane_packet *p, uint8_t *tag, size_t 
         c->mask[i] ^= c->chain[i];
     if (!p->open)
         memcpy(tag, c->mask, tag_bytes);
-    else if (!same_tag(c->mask, p->tag, tag_bytes))
+    else if (!sealane_same_tag(c->mask, p->tag, tag_bytes))
         return take_back(c, p);
     return SEALANE_OK;
 }
@@ -500,7 +489,7 @@ static int cmac_next(job *j)
 static sealane_status cmac_end(job *j)
 {
     if (j->packet.open)
-        return same_tag(j->c.chain, j->packet.tag, j->tag_bytes) ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
+        return sealane_same_tag(j->c.chain, j->packet.tag, j->tag_bytes) ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
     memcpy(j->tag, j->c.chain, 16);
     return SEALANE_OK;
 }

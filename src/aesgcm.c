@@ -51,18 +51,10 @@ static void crypt(key_stream *k, ghash_sum *s, const ghash_key *hash_key, uint8_
     }
 }
 
-static void set_hash_key(sealane_gcm_key *key, const uint8_t h[16])
+static void set_hash_key(sealane_gcm_key *key, const uint8_t h[16], int polyval)
 {
     ghash_key hash_key;
-    sealane_ghash_key(&hash_key, h);
-    memcpy(key->table, &hash_key, sizeof hash_key);
-    wipe(&hash_key, sizeof hash_key);
-}
-
-static void set_polyval_key(sealane_gcm_key *key, const uint8_t h[16])
-{
-    ghash_key hash_key;
-    sealane_polyval_key(&hash_key, h);
+    (polyval ? sealane_polyval_key : sealane_ghash_key)(&hash_key, h);
     memcpy(key->table, &hash_key, sizeof hash_key);
     wipe(&hash_key, sizeof hash_key);
 }
@@ -75,7 +67,7 @@ static void set_up(sealane_gcm_key *key)
     sealane_aes_expand(key->schedule, key->schedule, rounds);
     sealane_aes_spread(&keys, key->schedule, rounds);
     sealane_aes_encrypt(&keys, blocks, blocks);
-    set_hash_key(key, blocks);
+    set_hash_key(key, blocks, 0);
     wipe(&keys, sizeof keys);
     wipe(blocks, sizeof blocks);
 }
@@ -125,10 +117,8 @@ static NOINLINE void run(const sealane_packet_args *a)
     uint8_t mask[16];
 
     if (a->flags & SEALANE_FLAG_SETUP) {
-        if (a->flags & SEALANE_FLAG_POLYVAL)
-            set_polyval_key(key, slot_bytes(a->nonce));
-        else if (a->flags & SEALANE_FLAG_NONCE)
-            set_hash_key(key, slot_bytes(a->nonce));
+        if (a->flags & SEALANE_FLAG_NONCE)
+            set_hash_key(key, slot_bytes(a->nonce), (a->flags & SEALANE_FLAG_POLYVAL) != 0);
         else
             set_up(key);
         return;
@@ -168,16 +158,9 @@ static NOINLINE void run(const sealane_packet_args *a)
     wipe(mask, sizeof mask);
 }
 
-/* The stack that run and its callees need. */
-static NOINLINE void burn_stack(void)
-{
-    uint8_t room[4096];
-    wipe(room, sizeof room);
-}
-
 void SEALANE_KERNEL_ABI sealane_aesgcm_portable(const void *args, void *scratch, const void *consts)
 {
     (void)scratch, (void)consts;
     run(args);
-    burn_stack();
+    sealane_aes_burn_stack();
 }

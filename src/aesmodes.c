@@ -145,18 +145,11 @@ static NOINLINE void run(const sealane_mode_args *a)
     wipe(&w, sizeof w);
 }
 
-/* The stack of run and of the functions that it calls. */
-static NOINLINE void burn_stack(void)
-{
-    uint8_t room[4096];
-    wipe(room, sizeof room);
-}
-
 void SEALANE_KERNEL_ABI sealane_aes_portable(const void *args, void *scratch, const void *consts)
 {
     (void)scratch, (void)consts;
     run(args);
-    burn_stack();
+    sealane_aes_burn_stack();
 }
 
 void SEALANE_KERNEL_ABI sealane_chacha20masks_portable(const void *args, void *scratch, const void *consts)

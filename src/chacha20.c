@@ -7,12 +7,6 @@
 
 enum { BLOCK_BYTES = 64, NONCE_BYTES = SEALANE_CHACHA20_NONCE_BYTES };
 
-static NOINLINE void call(const sealane_level *level, const void *a)
-{
-    SEALANE_SCRATCH(scratch);
-    level->kernel(a, scratch, level->consts);
-}
-
 /* A part in the middle of a packet, whose authentication has the key zero and comes to nothing. */
 void sealane_chacha20_part(const sealane_key *k, const uint8_t nonce[12], uint32_t counter, uint8_t *out,
                            const uint8_t *in, size_t bytes)
@@ -29,7 +23,7 @@ void sealane_chacha20_part(const sealane_key *k, const uint8_t nonce[12], uint32
         .state = slot(&state),
         .flags = SEALANE_FLAG_LAST,
     };
-    call(key_level(k), &a);
+    sealane_call(key_level(k), &a);
 }
 
 static sealane_status mistake(const sealane_key *k, const uint8_t *nonce, uint64_t counter, const uint8_t *out,

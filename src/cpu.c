@@ -25,14 +25,8 @@ uint32_t sealane_cpu_features(void)
     if (highest < 1)
         return 0;
     __cpuid(1, a, b, c, d);
-    if (c & bit_SSSE3)
-        found |= SEALANE_X86_SSSE3;
-    if (c & bit_SSE4_1)
-        found |= SEALANE_X86_SSE41;
-    if (c & bit_AES)
-        found |= SEALANE_X86_AES;
-    if (c & bit_PCLMUL)
-        found |= SEALANE_X86_PCLMUL;
+    found |= (c & bit_SSSE3 ? SEALANE_X86_SSSE3 : 0) | (c & bit_SSE4_1 ? SEALANE_X86_SSE41 : 0);
+    found |= (c & bit_AES ? SEALANE_X86_AES : 0) | (c & bit_PCLMUL ? SEALANE_X86_PCLMUL : 0);
     const uint64_t saved = (c & bit_OSXSAVE) ? xcr0() : 0;
     const int has_avx = (c & bit_AVX) && (saved & ymm) == ymm;
     const int has_avx512 = has_avx && (saved & zmm) == zmm;
@@ -42,25 +36,13 @@ uint32_t sealane_cpu_features(void)
     if (highest < 7)
         return found;
     __cpuid_count(7, 0, a, b, c, d);
-    if (b & bit_BMI)
-        found |= SEALANE_X86_BMI;
-    if (b & bit_BMI2)
-        found |= SEALANE_X86_BMI2;
-    if (has_avx && (b & bit_AVX2))
-        found |= SEALANE_X86_AVX2;
-    if (has_avx && (c & bit_VAES))
-        found |= SEALANE_X86_VAES;
-    if (has_avx && (c & bit_VPCLMULQDQ))
-        found |= SEALANE_X86_VPCLMULQDQ;
-    if (!has_avx512 || !(b & bit_AVX512F))
-        return found;
-    found |= SEALANE_X86_AVX512F;
-    if (b & bit_AVX512VL)
-        found |= SEALANE_X86_AVX512VL;
-    if (b & bit_AVX512BW)
-        found |= SEALANE_X86_AVX512BW;
-    if (b & bit_AVX512IFMA)
-        found |= SEALANE_X86_AVX512IFMA;
+    found |= (b & bit_BMI ? SEALANE_X86_BMI : 0) | (b & bit_BMI2 ? SEALANE_X86_BMI2 : 0);
+    if (has_avx)
+        found |= (b & bit_AVX2 ? SEALANE_X86_AVX2 : 0) | (c & bit_VAES ? SEALANE_X86_VAES : 0) |
+                 (c & bit_VPCLMULQDQ ? SEALANE_X86_VPCLMULQDQ : 0);
+    if (has_avx512 && (b & bit_AVX512F))
+        found |= SEALANE_X86_AVX512F | (b & bit_AVX512VL ? SEALANE_X86_AVX512VL : 0) |
+                 (b & bit_AVX512BW ? SEALANE_X86_AVX512BW : 0) | (b & bit_AVX512IFMA ? SEALANE_X86_AVX512IFMA : 0);
     return found;
 }
 
@@ -127,15 +109,8 @@ sealane_cpu_identity sealane_cpu_identify(void)
 uint32_t sealane_cpu_features(void)
 {
     const unsigned long has = hwcap();
-    uint32_t found = 0;
-
-    if (has & ASIMD)
-        found |= SEALANE_ARM_NEON;
-    if (has & AES)
-        found |= SEALANE_ARM_AES;
-    if (has & PMULL)
-        found |= SEALANE_ARM_PMULL;
-    return found;
+    return (has & ASIMD ? SEALANE_ARM_NEON : 0) | (has & AES ? SEALANE_ARM_AES : 0) |
+           (has & PMULL ? SEALANE_ARM_PMULL : 0);
 }
 #elif defined(__APPLE__)
 extern int sysctlbyname(const char *, void *, size_t *, void *, size_t); /* of sys/sysctl.h */
@@ -204,12 +179,9 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_ARM_ARMV6;
     if (version >= '7' && version <= '9' && (getauxval(AT_HWCAP) & neon))
         found |= SEALANE_ARM_NEON;
-    if (found & SEALANE_ARM_NEON) {
-        if (getauxval(AT_HWCAP2) & aes)
-            found |= SEALANE_ARM_AES;
-        if (getauxval(AT_HWCAP2) & pmull)
-            found |= SEALANE_ARM_PMULL;
-    }
+    if (found & SEALANE_ARM_NEON)
+        found |=
+            (getauxval(AT_HWCAP2) & aes ? SEALANE_ARM_AES : 0) | (getauxval(AT_HWCAP2) & pmull ? SEALANE_ARM_PMULL : 0);
     return found;
 }
 
@@ -247,14 +219,10 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_RISCV_ZBB;
     if (!(extensions.value & v) || !(getauxval(AT_HWCAP) & vectors))
         return found;
-    found |= SEALANE_RISCV_V;
-    if (extensions.value & (zvbb | zvkb)) /* the first has all of the second */
-        found |= SEALANE_RISCV_ZVKB;
-    if (extensions.value & zvkg)
-        found |= SEALANE_RISCV_ZVKG;
-    if (extensions.value & zvkned)
-        found |= SEALANE_RISCV_ZVKNED;
-    return found;
+    found |= extensions.value & (zvbb | zvkb) ? SEALANE_RISCV_ZVKB : 0; /* the first has all of the second */
+    found |=
+        (extensions.value & zvkg ? SEALANE_RISCV_ZVKG : 0) | (extensions.value & zvkned ? SEALANE_RISCV_ZVKNED : 0);
+    return found | SEALANE_RISCV_V;
 }
 #else
 uint32_t sealane_cpu_features(void)

@@ -116,8 +116,8 @@ int sealane_open_op(sealane_op *op);
  * gives when it is applied once more. Returns SEALANE_NOT_AUTHENTIC. scratch is a kernel's. */
 sealane_status sealane_take_back(const sealane_packet *p, void *scratch);
 
-/* 1 if the tag of a packet under k is the one that belongs to it. expected is wiped. */
-int sealane_same_tag(const sealane_key *k, uint8_t expected[SEALANE_TAG_BYTES], const uint8_t *tag);
+/* 1 if the first bytes of two tags are the same. expected is wiped. */
+int sealane_same_tag(uint8_t expected[SEALANE_TAG_BYTES], const uint8_t *tag, size_t tag_bytes);
 
 /* RFC 8439, section 2.8: the block counter has 32 bits, and block 0 makes the Poly1305 key. */
 #define CHACHA20_TEXT_MAX (((uint64_t)1 << 38) - 64)

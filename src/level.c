@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../include/sealane.h"
+#include "bytes.h"
 #include "cpu.h"
 
 int sealane_level_find(const sealane_table *table, const char *name)
@@ -100,6 +101,12 @@ const sealane_batch *sealane_batch_choose(const sealane_table *table, const seal
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level)
 {
     return sealane_batch_choose(table, level, &batch_outcomes[table - sealane_tables][level - table->levels]);
+}
+
+NOINLINE void sealane_call(const sealane_level *level, const void *args)
+{
+    SEALANE_SCRATCH(scratch);
+    level->kernel(args, scratch, level->consts);
 }
 
 const char *sealane_warning(void)

@@ -123,6 +123,10 @@ const sealane_batch *sealane_level_batch(const sealane_table *table, const seala
 /* The same for a level outside the table. outcome is 0 at first and remembers the test. */
 const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level, atomic_int *outcome);
 
+/* Calls its kernel. The scratch memory is in no other function's frame: burning the stack of those that call this
+ * reaches all that they leave behind. */
+void sealane_call(const sealane_level *level, const void *args);
+
 /* environment.c: the cap for this process, the same ever after: the lower of the program's and the environment's, as a
  * place in sealane_level_names; -1 without one. */
 int sealane_cap_of_process(void);

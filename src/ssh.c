@@ -47,12 +47,6 @@ static void make_nonce(uint8_t nonce[NONCE_BYTES], uint32_t sequence)
     store32(nonce + 8, swap32(sequence));
 }
 
-static NOINLINE void call(const sealane_level *level, const void *a)
-{
-    SEALANE_SCRATCH(scratch);
-    level->kernel(a, scratch, level->consts);
-}
-
 static void authenticate(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t tag[16], const uint8_t *in,
                          size_t bytes)
 {
@@ -66,7 +60,7 @@ static void authenticate(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
         .state = slot(&state),
         .flags = SEALANE_FLAG_FIRST,
     };
-    call(key_level(k), &a);
+    sealane_call(key_level(k), &a);
     if (bytes != whole)
         sealane_poly1305_last(&state, in + whole, bytes - whole);
     sealane_poly1305_tag(&state, tag);
@@ -83,7 +77,7 @@ static void crypt_length(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
     memcpy(counter_and_nonce + 4, nonce, NONCE_BYTES);
     lane.out = slot(mask), lane.in = slot(counter_and_nonce), lane.key = slot(key_bytes_of(k));
     a.lanes = slot(&lane), a.count = 1, a.operation = SEALANE_AES_MASKS;
-    call(&table->levels[sealane_level_of_process(table)], &a);
+    sealane_call(&table->levels[sealane_level_of_process(table)], &a);
     store32(out, load32(in) ^ load32(mask));
     wipe(mask, sizeof mask);
 }

@@ -361,10 +361,10 @@ int sealane_stream_open_final(sealane_stream *handle, const uint8_t tag[16])
     const sealane_status why = cannot_end(s, tag, SEALANE_STREAM_OPEN);
     if (why != SEALANE_OK)
         return why;
-    const sealane_key *k = s->key_of;
+    const size_t tag_bytes = key_tag_bytes(s->key_of);
     const uint64_t dit = dit_on();
     finish(s, expected);
-    const int authentic = sealane_same_tag(k, expected, tag);
+    const int authentic = sealane_same_tag(expected, tag, tag_bytes);
     dit_restore(dit);
     return authentic ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
 }
