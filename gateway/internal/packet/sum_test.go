@@ -11,7 +11,7 @@ import (
 // TestSumBytes compares with a sum of 16 bits at a time, of bytes at random and of those that carry most.
 func TestSumBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
-	for n := range 300 {
+	for n := range 2 * leastWide {
 		for _, fill := range []int{-1, 0, 0xff} {
 			b := make([]byte, n)
 			for i := range b {
