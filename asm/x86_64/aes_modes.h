@@ -671,7 +671,7 @@
     .if WIDTH > 1
     jb .Lpart
     .endif
-    je .Lrow
+    je .Lvector
     sub text_left, 8*BYTES
     jb .Lless
 .Leight:
@@ -683,7 +683,7 @@
     jz .Lend
     step_if 4
     step_if 2
-    step_if 1, .Lrow
+    step_if 1, .Lvector
     .if WIDTH > 1
     and text_left, BYTES - 1
     jz .Lend
