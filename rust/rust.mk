@@ -35,6 +35,7 @@ $(eval $(call long_suite,long-rust-tls,,rust/peers $(B) tls))
 $(eval $(call long_suite,long-rust-sockets,,rust/peers $(B) sockets))
 $(eval $(call long_suite,long-rust-fuzz,,rust/check $(B) fuzz $(shell echo $$((2 * $(LONG_FUZZ_SECONDS))))))
 $(eval $(call long_suite,long-rust-bench,$(B)/libsealane.a,rust/check $(B) bench))
+$(eval $(call long_suite,long-rust-residue,,rust/check $(B) residue))
 $(eval $(call long_suite,long-rust-miri,,rust/check $(B) miri))
 $(eval $(call long_suite,long-rust-asan,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) asan))
 

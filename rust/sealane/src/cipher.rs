@@ -183,10 +183,7 @@ impl Usable<ChaCha20Poly1305> {
     /// Poly1305 of data, whose key is block 0 of the keystream.
     pub(crate) fn poly1305(self, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
         match self {
-            Usable::Kernel(kernel) => {
-                let _wiped = Wiped::<128>;
-                poly1305(kernel, key, nonce, data)
-            }
+            Usable::Kernel(kernel) => wiped::<128, _>(|| poly1305(kernel, key, nonce, data)),
             #[cfg(feature = "portable")]
             Usable::Portable => portable::poly1305(key, nonce, data),
             #[cfg(not(feature = "portable"))]
@@ -212,7 +209,6 @@ impl Usable<ChaCha20Poly1305> {
     }
 }
 
-#[inline(never)]
 fn poly1305(kernel: Runnable<ChaCha20Poly1305>, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
     let (whole, rest) = data.split_at(data.len() & !15);
     let mut parts = kernel.parts(key, nonce, whole, 0, false);
@@ -407,29 +403,31 @@ impl ChaChaMaskKey {
         if let Usable::Kernel(kernel) = self.level {
             return kernel.mask(&self.key, sample, mask);
         }
-        // The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose first
-        // words are constants.
-        let mut subkey = [0; 32];
-        hchacha20(&self.key, sample, &mut subkey);
-        for (i, constant) in [0x6170_7865_u32, 0x3320_646e].iter().enumerate() {
-            let word = [subkey[4 * i], subkey[4 * i + 1], subkey[4 * i + 2], subkey[4 * i + 3]];
-            let word = u32::from_le_bytes(word).wrapping_add(*constant);
-            mask[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
-        }
-        subkey.zeroize();
+        wiped::<128, _>(|| mask_of(&self.key, sample, mask));
     }
 }
 
+/// The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose first words are
+/// constants.
+fn mask_of(key: &[u8; 32], sample: &[u8; 16], mask: &mut [u8; 16]) {
+    let mut subkey = [0; 32];
+    rounds(key, sample, &mut subkey);
+    for (i, constant) in [0x6170_7865_u32, 0x3320_646e].iter().enumerate() {
+        let word = [subkey[4 * i], subkey[4 * i + 1], subkey[4 * i + 2], subkey[4 * i + 3]];
+        let word = u32::from_le_bytes(word).wrapping_add(*constant);
+        mask[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    subkey.zeroize();
+}
+
 /// HChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.2): the subkey for a key and the first 16 bytes of a nonce.
-#[inline(never)]
 pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16], subkey: &mut [u8; 32]) {
-    let _wiped = Wiped::<128>;
-    rounds(key, nonce, subkey);
+    wiped::<128, _>(|| rounds(key, nonce, subkey));
 }
 
 /// Wipes the stack below a function that returns: what it calls leaves keys there that it moved, and words that registers
 /// had no room for.
-pub(crate) struct Wiped<const WORDS: usize>;
+struct Wiped<const WORDS: usize>;
 
 impl<const WORDS: usize> Drop for Wiped<WORDS> {
     #[inline(never)]
@@ -441,18 +439,25 @@ impl<const WORDS: usize> Drop for Wiped<WORDS> {
     }
 }
 
-/// Makes a key, and wipes what that leaves on the stack. What is returned goes where the caller has it, in optimized builds.
+/// Makes a key, or does a packet, and wipes what that leaves on the stack. What is returned goes where the caller has it, in
+/// optimized builds.
 #[inline(always)]
 pub(crate) fn wiping<T>(make: impl FnOnce() -> T) -> T {
+    let _dit = Dit::on();
+    wiped::<1024, T>(make)
+}
+
+/// Wipes below its own frame, which is small: a caller's may be gone before a wipe that is its last call.
+#[inline(never)]
+fn wiped<const WORDS: usize, T>(make: impl FnOnce() -> T) -> T {
     #[inline(never)]
     fn below<T>(make: impl FnOnce() -> T) -> T {
         make()
     }
-    let (_dit, _wiped) = (Dit::on(), Wiped::<1024>);
+    let _wiped = Wiped::<WORDS>;
     below(make)
 }
 
-#[inline(never)]
 fn rounds(key: &[u8; 32], nonce: &[u8; 16], subkey: &mut [u8; 32]) {
     fn word(bytes: &[u8], i: usize) -> u32 {
         u32::from_le_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]])

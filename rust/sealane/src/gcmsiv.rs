@@ -11,7 +11,7 @@ use crate::level::{Usable, AESGCM, AES_BLOCKS};
 use crate::{Error, TAG_LEN};
 
 /// Bytes that are reversed, or counted, at a time.
-const CHUNK: usize = 2048;
+const CHUNK: usize = 1024;
 
 /// The most bytes of text, and of associated data (RFC 8452, section 6).
 const LONGEST: u64 = 1 << 36;
@@ -128,16 +128,20 @@ impl GcmSivKey {
     }
 
     fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
-        let _dit = Dit::on();
-        let (nonce, mut place) = (GcmSivKey::check(nonce, ad, text)?, None);
-        let packet = Packet::new_in(&mut place, self, &nonce, ad.len().max(text.len()))?;
-        let tag = packet.tag(&nonce, ad, text.input());
-        packet.crypt(text, &tag);
-        Ok(tag)
+        clean(|| {
+            let (nonce, mut place) = (GcmSivKey::check(nonce, ad, text)?, None);
+            let packet = Packet::new_in(&mut place, self, &nonce, ad.len().max(text.len()))?;
+            let tag = packet.tag(&nonce, ad, text.input());
+            packet.crypt(text, &tag);
+            Ok(tag)
+        })
     }
 
     fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; TAG_LEN]) -> Result<(), Error> {
-        let _dit = Dit::on();
+        clean(|| self.open_any(nonce, ad, text, tag))
+    }
+
+    fn open_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; TAG_LEN]) -> Result<(), Error> {
         let (nonce, mut place) = (GcmSivKey::check(nonce, ad, text)?, None);
         let packet = Packet::new_in(&mut place, self, &nonce, ad.len().max(text.len()))?;
         packet.crypt(text, tag);
@@ -154,6 +158,15 @@ impl GcmSivKey {
         }
         Err(Error::NotAuthentic)
     }
+}
+
+/// Does a packet. Where blocks are turned around, that leaves words of them on the stack, which are wiped.
+fn clean<T>(packet: impl FnOnce() -> T) -> T {
+    if cfg!(not(target_arch = "x86_64")) {
+        return wiping(packet);
+    }
+    let _dit = Dit::on();
+    packet()
 }
 
 /// A packet in progress: the keys of its nonce.
@@ -245,15 +258,21 @@ impl Packet {
         for (to, block) in raw.chunks_exact_mut(8).zip(used[32..].chunks_exact(16)) {
             to.copy_from_slice(&block[..8]);
         }
-        let message = Aes::unset(&raw[..key.key_len], Ok(key.generating.level()))?;
-        let gcm = Gcm::unset(key.level, &[0; 16]).ok_or(Error::NoLevel)?;
-        let packet = place.insert(Packet { message, gcm, chunk: None });
+        let packet = Packet::unset_in(place, key, &raw[..key.key_len])?;
         packet.message.set(&raw[..key.key_len]);
         packet.set_hash_key(&hash_key, longest);
         blocks.zeroize();
         raw.zeroize();
         hash_key.zeroize();
         Ok(packet)
+    }
+
+    // By itself, as what moves keys of zeroes there needs stack of its own.
+    #[inline(never)]
+    fn unset_in<'a>(place: &'a mut Option<Packet>, key: &GcmSivKey, raw: &[u8]) -> Result<&'a mut Packet, Error> {
+        let message = Aes::unset(raw, Ok(key.generating.level()))?;
+        let gcm = Gcm::unset(key.level, &[0; 16]).ok_or(Error::NoLevel)?;
+        Ok(place.insert(Packet { message, gcm, chunk: None }))
     }
 
     fn set_hash_key(&mut self, hash_key: &[u8; 16], _longest: usize) {

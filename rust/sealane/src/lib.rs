@@ -1,6 +1,6 @@
 //! Seals and opens network packets: ChaCha20-Poly1305, XChaCha20-Poly1305 and AES-GCM, by hand-written kernels for each
-//! CPU level of x86-64, 64-bit ARM and 32-bit ARM Linux, for ChaCha20 also of 64-bit RISC-V, and by RustCrypto's crates
-//! elsewhere. Building needs cargo and rustc, and no C compiler.
+//! CPU level of x86-64, 64-bit ARM, 32-bit ARM Linux and 64-bit RISC-V, and by RustCrypto's crates elsewhere. Building needs
+//! cargo and rustc, and no C compiler.
 //!
 //! ```
 //! use sealane::{Algorithm, Key};
