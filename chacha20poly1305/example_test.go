@@ -1,6 +1,8 @@
 package chacha20poly1305_test
 
 import (
+	"bytes"
+	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -54,4 +56,24 @@ func ExampleNewX() {
 	// 49 bytes
 	// a message, <nil>
 	// chacha20poly1305: message authentication failed
+}
+
+// A receiver tries both keys while they change. A failed Open zeroes what it has written, so it writes apart from the
+// packet, which the second try reads again.
+func Example_twoKeys() {
+	var keys [2]cipher.AEAD
+	for i := range keys {
+		keys[i], _ = chacha20poly1305.New(bytes.Repeat([]byte{byte(i)}, chacha20poly1305.KeySize))
+	}
+	nonce := make([]byte, chacha20poly1305.NonceSize)
+	packet := keys[1].Seal(nil, nonce, []byte("a packet"), nil)
+
+	text := make([]byte, 0, 2048)
+	for _, key := range keys {
+		opened, err := key.Open(text, nonce, packet, nil)
+		fmt.Printf("%q, %v\n", opened, err)
+	}
+	// Output:
+	// "", chacha20poly1305: message authentication failed
+	// "a packet", <nil>
 }
