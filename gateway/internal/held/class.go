@@ -10,9 +10,6 @@ type Class struct {
 	Stamped bool
 }
 
-// ClassOf computes it. It looks at all of the packet.
-func ClassOf(s *packet.Segment) Class { return Class{s.TTL(), s.Sum(), true, s.Stamped()} }
-
 // A Source is the packet that bytes came in. Its class is computed when it decides something.
 type Source struct {
 	packet *packet.Segment // nil: class is there
@@ -28,7 +25,8 @@ func As(c Class) Source { return Source{class: c} }
 // Class returns it.
 func (o *Source) Class() Class {
 	if o.packet != nil {
-		o.class, o.packet = ClassOf(o.packet), nil
+		s := o.packet
+		o.class, o.packet = Class{s.TTL(), s.Sum(), true, s.Stamped()}, nil
 	}
 	return o.class
 }

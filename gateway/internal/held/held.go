@@ -125,7 +125,7 @@ const (
 	MaxRecord = 5 + 1<<14 + 2048
 	MaxCrowd  = 1024
 	MaxCopies = 64 // of a place
-	few       = 16 // are looked at for the worst of many
+	few       = 8  // are looked at for the worst of many
 )
 
 // Find returns the first segment that begins at a place or behind it.

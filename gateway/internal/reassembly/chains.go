@@ -19,15 +19,11 @@ type chain struct {
 	changed bool // ChangeCipherSpec was seen
 }
 
-// state returns a number for what follows from a chain, up to a place.
-func (c *chain) state(at uint32) uint64 {
-	const odd = 0x9e3779b97f4a7c15
-	n := (uint64(at)<<32|uint64(c.origin))*odd ^ c.hello
-	if c.changed {
-		n = ^n
-	}
-	n *= odd
-	return n ^ n>>29
+// A fork is what decides about what follows from a chain.
+type fork struct {
+	at, origin uint32
+	hello      uint64
+	changed    bool
 }
 
 const (
@@ -39,24 +35,21 @@ const (
 // chains returns the possible beginnings of a direction, up to protected or missing bytes.
 func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32, deep bool) (all []chain) {
 	usual := p.Usual[side]
-	seen := held.Set{}
+	seen := map[fork]bool{}
 	var open []chain
 	for i, origin := range origins {
 		open = append(open, chain{origin: origin, cost: i})
 	}
 	for walked := 0; len(open) > 0 && len(all) < maxChains && walked < maxWalk && d.credit >= 0; walked++ {
-		best := 0
-		for i := range open {
-			if open[i].cost < open[best].cost {
-				best = i
-			}
-		}
-		c := open[best]
-		open = slices.Delete(open, best, best+1)
+		slices.SortStableFunc(open, func(a, b chain) int { return a.cost - b.cost })
+		c := open[0]
+		open = open[1:]
 		at := c.origin + uint32(len(c.bytes))
-		if !seen.Add(c.state(at)) {
+		is := fork{at, c.origin, c.hello, c.changed}
+		if seen[is] {
 			continue
 		}
+		seen[is] = true
 		left := int(d.held.Covered(at, maxStart-len(c.bytes), math.MaxUint64) - at)
 		if left < 5 {
 			all = append(all, c)

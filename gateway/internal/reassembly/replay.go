@@ -22,6 +22,7 @@ func mayBeHello(data []byte, side uint8) bool {
 const (
 	maxOrigins    = 8
 	maxCandidates = 200
+	maxRead       = 1024 // pairs of beginnings with which no record opens are remembered
 )
 
 // A record of a beginning opens within this length.
@@ -237,16 +238,24 @@ search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
-			pair := r.pair(&all[0][i], &all[1][j], deep)
+			plain, whole := r.pair(&all[0][i], &all[1][j], deep)
 			n, short := possible, false
-			if slices.Contains(first.read, pair.plain) {
+			if slices.Contains(first.read, plain) {
 				continue
-			} else if !slices.Contains(first.read, pair.all) {
+			} else if !slices.Contains(first.read, whole) {
 				n = r.tryBoth(p, &all[0][i], &all[1][j], deep)
 				if n == proved && r.read(p, &all[0][i], &all[1][j], true, deep) == proved {
 					return true
 				}
-				first.remember(pair, n)
+				if len(first.read) == maxRead {
+					first.read = first.read[:0]
+				}
+				switch n { // until more bytes come, or keys; what waits for keys is read again
+				case hopeless:
+					first.read = append(first.read, plain)
+				case possible:
+					first.read = append(first.read, whole)
+				}
 				short = p.either(func(d *Direction) bool { return d.credit < 0 })
 			}
 			if n > score {
@@ -279,38 +288,18 @@ const (
 	proved
 )
 
-// A pairing is two beginnings, as numbers that decide whether a record opens with them.
-type pairing struct {
-	plain uint64 // the bytes in plain text, and those that came last behind them: where no record opens, none will
-	all   uint64 // and all bytes: where the next record is not whole, more may make it so, or other copies
-}
-
-func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
+// pair returns numbers that decide whether a record opens with two beginnings. The first is of the bytes in plain text, and those that came last
+// behind them: where no record opens, none will. The second is of all bytes: where the next record is not whole, more may make it so, or
+// other copies.
+func (r *Reassembler) pair(client, server *candidate, deep bool) (plain, whole uint64) {
 	for _, c := range [...]*candidate{client, server} {
-		n.plain = n.plain*31 + maphash.Bytes(r.make.Seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
+		plain = plain*31 + maphash.Bytes(r.make.Seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
 	}
 	if deep {
-		n.plain = ^n.plain
+		plain = ^plain
 	}
 	const odd = 0x9e3779b97f4a7c15
-	n.all = ((n.plain^client.hash)*odd ^ server.hash) * odd
-	return n
-}
-
-// maxRead is how many pairs of beginnings with which no record opens are remembered.
-const maxRead = 1024
-
-// remember notes that two beginnings, read again, would be what they were: until more bytes come, or keys. Who waits for keys is read again.
-func (d *Direction) remember(pair pairing, result int) {
-	if len(d.read) == maxRead {
-		d.read = d.read[:0]
-	}
-	switch result {
-	case hopeless:
-		d.read = append(d.read, pair.plain)
-	case possible:
-		d.read = append(d.read, pair.all)
-	}
+	return plain, ((plain^client.hash)*odd ^ server.hash) * odd
 }
 
 // tryBoth tells how good the reading of two beginnings is. It changes nothing of the connection.
