@@ -324,11 +324,16 @@ static sealane_status take_back(ccm *c, const sealane_packet *p)
     return SEALANE_NOT_AUTHENTIC;
 }
 
-/* Writes the tag, or compares it. */
-static sealane_status end(ccm *c, const sealane_packet *p, uint8_t *tag, size_t tag_bytes)
+static ON_SECRET_WORDS void mask_tag(ccm *c)
 {
     for (size_t i = 0; i < 16; i++)
         c->mask[i] ^= c->chain[i];
+}
+
+/* Writes the tag, or compares it. */
+static sealane_status end(ccm *c, const sealane_packet *p, uint8_t *tag, size_t tag_bytes)
+{
+    mask_tag(c);
     if (!p->open)
         memcpy(tag, c->mask, tag_bytes);
     else if (!sealane_same_tag(c->mask, p->tag, tag_bytes))

@@ -2,11 +2,11 @@
 
 ARM_TRIPLES := arm-linux-gnueabihf arm-linux-gnueabi aarch64-linux-gnu
 
-# $(call arm,triple): build/cross/<triple>/check, api, residue and on AArch64 unwind and dit, static, by a make of their own, since the compiler decides on the sources.
+# $(call arm,triple): build/cross/<triple>/check, api, residue, modes_secret and on AArch64 unwind and dit, static, by a make of their own, since the compiler decides on the sources.
 define arm
 .PHONY: $(B)/cross/$(1)/built
 $(B)/cross/$(1)/built:
-	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api $(B)/cross/$(1)/residue $(if $(findstring aarch64,$(1)),$(B)/cross/$(1)/unwind $(B)/cross/$(1)/dit)
+	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static" $(B)/cross/$(1)/check $(B)/cross/$(1)/api $(B)/cross/$(1)/residue $(B)/cross/$(1)/modes_secret $(if $(findstring aarch64,$(1)),$(B)/cross/$(1)/unwind $(B)/cross/$(1)/dit)
 
 $$(eval $$(call suite,$(1),$(B)/vectors.txt,sh -c '$(MAKE) --no-print-directory $(B)/cross/$(1)/built && exec test/arm $(B) $(1)'))
 $$(eval $$(call long_suite,long-$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm --all $(B) $(1)))
