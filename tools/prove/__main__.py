@@ -2,4 +2,5 @@
 import importlib
 import sys
 
-sys.exit(importlib.import_module(sys.argv.pop(1)).main())
+module = importlib.import_module(sys.argv.pop(1))
+sys.exit(module.main() if hasattr(module, "main") else importlib.import_module("induction.engine").main(module))

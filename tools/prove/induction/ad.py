@@ -22,9 +22,7 @@ accumulator to any number within the bounds, and the call goes on at its end. It
 associated data whose polynomial is that number: of every length of text below those that are shown by induction, and in
 the bases of that induction, which must keep what it keeps. What each kernel's section is, says ad_kinds.py.
 """
-import copy
 import itertools
-import sys
 
 from induction import chacha_arm, chacha_arm_open, chacha_armv6, chacha_avx512, chacha_x86, engine, gcm, gcm_ce
 from induction.ad_kinds import LEFT_OUT, Lanes, Sums, kind_of
@@ -584,9 +582,7 @@ def planted(kernel, args, attempt):
     needed = Section(kernel, least=right.leasts[0]).find_needed()
 
     def wrong(what, insn=None, behind=None, **change):
-        kind = copy.copy(right)
-        for name, v in change.items():
-            setattr(kind, name, v)
+        kind = engine.changed(right, **change)
 
         def show():
             anew()
@@ -646,7 +642,3 @@ def prepare(kernel, args):
 def tasks(kernel, args):
     return [(f"long texts, {i}", i) for i in long_calls(kernel, args.quick)] + \
         [(f"{s}{'' if s.ad else ', any associated data'}", s) for s in shapes(kernel, args.quick)]
-
-
-def main():
-    return engine.main(sys.modules[__name__])

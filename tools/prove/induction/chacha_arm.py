@@ -18,8 +18,6 @@ scratch or stack. Where the loop begins again a cell is one of
 
 On 32-bit ARM lengths and pointers are numbers of 32 bits.
 """
-import copy
-import sys
 
 import spec
 from induction import engine
@@ -399,9 +397,7 @@ def planted(kernel, args, attempt):
     place, of = head(kernel, right), right.classes[0]
 
     def wrong(what, insn=None, **change):
-        loop = copy.copy(right)
-        for name, v in change.items():
-            setattr(loop, name, v)
+        loop = engine.changed(right, **change)
 
         def show():
             anew()
@@ -414,7 +410,3 @@ def planted(kernel, args, attempt):
     wrong("there is a pass with a pass less", enough=right.enough - right.step)
     for what, text, *number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_chacha20poly1305_")]:
         wrong(what, find(kernel, text, *number, behind=place))
-
-
-def main():
-    return engine.main(sys.modules[__name__])

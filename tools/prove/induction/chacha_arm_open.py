@@ -14,11 +14,10 @@ e bytes be ahead of it; d + e bytes are left to decrypt. Shown are
 in which the state is as in chacha_armv6.py. What is authenticated is read before anything is written, wherever both are: this is checked.
 """
 import copy
-import sys
 
 from induction import chacha_arm, engine
 from induction.chacha_arm import ADS, authenticated, begin, general, head, scratch
-from induction.chacha_armv6 import Invariant, accumulated, finish
+from induction.chacha_armv6 import Invariant, accumulated, expect_places, finish
 from induction.engine import Way, anew, find, text_named
 from isa import arm32
 from run import kernels
@@ -50,13 +49,6 @@ def loop_of(kernel):
 def taken(e):
     """Bytes that a pass authenticates where e are there."""
     return min(FAST, e // 32 * 32)
-
-
-def expect_places(call, **values):
-    for cell, name in State.places.items():
-        got, want = call.get(cell), values[name]
-        if not (linear.place(got) == want if isinstance(want, tuple) else got.defined and terms.same(got, want)):
-            raise Unproved(f"{name} is not what it should be")
 
 
 def run(kernel, loop, shape, inv, e=None, least=None, d=None):
@@ -115,7 +107,7 @@ def step(kernel, loop, shape, inv, e=None, least=None):
     call.go(place, place)
     call.expect("the text", call.target.address, call.cipher(0, text))
     by = FAST if e is None else taken(e)
-    expect_places(call, **{"in": (call.source, PASS)}, out=(call.target, PASS), left=(call.left, (e or 0) - PASS), message=(call.message, by),
+    expect_places(call, State, **{"in": (call.source, PASS)}, out=(call.target, PASS), left=(call.left, (e or 0) - PASS), message=(call.message, by),
                   counter=add_modular(call.counter, const(PASS // 64, 32)))
     if accumulated(call, State) * call.r.residue % P != authenticated(h, call.r, None, 0, ahead, by):
         raise Unproved("the accumulator is not that of the specification after a pass")
@@ -138,7 +130,7 @@ def induction(kernel, loop, shape, of=None, quick=False, section=None):
         ahead = linear.place(call.get(MESSAGE))[1] - call.done
         if ahead % 16 or ahead < 16 or loop.least - call.done - ahead < E_ANY:
             raise Unproved("the loop begins otherwise")
-        expect_places(call, **{"in": (call.source, call.done)}, out=(call.target, call.done), left=(call.left, -call.done),
+        expect_places(call, State, **{"in": (call.source, call.done)}, out=(call.target, call.done), left=(call.left, -call.done),
                       message=(call.source, call.done + ahead), counter=add_modular(call.counter, const(call.done // 64, 32)))
         inv.enter(call)
         runs.append(call)
@@ -222,7 +214,3 @@ def planted(kernel, args, attempt):
     for what, text in (("the text does not move", "str r7, [r1, #-0x34]"), ("the remaining length does not change", "str r8, [r1, #-0x38]"),
                        ("a product is left out", "umlal"), ("a carry is dropped", "adc r"), ("not asked whether a set is authenticated", "bgt")):
         attempt(f"opening: {what}", show, find(kernel, text, behind=head(kernel, loop)))
-
-
-def main():
-    return engine.main(sys.modules[__name__])

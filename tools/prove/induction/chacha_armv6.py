@@ -14,8 +14,6 @@ nothing had written it, which is found by trying. Shown are
 
 What E leaves alone, A finds as it was, and the other way round: the first loop's state is in the second's.
 """
-import sys
-
 import spec
 from induction import chacha_arm, engine
 from induction.chacha_arm import ADS, general, scratch
@@ -315,7 +313,3 @@ def planted(kernel, args, attempt):
     wrong("a product is left out", "umaal")
     wrong("a carry is dropped", "adcs r3, ip", opens=True)
     wrong("a wipe is left out", "stm r1!", 3)
-
-
-def main():
-    return engine.main(sys.modules[__name__])

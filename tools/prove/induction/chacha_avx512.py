@@ -8,8 +8,6 @@ place in the text or its remaining length, or the counter, or one of the 24 limb
 widened until a step from it stays within it. Shown are, for sealing and opening, base and step for every length; exits from each of
 the three phases for the numbers of bytes left that are listed in the report.
 """
-import sys
-
 import spec
 from induction import engine
 from induction.chacha_x86 import LONGEST, Part, state_before
@@ -23,6 +21,7 @@ from values.terms import P, Unproved, add_modular, const, cut, extend, same, sym
 NAME = "sealane_chacha20poly1305_avx512"
 PASS, AHEAD, LEAST = 2048, 384, 2048 + 1
 PHASES = 3
+OPTIONS = (("all", "every exit"),)
 COUNTER, ACC = SCRATCH + 256, SCRATCH + 384
 ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # the block that a lane has
 LEFT = 10  # r10
@@ -31,12 +30,7 @@ LEFT = 10  # r10
 def head(kernel):
     """Where the next pass begins, which is where the counter goes on for the last time in the code."""
     if kernel.head is None:
-        pc = 0
-        while pc < len(kernel.code):
-            insn = kernel.isa.decode(kernel.code, pc)
-            if f"{insn.mnemonic} {insn.op_str}" == "add dword ptr [rsi + 0x100], 0x10":
-                kernel.head = pc
-            pc += insn.size
+        kernel.head = find(kernel, "add dword ptr [rsi + 0x100], 0x10", -1).address
     return kernel.head
 
 
@@ -365,7 +359,3 @@ def planted(kernel, args, attempt):
     wrong("a limb is not cut", "vpandq zmm26, zmm26")
     if not args.quick:
         wrong("a part's blocks are not counted", "shr r11, 6", 0, Way(0), 64)
-
-
-def main():
-    return engine.main(sys.modules[__name__], ("all", "every exit"))

@@ -16,8 +16,6 @@ are symbols with bounds (values/linear.py). Shown are
 
 Exit status 1 if one of them is not, or, with --planted, if a wrong invariant or a broken kernel is not refused.
 """
-import copy
-import sys
 
 import spec
 from induction import engine
@@ -69,17 +67,10 @@ LOOPS = {
 def head(kernel):
     """Where the loop's state is: the place that a pass jumps back to, which reads CHUNK and OUT. Only which it is, is
     taken from there; that it is passed once in each pass is what the rest shows."""
-    found = set()
-    pc, texts, jumps = 0, {}, set()
-    while pc < len(kernel.code):
-        insn = kernel.isa.decode(kernel.code, pc)
-        texts[pc] = insn.op_str, pc + insn.size
-        if insn.mnemonic == "jmp":
-            jumps.add(insn.operands[0].imm)
-        pc += insn.size
-    for pc in jumps:
-        if texts[pc][0].endswith("[rsi - 0x58]") and texts[texts[pc][1]][0].endswith("[rsi - 0x68]"):
-            found.add(pc)
+    insns = {i.address: i for i in instructions(kernel)}
+    reads = lambda pc, place: pc in insns and insns[pc].op_str.endswith(f"[rsi - {place:#x}]")
+    found = {to for i in insns.values() if i.mnemonic == "jmp" for to in (i.operands[0].imm,)
+             if reads(to, 0x58) and reads(to + insns[to].size, 0x68)}
     if len(found) != 1:
         raise Unproved(f"the head of the loop is at {found}")
     return found.pop()
@@ -331,9 +322,7 @@ def planted(kernel, args, attempt):
     right = LOOPS[kernel.name]
 
     def wrong(what, insn=None, **change):
-        loop = copy.copy(right)
-        for name, v in change.items():
-            setattr(loop, name, v)
+        loop = engine.changed(right, **change)
 
         def show():
             anew()
@@ -354,7 +343,3 @@ def planted(kernel, args, attempt):
     wrong("the bytes left do not change", find(kernel, "mov qword ptr [rsi - 0x60]", behind=place))
     wrong("a carry is dropped", find(kernel, "adc", behind=find(kernel, "imul", behind=place).address))
     wrong("a wipe is left out", wipes[-1])
-
-
-def main():
-    return engine.main(sys.modules[__name__])

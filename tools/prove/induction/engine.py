@@ -9,8 +9,10 @@ A file of this folder says, with these names,
                                 it returns (cases, instructions, the value that one() gets as found.common)
     one(kernel, task, args, found)    shows it, and counts in found
     planted(kernel, args, attempt)    attempts to show something wrong: attempt(name, function, an instruction that is left out)
+    OPTIONS                     more that this induction has, as (name, help), if there are any
 """
 import argparse
+import copy
 import multiprocessing
 import os
 import sys
@@ -140,6 +142,13 @@ class Planted:
         self.results.append(why is not None)
 
 
+def changed(what, **change):
+    """A copy with other attributes."""
+    found = copy.copy(what)
+    vars(found).update(change)
+    return found
+
+
 _work = None
 
 
@@ -161,10 +170,9 @@ def one(task):
     return task[0], found.cases, found.steps, found.wrong
 
 
-def main(induction, *options):
-    """options: more that this induction has, as (name, help)."""
+def main(induction):
     parser = argparse.ArgumentParser()
-    for name, what in (("quick", "a few of all"), ("planted", "what is wrong must be refused"), *options):
+    for name, what in (("quick", "a few of all"), ("planted", "what is wrong must be refused"), *getattr(induction, "OPTIONS", ())):
         parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--part", default="1/1", help="the I-th of N parts")

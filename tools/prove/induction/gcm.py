@@ -17,8 +17,6 @@ A step from any such state, kept and moving cells with counters that have nothin
 state. What does not is dead, and the step is tried again, until nothing changes: so the remaining cells have been shown,
 however they were found. Then each exit starts from that state.
 """
-import copy
-import sys
 from typing import NamedTuple
 
 import spec
@@ -418,9 +416,7 @@ def planted(kernel, args, attempt):
         after.setdefault(insn.mnemonic.removeprefix("v"), []).append(insn)
 
     def wrong(what, insn=None, **change):
-        loop = copy.copy(right)
-        for name, v in change.items():
-            setattr(loop, name, v)
+        loop = engine.changed(right, **change)
 
         def show():
             anew()
@@ -448,7 +444,3 @@ def planted(kernel, args, attempt):
     wrong("the passes are not counted", one_of("dec"))
     wrong("a product of the loop is left out", one_of("pclmulqdq" if "pclmulqdq" in after else "pclmullqlqdq"))
     wrong("a round is left out", one_of("aesenc", number=9))
-
-
-def main():
-    return engine.main(sys.modules[__name__])

@@ -11,8 +11,6 @@ As gcm.py, whose kinds of cells these are, except for three properties of aesgcm
   leads from each to the one 8 further on.
 - GHASH so far is three sums of products that have not been reduced yet.
 """
-import sys
-
 import spec
 from induction import engine, gcm
 from induction.engine import BOTH, anew, find, text_named
@@ -381,7 +379,3 @@ def planted(kernel, args, attempt):
     wrong("the last byte's border is one later", "add w10, w25, #7", lasts=(241, 249))
     wrong("a product is left out", "pmull2")
     wrong("a round is left out", "aese", 40)
-
-
-def main():
-    return engine.main(sys.modules[__name__])

@@ -437,8 +437,7 @@ def remembered(f, ops):
         found = memo.get(key)
         if found is None:
             f(m)
-            if not terms.bitwise:
-                memo[key] = [v[s] for s in slices]
+            memo[key] = [v[s] for s in slices]
             return
         for s, words in zip(slices, found):
             v[s] = words

@@ -457,43 +457,67 @@ def remembered(f, ops):
         found = memo.get(key)
         if found is None:
             f(m)
-            if not terms.bitwise:
-                memo[key] = tuple([tuple(v[n]) for n in numbers])
+            memo[key] = tuple([tuple(v[n]) for n in numbers])
             return
         for n, words in zip(numbers, found):
             v[n] = words
     return run
 
 
+def by_each(f):
+    """Of elements that do not meet."""
+    return lambda *vectors: [f(*e) for e in zip(*vectors)]
+
+
+def whole_vectors(name, ops):
+    """Of instructions that make a vector's elements of those of others: the width of elements, 0 as the text says; whether the old
+    vector comes first; how many more there are; and a function of lists of elements. Or None."""
+    if name == "eor" and ops[1:2] == ops[2:]:
+        return 32, False, 2, lambda x, y: [const(0, 32)] * len(x)
+    if name in ("eor", "and", "orr", "bic", "orn"):
+        return 32, False, 2, by_each(LOGIC[name])
+    if name in ("mvn", "not"):
+        return 32, False, 1, by_each(invert)
+    if name == "mov" and lane(ops[0]) is None:
+        return 32, False, 1, list
+    if name in ("bit", "bif", "bsl"):  # bit: x where y; bif: x where not y; bsl: x where the old is set, else y
+        order = {"bit": (0, 1, 2), "bif": (1, 0, 2), "bsl": (2, 1, 0)}[name]
+
+        def choose(*three):
+            old, x, y = (three[i] for i in order)
+            return xor(old, both(xor(old, x), y))
+        return 32, True, 2, by_each(choose)
+    if name == "ext":
+        n = integer(ops[3])
+        return 8, False, 2, lambda x, y: [*x, *y][n:n + len(x)]
+    if name == "cmlt" and ops[2] == "#0":
+        return 0, False, 1, by_each(lambda e: sign_fill(e, e.width - 1))
+    if name in ("shl", "ushr", "sshr", "sli", "sri"):
+        return 0, True, 1, by_each(shift_insert(name, vector(ops[0])[1], integer(ops[2])))
+    if name == "rbit":
+        return 8, False, 1, by_each(reverse_bits)
+    if name in ("rev16", "rev32", "rev64"):
+        group = int(name[3:]) // vector(ops[0])[1]
+        return 0, False, 1, lambda x: [e for i in range(0, len(x), group) for e in reversed(x[i:i + group])]
+    if name in ("aese", "aesd"):
+        f = sub_shift if name == "aese" else inverse_sub_shift
+        return 128, True, 1, by_each(lambda old, key: f(xor(old, key)))
+    if name in ("aesmc", "aesimc"):
+        return 128, False, 1, by_each(lambda e: mix_columns(e, name == "aesimc"))
+    return (0, False, 2, BY_ELEMENTS[name]) if name in BY_ELEMENTS else None
+
+
 def simd(name, ops):
+    if ops[0][0] == "v" and lane(ops[0]) is None and (found := whole_vectors(name, ops)):
+        w, old, count, f = found
+        (d, wide, size), *sources = (vector(o) for o in ops if not o.startswith("#"))
+        if len(sources) != count:
+            raise Unproved(f"instruction {name} {', '.join(ops)} is not known")
+        w, numbers, put = w or wide, [d] * old + [n for n, _, _ in sources], put_vector(d, size)
+        together = list if w == 32 else split
+        return lambda m: put(m, together(f(*(elements(narrow(m.vector[n], size), w) for n in numbers))))
     if name in ("pmull", "pmull2"):
         return polynomial(ops, name == "pmull2")
-    if name in ("eor", "and", "orr", "bic", "orn"):
-        (d, _, size), (a, _, _), (b, _, _) = map(vector, ops)
-        f, put = LOGIC[name], put_vector(d, size)
-        if a == b and name == "eor":
-            return lambda m: put(m, [const(0, 32)] * (size // 4))
-        return lambda m: put(m, [f(x, y) for x, y in zip(narrow(m.vector[a], size), narrow(m.vector[b], size))])
-    if name in ("mvn", "not"):
-        (d, _, size), (a, _, _) = map(vector, ops)
-        put = put_vector(d, size)
-        return lambda m: put(m, [invert(x) for x in narrow(m.vector[a], size)])
-    if name in ("bit", "bif", "bsl"):
-        (d, _, size), (a, _, _), (b, _, _) = map(vector, ops)
-        put = put_vector(d, size)
-
-        def choose(m):
-            out = []
-            for old, x, y in zip(*(narrow(m.vector[i], size) for i in (d, a, b))):
-                # bit: x where y; bif: x where not y; bsl: x where the old is set, else y
-                old, x, y = {"bit": (old, x, y), "bif": (x, old, y), "bsl": (y, x, old)}[name]
-                out.append(xor(old, both(xor(old, x), y)))
-            put(m, out)
-        return choose
-    if name == "mov" and lane(ops[0]) is None and ops[0][0] == "v":
-        (d, _, size), (a, _, _) = map(vector, ops)
-        put = put_vector(d, size)
-        return lambda m: put(m, list(narrow(m.vector[a], size)))
     if name in ("mov", "ins", "umov"):
         to, what = lane(ops[0]), lane(ops[1])
         if to is None:  # to a general register
@@ -533,10 +557,6 @@ def simd(name, ops):
                 raise Unproved(f"movi {ops}")
             v <<= integer(n)
         return lambda m: put(m, split([const(v, w)] * (8 * size // w)))
-    if name == "ext":
-        (d, _, size), (a, _, _), (b, _, _) = map(vector, ops[:3])
-        n, put = integer(ops[3]), put_vector(d, size)
-        return lambda m: put(m, split([cut(cat(*narrow(m.vector[a], size), *narrow(m.vector[b], size)), 8 * n, 8 * size)]))
     if name in ("tbl", "tbx"):
         (d, _, size), (b, _, _) = vector(ops[0]), vector(ops[2])
         tables, put = [vector(v.strip())[0] for v in ops[1].strip("{}").split(",")], put_vector(d, size)
@@ -546,46 +566,11 @@ def simd(name, ops):
             beyond = elements(narrow(m.vector[d], size), 8) if name == "tbx" else None
             put(m, split(look_up(table, elements(narrow(m.vector[b], size), 8), beyond)))
         return look
-    if name == "cmlt" and ops[2] == "#0":
-        (d, w, size), (a, _, _) = map(vector, ops[:2])
-        put = put_vector(d, size)
-        return lambda m: put(m, split([sign_fill(e, w - 1) for e in elements(narrow(m.vector[a], size), w)]))
-    if name in ("shl", "ushr", "sshr", "sli", "sri"):
-        (d, w, size), (a, _, _) = map(vector, ops[:2])
-        f, put = shift_insert(name, w, integer(ops[2])), put_vector(d, size)
-        return lambda m: put(m, split([f(x, y) for x, y in zip(elements(narrow(m.vector[d], size), w), elements(narrow(m.vector[a], size), w))]))
     if name == "shrn":
         (d, w, size), (a, wide, _) = map(vector, ops[:2])
         n, put = integer(ops[2]), put_vector(d, size)
         return lambda m: put(m, split([cut(e, n, w) for e in elements(m.vector[a], wide)]))
-    if name == "rbit":
-        (d, _, size), (a, _, _) = map(vector, ops)
-        put = put_vector(d, size)
-        return lambda m: put(m, split([reverse_bits(e) for e in elements(narrow(m.vector[a], size), 8)]))
-    if name in ("rev16", "rev32", "rev64"):
-        (d, w, size), (a, _, _) = map(vector, ops)
-        put, group = put_vector(d, size), int(name[3:]) // w
-        def reverse(m):
-            e = elements(narrow(m.vector[a], size), w)
-            put(m, split([x for i in range(0, len(e), group) for x in reversed(e[i:i + group])]))
-        return reverse
-    if name == "aese":
-        (d, _, _), (a, _, _) = map(vector, ops)
-        return lambda m: m.vector.__setitem__(d, split([sub_shift(xor(cat(*m.vector[d]), cat(*m.vector[a])))]))
-    if name == "aesd":
-        (d, _, _), (a, _, _) = map(vector, ops)
-        return lambda m: m.vector.__setitem__(d, split([inverse_sub_shift(xor(cat(*m.vector[d]), cat(*m.vector[a])))]))
-    if name in ("aesmc", "aesimc"):
-        (d, _, _), (a, _, _) = map(vector, ops)
-        return lambda m: m.vector.__setitem__(d, split([mix_columns(cat(*m.vector[a]), name == "aesimc")]))
-    f = BY_ELEMENTS.get(name)
-    if f is None:
-        raise Unproved(f"instruction {name} {', '.join(ops)} is not known")
-    (d, w, size), (a, _, _), (b, _, _) = map(vector, ops)
-    put = put_vector(d, size)
-    if w == 32 and name == "add":
-        return lambda m: put(m, [add_modular(x, y) for x, y in zip(narrow(m.vector[a], size), narrow(m.vector[b], size))])
-    return lambda m: put(m, split(f(elements(narrow(m.vector[a], size), w), elements(narrow(m.vector[b], size), w))))
+    raise Unproved(f"instruction {name} {', '.join(ops)} is not known")
 
 
 def step(name, ops):

@@ -601,8 +601,7 @@ def remembered(f):
         r = memo.get(key)
         if r is None:
             r = tuple(f(m, a, b))
-            if not terms.bitwise:
-                memo[key] = r
+            memo[key] = r
         return r
     return run
 
@@ -614,8 +613,7 @@ def remembered_of_one(f):
         r = memo.get(a)
         if r is None:
             r = tuple(f(a))
-            if not terms.bitwise:
-                memo[a] = r
+            memo[a] = r
         return r
     return run
 

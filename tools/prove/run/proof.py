@@ -34,7 +34,7 @@ _about = None
 def alike(kernel, shape):
     """Calls with much in common. Others do not share their knowledge, where AES is made of bit operations: keys of all
     lengths have the same words, and a search of the facts about an S-box's input takes longer, the more there are."""
-    return kernel.name, kernel.isa.POINTER, shape.bits, getattr(shape, "mode", None), getattr(shape, "j0", None)
+    return kernel.name, kernel.isa.POINTER, getattr(shape, "bits", None), getattr(shape, "mode", None), getattr(shape, "j0", None)
 
 
 def dear(kernel, shape):

@@ -21,7 +21,7 @@ from values import terms
 from values.terms import Unproved
 
 # Of a kernel whose AES is made of bit operations, values until all is forgotten: some 5 GB for each process.
-ATOMS_BITWISE = 2_500_000
+ATOMS_BITWISE = 4_000_000
 
 
 def chosen(text):
@@ -97,7 +97,8 @@ def several(tasks):
 def together(kernel, tasks):
     """Calls that one process runs one after the other: where AES is made of bit operations those that have it in common, and apart from
     them those that are not compared with the specification, as all that is known is forgotten from one kind to the other."""
-    if not kernel.bitwise:
+    if not kernel.bitwise:  # those with a key of one length, or with one kind of counters, behind each other
+        tasks = sorted(tasks, key=lambda task: str(proof.alike(kernel, task[0])))
         return [tasks[i:i + 8] for i in range(0, len(tasks), 8)]
     found, spared = {}, []
     for task in tasks:

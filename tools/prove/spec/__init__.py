@@ -38,7 +38,7 @@ def _chacha20_block(key, counter, nonce):
 
 def blocks(v, size):
     """Consecutive pieces of 8 * size bits, the last as short as it is."""
-    return [cut(v, at, min(8 * size, v.width - at)) for at in range(0, v.width, 8 * size)]
+    return terms.parts_of(v, 8 * size)
 
 
 def pad16(v):  # 2.8
@@ -89,9 +89,14 @@ def aes(schedule, block):  # FIPS 197, 5.1
     return aes_round(s, schedule[-1], True)
 
 
+_reversed = terms.memo()
+
+
 def reverse(v):
     """Bytes in the opposite order."""
-    return cat(*(cut(v, i, 8) for i in range(v.width - 8, -8, -8)))
+    if v not in _reversed:
+        _reversed[v] = cat(*reversed(terms.parts_of(v, 8)))
+    return _reversed[v]
 
 
 def field_element(block):

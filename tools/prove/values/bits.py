@@ -15,7 +15,7 @@ import functools
 import sys
 
 from values import terms
-from values.terms import SBOX, Unproved, atom, cat, const, cut, tainted
+from values.terms import SBOX, Unproved, atom, cat, const
 
 FULL = (1 << 256) - 1
 VARIABLES = [sum(1 << i for i in range(256) if i >> k & 1) for k in range(8)]
@@ -38,20 +38,19 @@ def normal_form(table):
 
 
 def sums_of(numbers):
-    """All 256 sums of eight numbers, by the mask of those in it."""
+    """All sums of some numbers, by the mask of those in it."""
     found = [0]
     for n in numbers:
         found += [n ^ x for x in found]
     return found
 
 
-SBOX_FORMS = [normal_form(sum(1 << x for x in range(256) if SBOX[x] >> k & 1)) for k in range(8)]
-SBOX_SUMS = sums_of([f & NOT_AFFINE for f in SBOX_FORMS])
-
-
 class Group:
-    def __init__(self, basis):
-        self.basis, self.known = basis, {}
+    """Eight bits that are the input of S-boxes. known: of each S-box the mask of its outputs whose sum has a normal form, and the
+    images of these sums."""
+
+    def __init__(self, number, basis):
+        self.number, self.basis, self.known = number, basis, []  # known: the latest first
 
     def affine(self, form):
         """The image of the affine part of a normal form."""
@@ -61,74 +60,134 @@ class Group:
                 r ^= self.basis[k]
         return r
 
+    def output(self, form):
+        """The image of the sum of outputs that has a normal form without its affine part, or None."""
+        for masks, images in self.known:
+            m = masks.get(form)
+            if m is not None:
+                return images[m]
+        return None
 
+    def bit(self, form):
+        """The bit with a normal form."""
+        image, rest = self.affine(form), form & NOT_AFFINE
+        if not rest:
+            return make(image)
+        h = self.output(rest)
+        return make(image, ((self.number, rest),)) if h is None else make(image ^ h)
+
+
+# A bit is a number: 0 and 1 are these, UNKNOWN one of which nothing is known. Of each: its piece, the image of its linear part,
+# and ((group, normal form of the rest), ...).
+UNKNOWN = 2
+PIECES, IMAGES, PARTS = [(terms.CONST, 0, 1), (terms.CONST, 1, 1), (terms.TAINT, 0, 1)], [0, 1, None], [(), (), ()]
 groups = []
 spans = {}  # image, with its constant set -> [(group, mask, image)]
-linear = {}  # image -> value
-_parsed, _bits, _ands, _xors, _tables, _single, _rows = {}, {}, {}, {}, {}, {}, {}
+linear, mixed = {0: 0, 1: 1}, {}  # image -> bit; (image, parts) -> bit
+_numbers, _bits, _ands, _xors, _tables, _rows = {}, {}, {}, {}, {}, {}
 strict = False
 
 
 def forget():
+    for known in (PIECES, IMAGES, PARTS):
+        del known[3:]
     groups.clear()
-    for d in (spans, linear, _parsed, _bits, _ands, _xors, _tables, _single, _rows, columns):
+    for d in (spans, linear, mixed, _numbers, _bits, _ands, _xors, _tables, _rows, columns):
         d.clear()
+    linear.update({0: 0, 1: 1})
 
 
-def parse(v):
-    """(image of the linear part, ((group, normal form of the rest), ...)) of a bit."""
-    r = _parsed.get(v)
+def number(piece, image, parts):
+    n = _numbers[piece] = len(PIECES)
+    PIECES.append(piece)
+    IMAGES.append(image)
+    PARTS.append(parts)
+    return n
+
+
+def bit_of(atom_, low):
+    """The number of a bit of an atom."""
+    piece = atom_, low, 1
+    r = _numbers.get(piece)
     if r is None:
-        r = _parsed[v] = v.image, ()
-        linear.setdefault(v.image, v)
+        a = terms.ATOMS[atom_]
+        image = terms.times_y(a.image_from(low + 1), 1) ^ a.image_from(low)
+        r = number(piece, image, ())
+        linear.setdefault(image, r)
     return r
 
 
-def make(image, parts):
-    if image < 2 and not parts:
-        return const(image, 1)
-    v = None if parts else linear.get(image)
-    if v is None:
+def make(image, parts=()):
+    """The bit of this image and these parts."""
+    r = mixed.get((image, parts)) if parts else linear.get(image)
+    if r is None:
+        a = terms.Bit(len(terms.ATOMS), None if parts else image)
+        terms.ATOMS.append(a)
+        r = number((a.number, 0, 1), image, parts)
         if parts:
-            v = atom("mixed", (), (image, parts), 1, 1)
+            mixed[image, parts] = r
         else:
-            v = linear[image] = atom("bit", (), image, 1, 1)
-            terms.ATOMS[v.pieces[0][0]].images[0] = image
-        _parsed[v] = image, parts
-    return v
+            linear[image] = r
+    return r
+
+
+def bits_of(v):
+    """The numbers of a value's bits."""
+    r = _bits.get(v)
+    if r is None:
+        r = []
+        for n, low, w in v.pieces:
+            if n == terms.CONST:
+                r += [low >> i & 1 for i in range(w)]
+            elif n < terms.CONST:
+                r += [UNKNOWN] * w
+            else:
+                r += [bit_of(n, i) for i in range(low, low + w)]
+        _bits[v] = r
+    return r
+
+
+def value(found):
+    """The value of these bits."""
+    r = terms.join([PIECES[i] for i in found], len(found))
+    _bits[r] = found
+    return r
 
 
 def register(v, out):
     """The specification has an S-box from v to out."""
-    forms = [parse(cut(v, i, 1)) for i in range(8)]
-    if any(parts for _, parts in forms):
+    found = bits_of(v)
+    if any(PARTS[i] for i in found):
         raise Unproved("the specification's S-box has an input that is not linear")
-    forms = [f for f, _ in forms]
+    forms = [IMAGES[i] for i in found]
     for g, mask, constant in groups_with(forms[0]):
         found = [next(((m, c) for g2, m, c in groups_with(f) if g2 == g), None) for f in forms]
         if None not in found:
             for d in (_ands, _xors, _tables):  # which knew less
                 d.clear()
-            terms.forget_operations()
+            terms.forget_results()
             break
     else:
-        g, all_, found = len(groups), sums_of(forms), None
+        g, all_, found = len(groups), sums_of(forms), tuple((1 << k, 0) for k in range(8))
         if len({x | 1 for x in all_}) != 256:
             raise Unproved("an S-box whose input is not free")
-        groups.append(Group(forms))
+        groups.append(Group(g, forms))
         for m, x in enumerate(all_):
             if m:
                 spans.setdefault(x | 1, []).append((g, m, x))
-    group = groups[g]
-    # The S-box's outputs over the group's basis.
-    out_forms, sums = SBOX_FORMS, SBOX_SUMS
-    if found:
-        inputs = [LINEAR[m] ^ (FULL if c else 0) for m, c in found]
-        at = [sum((t >> x & 1) << i for i, t in enumerate(inputs)) for x in range(256)]
-        out_forms = [normal_form(sum((SBOX[at[x]] >> k & 1) << x for x in range(256))) for k in range(8)]
-        sums = sums_of([f & NOT_AFFINE for f in out_forms])
-    images = sums_of([cut(out, k, 1).image ^ group.affine(f) for k, f in enumerate(out_forms)])
-    group.known.update(zip(sums[1:], images[1:]))
+    out_forms, masks = outputs(tuple(found))
+    images = [IMAGES[i] for i in bits_of(out)]
+    groups[g].known.insert(0, (masks, sums_of([i ^ groups[g].affine(f) for i, f in zip(images, out_forms)])))
+
+
+@functools.lru_cache(1000)
+def outputs(inputs):
+    """The normal forms of an S-box's outputs over a group's basis, where its inputs are sums of that: (mask, constant); and the masks
+    of sums of outputs by their normal forms without the affine part."""
+    tables = [LINEAR[m] ^ (FULL if c else 0) for m, c in inputs]
+    at = [sum((t >> x & 1) << i for i, t in enumerate(tables)) for x in range(256)]
+    forms = [normal_form(sum((SBOX[at[x]] >> k & 1) << x for x in range(256))) for k in range(8)]
+    return forms, {f: m for m, f in enumerate(sums_of([f & NOT_AFFINE for f in forms])) if m}
 
 
 def groups_with(image):
@@ -136,54 +195,30 @@ def groups_with(image):
     return [(g, m, (x ^ image) & 1) for g, m, x in spans.get(image | 1, ())]
 
 
-def bits_of(v):
-    r = _bits.get(v)
-    if r is None:
-        r = []
-        for n, low, w in v.pieces:
-            if n == terms.CONST:
-                r += [const(low >> i & 1, 1) for i in range(w)]
-            elif n < terms.CONST:
-                r += [terms._intern(((n, 0, 1),), 1)] * w
-            else:
-                for i in range(low, low + w):
-                    b = _single.get((n, i))
-                    if b is None:
-                        b = _single[n, i] = terms._intern(((n, i, 1),), 1)
-                    r.append(b)
-        _bits[v] = r
-    return r
-
-
 def xor_bits(x, y):
-    if x is y:
-        return const(0, 1)
-    r = _xors.get((x, y))
+    if not (PARTS[x] and PARTS[y]):
+        return make(IMAGES[x] ^ IMAGES[y], PARTS[x] or PARTS[y])
+    key = x << 32 | y
+    r = _xors.get(key)
     if r is None:
-        (a, p), (b, q) = parse(x), parse(y)
-        image = a ^ b
-        if p and q:
-            parts = dict(p)
-            for g, f in q:
-                f ^= parts.pop(g, 0)
-                if f:
-                    h = groups[g].known.get(f)
-                    if h is None:
-                        parts[g] = f
-                    else:
-                        image ^= h
-            parts = tuple(sorted(parts.items()))
-        else:
-            parts = p or q
-        r = _xors[x, y] = make(image, parts)
+        image, parts = IMAGES[x] ^ IMAGES[y], dict(PARTS[x])
+        for g, f in PARTS[y]:
+            f ^= parts.pop(g, 0)
+            if f:
+                h = groups[g].output(f)
+                if h is None:
+                    parts[g] = f
+                else:
+                    image ^= h
+        r = _xors[key] = make(image, tuple(sorted(parts.items())))
     return r
 
 
-def table_over(v, g):
+def table_over(x, g):
     """The truth table of a bit over a group's basis, or None."""
-    key = (v, g)
+    key = x << 32 | g
     if key not in _tables:
-        image, parts = parse(v)
+        image, parts = IMAGES[x], PARTS[x]
         if image < 2:
             mask, constant = 0, image
         else:
@@ -195,38 +230,38 @@ def table_over(v, g):
     return _tables[key]
 
 
+def candidates(x):
+    """Groups that a bit may be a function of the input of."""
+    return [PARTS[x][0][0]] if PARTS[x] else [g for g, _, _ in spans.get(IMAGES[x] | 1, ())]
+
+
 def and_bits(x, y):
-    if x is y:
+    if x == y:
         return x
-    r = _ands.get((x, y))
+    key = x << 32 | y if x < y else y << 32 | x
+    r = _ands.get(key)
     if r is None:
-        for v in (x, y):
-            image, parts = parse(v)
-            candidates = [parts[0][0]] if parts else [g for g, _, _ in spans.get(image | 1, ())]
-            if len(candidates) == 1 or (candidates and v is y):
-                break
-        for g in candidates:
+        found = candidates(x)
+        if len(found) != 1:
+            found = candidates(y) or found
+        for g in found:
             s, t = table_over(x, g), table_over(y, g)
             if s is not None and t is not None:
-                f = normal_form(s & t)
-                image, f = groups[g].affine(f), f & NOT_AFFINE
-                h = groups[g].known.get(f)
-                r = make(image, ((g, f),)) if f and h is None else make(image ^ (h or 0), ())
+                r = groups[g].bit(normal_form(s & t))
                 break
         else:
             if strict:
                 raise Unproved("an and of bits that are no functions of the input of one S-box")
-            r = atom("and", frozenset((x, y)), None, 1, 1)
-        _ands[x, y] = _ands[y, x] = r
+            r, = bits_of(atom("and", frozenset((value([x]), value([y]))), None, 1, 1))
+        _ands[key] = r
     return r
 
 
 def group_of(found):
     """A group that all of the bits are functions of the input of, with their tables; or None."""
-    for v in found:
-        image, parts = parse(v)
-        if image >= 2 or parts:
-            for g in [parts[0][0]] if parts else [g for g, _, _ in spans.get(image | 1, ())]:
+    for x in found:
+        if x > 1:
+            for g in candidates(x):
                 tables = [table_over(v, g) for v in found]
                 if None not in tables:
                     return g, tables
@@ -250,30 +285,16 @@ def look_up(table, control, before):
         return look_up_linear(table, index)
     if found := group_of([*index, *old]):
         g, tables = found
-        out = []
-        for f in looked_up(tuple(values), tuple(tables)):
-            image, f = groups[g].affine(f), f & NOT_AFFINE
-            h = groups[g].known.get(f)
-            out.append(make(image, ((g, f),)) if f and h is None else make(image ^ (h or 0), ()))
-        return cat(*out)
+        return value([groups[g].bit(f) for f in looked_up(tuple(values), tuple(tables))])
     # Or a linear function of the bits that are no constants.
-    free = [i for i, v in enumerate(index) if v.constant is None]
-    base = sum(v.constant << i for i, v in enumerate(index) if v.constant is not None)
-    linear_ = True
-    for m in range(1 << len(free)):
-        at = base + sum(1 << free[j] for j in range(len(free)) if m >> j & 1)
-        want = values[base] if base < len(values) else None
-        for j in range(len(free)):
-            if m >> j & 1 and want is not None and base + (1 << free[j]) < len(values):
-                want ^= values[base] ^ values[base + (1 << free[j])]
-        if at >= len(values) or want != values[at]:
-            linear_ = False
-            break
-    if linear_:
+    free = [i for i, v in enumerate(index) if v > 1]
+    base = sum(v << i for i, v in enumerate(index) if v < 2)
+    weights = [1 << i for i in free]
+    steps = [values[base + w] ^ values[base] for w in weights] if base + sum(weights) < len(values) else None
+    if steps is not None and all(values[base + at] == values[base] ^ d for at, d in zip(sums_of(weights), sums_of(steps))):
         r = const(values[base], 8)
-        for j in free:
-            d = values[base] ^ values[base + (1 << j)]
-            r = terms.xor(r, cat(*(index[j] if d >> k & 1 else const(0, 1) for k in range(8))))
+        for i, d in zip(free, steps):
+            r = terms.xor(r, value([index[i] if d >> k & 1 else 0 for k in range(8)]))
         return r
     if strict:
         raise Unproved("a lookup that is no function of the input of one S-box")
@@ -283,20 +304,19 @@ def look_up(table, control, before):
 def look_up_linear(table, index):
     """The same of a table of data that is a linear function of the index: a sum of products of bits, as a multiplication is. The image
     of a product of bits is that of their images, so that equal sums of products have equal images."""
-    free = [(i, v) for i, v in enumerate(index) if v.constant is None]
-    base = sum(v.constant << i for i, v in enumerate(index) if v.constant is not None)
+    free = [(i, v) for i, v in enumerate(index) if v > 1]
+    base = sum(v << i for i, v in enumerate(index) if v < 2)
     key = tuple(table), base, tuple(i for i, _ in free)
     if key not in _rows:
         _rows[key] = rows_of(table, base, [1 << i for i, _ in free])
-    inputs = [parse(v) for _, v in free]
-    if any(parts for _, parts in inputs):
+    if any(PARTS[v] for _, v in free):
         raise Unproved("an index of a table of data that is no linear function")
     out = []
     for image, *steps in _rows[key]:
-        for (u, _), v in zip(inputs, steps):
-            image ^= terms.field_product(u, v)
-        out.append(make(image, ()))
-    return cat(*out)
+        for (_, u), v in zip(free, steps):
+            image ^= terms.field_product(IMAGES[u], v)
+        out.append(make(image))
+    return value(out)
 
 
 def rows_of(table, base, weights):
@@ -304,34 +324,42 @@ def rows_of(table, base, weights):
     sums = sums_of([table[base + w].image ^ table[base].image for w in weights])
     if any(table[base + at].image != table[base].image ^ s for at, s in zip(sums_of(weights), sums)):
         raise Unproved("a table of data that is no linear function of the index")
-    rows = [[parse(cut(v, k, 1)) for v in (table[base], *(terms.xor(table[base + w], table[base]) for w in weights))] for k in range(8)]
-    if any(parts for row in rows for _, parts in row):
+    rows = list(zip(*(bits_of(v) for v in (table[base], *(terms.xor(table[base + w], table[base]) for w in weights)))))
+    if any(PARTS[x] for row in rows for x in row):
         raise Unproved("a table of data whose bits are no sums")
-    return [[image for image, _ in row] for row in rows]
+    return [[IMAGES[x] for x in row] for row in rows]
 
 
 def operation(kind, a, b):
     """xor, both (and) or either (or)."""
     out = []
     for x, y in zip(bits_of(a), bits_of(b)):
-        (n, low, _), (k, high, _) = x.pieces[0], y.pieces[0]
-        if n < terms.CONST or k < terms.CONST:
-            out.append(tainted(1))
+        if x == UNKNOWN or y == UNKNOWN:
+            out.append(UNKNOWN)
             continue
-        c, d = low if n == terms.CONST else None, high if k == terms.CONST else None
-        if c is not None:
-            x, y, c, d = y, x, d, c
+        if x < 2:
+            x, y = y, x
         if kind == "xor":
-            out.append(x if d == 0 else xor_bits(x, y))
-        elif d is not None:
-            out.append((y if d == 0 else x) if kind == "both" else (x if d == 0 else y))
+            out.append(xor_bits(x, y) if y else x)
+        elif y < 2:
+            out.append(x if y == (kind == "both") else y)
         elif kind == "both":
             out.append(and_bits(x, y))
         else:
             out.append(xor_bits(xor_bits(x, y), and_bits(x, y)))
-    r = cat(*out)
-    _bits[r] = out
-    return r
+    return value(out)
+
+
+def mix_column(v):
+    """FIPS 197, 5.1.3: exclusive ors of the four bytes' bits."""
+    b = bits_of(v)
+    if any(PARTS[x] for x in b):
+        raise Unproved("MixColumns of bits that are no sums")
+    image = [[IMAGES[x] for x in b[i:i + 8]] for i in range(0, 32, 8)]
+    # Times x modulo x^8 + x^4 + x^3 + x + 1.
+    twice = [[a[7], a[0] ^ a[7], a[1], a[2] ^ a[7], a[3] ^ a[7], *a[4:7]] for a in image]
+    return value([make(twice[i][k] ^ twice[(i + 1) % 4][k] ^ image[(i + 1) % 4][k] ^ image[(i + 2) % 4][k] ^ image[(i + 3) % 4][k])
+                  for i in range(4) for k in range(8)])
 
 
 # Integer products of every fourth bit: a value -> how much may stand in each column of four bits. While it is less than 16, the lowest
@@ -357,7 +385,7 @@ def spread_product(a, b):
         v = made[i] = atom("column", (a, b), i, 1, 1)
         image = terms.RANDOM.getrandbits(128) if i != order[-1] else \
             terms.field_product(rest, terms.field_power(terms.Y_POWERS[1], ((1 << 128) - 1 - i) % ((1 << 128) - 1)))
-        terms.ATOMS[v.pieces[0][0]].images[0] = image
+        terms.ATOMS[v.pieces[0][0]].images = {0: image}
         rest ^= terms.field_product(image, terms.Y_POWERS[i])
     return of_columns({i: (made[i], n) for i, n in bound.items()}, at % 4)
 

@@ -119,64 +119,65 @@ class Unproved(Exception):
 class Value:
     """Width in bits, pieces, the greatest integer it can be, and the bits that may be ones."""
 
-    # constant: the integer, if it is one for all data, else None. starts: where the pieces begin, of a value of many.
-    __slots__ = ("width", "pieces", "most", "ones", "constant", "defined", "starts", "_residue", "_image")
+    # constant: the integer, if it is one for all data, else None. Most others are made on demand. defined: whether all bits
+    # are; starts: where the pieces begin, of a value of many.
+    __slots__ = ("width", "pieces", "constant", "most", "ones", "defined", "starts", "residue", "image")
 
     def __init__(self, width, pieces):
-        self.width, self.pieces, self.starts, self._residue, self._image = width, pieces, None, None, None
-        if len(pieces) == 1 and pieces[0][0] >= 0:  # most often
-            (atom, low, w), = pieces
-            a = ATOMS[atom]
-            self.most = most = a.most >> low if low + w >= a.width else (1 << w) - 1
-            self.ones, self.constant, self.defined = (1 << most.bit_length()) - 1, None, True
-            return
-        most, ones, at, self.defined = 0, 0, 0, True
-        for atom, low, w in pieces:
+        self.width, self.pieces, self.constant = width, pieces, None
+        if len(pieces) == 1:
+            (atom, low, _), = pieces
+            self.defined = atom >= CONST
             if atom == CONST:
-                most |= low << at
-                ones |= low << at
+                self.constant = low
+
+    def __getattr__(self, name):
+        if name in ("most", "ones"):
+            self._bounds()
+        elif name == "defined":
+            self.defined = all(atom >= CONST for atom, _, _ in self.pieces)
+        elif name == "starts":
+            self.starts = [0, *itertools.accumulate(w for _, _, w in self.pieces)]
+        elif name in ("residue", "image"):
+            if not self.defined:
+                raise Unproved("arithmetic on memory that nothing has written")
+            setattr(self, name, self._residue() if name == "residue" else self._image())
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
+
+    def _bounds(self):
+        most, ones, at = 0, 0, 0
+        for atom, low, w in self.pieces:
+            if atom == CONST:
+                m = o = low
             elif atom < CONST:
-                most |= ((1 << w) - 1) << at
-                ones |= ((1 << w) - 1) << at
-                self.defined = False
+                m = o = (1 << w) - 1
             else:
                 a = ATOMS[atom]
                 m = a.most >> low if low + w >= a.width else (1 << w) - 1
-                most += m << at
-                ones |= ((1 << m.bit_length()) - 1) << at
+                o = (1 << m.bit_length()) - 1
+            most += m << at
+            ones |= o << at
             at += w
         self.most, self.ones = most, ones
-        self.constant = pieces[0][1] if len(pieces) == 1 and pieces[0][0] == CONST else None
 
-    @property
-    def residue(self):
-        if self._residue is None:
-            r, at = 0, 0
-            for atom, low, w in self.pieces:
-                if atom == CONST:
-                    r += low << at
-                elif atom < CONST:
-                    raise Unproved("arithmetic on memory that nothing has written")
-                else:
-                    r += (ATOMS[atom].residue_from(low) - (ATOMS[atom].residue_from(low + w) << w)) << at
-                at += w
-            self._residue = r % P
-        return self._residue
+    def _residue(self):
+        r, at = 0, 0
+        for atom, low, w in self.pieces:
+            r += (low if atom == CONST else ATOMS[atom].residue_from(low) - (ATOMS[atom].residue_from(low + w) << w)) << at
+            at += w
+        return r % P
 
-    @property
-    def image(self):
-        if self._image is None:
-            r = 0
-            for atom, low, w in reversed(self.pieces):
-                if atom == CONST:
-                    r = times_y(r, w) ^ constant_image(low)
-                elif atom < CONST:
-                    raise Unproved("arithmetic on memory that nothing has written")
-                else:
-                    a = ATOMS[atom]
-                    r = times_y(r ^ a.image_from(low + w), w) ^ a.image_from(low)
-            self._image = r
-        return self._image
+    def _image(self):
+        r = 0
+        for atom, low, w in reversed(self.pieces):
+            if atom == CONST:
+                r = times_y(r, w) ^ constant_image(low)
+            else:
+                a = ATOMS[atom]
+                r = times_y(r ^ a.image_from(low + w), w) ^ a.image_from(low)
+        return r
 
     def __repr__(self):
         return f"<{self.width}: " + " ".join(
@@ -189,15 +190,17 @@ class Atom:
 
     def __init__(self, number, kind, operands, extra, width, most):
         self.number, self.kind, self.operands, self.extra = number, kind, operands, extra
-        self.width, self.most, self.bits, self.residues, self.images = width, most, most.bit_length(), {}, {}
+        self.width, self.most, self.bits = width, most, most.bit_length()
+        self.residues = self.images = None
 
     def residue_from(self, low):
         """Of the atom without its lowest `low` bits."""
         if self.most >> low == 0:
             return 0
+        if self.residues is None:
+            self.residues = {}
         r = self.residues.get(low)
         if r is None:
-            r = None
             if low == 0:
                 if self.kind == "sum":
                     r = self.extra
@@ -214,6 +217,8 @@ class Atom:
     def image_from(self, low):
         if self.most >> low == 0:
             return 0
+        if self.images is None:
+            self.images = {}
         r = self.images.get(low)
         if r is None:
             if self.kind == "xor":  # a part of it is that of its operands
@@ -229,6 +234,29 @@ class Atom:
 
     def __repr__(self):
         return f"{self.kind}{self.extra if self.kind == 'symbol' else ''}#{self.number}"
+
+
+class Bit:
+    """The atom of a bit in bits.py. image: of a sum; of others it is a random one."""
+
+    __slots__ = ("number", "image", "residue")
+    kind, operands, extra, width, most, bits = "bit", (), None, 1, 1, 1
+
+    def __init__(self, number, image):
+        self.number, self.image, self.residue = number, image, None
+
+    def residue_from(self, low):
+        if low == 0 and self.residue is None:
+            self.residue = RANDOM.randrange(P)
+        return 0 if low else self.residue
+
+    def image_from(self, low):
+        if low == 0 and self.image is None:
+            self.image = RANDOM.getrandbits(128)
+        return 0 if low else self.image
+
+    def __repr__(self):
+        return f"bit#{self.number}"
 
 
 _memos = []
@@ -250,7 +278,8 @@ def _intern(pieces, width):
     v = _values.get(pieces)
     if v is None:
         v = _values[pieces] = Value(width, pieces)
-        if v.most < 64 and v.defined:
+        n, low, _ = pieces[-1] if pieces else (CONST, 0, 0)
+        if (width <= 6 or n == CONST or n >= 0 and ATOMS[n].bits - low <= 6) and v.most < 64 and v.defined:  # others have a higher bit
             SMALL.append(v)
     return v
 
@@ -301,6 +330,12 @@ def _join(pieces):
         out.append(piece)
     return tuple(out)
 
+
+
+def join(pieces, width):
+    return _intern(_join(pieces), width)
+
+
 _cats = memo()
 
 
@@ -337,8 +372,6 @@ def cut(v, low, width):
             r = _slices[key] = _intern(((atom_, plow + low, width),), width)
             return r
     if len(whole) > 8:  # only those that it is made of
-        if v.starts is None:
-            v.starts = [0, *itertools.accumulate(w for _, _, w in whole)]
         first = bisect.bisect_right(v.starts, low, 0, len(whole)) - 1
         at, whole = v.starts[first], whole[first:bisect.bisect_left(v.starts, end, first, len(whole))]
     for atom_, plow, w in whole:
@@ -365,6 +398,24 @@ def cut(v, low, width):
             out.append((atom_, plow, w))
     r = _slices[key] = _intern(_join(out), width)
     return r
+
+
+def parts_of(v, width):
+    """Consecutive parts of a value, `width` bits each, the last as short as it is: as cut() makes them, without a record of each."""
+    if any(n >= 0 and low + w > ATOMS[n].bits for n, low, w in v.pieces):  # zeroes above an atom's bound
+        return [cut(v, at, min(width, v.width - at)) for at in range(0, v.width, width)]
+    out, pieces, room = [], [], width
+    for n, low, w in v.pieces:
+        while w:
+            k = w if w < room else room
+            pieces.append((n, low & (1 << k) - 1 if n == CONST else low, k))
+            low, w, room = low >> k if n == CONST else low + k if n >= 0 else low, w - k, room - k
+            if not room:
+                out.append(join(pieces, width))
+                pieces, room = [], width
+    if pieces:
+        out.append(join(pieces, width - room))
+    return out
 
 
 def extend(v, width):
@@ -879,7 +930,7 @@ SBOX = _sbox_table()
 INVERSE_SBOX = [SBOX.index(i) for i in range(256)]
 
 
-_bytes = {}
+_bytes, _byte_parts = {}, {}
 by_image = False  # with this, exclusive ors are known by their images: where bits of one come from many places
 _by_image = {}
 
@@ -895,14 +946,13 @@ def byte_of_xor(v):
         if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and ATOMS[n].width >= 8:
             operands, extra = set(), ATOMS[n].extra >> low & 255
             for o in ATOMS[n].operands:
-                x = byte_of_xor(cut(o, low, 8))
-                c = x.constant
-                if c is not None:
-                    extra ^= c
-                else:
-                    more, c = _parts(x)
-                    operands ^= more
-                    extra ^= c
+                key = o, low
+                parts = _byte_parts.get(key)
+                if parts is None:
+                    x = byte_of_xor(cut(o, low, 8))
+                    parts = _byte_parts[key] = _parts(x) if x.constant is None else (frozenset(), x.constant)
+                operands ^= parts[0]
+                extra ^= parts[1]
             operands = frozenset(operands)
             r = const(extra, 8) if not operands else next(iter(operands)) if len(operands) == 1 and extra == 0 else \
                 atom("xor", operands, extra, 8, 255)
@@ -930,11 +980,7 @@ def mix_column(v):
         return tainted(32)
     c = v.constant
     if c is None and bitwise:
-        a = [cut(v, 8 * i, 8) for i in range(4)]
-        top = [cut(x, 7, 1) for x in a]
-        none = const(0, 1)
-        twice = [xor(shift_left(x, 1), cat(t, t, none, t, t, none, none, none)) for x, t in zip(a, top)]
-        return cat(*(xor(xor(twice[i], twice[(i + 1) % 4]), xor(a[(i + 1) % 4], xor(a[(i + 2) % 4], a[(i + 3) % 4]))) for i in range(4)))
+        return bits.mix_column(v)
     if c is None:
         return atom("mixcol", (v,), None, 32, (1 << 32) - 1)
     a = [(c >> 8 * i) & 0xff for i in range(4)]
@@ -1088,18 +1134,19 @@ def secret(v):
 def forget():
     """Starts anew, with no atoms."""
     many = len(ATOMS) > 100_000
-    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _aes, _clmuls, _bytes, _by_image, _inverse):
+    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _aes, _clmuls, _bytes, _byte_parts, _by_image, _inverse):
         store.clear()
     for more in (bits, lengths):
         if more:
             more.forget()
-    for store in _memos:
-        store.clear()
-    forget_operations()
+    forget_results()
     if many:
         gc.collect()
 
 
-def forget_operations():
+def forget_results():
+    """Of operations, not what values are."""
+    for store in _memos:
+        store.clear()
     for operation in (xor, both, either):
         operation.__closure__[[c for c in operation.__code__.co_freevars].index("memo")].cell_contents.clear()
