@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,11 @@ func libraryOf(t *testing.T, program, name string) string {
 	return ""
 }
 
+// triplet names the folder of Debian's libraries.
+func triplet() string {
+	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
+}
+
 var versions = map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13}
 
 // All processes with a library: the keys that the program itself writes are taken.
@@ -124,8 +130,11 @@ func TestKeysOfLibraries(t *testing.T) {
 	type row struct{ name, program, library, command string }
 	rows := []row{
 		{"curl", "curl", "libssl", "SSLKEYLOGFILE=$LOG curl -sk https://$AT/"},
-		{"git with GnuTLS", git, "libgnutls", "SSLKEYLOGFILE=$LOG GIT_SSL_NO_VERIFY=1 git ls-remote https://$AT/"},
+		{"GnuTLS in git", git, "libgnutls", "SSLKEYLOGFILE=$LOG GIT_SSL_NO_VERIFY=1 git ls-remote https://$AT/"},
 		{"openssl", "openssl", "libssl", "printf 'GET / HTTP/1.0\\n\\n' | openssl s_client -connect $AT -keylogfile $LOG -ign_eof"},
+	}
+	if _, err := exec.LookPath("gnutls-cli"); err == nil { // where git is not at hand, as in virtual machines
+		rows = append(rows, row{"GnuTLS", "gnutls-cli", "libgnutls", "printf 'GET / HTTP/1.0\\n\\n' | SSLKEYLOGFILE=$LOG gnutls-cli --insecure --port ${AT#*:} ${AT%:*}"})
 	}
 	others, _ := filepath.Glob("../../../build/openssl/*/bin/openssl")
 	if len(others) == 0 {
@@ -134,7 +143,7 @@ func TestKeysOfLibraries(t *testing.T) {
 	for _, o := range others {
 		folder, _ := filepath.Abs(filepath.Dir(filepath.Dir(o)))
 		for _, library := range []string{"libssl.so.4", "libssl.so.3", "libssl.so.1.1"} {
-			library = filepath.Join(folder, "usr/lib/x86_64-linux-gnu", library)
+			library = filepath.Join(folder, "usr/lib", triplet(), library)
 			if _, err := os.Stat(library); err == nil {
 				rows = append(rows, row{"openssl " + filepath.Base(folder), "", library,
 					"printf 'GET / HTTP/1.0\\n\\n' | " + folder + "/bin/openssl s_client -connect $AT -keylogfile $LOG -ign_eof"})
@@ -207,7 +216,7 @@ func keysOfClient(t *testing.T, program, library, command string) {
 }
 
 func TestKeysOfBoringSSL(t *testing.T) {
-	keysOfClient(t, "python3", "/usr/lib/x86_64-linux-gnu/android/libssl.so.0", clientOfLibrary)
+	keysOfClient(t, "python3", "/usr/lib/"+triplet()+"/android/libssl.so.0", clientOfLibrary)
 }
 
 // BoringSSL as a part of a program that has no symbols.
