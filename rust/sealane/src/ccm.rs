@@ -1,5 +1,7 @@
 //! AES-CMAC and AES-CCM, which chain blocks as CBC does and keep the last one.
 
+mod batch;
+
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -8,6 +10,7 @@ use crate::dit::Dit;
 use crate::kernel::{AesBlocks, Text, Unused, UNUSED_LEN};
 use crate::level::{Usable, AES_BLOCKS};
 use crate::Error;
+pub use batch::{ccm_open_batch, ccm_seal_batch, cmac_batch, CcmPacket, CmacText};
 
 /// Blocks in a chain.
 struct Chain<'a> {
@@ -141,6 +144,29 @@ fn double(block: &mut [u8; 16]) {
     *block = ((value << 1) ^ (0x87 & 0_u128.wrapping_sub(value >> 127))).to_be_bytes();
 }
 
+/// E(0) becomes the last block, whole or filled up, with a subkey added to it (SP 800-38B, section 6.2, steps 1 and 4).
+fn add_last(block: &mut [u8; 16], last: &[u8]) {
+    double(block);
+    if last.len() < 16 {
+        double(block);
+        block[last.len()] ^= 0x80;
+    }
+    for (sum, byte) in block.iter_mut().zip(last) {
+        *sum ^= byte;
+    }
+}
+
+/// Compares the first bytes of a MAC, 4 to 16, with those that came, and wipes it.
+fn verify(mut expected: [u8; 16], mac: &[u8]) -> Result<(), Error> {
+    let same = (4..=16).contains(&mac.len()).then(|| bool::from(expected[..mac.len()].ct_eq(mac)));
+    expected.zeroize();
+    match same {
+        None => Err(Error::InvalidTag),
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::NotAuthentic),
+    }
+}
+
 impl Cmac<'_> {
     /// Adds to the text.
     pub fn update(&mut self, text: &[u8]) {
@@ -161,19 +187,11 @@ impl Cmac<'_> {
     /// The MAC of all that was added.
     pub fn finish(mut self) -> [u8; 16] {
         let _dit = Dit::on();
-        let mut subkey = [0; 16];
-        self.chain.aes.encrypt(&[0; 16], &mut subkey);
-        double(&mut subkey);
-        if self.held_len < 16 {
-            double(&mut subkey);
-            self.held[self.held_len..].fill(0);
-            self.held[self.held_len] = 0x80;
-        }
-        for (byte, add) in self.held.iter_mut().zip(&subkey) {
-            *byte ^= add;
-        }
-        self.chain.absorb(&self.held);
-        subkey.zeroize();
+        let mut last = [0; 16];
+        self.chain.aes.encrypt(&[0; 16], &mut last);
+        add_last(&mut last, &self.held[..self.held_len]);
+        self.chain.absorb(&last);
+        last.zeroize();
         self.chain.last
     }
 
@@ -182,17 +200,7 @@ impl Cmac<'_> {
     /// # Errors
     /// [`Error::NotAuthentic`]; [`Error::InvalidTag`] if there are fewer or more.
     pub fn verify(self, mac: &[u8]) -> Result<(), Error> {
-        if mac.len() < 4 || mac.len() > 16 {
-            return Err(Error::InvalidTag);
-        }
-        let mut expected = self.finish();
-        let same = expected[..mac.len()].ct_eq(mac).into();
-        expected.zeroize();
-        if same {
-            Ok(())
-        } else {
-            Err(Error::NotAuthentic)
-        }
+        verify(self.finish(), mac)
     }
 }
 
@@ -312,8 +320,7 @@ impl CcmKey {
         let _dit = Dit::on();
         self.mistake(nonce, text.len() as u64, tag.len())?;
         let mut packet = Packet::new(self, nonce);
-        packet.begin(self.tag_len, ad, text.len() as u64);
-        packet.run(text, false);
+        packet.run(self.tag_len, ad, text, false);
         tag.copy_from_slice(&packet.mask[..self.tag_len]);
         Ok(())
     }
@@ -322,15 +329,19 @@ impl CcmKey {
         let _dit = Dit::on();
         self.mistake(nonce, text.len() as u64, tag.len())?;
         let mut packet = Packet::new(self, nonce);
-        packet.begin(self.tag_len, ad, text.len() as u64);
-        packet.run(text, true);
+        packet.run(self.tag_len, ad, text, true);
         if packet.mask[..self.tag_len].ct_eq(tag).into() {
             return Ok(());
         }
+        self.refuse(nonce, text)
+    }
+
+    /// Takes back what was opened.
+    fn refuse(&self, nonce: &[u8], text: &mut Text<'_>) -> Result<(), Error> {
         if text.is_in_place() {
-            let mut again = Packet::new(self, nonce);
-            again.counter[15] = 1;
-            again.crypt(text); // as it came
+            let mut counter = counter_of(nonce);
+            counter[15] = 1;
+            crypt(&self.aes, &mut counter, text); // as it came
         } else {
             text.output().fill(0);
         }
@@ -350,9 +361,64 @@ fn part_of(level: Usable<AesBlocks>) -> usize {
     UNUSED_LEN
 }
 
+/// The counter of the tag's mask (SP 800-38C, appendix A.3); that of the text is the next one.
+fn counter_of(nonce: &[u8]) -> [u8; 16] {
+    let mut counter = [0; 16];
+    counter[0] = 14 - nonce.len() as u8;
+    counter[1..1 + nonce.len()].copy_from_slice(nonce);
+    counter
+}
+
+/// The lengths of a packet, as B0 and the block behind it have them (A.2): how many bytes these are, and with how much
+/// associated data they end.
+fn lengths(first: &mut [u8; 32], nonce: &[u8], tag_len: usize, ad: &[u8], bytes: u64) -> (usize, usize) {
+    *first = [0; 32];
+    first[8..16].copy_from_slice(&bytes.to_be_bytes());
+    first[0] = (u8::from(!ad.is_empty()) << 6) | (((tag_len as u8 - 2) / 2) << 3) | (14 - nonce.len() as u8);
+    first[1..1 + nonce.len()].copy_from_slice(nonce);
+    if ad.is_empty() {
+        return (16, 0);
+    }
+    let second = &mut first[16..];
+    let bytes = (ad.len() as u64).to_be_bytes();
+    let prefix = if ad.len() < 0xff00 {
+        second[..2].copy_from_slice(&bytes[6..]);
+        2
+    } else if ad.len() as u64 <= u64::from(u32::MAX) {
+        second[..2].copy_from_slice(&[0xff, 0xfe]);
+        second[2..6].copy_from_slice(&bytes[4..]);
+        6
+    } else {
+        second[..2].copy_from_slice(&[0xff, 0xff]);
+        second[2..10].copy_from_slice(&bytes);
+        10
+    };
+    let with = ad.len().min(16 - prefix);
+    second[prefix..prefix + with].copy_from_slice(&ad[..with]);
+    (32, with)
+}
+
+/// Adds key stream to a part of the text: whole blocks, and at the end maybe one that is not.
+fn crypt(aes: &Aes, counter: &mut [u8; 16], text: &mut Text<'_>) {
+    let whole = text.len() & !15;
+    if whole > 0 {
+        aes.count(counter, &mut text.part(0, whole));
+    }
+    if whole < text.len() {
+        let mut rest = text.part(whole, text.len() - whole);
+        let mut last = [0; 16];
+        last[..rest.len()].copy_from_slice(rest.input());
+        aes.count(counter, &mut Text::in_place(&mut last));
+        let bytes = rest.len();
+        rest.output().copy_from_slice(&last[..bytes]);
+        last.zeroize();
+    }
+}
+
 /// A packet in progress.
 struct Packet<'a> {
     chain: Chain<'a>,
+    nonce: &'a [u8],
     counter: [u8; 16],
     mask: [u8; 16], // of the tag
 }
@@ -364,80 +430,24 @@ impl Drop for Packet<'_> {
 }
 
 impl<'a> Packet<'a> {
-    /// With the counter of the tag's mask (SP 800-38C, appendix A.3); that of the text is the next one.
-    fn new(key: &'a CcmKey, nonce: &[u8]) -> Self {
-        let mut counter = [0; 16];
-        counter[0] = 14 - nonce.len() as u8;
-        counter[1..1 + nonce.len()].copy_from_slice(nonce);
-        Packet { chain: Chain::new(&key.aes), counter, mask: [0; 16] }
+    fn new(key: &'a CcmKey, nonce: &'a [u8]) -> Self {
+        Packet { chain: Chain::new(&key.aes), nonce, counter: counter_of(nonce), mask: [0; 16] }
     }
 
-    /// Absorbs the lengths (A.2) and the associated data, and makes the mask.
-    fn begin(&mut self, tag_len: usize, ad: &[u8], bytes: u64) {
-        let nonce_len = 14 - usize::from(self.counter[0]);
-        let mut first = [0; 16];
-        first[8..].copy_from_slice(&bytes.to_be_bytes());
-        first[..1 + nonce_len].copy_from_slice(&self.counter[..1 + nonce_len]);
-        first[0] |= (((tag_len as u8 - 2) / 2) << 3) | (u8::from(!ad.is_empty()) << 6);
-        self.chain.absorb(&first);
+    /// Does the packet, and leaves the tag in `mask`.
+    fn run(&mut self, tag_len: usize, ad: &[u8], text: &mut Text<'_>, open: bool) {
+        let mut first = [0; 32];
+        let (bytes, with) = lengths(&mut first, self.nonce, tag_len, ad, text.len() as u64);
+        self.chain.absorb(&first[..bytes]);
+        self.chain.absorb_padded(&ad[with..]);
         self.chain.aes.count(&mut self.counter, &mut Text::in_place(&mut self.mask));
-        if !ad.is_empty() {
-            self.begin_ad(ad);
-        }
-    }
-
-    fn begin_ad(&mut self, ad: &[u8]) {
-        let bytes = (ad.len() as u64).to_be_bytes();
-        let mut first = [0; 16];
-        let prefix = if ad.len() < 0xff00 {
-            first[..2].copy_from_slice(&bytes[6..]);
-            2
-        } else if ad.len() as u64 <= u64::from(u32::MAX) {
-            first[..2].copy_from_slice(&[0xff, 0xfe]);
-            first[2..6].copy_from_slice(&bytes[4..]);
-            6
-        } else {
-            first[..2].copy_from_slice(&[0xff, 0xff]);
-            first[2..10].copy_from_slice(&bytes);
-            10
-        };
-        let (with, rest) = ad.split_at(ad.len().min(16 - prefix));
-        first[prefix..prefix + with.len()].copy_from_slice(with);
-        self.chain.absorb(&first);
-        self.chain.absorb_padded(rest);
-    }
-
-    /// Adds key stream to whole blocks.
-    fn count(&mut self, text: &mut Text<'_>) {
-        self.chain.aes.count(&mut self.counter, text);
-    }
-
-    /// Adds key stream to a part of the text: whole blocks, and at the end maybe one that is not.
-    fn crypt(&mut self, text: &mut Text<'_>) {
-        let whole = text.len() & !15;
-        if whole > 0 {
-            self.count(&mut text.part(0, whole));
-        }
-        if whole < text.len() {
-            let mut rest = text.part(whole, text.len() - whole);
-            let mut last = [0; 16];
-            last[..rest.len()].copy_from_slice(rest.input());
-            self.count(&mut Text::in_place(&mut last));
-            let bytes = rest.len();
-            rest.output().copy_from_slice(&last[..bytes]);
-            last.zeroize();
-        }
-    }
-
-    /// Does the text, and leaves the tag in `mask`.
-    fn run(&mut self, text: &mut Text<'_>, open: bool) {
         let part = part_of(self.chain.aes.level());
         for start in (0..text.len()).step_by(part) {
             let mut text = text.part(start, part.min(text.len() - start));
             if !open {
                 self.chain.absorb_padded(text.input());
             }
-            self.crypt(&mut text);
+            crypt(self.chain.aes, &mut self.counter, &mut text);
             if open {
                 self.chain.absorb_padded(text.output());
             }

@@ -307,6 +307,15 @@ impl Aes {
         }
     }
 
+    /// The key, if a kernel takes it.
+    pub(crate) fn of_kernel(&self) -> Option<&AesKey> {
+        match self {
+            Aes::Kernel(key) => Some(key),
+            #[cfg(feature = "portable")]
+            Aes::Portable(_) => None,
+        }
+    }
+
     /// One block.
     pub(crate) fn encrypt(&self, block: &[u8; 16], to: &mut [u8; 16]) {
         match self {

@@ -53,7 +53,7 @@ mod ssh;
 mod traits;
 
 pub use batch::{open_batch, seal_batch, Direction, Open, Packet, Seal};
-pub use ccm::{CcmKey, Cmac, CmacKey};
+pub use ccm::{ccm_open_batch, ccm_seal_batch, cmac_batch, CcmKey, CcmPacket, Cmac, CmacKey, CmacText};
 pub use chacha20::ChaCha20Key;
 pub use error::Error;
 pub use gcmsiv::GcmSivKey;

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Mutex;
 
 use sealane::{
-    levels, open_batch, seal_batch, Algorithm, CcmKey, ChaCha20Key, CmacKey, GcmSivKey, HeaderKey, Key, Packet, SshKey,
-    Text,
+    ccm_open_batch, ccm_seal_batch, cmac_batch, levels, open_batch, seal_batch, Algorithm, CcmKey, CcmPacket,
+    ChaCha20Key, CmacKey, CmacText, GcmSivKey, HeaderKey, Key, Packet, SshKey, Text,
 };
 
 const ALGORITHMS: [Algorithm; 5] = [
@@ -176,11 +176,24 @@ fn others(memory: &mut Memory, algorithm: Algorithm) {
             let Ok(key) = &key else { panic!("a key") };
             key.seal_in_place(&[3; 12], b"ad", text, tag).expect("sealed");
             key.open_in_place(&[3; 12], b"ad", text, tag).expect("opened");
+            let mut texts = text.chunks_mut(150);
+            let mut packets: [_; 10] = std::array::from_fn(|_| {
+                CcmPacket::to_seal(key, &[3; 12], b"ad", Text::in_place(texts.next().expect("text")))
+            });
+            assert_eq!(ccm_seal_batch(&mut packets), 10);
+            tag.copy_from_slice(packets[0].tag());
+            let mut texts = text.chunks_mut(150);
+            let mut packets: [_; 10] = std::array::from_fn(|_| {
+                CcmPacket::to_open(key, &[3; 12], b"ad", Text::in_place(texts.next().expect("text")), tag)
+            });
+            assert!(ccm_open_batch(&mut packets) >= 1);
         }
         Algorithm::Aes256Gcm => {
             let key = CmacKey::new(&secret[..]);
             let Ok(key) = &key else { panic!("a key") };
             key.begin().update(text); // what is finished is moved
+            let mut texts: [_; 10] = std::array::from_fn(|i| CmacText::new(key, &text[..150 * i]));
+            cmac_batch(&mut texts);
         }
         _ => {}
     }

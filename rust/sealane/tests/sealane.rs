@@ -12,8 +12,8 @@ use aes_gcm::aes::Aes192;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use chacha20poly1305::{ChaCha20Poly1305, XChaCha20Poly1305};
 use sealane::{
-    levels, open_batch, seal_batch, Algorithm, CcmKey, ChaCha20Key, CmacKey, Error, GcmSivKey, HeaderKey, Key, Packet,
-    SshKey, Text,
+    ccm_open_batch, ccm_seal_batch, cmac_batch, levels, open_batch, seal_batch, Algorithm, CcmKey, CcmPacket,
+    ChaCha20Key, CmacKey, CmacText, Error, GcmSivKey, HeaderKey, Key, Packet, SshKey, Text,
 };
 
 const ALGORITHMS: [Algorithm; 5] = [
@@ -1054,6 +1054,162 @@ fn wrong_ccm_and_cmac() {
     let mac = CmacKey::new(&[0x77; 16]).expect("key");
     let shown = format!("{:?} {:?} {:?}", key, mac, mac.begin());
     assert!(!shown.contains("119") && shown.contains("tag_len: 8"), "{}", shown);
+}
+
+/// A packet of a batch of CCM, and the results of a single call.
+struct CcmCase {
+    key: CcmKey,
+    nonce: Vec<u8>,
+    ad: Vec<u8>,
+    text: Vec<u8>,
+    sealed: Vec<u8>,
+    tag: Vec<u8>,
+}
+
+impl CcmCase {
+    fn new(random: &mut Random, level: &str, key: &[u8], n: usize) -> CcmCase {
+        let (nonce_len, tag_len, ad_len) = (7 + random.below(7), 4 + 2 * random.below(7), random.below(70));
+        let key = CcmKey::with_level(key, tag_len, level).expect("key");
+        let (nonce, ad, text) = (random.bytes(nonce_len), random.bytes(ad_len), random.bytes(n));
+        let (mut sealed, mut tag) = (vec![0; n], vec![0; tag_len]);
+        key.seal(&nonce, &ad, &text, &mut sealed, &mut tag).expect("sealed");
+        CcmCase { key, nonce, ad, text, sealed, tag }
+    }
+}
+
+/// Lengths of 0 to 200 bytes and longer ones, in an order that mixes them, with keys of one length or of all.
+fn batch_lengths(random: &mut Random, packets: usize) -> Vec<usize> {
+    (0..packets).map(|i| if i % 9 == 4 { 500 + random.below(1500) } else { random.below(201) }).collect()
+}
+
+#[test]
+fn batches_of_ccm() {
+    let mut random = Random(0x2ffd_72db_d01a_dfb7);
+    for level in aes_levels() {
+        for round in 0..unless_miri(60, 4) {
+            let mut cases = vec![];
+            let packets = if round == 0 { 0 } else { 1 + random.below(30) };
+            for n in batch_lengths(&mut random, packets) {
+                let key_len = if round % 2 == 0 { 16 + 8 * (round % 3) } else { 16 + 8 * random.below(3) };
+                let key = random.bytes(key_len);
+                cases.push(CcmCase::new(&mut random, level, &key, n));
+            }
+            let mut outs: Vec<_> = cases.iter().map(|case| vec![0xa5; case.text.len()]).collect();
+            let mut places: Vec<_> = cases.iter().map(|case| case.text.clone()).collect();
+            let texts = outs.iter_mut().zip(places.iter_mut()).zip(&cases).enumerate();
+            let texts = texts.map(|(i, ((out, place), case))| match i % 2 {
+                0 => Text::apart(&case.text, out).expect("text"),
+                _ => Text::in_place(place),
+            });
+            let packet = |(text, case): (_, _)| {
+                let CcmCase { key, nonce, ad, .. }: &CcmCase = case;
+                CcmPacket::to_seal(key, nonce, ad, text)
+            };
+            let mut sealing: Vec<_> = texts.zip(&cases).map(packet).collect();
+            assert_eq!(ccm_seal_batch(&mut sealing), packets);
+            for (packet, case) in sealing.iter().zip(&cases) {
+                assert!(packet.result().is_ok() && packet.tag() == case.tag, "{}", level);
+            }
+            drop(sealing);
+            for (i, case) in cases.iter().enumerate() {
+                let same = if i % 2 == 0 { &outs[i] } else { &places[i] } == &case.sealed;
+                assert!(same && !(planted("ccm-batch") && round == 9), "{} bytes at {}", case.text.len(), level);
+            }
+            // One is forged, in one of its parts.
+            let (forged, part) = (random.below(packets + 1), random.below(4));
+            if let Some(case) = cases.get_mut(forged) {
+                let CcmCase { nonce, ad, sealed, tag, .. } = case;
+                let parts = [nonce, ad, sealed, tag];
+                let part = if parts[part].is_empty() { 3 } else { part };
+                let bit = random.below(8 * parts[part].len());
+                parts.into_iter().nth(part).expect("part")[bit / 8] ^= 1 << (bit % 8);
+            }
+            for in_place in [false, true] {
+                outs.iter_mut().for_each(|out| out.fill(0xa5));
+                places = cases.iter().map(|case| case.sealed.clone()).collect();
+                let texts = outs.iter_mut().zip(places.iter_mut()).zip(&cases);
+                let packets_to_open = texts.map(|((out, place), case)| {
+                    let CcmCase { key, nonce, ad, sealed, tag, .. } = case;
+                    let text = if in_place { Text::in_place(place) } else { Text::apart(sealed, out).expect("text") };
+                    CcmPacket::to_open(key, nonce, ad, text, tag)
+                });
+                let mut opening: Vec<_> = packets_to_open.collect();
+                assert!(opening.iter().all(|packet| packet.result() == Err(Error::NotAuthentic)));
+                assert_eq!(ccm_open_batch(&mut opening), packets - usize::from(forged < packets));
+                let results: Vec<_> = opening.iter().map(|packet| packet.result()).collect();
+                drop(opening);
+                for (i, case) in cases.iter().enumerate() {
+                    let zeroes = vec![0; case.text.len()];
+                    let (result, left) = match (i == forged, in_place) {
+                        (false, _) => (Ok(()), &case.text),
+                        (true, false) => (Err(Error::NotAuthentic), &zeroes),
+                        (true, true) => (Err(Error::NotAuthentic), &case.sealed),
+                    };
+                    assert_eq!(results[i], result);
+                    assert!(if in_place { &places[i] } else { &outs[i] } == left, "packet {} at {}", i, level);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_of_cmac() {
+    let mut random = Random(0xb8e1_afed_6a26_7e96);
+    for level in aes_levels() {
+        for round in 0..unless_miri(60, 4) {
+            let packets = if round == 0 { 0 } else { 1 + random.below(30) };
+            let lengths = batch_lengths(&mut random, packets);
+            let mut parts = vec![];
+            for n in lengths {
+                let key_len = if round % 2 == 0 { 16 + 8 * (round % 3) } else { 16 + 8 * random.below(3) };
+                parts.push((CmacKey::with_level(&random.bytes(key_len), level).expect("key"), random.bytes(n)));
+            }
+            let mut texts: Vec<_> = parts.iter().map(|(key, text)| CmacText::new(key, text)).collect();
+            assert!(texts.iter().all(|text| text.mac().is_none() && text.verify(&[0; 16]) == Err(Error::NotAuthentic)));
+            cmac_batch(&mut texts);
+            for (made, (key, text)) in texts.iter().zip(&parts) {
+                let mut mac = key.begin();
+                mac.update(text);
+                let mut want = mac.finish();
+                assert_eq!(made.mac(), Some(&want), "{} bytes at {}", text.len(), level);
+                for short in 0..=17 {
+                    let outcome = made.verify(&[want, [0; 16]].concat()[..short]);
+                    assert_eq!(outcome, if (4..=16).contains(&short) { Ok(()) } else { Err(Error::InvalidTag) });
+                }
+                want[random.below(16)] ^= 1 << random.below(8);
+                assert!(made.verify(&want) == Err(Error::NotAuthentic) && !(planted("cmac-batch") && round == 9));
+            }
+        }
+    }
+}
+
+#[test]
+fn mistakes_in_a_batch_of_ccm_change_nothing() {
+    let key = CcmKey::new(&[0x77; 16], 8).expect("key");
+    let mut texts = [vec![1; 9], vec![1; 9], vec![1; 1 << 16], vec![1; 9]];
+    let nonces = [&[1; 13][..], &[1; 14], &[1; 13], &[1; 6]];
+    let packets = texts.iter_mut().zip(nonces);
+    let mut packets: Vec<_> =
+        packets.map(|(text, nonce)| CcmPacket::to_seal(&key, nonce, b"", Text::in_place(text))).collect();
+    for _ in 0..2 {
+        assert_eq!(ccm_seal_batch(&mut packets), 1);
+        let results: Vec<_> = packets.iter().map(|packet| packet.result()).collect();
+        let wrong = Err(Error::InvalidNonce);
+        assert_eq!(results, [Ok(()), wrong, Err(Error::TooLong), wrong]);
+        assert!(packets[0].tag() != [0; 8] && packets[1..].iter().all(|packet| packet.tag() == [0; 8]));
+    }
+    drop(packets);
+    assert!(texts[1..].iter().flatten().all(|byte| *byte == 1));
+    for tag_len in [0, 7, 16, 17, 40] {
+        let mut text = [1; 9];
+        let tag = vec![1; tag_len];
+        let mut packets = [CcmPacket::to_open(&key, &[1; 13], b"", Text::in_place(&mut text), &tag)];
+        assert_eq!(ccm_open_batch(&mut packets), 0);
+        assert_eq!(packets[0].result(), Err(Error::InvalidTag));
+        assert_eq!(packets[0].tag(), &tag[..tag_len.min(16)]);
+        assert_eq!(text, [1; 9]);
+    }
 }
 
 /// A kernel's machine code is not instrumented: what AddressSanitizer sees are the slices around its calls.

@@ -376,8 +376,8 @@ impl<P, const BYTES: usize> Drop for KernelKey<P, BYTES> {
     }
 }
 
-/// Wipes word by word: AES-GCM-SIV makes both keys for each packet.
-fn wipe(bytes: &mut [u8]) {
+/// Wipes word by word, for what is wiped with each packet.
+pub(crate) fn wipe(bytes: &mut [u8]) {
     // SAFETY: any bytes are words, and words of zeroes are bytes.
     let (before, words, behind) = unsafe { bytes.align_to_mut::<u64>() };
     zeroize::Zeroize::zeroize(before);
@@ -732,6 +732,70 @@ impl AesKey {
         };
         // SAFETY: this CPU can run it, and all of it is borrowed by this call.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
+    }
+
+    /// Whether texts under both can be chained side by side: one level, one number of rounds.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.kernel.is(other.kernel) && self.bytes[AES_KEY_ROUNDS] == other.bytes[AES_KEY_ROUNDS]
+    }
+}
+
+/// How many texts are chained side by side, and how many bytes of each at most in one call.
+pub(crate) const TOGETHER: usize = 8;
+pub(crate) const STEP: usize = 256;
+
+/// Output of one of them beside the last block; it is never read.
+pub(crate) type UnusedStep = [u64; STEP / 8];
+
+/// `chain` of several texts in one call, which borrows what they are made of for 'a.
+pub(crate) struct Chains<'a> {
+    lane: [MaybeUninit<ModeLane>; TOGETHER], // the first `count` are initialized
+    count: usize,
+    bytes_each: usize,
+    key: Option<&'a AesKey>, // like all others
+    borrowed: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Chains<'a> {
+    /// Takes whole blocks of `bytes_each` bytes from each text.
+    pub(crate) fn new(bytes_each: usize) -> Self {
+        assert!(bytes_each > 0 && bytes_each % 16 == 0 && bytes_each <= STEP);
+        let lane = [const { MaybeUninit::uninit() }; TOGETHER];
+        Chains { lane, count: 0, bytes_each, key: None, borrowed: PhantomData }
+    }
+
+    /// One more, whose key is like the others'; there are at most `TOGETHER`.
+    pub(crate) fn push(
+        &mut self,
+        key: &'a AesKey,
+        chain: &'a mut [u8; 16],
+        input: &'a [u8],
+        unused: &'a mut UnusedStep,
+    ) {
+        assert!(input.len() >= self.bytes_each && self.key.get_or_insert(key).is_like(key));
+        let lane = ModeLane {
+            out: slot(unused.as_mut_ptr()),
+            input: slot(input.as_ptr()),
+            key: slot(key.bytes.as_ptr()),
+            chain: slot(chain.as_mut_ptr()),
+            ..ModeLane::default()
+        };
+        self.lane[self.count] = MaybeUninit::new(lane);
+        self.count += 1;
+    }
+
+    #[inline(never)]
+    pub(crate) fn run(self) {
+        let Some(key) = self.key else { return };
+        let args = ModeLanesArgs {
+            lanes: slot(self.lane.as_ptr()),
+            count: self.count as u64,
+            bytes_each: self.bytes_each as u64,
+            operation: AES_CBC_ENCRYPT as u64,
+            ..ModeLanesArgs::default()
+        };
+        // SAFETY: this CPU can run it, and lanes borrow what they are made of.
+        unsafe { key.kernel.machine().call::<ROOM, _>(&args) };
     }
 }
 
