@@ -5,7 +5,7 @@ mod batch;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{wiping, Aes};
+use crate::cipher::{wiped, wiping, Aes};
 use crate::dit::Dit;
 use crate::kernel::{AesBlocks, Text, Unused, UNUSED_LEN};
 use crate::level::{Usable, AES_BLOCKS};
@@ -145,15 +145,18 @@ fn double(block: &mut [u8; 16]) {
 }
 
 /// E(0) becomes the last block, whole or filled up, with a subkey added to it (SP 800-38B, section 6.2, steps 1 and 4).
+/// 32-bit ARM has too few registers for that, and the words that it puts on the stack are wiped.
 fn add_last(block: &mut [u8; 16], last: &[u8]) {
-    double(block);
-    if last.len() < 16 {
+    wiped::<32, _>(|| {
         double(block);
-        block[last.len()] ^= 0x80;
-    }
-    for (sum, byte) in block.iter_mut().zip(last) {
-        *sum ^= byte;
-    }
+        if last.len() < 16 {
+            double(block);
+            block[last.len()] ^= 0x80;
+        }
+        for (sum, byte) in block.iter_mut().zip(last) {
+            *sum ^= byte;
+        }
+    });
 }
 
 /// Compares the first bytes of a MAC, 4 to 16, with those that came, and wipes it.

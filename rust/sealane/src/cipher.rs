@@ -458,7 +458,7 @@ pub(crate) fn wiping<T>(make: impl FnOnce() -> T) -> T {
 
 /// Wipes below its own frame, which is small: a caller's may be gone before a wipe that is its last call.
 #[inline(never)]
-fn wiped<const WORDS: usize, T>(make: impl FnOnce() -> T) -> T {
+pub(crate) fn wiped<const WORDS: usize, T>(make: impl FnOnce() -> T) -> T {
     #[inline(never)]
     fn below<T>(make: impl FnOnce() -> T) -> T {
         make()

@@ -757,7 +757,7 @@ pub(crate) struct Chains<'a> {
 }
 
 impl<'a> Chains<'a> {
-    /// Takes whole blocks of `bytes_each` bytes from each text.
+    /// Of each text `bytes_each` bytes: whole blocks.
     pub(crate) fn new(bytes_each: usize) -> Self {
         assert!(bytes_each > 0 && bytes_each % 16 == 0 && bytes_each <= STEP);
         let lane = [const { MaybeUninit::uninit() }; TOGETHER];
