@@ -78,7 +78,7 @@ func (t *target) decodedBy(name string) bool {
 var (
 	decodedLine = regexp.MustCompile(`^ *([0-9a-f]+): *\t?((?:[0-9a-f]{2,8} )*[0-9a-f]{2,8}) *\t(.*)$`)
 	spaces      = regexp.MustCompile(`[ \t]+`)
-	unknown     = regexp.MustCompile(`\(bad\)|<unknown>|\.[248]?byte|\.word|\.inst|UNDEFINED|(?i:<unpredictable>)`)
+	unknown     = regexp.MustCompile(`\(bad\)|<unknown>|\.[248]?byte|\.word|\.ins[tn]|UNDEFINED|(?i:<unpredictable>)`)
 	encoding    = regexp.MustCompile(`^\{(?:vex[23]?|evex)\} `)
 )
 

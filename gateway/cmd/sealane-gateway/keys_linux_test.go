@@ -154,6 +154,9 @@ func TestKeysOfLibraries(t *testing.T) {
 	for _, c := range rows {
 		for name, version := range versions {
 			t.Run(c.name+", "+name, func(t *testing.T) {
+				if release, _ := os.ReadFile("/etc/os-release"); c.library == "libgnutls" && strings.Contains(string(release), "\nID=ubuntu\n") {
+					t.Skip("not run: Ubuntu optimizes GnuTLS when it links, which leaves no function to probe")
+				}
 				library := c.library
 				if c.program != "" {
 					library = libraryOf(t, c.program, library)

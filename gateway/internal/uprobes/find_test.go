@@ -47,6 +47,10 @@ func TestFind(t *testing.T) {
 		if len(found) == 0 {
 			t.Logf("not run: there is no %s", c.pattern)
 		}
+		if release, _ := os.ReadFile("/etc/os-release"); c.library == "GnuTLS" && strings.Contains(string(release), "\nID=ubuntu\n") {
+			t.Logf("not run: Ubuntu optimizes GnuTLS when it links, which leaves no function to probe")
+			continue
+		}
 		for _, name := range found {
 			f, err := os.Open(name)
 			if err != nil {
