@@ -467,6 +467,7 @@ func TestSilentAttackersAgain(t *testing.T) {
 		{8446, 24903}, {8446, 25749}, {8446, 70697}, // one copy apart from the order of all others
 		{20261126, 5486},  // a RST whose number became the next one later
 		{20261126, 40472}, // a forged acknowledgement, silence, and a segment that comes behind the next one
+		{20261126, 46287}, // after a HelloRetryRequest, what is like the packets of the handshake comes first
 		{20261126, 58172}, // a ChangeCipherSpec that opens as what is behind a beginning that does not
 		// Forged bytes ahead, acknowledged, and silence: then a record comes just before what it overtook.
 		{20261126, 215103}, {20261126, 282032},

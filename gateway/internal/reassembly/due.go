@@ -256,7 +256,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, deep bool) {
 		if d.phase.early() {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
-				r.prove(p, d, s)
+				r.prove(p, d, s, nil)
 			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= maxStart) && d.phase == beginning && s == side && (p.News() || deep) && r.replay(p, deep) {
 				// Of a direction without copies, what is further on decides nothing.
 				r.play(p, nil)

@@ -269,16 +269,29 @@ const (
 	Unrelated // it cannot be of the stream
 )
 
-// prove is called when the first record of a direction has opened.
-func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
+// prove is called when the first record of a direction has opened. read is what it was read with again, or nil.
+func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 	base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
-	if !d.held.Doubt {
-		for _, s := range slices.Backward(d.held.Segs) {
-			if held.After(base, s.Seq) {
+	n := int(base - d.origin)
+	if !d.held.Doubt && read == nil {
+		for i := len(d.held.Segs) - 1; i >= 0; i-- {
+			if s := d.held.Segs[i]; held.After(base, s.Seq) {
 				p.authentic(side, s.Class(), len(s.Buf))
 				break
 			}
 		}
+	} else if d.phase == beginning && n > 0 && n <= maxBeginning {
+		for at := d.origin + uint32(len(read)); int(at-d.origin) < n; at = d.origin + uint32(len(read)) {
+			s := r.best(p, d, side, at)
+			if s.Segment == nil {
+				break
+			}
+			read = append(read, s.From(at)...)
+		}
+		// What was sent in plain text may be anybody's.
+		read = read[:min(n, len(read))]
+		plain := protectedFrom(read)
+		r.learn(p, d, side, d.origin+uint32(plain), read[plain:])
 	}
 	d.happens(opens)
 	d.held.Prune(&r.Pool, base)

@@ -2,11 +2,30 @@ package reassembly
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
+
+// What is in plain text is told from what is protected.
+func TestProtectedFrom(t *testing.T) {
+	rec := func(kind byte, n int) string {
+		return string([]byte{kind, 3, 3, byte(n >> 8), byte(n)}) + string(make([]byte, n))
+	}
+	for _, c := range []struct {
+		b string
+		n int
+	}{
+		{"", 0}, {"\x16\x03", 0}, {rec(22, 10) + rec(23, 30), 15}, {rec(22, 10) + rec(20, 1) + rec(22, 40), 21},
+		{rec(22, 10)[:9], 9}, {rec(22, 10) + "junk, junk", 15},
+	} {
+		if n := protectedFrom([]byte(c.b)); n != c.n {
+			t.Errorf("%s: %d, it should be %d", fmt.Sprintf("% x", c.b), n, c.n)
+		}
+	}
+}
 
 // Where others hold all that there is, and the one that held most has gone, a direction that holds nothing has nothing to let go of: what
 // comes for it is dropped.

@@ -367,7 +367,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 		switch {
 		case p.TLS.Proved(side) && !before[side]:
 			if result = proved; !r.Dec.Trial {
-				r.prove(p, d, side)
+				r.prove(p, d, side, both[side].bytes)
 				d.happens(rereads)
 			}
 		case begun[side] && p.TLS.Promising(side):
@@ -440,4 +440,17 @@ func (r *Reassembler) proof(p *Pair, d *Direction, side uint8, take func() bool)
 		r.Dec.Stop(p.TLS, side)
 	}
 	return false
+}
+
+// protectedFrom returns how many bytes of a beginning are records in plain text, of which nothing shows who sent them.
+func protectedFrom(b []byte) (n int) {
+	for changed := false; len(b)-n >= 5 && !changed; {
+		size := tls.Frame(b[n:])
+		if size == 0 || b[n] == 23 {
+			break
+		}
+		changed = b[n] == 20
+		n += size
+	}
+	return min(n, len(b))
 }
