@@ -70,7 +70,7 @@ REUSE := $(B)/reuse/bin/reuse
 $(REUSE):
 	rm -rf $(B)/reuse
 	python3 -m venv $(B)/reuse
-	$(B)/reuse/bin/pip install -q reuse==6.2.0
+	$(B)/reuse/bin/pip install -q 'reuse[charset-normalizer]==6.2.0'
 
 $(eval $(call suite,reuse,$(REUSE),sh -c 'git rev-parse >/dev/null 2>&1 || exit 77; $(REUSE) lint -q || { $(REUSE) lint | tail -n 30; exit 1; }; \
     planted=$$$$(mktemp -d); cp REUSE.toml Makefile $$$$planted; ! $(REUSE) --root $$$$planted lint -q; found=$$$$?; rm -r $$$$planted; exit $$$$found'))
