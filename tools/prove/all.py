@@ -1,20 +1,25 @@
 """All that is shown of kernels: their calls, their inductions, and the code that C links; and a record of it.
 
     all [--record FILE [--again]] [--jobs N] [--queries FOLDER] OBJECT...
+    all --changed FILE
 
---record: a line of FILE says of each kernel what was shown of which code, by which prover: one that stands there is not proved
-again, unless with --again. tools/prove/changed says which kernels are others now. Exit status 1 if something is not shown.
+--record: a line of FILE says of each kernel what each part of the prover has shown of which code. A part that stands there for
+this code, shown by the same files, does not run again, unless with --again. --changed: which kernels are others now, or the files
+that prove them. Exit status 1 if something is not shown.
 """
 import argparse
+import functools
+import glob
 import hashlib
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
-import time
 
 from spec.args import HERE, ROOT
+from tests.imports import modules, paths
 
 
 # Which induction shows texts and associated data of every length, of which kernels.
@@ -27,28 +32,74 @@ INDUCTIONS = {
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
 }
 ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
-GOARCH = {"x86_64": "amd64", "aarch64": "arm64", "arm": "arm"}
+# Of each architecture whose kernels are proved, its name in Go and its file of isa/.
+ARCHITECTURES = {"x86_64": ("amd64", "x86"), "aarch64": ("arm64", "arm64"), "arm": ("arm", "arm32")}
+SAID = ("changed since they were proved", "proved by another version of the prover", "without a record")
 
 
-def digest(*paths):
-    """As tools/prove/changed makes it."""
+def digest(*names):
     h = hashlib.sha256()
-    for path in paths:
-        with open(path, "rb") as f:
+    for name in names:
+        with open(name, "rb") as f:
             h.update(f.read())
     return h.hexdigest()
 
 
-def prover():
-    """Of all that proves, in the order of the files' paths."""
-    return digest(*sorted(os.path.join(folder, f) for folder, _, files in os.walk(HERE) for f in files
-                          if f.endswith(".py") and os.path.basename(folder) not in ("mutation", "tests")))
+@functools.cache
+def prover(part, isa):
+    """Of all files that a part of the prover imports, without other instruction sets."""
+    graph, own = dict(modules()), f"isa.{isa}"
+    found, following = set(), {part, own} | ({"induction.engine"} if part.startswith("induction.") else set())
+    while following:
+        found |= following
+        following = {m for name in following for m in graph.get(name, ())
+                     if name.startswith("isa.") or not m.startswith("isa.") or m in ("isa.code", own)} - found
+    return digest(*(paths()[name] for name in sorted(found & set(graph))))
 
 
 def generated(kernel):
     """Of a kernel's generated file: its machine code and constants, as Go and Rust have them."""
     isa, name = kernel.split("/")
-    return digest(os.path.join(ROOT, "internal", "kernel", f"{name}_{GOARCH[isa]}.s"))
+    return digest(os.path.join(ROOT, "internal", "kernel", f"{name}_{ARCHITECTURES[isa][0]}.s"))
+
+
+def parts_of(kernel):
+    return ["run.prove", *(f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)), "run.abi"]
+
+
+def by(part, kernel):
+    return prover(part, ARCHITECTURES[kernel.split("/")[0]][1])
+
+
+def open_parts(kernel, entry):
+    """Those that an entry of the record does not have, of this code and by these files."""
+    return [part for part in parts_of(kernel)
+            if entry.get("code") != generated(kernel) or entry["parts"].get(part, {}).get("prover") != by(part, kernel)]
+
+
+def read(record):
+    if not os.path.exists(record):
+        return {}
+    with open(record) as f:
+        return {entry["kernel"]: entry for entry in map(json.loads, f)}
+
+
+def changed(record):
+    """Says which kernels are proved as they are, and which are not."""
+    known, same, found = read(record), 0, {text: [] for text in SAID}
+    for path in sorted(p for isa in ARCHITECTURES for p in glob.glob(os.path.join(ROOT, "asm", isa, "*.S"))):
+        kernel = "/".join(path.removesuffix(".S").split(os.sep)[-2:])
+        entry = known.get(kernel)
+        if entry is None:
+            found[SAID[2]].append(kernel)
+        elif open_parts(kernel, entry):
+            found[SAID[entry["code"] == generated(kernel)]].append(kernel)
+        else:
+            same += 1
+    print(f"proof: {same} kernels are as this prover has proved them")
+    for text, kernels in found.items():
+        if kernels:
+            print(f"{text}: {' '.join(kernels)}")
 
 
 def run(*command):
@@ -64,56 +115,52 @@ def run(*command):
     return said, (int(counts[1]), int(counts[2]))
 
 
-def parts_of(kernel):
-    return ["run.prove", *(f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)), "run.abi"]
+def prove(part, path, kernel, args):
+    """What a part of the prover shows of a kernel, for the record; None: not all."""
+    options = [] if part == "run.abi" else ["--jobs", str(args.jobs)]
+    options += ["--queries", args.queries] if args.queries and ASK_SOLVER.fullmatch(part) else []
+    before = processor_time()
+    said, (shown, wrong) = run(HERE, part, *options, os.path.join(ROOT, "asm", kernel + ".S") if part == "run.abi" else path)
+    points = re.findall(r"SEALANE_POINT=(\d+)", "".join(said))
+    return None if wrong or not shown else \
+        {"prover": by(part, kernel), "cases": shown, "seconds": round(processor_time() - before), "points": [int(p) for p in points]}
 
 
-def prove(path, kernel, args):
-    """All of one kernel. Returns {part: cases}, whether something failed, and the random points."""
-    shown, failed, points = {}, False, []
-    for part in parts_of(kernel):
-        options = [] if part == "run.abi" else ["--jobs", str(args.jobs)]
-        options += ["--queries", args.queries] if args.queries and ASK_SOLVER.fullmatch(part) else []
-        what = os.path.join(ROOT, "asm", kernel + ".S") if part == "run.abi" else path
-        said, (n, wrong) = run(HERE, part, *options, what)
-        shown[part.partition(".")[2]] = n
-        failed = failed or wrong > 0 or n == 0
-        points += re.findall(r"SEALANE_POINT=(\d+)", "".join(said))
-    return shown, failed, points
+def processor_time():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--changed")
     parser.add_argument("--record")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
-    parser.add_argument("objects", nargs="+")
+    parser.add_argument("objects", nargs="*")
     args = parser.parse_args()
-    known, wrong, passed = {}, [], 0
-    if args.record and os.path.exists(args.record):
-        with open(args.record) as f:
-            known = {entry["kernel"]: entry for entry in map(json.loads, f)}
-    by = prover()
+    if args.changed:
+        return changed(args.changed)
+    known, wrong = read(args.record) if args.record else {}, []
     for path in args.objects:
         kernel = "/".join(path.removesuffix(".o").split(os.sep)[-2:])
-        code = generated(kernel)
         entry = known.get(kernel, {})
-        if args.record and not args.again and (entry.get("code"), entry.get("prover")) == (code, by):
-            passed += 1
-            continue
-        begun = time.time()
-        shown, failed, points = prove(path, kernel, args)
-        if failed:
-            wrong.append(kernel)
-            continue
-        passed += 1
-        if args.record:
-            known[kernel] = {"kernel": kernel, "code": code, "prover": by, "cases": shown, "seconds": round(time.time() - begun),
-                             "points": [int(p) for p in points]}
-            with open(args.record, "w") as f:
-                f.writelines(json.dumps(known[k]) + "\n" for k in sorted(known))
-    for kernel in wrong:
-        print(f"FAIL {kernel}")
-    print(f"all: {passed} passed, {len(wrong)} failed, 0 not run")
+        todo = parts_of(kernel) if args.again else open_parts(kernel, entry)
+        kept = entry.get("parts", {}) if entry.get("code") == generated(kernel) else {}
+        entry = known[kernel] = {"kernel": kernel, "code": generated(kernel), "parts": {p: kept[p] for p in parts_of(kernel) if p in kept}}
+        for part in todo:
+            shown = prove(part, path, kernel, args)
+            if shown is None:
+                wrong.append(f"{kernel}: {part}")
+                entry["parts"].pop(part, None)
+                continue
+            entry["parts"][part] = shown
+            if args.record:
+                with open(args.record, "w") as f:
+                    f.writelines(json.dumps(known[k]) + "\n" for k in sorted(known) if known[k]["parts"])
+    for text in wrong:
+        print(f"FAIL {text}")
+    failed = len({text.partition(":")[0] for text in wrong})
+    print(f"all: {len(args.objects) - failed} passed, {failed} failed, 0 not run")
     return 1 if wrong else 0

@@ -50,7 +50,7 @@ prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## a kernel's machine code 
 	$(PROVE_PYTHON) tools/prove all --queries $(B)/prove/queries $(PROVE_CHOSEN)
 
 .PHONY: prove-all
-# One that was proved as it is by the prover as it is, is not proved again: PROVE_ALL=--again.
+# What stands there for this code, by these files, is not proved again: PROVE_ALL=--again.
 PROVE_ALL ?=
 prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## every kernel, and a record of it, tools/prove/proved.jsonl
 	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
@@ -75,7 +75,7 @@ PROVE_FOR_LONG = --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
 prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 60 --count 100 --least 90 --record $(1) \
     $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove mutation.native --calls 50 $(1) $(2)'
 
-$(eval $(call check_suite,prove-changed,,tools/prove/changed))
+$(eval $(call check_suite,prove-changed,,python3 tools/prove all --changed tools/prove/proved.jsonl))
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-imports,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.imports))
 $(eval $(call suite,prove-imports-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.imports --plant %" up circle missing))

@@ -13,6 +13,8 @@ from values.terms import (Unproved, add, add_modular, both, carryless, cat, cons
     product, rotate_left, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 POINTER = 32
+MACHINE = "EM_ARM"
+BITWISE = "neon|armv6"  # levels whose AES is made of bit operations
 ARGUMENTS = (0, 1, 2)
 REGISTERS = {**{f"r{i}": i for i in range(16)}, "sb": 9, "sl": 10, "fp": 11, "ip": 12, "sp": 13, "lr": 14}
 CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le".split()

@@ -12,6 +12,8 @@ from values.terms import (Unproved, add, add_modular, atom, both, carryless, cat
     mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 POINTER = 64
+MACHINE = "EM_AARCH64"
+BITWISE = "neon"  # levels whose AES is made of bit operations
 ARGUMENTS = (0, 1, 2)
 
 

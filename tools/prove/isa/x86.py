@@ -30,6 +30,8 @@ for _i, _n in enumerate("ah ch dh bh".split()):
 RSP, RBP = 4, 5
 
 POINTER = 64
+MACHINE = "EM_X86_64"
+BITWISE = "ssse3"  # levels whose AES is made of bit operations
 ARGUMENTS = (7, 6, 2)  # rdi, rsi, rdx
 
 

@@ -1,17 +1,26 @@
 """Kernels in an object file, and a call of one: the layout of memory, and the conditions after every call."""
+import importlib
 import os
+import pkgutil
 import re
 
+import isa
 import spec
 from elftools.elf.elffile import ELFFile
-from isa import arm32, arm64, x86
 from isa.code import Code
 from run.memory import Memory
 from spec.args import A
 from values import linear, terms
 from values.terms import Unproved, cat, const, cut, extend, same, secret, symbol
 
-ISAS = {"EM_X86_64": x86, "EM_AARCH64": arm64, "EM_ARM": arm32}
+
+def isa_of(*machine):
+    """The file of isa/ that says it is of this machine and width of pointers: adding another one changes no file that proves."""
+    modules = (importlib.import_module(f"isa.{name}") for _, name, _ in pkgutil.iter_modules(isa.__path__))
+    found = [m for m in modules if machine == (getattr(m, "MACHINE", None), getattr(m, "POINTER", None))]
+    if len(found) != 1:
+        raise Unproved(f"{len(found)} files of isa/ are of {machine}")
+    return found[0]
 
 
 def lines_of(elf, start, size):
@@ -34,7 +43,7 @@ class Kernel:
     def __init__(self, path):
         with open(path, "rb") as f:
             elf = ELFFile(f)
-            self.isa = ISAS[elf["e_machine"]]
+            self.isa = isa_of(elf["e_machine"], elf.elfclass)
             symbols = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name.startswith("sealane_")]
             functions = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC"]
             self.path, self.name = path, ", ".join(s.name for s in functions)
@@ -65,12 +74,12 @@ class Kernel:
     @property
     def bitwise(self):
         """Whether AES is made of bit operations."""
-        return re.fullmatch(r"sealane_aes(gcm)?_(neon|armv6|ssse3)", self.name) is not None
+        return re.fullmatch(f"sealane_aes(gcm)?_({self.isa.BITWISE})", self.name) is not None
 
     @property
     def bitsliced(self):
         """Whether a register has one bit of many blocks, some of which are not there."""
-        return self.bitwise and self.isa is not x86
+        return self.bitwise and self.isa.MACHINE != "EM_X86_64"
 
     @property
     def branches_on_counter(self):
@@ -80,7 +89,7 @@ class Kernel:
     @property
     def ascending(self):
         """Whether it turns the bits of bytes round before it multiplies: bit i is then x^i."""
-        return self.isa is arm64 and self.name == "sealane_aesgcm_neon"
+        return self.isa.MACHINE == "EM_AARCH64" and self.name == "sealane_aesgcm_neon"
 
     @property
     def specified(self):
@@ -100,7 +109,7 @@ class Kernel:
     @property
     def wide(self):
         """Whether it has AVX, whose upper halves are to be zero when it returns."""
-        return self.isa is x86 and not self.name.endswith(("ssse3", "aesni"))
+        return self.isa.MACHINE == "EM_X86_64" and not self.name.endswith(("ssse3", "aesni"))
 
 
 # Where things are. Alignments can be changed by a shape; everything is far from everything else.
@@ -164,7 +173,7 @@ class Call:
         if self.kernel.of_modes and name == "state":
             own = False
         found = ALIGNMENTS.get(name) or own and ALIGNMENT_OF_OWN.get(name) or (1, 1)
-        return found[self.kernel.isa is arm32]
+        return found[self.kernel.isa.POINTER == 32]
 
     def callers(self, name, address):
         """A pointer of the caller's, as a value. To no bytes, it may be null."""
@@ -266,7 +275,7 @@ class Call:
                 m.general[cell[1]] = v
             elif cell[0] == "vector" and len(cell) == 2:
                 m.vector[cell[1]] = v
-            elif cell[0] == "vector" and self.kernel.isa is x86:
+            elif cell[0] == "vector" and self.kernel.isa.MACHINE == "EM_X86_64":
                 m.set_word(cell[1], cell[2], v)
             elif cell[0] == "vector":
                 m.vector[cell[1]] = [v if i == cell[2] else w for i, w in enumerate(m.vector[cell[1]])]
@@ -291,7 +300,7 @@ class Call:
 
 def begins_with_many(kernel):
     """Whether the first two rounds are done for the next 128 counters at once."""
-    return kernel.isa is arm32 and kernel.name.endswith("_neon")
+    return kernel.isa.MACHINE == "EM_ARM" and kernel.name.endswith("_neon")
 
 
 def name_many(schedule, block, first, behind):

@@ -1,6 +1,5 @@
 """Calls of kernels that authenticate: whole packets, parts and batches, with the conditions afterwards."""
 import spec
-from isa import arm32
 from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, STATE, TAG, Call, begins_with_many, name_many, text_symbols
 from spec import reduction
 from spec.args import A, FIRST, LAST, OPEN, WHOLE
@@ -91,7 +90,7 @@ def chacha_left(call, flags, h, r, s, lengths, counters, folder):
     """Tag or state behind the call, h being the polynomial of all text. lengths: the last block of a packet; counters: of the state,
     64 bits, one of which it is."""
     if flags & LAST:
-        reduction.prove(call.memory.peek(TAG, 16), spec.poly1305(h, r, cat(*lengths)) % P, s, folder, call.kernel.isa is arm32)
+        reduction.prove(call.memory.peek(TAG, 16), spec.poly1305(h, r, cat(*lengths)) % P, s, folder, call.kernel.isa.POINTER == 32)
         return
     limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
     if residue(limbs) != h % P:
@@ -199,9 +198,9 @@ def total_of(shape, bits):
 
 
 def after_part(kernel, counter, blocks):
-    """The counter in the state. 32-bit ARM's kernels keep 32 bits of it; behind the last possible block that is another number,
+    """The counter in the state. Kernels of 32 bits keep 32 bits of it; behind the last possible block that is another number,
     which is never read."""
-    return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if kernel.isa is arm32 else \
+    return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if kernel.isa.POINTER == 32 else \
         terms.add(64, counter, const(blocks, 64))[0]
 
 
@@ -423,5 +422,5 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
             if part:
                 h = spec.poly1305(h, r, spec.pad16(part))
         h = spec.poly1305(h, r, const(ad_bytes | n << 64, 128))
-        reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder, kernel.isa is arm32)
+        reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder, kernel.isa.POINTER == 32)
     return steps
