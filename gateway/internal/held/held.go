@@ -129,19 +129,17 @@ const (
 )
 
 // Find returns the first segment that begins at a place or behind it.
-func (h *List) Find(at uint32) int {
-	i, j := 0, len(h.Segs)
-	if j == 0 || !After(at, h.Segs[0].Seq) {
+func (h *List) Find(at uint32) (i int) {
+	n := len(h.Segs)
+	if n == 0 || !After(at, h.Segs[0].Seq) {
 		return 0
-	} else if After(at, h.Segs[j-1].Seq) {
-		return j
+	} else if After(at, h.Segs[n-1].Seq) {
+		return n
 	}
-	for i < j {
-		if m := int(uint(i+j) >> 1); After(at, h.Segs[m].Seq) {
-			i = m + 1
-		} else {
-			j = m
-		}
+	for n > 0 { // without a branch that depends on what is read: it would be mispredicted half the time
+		half := (n + 1) / 2
+		i += half & int(int32(h.Segs[i+half-1].Seq-at)>>31)
+		n -= half
 	}
 	return i
 }
@@ -181,6 +179,7 @@ type Novelty struct {
 	Rest     []byte
 	Conflict bool // for the same place others are held
 	Copies   int  // held for the same place
+	over     []Seat
 }
 
 // Novel tells what of some bytes is new. Where nothing is in doubt it cuts off from both ends what is held already; else a copy is kept
@@ -188,6 +187,7 @@ type Novelty struct {
 func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelty) {
 	end := seq + uint32(len(data))
 	over := h.Over(seq, end)
+	x.over = over
 	for _, s := range over {
 		if s.rivals(seq, end) {
 			x.Copies++
@@ -328,9 +328,14 @@ func (h *List) Unbroken(at uint32, limit int) uint32 {
 // the worst of the next few of these, that one goes: what is least like the rest, then the smallest.
 func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual Class) bool {
 	near := h.Segs
-	if !whole && len(near) >= MaxCrowd {
-		j := h.Find(seq + MaxRecord/2)
-		near = near[min(h.Find(seq-MaxRecord/2), j):j]
+	if !whole {
+		i := h.Find(seq - MaxRecord/2)
+		near = h.Segs[i:]
+		if len(near) >= MaxCrowd && After(seq+MaxRecord/2, near[MaxCrowd-1].Seq) {
+			near = near[:max(MaxCrowd, h.Find(seq+MaxRecord/2)-i)]
+		} else {
+			near = nil
+		}
 	}
 	if len(near) < MaxCrowd {
 		return false
@@ -343,8 +348,8 @@ func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual
 		}
 		s := near[h.hand]
 		x := s.Class().Rank(usual)
-		if x < rank || x == rank && len(s.Buf) < n {
-			worst, rank, n = s, x, len(s.Buf)
+		if size := int(s.End - s.Seq); x < rank || x == rank && size < n {
+			worst, rank, n = s, x, size
 		}
 	}
 	if worst.Segment == nil {
@@ -429,8 +434,8 @@ func (h *List) Replace(p *Pool, x *Novelty, of *Source, usual Class, beginning b
 	}
 	var worst Seat
 	left, end := few, x.From+uint32(len(x.Rest))
-	for _, s := range slices.Backward(h.Over(x.From, end)) {
-		if left > 0 && s.rivals(x.From, end) {
+	for i := len(x.over) - 1; i >= 0 && left > 0; i-- {
+		if s := x.over[i]; s.rivals(x.From, end) {
 			left--
 			if n := s.Class().Rank(usual); n < rank {
 				worst, rank = s, n

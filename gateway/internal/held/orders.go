@@ -1,6 +1,9 @@
 package held
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A policy is an order of copies. The first ones come first, or the last ones; rank goes before that, or not.
 const Policies = 4
@@ -14,10 +17,10 @@ func (m *Maker) Arrange(h *List, usual Class, base, end uint32, policy uint8) []
 				return x - y
 			}
 		}
-		if (a.Order > b.Order) == (policy&1 == 0) {
-			return -1
+		if policy&1 == 0 {
+			a, b = b, a
 		}
-		return 1
+		return cmp.Compare(a.Order, b.Order)
 	}
 	l := m.list[:0]
 	for _, s := range h.Over(base, end) {
@@ -29,7 +32,7 @@ func (m *Maker) Arrange(h *List, usual Class, base, end uint32, policy uint8) []
 			l[n-1] = s
 		}
 	}
-	slices.SortStableFunc(l, before)
+	slices.SortFunc(l, before)
 	m.list = l
 	return l
 }

@@ -242,8 +242,11 @@ const (
 
 // Sum computes the checksums of IP and TCP. A host whose network card computes them sees those of its own packets as bad.
 func (s *Segment) Sum() Sum {
-	h := s.HeadSum()
-	return h.With(s.Payload)
+	pseudo, says := s.aroundTCP()
+	if tcp := s.ip[s.head:]; says == SumGood && !good(sum(pseudo, tcp)) {
+		return otherwise(pseudo, tcp)
+	}
+	return says
 }
 
 // aroundTCP begins the sum of TCP with the pseudo header: addresses, protocol and length (RFC 9293, section 3.1;
@@ -275,6 +278,14 @@ func (s *Segment) aroundTCP() (uint64, Sum) {
 // good tells whether a one's complement sum is that of bytes with their right checksum.
 func good(sum uint64) bool { return fold(sum) == 0xffff }
 
+// otherwise returns what the checksum of TCP says if it is not good.
+func otherwise(pseudo uint64, tcp []byte) Sum {
+	if at := be.Uint16(tcp[16:]); at == 0 || at == fold(pseudo) {
+		return SumOpen
+	}
+	return SumBad
+}
+
 // A HeadSum is what the checksums of a packet come to without the payload of its segment.
 type HeadSum struct {
 	sum   uint32
@@ -288,9 +299,7 @@ func (s *Segment) HeadSum() HeadSum {
 	other := SumBad
 	if says == SumGood {
 		tcp := s.ip[s.head:]
-		if at := be.Uint16(tcp[16:]); at == 0 || at == fold(pseudo) {
-			other = SumOpen
-		}
+		other = otherwise(pseudo, tcp)
 		pseudo = sum(pseudo, tcp[:int(tcp[12]>>4)*4])
 		pseudo = pseudo>>32 + pseudo&0xffffffff
 	}

@@ -76,7 +76,7 @@ func (r *Reassembler) settled(p *Pair) bool {
 			if p.TLS.InDispute(uint8(side)) {
 				return false
 			}
-		case d.phase.early() && p.News(), d.phase == again, d.phase == streaming, d.phase == contested:
+		case d.phase.early() && p.News(), d.phase == again, d.phase == streaming, d.phase == contested && d.credit >= 0:
 			return false
 		}
 	}
