@@ -1,0 +1,447 @@
+"""AES and GHASH by vector permutations (x86-64's aes_ssse3 and aesgcm_ssse3): blocks once, for all data, then calls of them.
+
+    induction.permute [--quick] [--planted] [--jobs N] [--part I/N] OBJECT...
+
+A block goes through hundreds of lookups, which bits.py follows bit by bit in seconds. So sections of the code are shown by
+themselves, with any data, and with anything in registers but what a section reads:
+
+    rounds     two blocks are encrypted, or decrypted, under two keys that set-up has made, of each length
+    schedule   the set-up of these keys
+    table      the table that is made of a hash key of GHASH; and from another instruction on, of POLYVAL
+    product    (X + Y) H by that table, in place of Y
+
+In calls a section is one instruction. It wants what the section was shown for, and makes what the section makes. What is in other
+registers that the section changes is unknown behind it. Round keys and tables are then symbols that only sections can use. AES is
+a function of which nothing is known except that equal blocks have equal results.
+"""
+import functools
+
+import spec
+from induction.engine import anew, changed, find, instructions
+from run import lists, modes, packets, proof, prove
+from run.kernels import CONSTS, KEY, SCRATCH, Call, Kernel
+from spec import modes as spec_modes
+from spec.args import A
+from values import bits, terms
+from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
+
+OF = "calls of blocks that were shown once"
+BITS = (128, 192, 256)
+RDX, RSI, R11, R12, R15 = 2, 6, 11, 12, 15
+FORWARDS, BACKWARDS = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"]  # where round keys begin
+TABLE, TABLE_BYTES = A["GCM_KEY_TABLE"], 512
+KEY_1 = KEY + 0x800  # a second key, in a section by itself
+SPECIFIED = spec.key_schedule, spec.aes, spec_modes.inverse_schedule, spec_modes.decrypt, modes.key_cells
+key_schedule, aes, inverse_schedule, decrypt, key_cells = SPECIFIED
+
+
+def words(name, n=4):
+    return cat(*(symbol(f"{name}{i}", 32) for i in range(n)))
+
+
+def rounds_of(bits_):
+    return bits_ // 32 + 6
+
+
+def size_of(bits_):
+    """Of the round keys, in bytes."""
+    return 16 * (rounds_of(bits_) + 1)
+
+
+class Permuted(Kernel):
+    """A kernel in whose calls AES is no bit operations, and where its sections are."""
+
+    bitwise = False
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.gcm, insns = "aesgcm" in self.name, instructions(self)
+        text = [f"{i.mnemonic} {i.op_str}" for i in insns]
+        place = lambda begin, number=0, behind=0: [i for i, t in enumerate(text) if i >= behind and t.startswith(begin)][number]
+        memory = lambda i: int(text[i].split("rsi + ")[1].split("]")[0], 0)
+        self.sections = []
+        for i, t in enumerate(text[:-1]):
+            if t.startswith("mov eax, 0x") and text[i + 1].startswith("movdqa xmm10"):
+                # The key is added to the second block first, and last.
+                end = [j for j in range(i, len(text)) if text[j] == "pxor xmm5, xmm9" and text[j - 1].startswith("movdqu xmm9")][1]
+                self.sections.append(Rounds(self, int(t[9:], 0), memory(place("cmp eax, dword ptr [rsi", 0, i)), (i, end + 1)))
+        if sorted(s.first for s in self.sections) != ([FORWARDS] if self.gcm else [FORWARDS, BACKWARDS]):
+            raise Unproved("other rounds than forwards and backwards")
+        if self.gcm:
+            begin, product = place("mov r14, qword ptr [r15]"), place("pxor xmm0, xmmword ptr [rsi") - 1
+            y, shifted, end = memory(product + 1), memory(place("lea r10, [rsi", -1)), place("jmp", -1)
+            self.sections.append(Schedule(self, (begin, place("pxor xmm5, xmm5", 0, begin) - 1)))
+            for reversed_ in (False, True):
+                self.sections.append(TableOf(self, shifted, reversed_, (place(f"lea r10, [rsi + {shifted - 16 * reversed_:#x}]"), end)))
+            self.sections.append(Product(self, y, (product, place(f"movdqa xmmword ptr [rsi + {y:#x}], xmm2", 0, product) + 1)))
+        for s in self.sections:
+            s.begin, s.end = (insns[i].address for i in s.places)
+
+
+class Section:
+    """changes: the registers that it changes, as (general, vector)."""
+
+    def __init__(self, kernel, places):
+        self.kernel, self.places, self.changes, self.steps = kernel, places, (set(), set()), 0
+
+    def alone(self, keys, vectors, *regions, cells={}, scratch={}):
+        """The section by itself, with these keys at R15, or R11 and R12. scratch: values by their places there. Returns the call."""
+        call, k = Call(self.kernel), self.kernel
+        call.memory.region("scratch", SCRATCH + k.scratch_from, k.scratch_bytes - k.scratch_from, True, True, call.alignment("scratch"))
+        call.memory.region("consts", CONSTS, len(k.constants), True, False, call.alignment("consts"))
+        for region in regions:
+            call.memory.region(*region)
+        call.memory.put(CONSTS, k.constants)
+        call.memory.cells.update(cells)
+        for at, v in scratch.items():
+            call.memory.poke(SCRATCH + at, v)
+        m = call.machine
+        m.general = [v if i in (RDX, RSI) else symbol(f"anything in {i}", 64) for i, v in enumerate(m.general)]
+        m.vector = [tuple(symbol(f"anything in vector {i} {j}", 32) for j in range(16)) for i in range(16)] + m.vector[16:]
+        for i, at in keys.items():
+            m.general[i] = call.callers(f"key {i}", at)
+        for i, v in vectors.items():
+            m.vector[i] = (*terms.parts_of(v, 32), *m.vector[i][4:])
+        before = list(m.general), list(m.vector), dict(call.memory.cells)
+        if k.program().run(m, None, self.begin, self.end) is not True:
+            raise Unproved(f"{self.end:#x} is not reached")
+        self.steps += m.steps
+        for found, was, now in zip(self.changes, before, (m.general, m.vector)):
+            found.update(i for i, (a, b) in enumerate(zip(was, now)) if a is not b)
+        self.written = {a for a, v in call.memory.cells.items() if v is not before[2].get(a)}
+        return call
+
+    def only(self, *ranges):
+        """That nothing else in memory was written."""
+        for a in self.written:
+            if not any(first <= a < first + size for first, size in ranges):
+                raise Unproved(f"{a:#x} is written")
+
+    def __call__(self, m):
+        """In a call. Sections begin with pointers to scratch and constants, and leave flags as they are."""
+        for r, address, name in ((RSI, SCRATCH, "scratch"), (RDX, CONSTS, "constants")):
+            if m.known(m.general[r], "an address") != address:
+                raise Unproved(f"no pointer to {name}")
+        results = self.effect(m)
+        for i in self.changes[0]:
+            m.general[i] = tainted(64)
+        for i in self.changes[1]:
+            m.vector[i] = (*terms.parts_of(results.get(i) or tainted(128), 32), *m.vector[i][4:])
+        m.carry = m.overflow = m.result = None
+
+
+def of_vector(m, i):
+    return cat(*m.vector[i][:4])
+
+
+def name_of(v):
+    """Of the symbol that a value begins with."""
+    n = v.pieces[0][0]
+    return ATOMS[n].extra if n >= 0 and ATOMS[n].kind == "symbol" else ""
+
+
+def key_symbols(first, bits_, name):
+    """Round keys, as calls have them."""
+    return {at: symbol(f"round keys {bits_} {name} {at}", 32) for at in range(first, first + size_of(bits_), 4)}
+
+
+_names = {}  # of the first symbol: (bits, name)
+
+
+def remember(first, bits_, name):
+    _names[f"round keys {bits_} {name} {first}"] = bits_, name
+    return key_symbols(first, bits_, name)
+
+
+def round_keys(m, key, first):
+    """Which key has its round keys there."""
+    known = _names.get(name_of(m.memory.load(key + first, 4)))
+    if known is None:
+        raise Unproved("no round keys that set-up has made")
+    for at, v in key_symbols(first, *known).items():
+        if m.memory.load(key + at, 4) is not v:
+            raise Unproved(f"another round key at {at}")
+    return known
+
+
+def cipher(kind, key, block):
+    """A function of which nothing is known. Exclusive ors are taken apart, so that equal blocks are one value."""
+    if not block.defined:
+        return tainted(128)
+    return atom(kind, (key, cat(*(terms.byte_of_xor(cut(block, i, 8)) for i in range(0, 128, 8)))), None, 128, (1 << 128) - 1)
+
+
+class Rounds(Section):
+    def __init__(self, kernel, first, last_key, places):
+        super().__init__(kernel, places)
+        self.first, self.last_key, self.keys = first, last_key, {R15: KEY} if kernel.gcm else {R11: KEY, R12: KEY_1}
+
+    def show(self, bits_, cells, names):
+        """Of keys that set-up has made: `cells`, at KEY and KEY_1."""
+        blocks, results = [words(f"block {i} ") for i in range(2)], []
+        for name, block in zip(names, blocks):
+            schedule = key_schedule(words(name, bits_ // 32))
+            results.append(aes(schedule, block) if self.first == FORWARDS else decrypt(inverse_schedule(schedule), block))
+        call = self.alone(self.keys, {0: blocks[0], 5: blocks[1]},
+                          *((f"key {i}", at + self.first, size_of(bits_), True, False) for i, at in self.keys.items()), cells=cells,
+                          scratch={self.last_key: const(self.first + size_of(bits_) - 16, 32)})
+        self.only()
+        for i, v in zip((0, 5), results):
+            if not same(of_vector(call.machine, i), v):
+                raise Unproved(f"a block in register {i} is not what the specification says")
+
+    def effect(self, m):
+        results, last = {}, m.memory.load(SCRATCH + self.last_key, 4).constant
+        for i, (r, _) in zip((0, 5), self.keys.items() if not self.kernel.gcm else [*self.keys.items()] * 2):
+            bits_, name = round_keys(m, m.known(m.general[r], "an address"), self.first)
+            if last != self.first + size_of(bits_) - 16:
+                raise Unproved("another number of rounds")
+            results[i] = cipher("aes" if self.first == FORWARDS else "inverse aes", words(name, bits_ // 32), of_vector(m, i))
+        return results
+
+
+class Schedule(Section):
+    """Of AES-GCM: round keys in place of the key."""
+
+    def show(self, bits_, name):
+        key = words(name, bits_ // 32)
+        key_schedule(key)  # names the S-boxes
+        call = self.alone({R15: KEY}, {}, ("rounds", KEY, 8, True, False), ("schedule", KEY + FORWARDS, size_of(bits_), True, True),
+                          cells={KEY: const(rounds_of(bits_), 32), KEY + 4: const(0, 32),
+                                 **{KEY + FORWARDS + 4 * i: v for i, v in enumerate(terms.parts_of(key, 32))}})
+        self.only((KEY + FORWARDS, size_of(bits_)))
+        return call.memory.cells
+
+    def effect(self, m):
+        key = m.known(m.general[R15], "an address")
+        rounds = m.memory.load(key, 8).constant
+        bits_ = next((b for b in BITS if rounds_of(b) == rounds), None)
+        v = bits_ and m.memory.load(key + FORWARDS, bits_ // 8)
+        name = name_of(v).removesuffix("0") if v else ""
+        if not v or v is not words(name, bits_ // 32):
+            raise Unproved("no key to set up")
+        for at, v in remember(FORWARDS, bits_, name).items():
+            m.memory.store(key + at, v)
+        return {}
+
+
+_hash_keys = []  # of tables, elements of the field
+
+
+class TableOf(Section):
+    def __init__(self, kernel, shifted, reversed_, places):
+        super().__init__(kernel, places)
+        self.shifted, self.reversed = shifted, reversed_
+
+    def hash_key(self, v):
+        return spec.polyval_key(v) if self.reversed else spec.field_element(v)
+
+    def show(self, product):
+        """And the product by it."""
+        key = words("hash key")
+        call = self.alone({R15: KEY}, {0: key}, ("table", KEY + TABLE, TABLE_BYTES, True, True))
+        self.only((KEY + TABLE, TABLE_BYTES), (SCRATCH + self.shifted, 128))
+        table = {a: v for a, v in call.memory.cells.items() if KEY + TABLE <= a < KEY + TABLE + TABLE_BYTES}
+        product.show(table, self.hash_key(key))
+
+    def effect(self, m):
+        key, v = m.known(m.general[R15], "an address"), of_vector(m, 0)
+        if not v.defined:
+            raise Unproved("no hash key")
+        _hash_keys.append(self.hash_key(v))
+        for at in range(0, TABLE_BYTES, 4):
+            m.memory.store(key + TABLE + at, table_symbol(len(_hash_keys) - 1, at))
+        for at in range(0, 128, 4):
+            m.memory.store(SCRATCH + self.shifted + at, tainted(32))
+        return {}
+
+
+def table_symbol(number, at):
+    return symbol(f"hash table {number} {at}", 32)
+
+
+class Product(Section):
+    def __init__(self, kernel, y, places):
+        super().__init__(kernel, places)
+        self.y = y
+
+    def show(self, table, h):
+        x, y = words("x"), words("y")
+        call = self.alone({R15: KEY}, {0: x}, ("table", KEY + TABLE, TABLE_BYTES, True, False), cells=table, scratch={self.y: y})
+        self.only((SCRATCH + self.y, 16))
+        if spec.field_element(call.memory.peek(SCRATCH + self.y, 16)) != field_product(spec.field_element(terms.xor(x, y)), h):
+            raise Unproved("the product is not that of the specification")
+
+    def effect(self, m):
+        key = m.known(m.general[R15], "an address")
+        name = name_of(m.memory.load(key + TABLE, 4)).split()
+        number = int(name[2]) if name[:2] == ["hash", "table"] else None
+        for at in range(0, TABLE_BYTES, 4):
+            if m.memory.load(key + TABLE + at, 4) is not table_symbol(number, at):
+                raise Unproved("no table that set-up has made")
+        x = terms.xor(of_vector(m, 0), m.memory.load(SCRATCH + self.y, 16))
+        if not x.defined:
+            raise Unproved("a product of what nothing has written")
+        product = atom("product", (x,), number, 128, (1 << 128) - 1)
+        found = ATOMS[product.pieces[0][0]]
+        if found.images is None:  # its bytes reversed are an element of the field, X127 times its image
+            found.images = {0: field_product(field_product(spec.field_element(x), _hash_keys[number]), INVERSE_X127)}
+        m.memory.store(SCRATCH + self.y, spec.reverse(product))
+        return {}
+
+
+INVERSE_X127 = field_power(X127, (1 << 128) - 2)
+
+
+# ---- Sections by themselves ---------------------------------------------------------------------------------------------
+
+def restore():
+    spec.key_schedule, spec.aes, spec_modes.inverse_schedule, spec_modes.decrypt, modes.key_cells = SPECIFIED
+
+
+def sections(kernel, quick=False):
+    """Shows them, and the set-up of aes_ssse3's keys. Returns how many cases and instructions."""
+    restore()
+    cases, by = 0, {type(s): s for s in kernel.sections}
+    for bits_ in BITS[:1] if quick else BITS:
+        anew()
+        proof.mode(False, True)
+        bits.strict, name = True, "key"
+        if kernel.gcm:
+            by[Rounds].show(bits_, by[Schedule].show(bits_, name), (name, name))
+            cases += 2
+            continue
+        cells, names = {}, [f"{name}{i}_" for i in range(2)]
+        for name, at in zip(names, (KEY, KEY_1)):
+            key_schedule(words(name, bits_ // 32))
+            made, one_way = (key_cells(kernel, bits_, name, None, encrypts) for encrypts in (False, True))
+            if any(v is not made[0].get(a) for a, v in one_way[0].items()):
+                raise Unproved("other round keys where no inverse is asked for")
+            by[Rounds].steps += made[1] + one_way[1]
+            cells.update({a - KEY + at: v for a, v in made[0].items()})
+        for s in kernel.sections:
+            s.show(bits_, cells, names)
+        cases += 6
+    for s in kernel.sections:
+        if isinstance(s, TableOf):
+            anew()
+            proof.mode(False, True)
+            bits.strict = False  # its index is no S-box's input
+            s.show(by[Product])
+            cases += 2
+    anew()
+    return cases, sum(s.steps for s in kernel.sections)
+
+
+# ---- Calls ------------------------------------------------------------------------------------------------------------------
+
+def cells_of_calls(kernel, bits_, name, trace=None, encrypts=False):
+    """In place of modes.key_cells."""
+    cells = {KEY + A["AES_KEY_ROUNDS"]: const(rounds_of(bits_), 32), KEY + A["AES_KEY_ROUNDS"] + 4: const(0, 32)}
+    for first in (FORWARDS,) if encrypts else (FORWARDS, BACKWARDS):
+        cells.update({KEY + at: v for at, v in remember(first, bits_, name).items()})
+    return cells, 0
+
+
+def opaque():
+    """The specification of calls."""
+    spec.key_schedule = spec_modes.inverse_schedule = lambda key: [key] if isinstance(key, terms.Value) else key
+    spec.aes = lambda schedule, block: cipher("aes", schedule[0], block)
+    spec_modes.decrypt = lambda schedule, block: cipher("inverse aes", schedule[0], block)
+    modes.key_cells = cells_of_calls
+
+
+def prove_one(kernel, shape, folder):
+    """In place of proof.prove_one."""
+    proof.mode(False, False, False, not kernel.gcm)
+    return packets.aesgcm(kernel, shape) if kernel.gcm else modes.prove(kernel, shape)
+
+
+@functools.cache
+def with_sections(path, changes):
+    """A kernel whose sections are single instructions. changes: the registers that each changes."""
+    kernel = Permuted(path)
+    for s, found in zip(kernel.sections, changes):
+        s.changes = found
+        kernel.program().steps[s.begin] = s, s.end, None, type(s).__name__
+    return kernel
+
+
+def least(kernel):
+    return 0 if kernel.name in ("sealane_aes_ssse3", "sealane_aesgcm_ssse3") else None
+
+
+def prepare(kernel, args):
+    permuted = Permuted(kernel.path)
+    cases, steps = sections(permuted, args.quick)
+    return cases, steps, tuple(tuple(map(frozenset, s.changes)) for s in permuted.sections)
+
+
+def tasks(kernel, args):
+    """Calls with much in common together. The set-up of keys that aes_ssse3 has is shown with the rounds."""
+    permuted = Permuted(kernel.path)
+    shapes = [s for s in lists.shapes(permuted, args.quick) if kernel.name != "sealane_aes_ssse3" or s.mode != modes.SETUP]
+    return [(str(group[0][0]), [shape for shape, _ in group]) for group in prove.together(permuted, [(s, None) for s in shapes])]
+
+
+def one(kernel, task, args, found):
+    permuted = with_sections(kernel.path, found.common)
+    if len(ATOMS) > 600_000:
+        terms.forget()
+    for shape in task[1]:
+        found.end(str(shape), call, permuted, shape)
+
+
+def call(kernel, shape):
+    opaque()
+    proof.prove_one = prove_one
+    return proof.prove(kernel, shape, None)
+
+
+# ---- What must be refused -----------------------------------------------------------------------------------------------
+
+# Of the constants of aes_ssse3.h, a byte that is another one.
+BYTES = [("a nibble's inverse is another", 16 + 7), ("a nibble's inverse times a is another", 32 + 9),
+         ("a nibble goes to another byte of the basis", 48 + 3), ("a lookup of SubBytes is another", 80 + 30),
+         ("a lookup of its double is another", 112 + 1), ("a lookup of the last round is another", 144 + 15),
+         ("a byte of the opposite row comes from another row", 176 + 4), ("ShiftRows takes a byte from another column", 192 + 5),
+         ("a byte of the next row comes from another row", 208 + 11)]
+INVERSE_BYTES = [("a lookup of 14 times the inverse is another", 272 + 20), ("a lookup of 9 times the inverse is another", 368 + 2),
+                 ("InvShiftRows takes a byte from another column", 432 + 6)]
+# Instructions that are left out: of sections, and of calls.
+LEFT_OUT = {
+    "aes": [("1/j is not added", "pxor xmm3, xmm1"), ("the second block's last lookup is left out", "pshufb xmm9, xmm7", -1),
+            ("a round key is not added", "pxor xmm1, xmm2")],
+    "aesgcm": [("1/j is not added", "pxor xmm3, xmm1"), ("Y is not added", "pxor xmm0, xmmword ptr [rsi"),
+               ("what is beyond x^127 is lost", "palignr xmm3, xmm2, 0xf", 7),
+               ("H is not moved on", "psrlq xmm0, 1"), ("a byte of the table is that before", "paddd xmm7")],
+}
+OF_CALLS = {
+    "aes": [("the number of rounds is not there", "mov dword ptr [rsi + 0x120], ecx"), ("the counter does not go on", "add ebx, 2"),
+            ("keystream is not wiped", "movdqa xmmword ptr [rsi + 0x100], xmm0", -1)],
+    "aesgcm": [("the number of rounds is not there", "mov dword ptr [rsi + 0x160], eax"), ("the counter does not go on", "add ebx, 2"),
+               ("the tag is without its mask", "pxor xmm0, xmmword ptr [rsi + 0x110]"), ("the lengths are not swapped", "bswap r11")],
+}
+
+
+def planted(kernel, args, attempt):
+    name = "aesgcm" if "aesgcm" in kernel.name else "aes"
+    permuted = attempt.kernel = Permuted(kernel.path)
+    begin = permuted.constants.index(bytes(16 * [15]))
+
+    def other(at):
+        before = permuted.constants
+        try:
+            permuted.constants = bytes(b ^ (i == begin + at) for i, b in enumerate(before))
+            sections(permuted, True)
+        finally:
+            permuted.constants = before
+    for what, at in BYTES + (INVERSE_BYTES if name == "aes" else []):
+        attempt(what, lambda: other(at))
+    for what, text, *number in LEFT_OUT[name]:
+        attempt(what, lambda: sections(permuted, True), find(permuted, text, *number))
+    sections(permuted, True)
+    attempt.kernel = with_sections(kernel.path, tuple(tuple(map(frozenset, s.changes)) for s in permuted.sections))
+    shape = modes.ModeShape(modes.CTR, 5) if name == "aes" else packets.GcmShape(100, ad=20)
+    for what, text, *number in OF_CALLS[name]:
+        attempt(what, lambda: call(attempt.kernel, shape), find(permuted, text, *number))
