@@ -86,7 +86,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 $(eval $(call variant,$(B),$(CC),$(CET)))
 $(eval $(call variant,$(B)/clang,$(CLANG)))
 $(eval $(call variant,$(B)/asan,$(CC),$(SANITIZE)))
-$(eval $(call variant,$(B)/asan-clang,$(CLANG),$(SANITIZE)))
+# Fuzzers are linked with it too.
+$(eval $(call variant,$(B)/asan-clang,$(CLANG),$(SANITIZE) -fsanitize=fuzzer-no-link))
 $(eval $(call variant,$(B)/tsan,$(CC),-fsanitize=thread))
 $(eval $(call variant,$(B)/win64,$(CC),-DSEALANE_TEST_WIN64))
 $(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST_WORDS32 -DSEALANE_NO_ASM))
@@ -196,12 +197,12 @@ times: ## what each suite took when it last ran here, the dearest first: seconds
 	@[ -s $(B)/results/counts ] || { echo "no suite has run here: $(B)/results/counts"; exit 1; }
 	@sort -k 6,6nr -k 5,5nr $(B)/results/counts | awk '!seen[$$1]++ { printf "%6d %6d  %s\n", $$5, $$6, $$1 }'
 
-# Random tests begin with one number here, so that the answer depends on the change alone; make test-long looks further. One suite more than
+# Random tests begin with one number here, so that the answer depends on the change alone; make test-long looks further. Two suites more than
 # there are processors, as some wait.
 installed-test:
 	$(IN_FULL)@$(SUITE) --begin $(words $(SUITES))
 	@$(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget first || true
-	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$$(($(PROCESSORS) + 1)) -Otarget suites || true
+	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$$(($(PROCESSORS) + 2)) -Otarget suites || true
 	$(IN_FULL)@$(SUITE) --sum $(SUITES)
 
 SUITES :=

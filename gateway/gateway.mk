@@ -16,7 +16,7 @@ $(B)/sealane_keylog.so: gateway/preload/sealane_keylog.c
 # cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
 gateway_race = env CGO_ENABLED=1 $(GO) test -C gateway -timeout 1h -v -race -vet=off
 $(eval $(call suite,gateway-race,,sh -c 'failed=0; \
-    $(gateway_race) -skip "^TestInline|Synthetic|DropsRoot|KeysOf|Doctor|XDP" ./cmd/... $(addprefix ./internal/,control exchange keys listen output) || failed=1; \
+    $(gateway_race) -skip "^Test(Inline|Read$$$$|WriteEncrypted$$$$)|Synthetic|DropsRoot|KeysOf|Doctor|XDP" ./cmd/... $(addprefix ./internal/,control exchange keys listen output) || failed=1; \
     $(gateway_race) -run "Captures|QUIC|TunnelsAndFragments|Handshakes|KeyUpdatesRace" ./internal/engine || failed=1; exit $$$$failed'))
 
 # The captures on arm64, as data processing units have it.
@@ -63,7 +63,7 @@ $(eval $(call suite,bench-gateway-check,gateway gateway-bench-trusting,$(GO) run
 $(eval $(call long_suite,long-gateway-soak,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s -run Soak -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'AnySegments|FlippedBits|Tshark|ForgedBeforeTLS' -args -long $(LONG_SECONDS)s))
-$(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^TestInline|Doctor|XDP|^TestBudget$$$$|^TestTable$$$$|TestMemory|TestClosedRefuses' ./cmd/sealane-gateway ./internal/attack))
+$(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^Test(Inline|Read$$$$|WriteEncrypted$$$$)|Doctor|XDP|^TestBudget$$$$|^TestTable$$$$|TestMemory|TestClosedRefuses' ./cmd/sealane-gateway ./internal/attack))
 # What has one goroutine: only pointers are checked.
 $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \
     -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestForgedEnds|FuzzForged' \

@@ -8,7 +8,7 @@ import (
 	"debug/gosym"
 	"encoding/binary"
 	"fmt"
-	"go/build"
+	"go/version"
 	"maps"
 	"os"
 	"os/exec"
@@ -441,7 +441,7 @@ func init() {
 
 // riscvLoadLink is MOV (X2), X1, which Go's assembler compresses from version 1.26 on.
 func riscvLoadLink() []byte {
-	if slices.Contains(build.Default.ReleaseTags, "go1.26") {
+	if version.Compare(runtime.Version(), "go1.26") >= 0 {
 		return []byte{0x82, 0x60}
 	}
 	return []byte{0x83, 0x30, 0x01, 0x00}
