@@ -46,10 +46,13 @@ def digest(*names):
     return h.hexdigest()
 
 
+graph_of_files = functools.cache(lambda: dict(modules()))
+
+
 @functools.cache
 def prover(part, isa):
     """Of all files that a part of the prover imports, without other instruction sets."""
-    graph, own = dict(modules()), f"isa.{isa}"
+    graph, own = graph_of_files(), f"isa.{isa}"
     found, following = set(), {part, own} | ({"induction.engine"} if part.startswith("induction.") else set())
     while following:
         found |= following
@@ -86,11 +89,14 @@ def read(record):
         return {entry["kernel"]: entry for entry in map(json.loads, f)}
 
 
+def all_kernels():
+    return sorted("/".join(p.removesuffix(".S").split(os.sep)[-2:]) for isa in ARCHITECTURES for p in glob.glob(os.path.join(ROOT, "asm", isa, "*.S")))
+
+
 def changed(record):
     """Says which kernels are proved as they are, and which are not."""
     known, same, found = read(record), 0, {text: [] for text in SAID}
-    for path in sorted(p for isa in ARCHITECTURES for p in glob.glob(os.path.join(ROOT, "asm", isa, "*.S"))):
-        kernel = "/".join(path.removesuffix(".S").split(os.sep)[-2:])
+    for kernel in all_kernels():
         entry = known.get(kernel)
         if entry is None:
             found[SAID[2]].append(kernel)

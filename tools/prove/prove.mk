@@ -78,6 +78,8 @@ prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove mutation.mutate 
 
 $(eval $(call check_suite,prove-changed,,python3 tools/prove all --changed tools/prove/proved.jsonl))
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_OBJECTS)))
+$(eval $(call suite,prove-record,,python3 tools/prove tests.record))
+$(eval $(call suite,prove-record-planted,,--must-fail "python3 tools/prove tests.record --%" plant))
 $(eval $(call suite,prove-imports,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.imports))
 $(eval $(call suite,prove-imports-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.imports --plant %" up circle missing))
 $(eval $(call suite,prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.terms_z3 --count 40))
