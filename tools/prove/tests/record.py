@@ -21,7 +21,7 @@ NONE, EVERY = (lambda kernel: False), (lambda kernel: True)
 CHANGES = [
     ("tools/prove/mutation/mutate.py", NONE), ("tools/prove/all.py", NONE),
     ("tools/prove/values/terms.py", EVERY), ("tools/prove/isa/x86.py", lambda kernel: kernel.startswith("x86_64/")),
-    ("tools/prove/isa/arm32.py", lambda kernel: kernel.startswith("arm/")), ("tools/prove/isa/arm64.py", lambda kernel: not kernel.startswith("x86_64/")),
+    ("tools/prove/isa/arm32.py", lambda kernel: kernel.startswith("arm/")), ("tools/prove/isa/arm64.py", lambda kernel: kernel.startswith("a")),
     ("tools/prove/run/abi.py", EVERY),
     ("tools/prove/induction/permute.py", lambda kernel: kernel.endswith("ssse3") and "aes" in kernel),
     ("tools/prove/induction/gcm_ce.py", lambda kernel: any(part in everything.parts_of(kernel) for part in ("induction.gcm_ce", "induction.ad"))),
