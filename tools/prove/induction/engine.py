@@ -20,7 +20,7 @@ import time
 from typing import NamedTuple
 
 from run import lists, packets, proof, prove
-from run.kernels import ARGS, IN, OUT, Call, Kernel, text_symbols
+from run.kernels import ARGS, IN, OUT, POINTERS, Call, Kernel, text_symbols
 from run.memory import WINDOW
 from spec.args import A, FIRST, LAST, WHOLE
 from values import linear, terms
@@ -73,7 +73,8 @@ class Part(Call):
 
     def set(self, **values):
         for name, v in values.items():
-            self.memory.poke(ARGS + A["ARG_" + name.upper()], terms.extend(v, 64))
+            put = self.memory.put_pointer if name in POINTERS else self.memory.put_number
+            put(ARGS + A["ARG_" + name.upper()], v if name in POINTERS else terms.extend(v, 64))
 
     def go(self, start, stop):
         self.kernel.program().run(self.machine, None, start, stop)

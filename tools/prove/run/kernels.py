@@ -14,13 +14,14 @@ from values import linear, terms
 from values.terms import Unproved, cat, const, cut, extend, same, secret, symbol
 
 
-def isa_of(*machine):
-    """The file of isa/ that says it is of this machine and width of pointers: adding another one changes no file that proves."""
+def isa_of(elf):
+    """The file of isa/ that says it is of an object's machine and width of pointers: adding another one changes no file that proves. A
+    file for several widths and byte orders makes that of an object."""
     modules = (importlib.import_module(f"isa.{name}") for _, name, _ in pkgutil.iter_modules(isa.__path__))
-    found = [m for m in modules if machine == (getattr(m, "MACHINE", None), getattr(m, "POINTER", None))]
+    found = [m for m in modules if (elf["e_machine"], elf.elfclass) == (getattr(m, "MACHINE", None), getattr(m, "POINTER", elf.elfclass))]
     if len(found) != 1:
-        raise Unproved(f"{len(found)} files of isa/ are of {machine}")
-    return found[0]
+        raise Unproved(f"{len(found)} files of isa/ are of {elf['e_machine']}")
+    return found[0].of(elf) if hasattr(found[0], "of") else found[0]
 
 
 def lines_of(elf, start, size):
@@ -43,7 +44,7 @@ class Kernel:
     def __init__(self, path):
         with open(path, "rb") as f:
             elf = ELFFile(f)
-            self.isa = isa_of(elf["e_machine"], elf.elfclass)
+            self.isa = isa_of(elf)
             symbols = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name.startswith("sealane_")]
             functions = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC"]
             self.path, self.name = path, ", ".join(s.name for s in functions)
@@ -55,8 +56,9 @@ class Kernel:
                     raise Unproved(f"relocations in {s.name}")
 
             def content(s):
-                data = elf.get_section(s["st_shndx"]).data()
-                return data[s["st_value"]:s["st_value"] + s["st_size"]]
+                section = elf.get_section(s["st_shndx"])
+                at = s["st_value"] - section["sh_addr"]  # which is 0 unless linked
+                return section.data()[at:at + s["st_size"]]
             self.code = content(function)
             self.scratch_end = next((s["st_value"] for s in symbols if s.name == "sealane_scratch_end"), None)
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
@@ -80,6 +82,11 @@ class Kernel:
     def bitsliced(self):
         """Whether a register has one bit of many blocks, some of which are not there."""
         return self.bitwise and self.isa.MACHINE != "EM_X86_64"
+
+    @property
+    def blocks_at_once(self):
+        """How many blocks AES of bit operations encrypts at once, at most."""
+        return 16 if self.name.endswith("mips64r2") else 8
 
     @property
     def branches_on_counter(self):
@@ -157,10 +164,11 @@ class Call:
     """One call of a kernel: memory and registers as the caller sets them."""
 
     watched = written_at = None  # an address, and where the instruction is that writes there last: proof.writer()
+    cases = {}  # where a pointer points in a run -> (modulus, residues) that it is shown for: proof.prove
     symbolic = True  # pointers are anything with the alignment that callers guarantee; else where they point in a run
 
     def __init__(self, kernel):
-        self.kernel, self.memory, self.scratch_bytes = kernel, Memory(), kernel.scratch_bytes
+        self.kernel, self.memory, self.scratch_bytes = kernel, Memory(getattr(kernel.isa, "big", False)), kernel.scratch_bytes
         isa, self.consts = kernel.isa, CONSTS
         self.machine = m = isa.Machine(self.memory)
         m.known = self.known
@@ -180,7 +188,7 @@ class Call:
         if not self.symbolic:
             return const(address, self.kernel.isa.POINTER)
         least = [] if name.split()[0] not in ("in", "out", "ad") or self.memory.at(address) and self.memory.at(address).start == address else [0]
-        return linear.pointer(name, address, self.alignment(name), self.kernel.isa.POINTER, *least)
+        return linear.pointer(name, address, *self.cases.get(address, (self.alignment(name), (0,))), self.kernel.isa.POINTER, *least)
 
     def known(self, v, what):
         """Pointers point anywhere: one that is used as an address points near where it does in this run."""
@@ -196,14 +204,17 @@ class Call:
                       ("consts", self.consts, len(self.kernel.constants), True, False), *more]
         for r in everything:
             if r[2]:
-                self.memory.region(*r, align=self.alignment(r[0]))
+                modulus, of = self.cases.get(r[1], (1, (1,)))
+                self.memory.region(*r, align=modulus if of == (0,) else self.alignment(r[0]))
         self.memory.put(self.consts, self.kernel.constants)
 
     def arguments(self, kind="ARG", **values):
         for name, v in values.items():
-            v = symbol(f"no {name}", 64) if v is None else extend(self.callers(name, v), 64) if name in POINTERS else \
-                v if isinstance(v, terms.Value) else const(v, 64)
-            self.memory.poke(ARGS + A[f"{kind}_{name.upper()}"], v)
+            at = ARGS + A[f"{kind}_{name.upper()}"]
+            if v is not None and name in POINTERS:
+                self.memory.put_pointer(at, self.callers(name, v))
+            else:
+                self.memory.put_number(at, symbol(f"no {name}", 64) if v is None else v if isinstance(v, terms.Value) else const(v, 64))
 
     def fill(self):
         """Fills scratch and vector registers with arbitrary values. Values that are added and cancel there then count as no use of

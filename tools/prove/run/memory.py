@@ -1,6 +1,7 @@
 """Memory of a call: regions with the bytes that may be read and written, and values in cells of 4 bytes."""
 import bisect
 
+from spec import reverse
 from values.terms import Unproved, cat, const, cut, undefined
 
 WINDOW = 0x900000  # a text in a run is not as long
@@ -20,8 +21,10 @@ class Region:
 
 
 class Memory:
-    def __init__(self):
-        self.cells, self.regions, self.starts = {}, [], []
+    """big: numbers have their most significant byte first."""
+
+    def __init__(self, big=False):
+        self.cells, self.regions, self.starts, self.big = {}, [], [], big
         self.unset = undefined(32)
 
     def region(self, name, start, size, read=True, write=False, align=1):
@@ -117,6 +120,19 @@ class Memory:
         for w in words:
             self.cells[address] = w
             address += 4
+
+    def number(self, address, size):
+        v = self.peek(address, size)
+        return reverse(v) if self.big else v
+
+    def put_number(self, address, v):
+        self.poke(address, reverse(v) if self.big else v)
+
+    def put_pointer(self, address, v):
+        """A slot of 8 bytes whose first are a pointer, as Go has it."""
+        self.put_number(address, v)
+        if v.width < 64:
+            self.poke(address + v.width // 8, const(0, 64 - v.width))
 
     def put(self, address, data):
         """Constant bytes, whatever the permissions say."""

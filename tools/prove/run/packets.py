@@ -82,7 +82,8 @@ def put_chacha(call, flags, counter):
     if not flags & FIRST:
         h0, h1, h2 = h_before()
         for name, v in (("H", cat(h0, h1, extend(h2, 64))), ("R", r), ("S", s), ("COUNTER", counter)):
-            call.memory.poke(STATE + A["STATE_" + name], v)
+            for i in range(0, v.width, 64):
+                call.memory.put_number(STATE + A["STATE_" + name] + i // 8, cut(v, i, 64))
     return r, s
 
 
@@ -92,16 +93,18 @@ def chacha_left(call, flags, h, r, s, lengths, counters, folder):
     if flags & LAST:
         reduction.prove(call.memory.peek(TAG, 16), spec.poly1305(h, r, cat(*lengths)) % P, s, folder, call.kernel.isa.POINTER == 32)
         return
-    limbs = [call.memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
+    limbs = [call.memory.number(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
     if residue(limbs) != h % P:
         raise Unproved("the accumulator in the state is not the polynomial of the specification")
     if sum(v.most << 64 * i for i, v in enumerate(limbs)) >= 1 << 131:
         raise Unproved(f"the accumulator in the state may reach 2^131 ({[hex(v.most) for v in limbs]})")
-    call.expect("r in the state", STATE + A["STATE_R"], r)
-    call.expect("s in the state", STATE + A["STATE_S"], s)
-    got = call.memory.peek(STATE + A["STATE_COUNTER"], 8)
+    number = spec.reverse if call.memory.big else lambda v: v
+    for name, v in (("R", r), ("S", s)):
+        for i in range(0, 128, 64):
+            call.expect(f"{name.lower()} in the state", STATE + A["STATE_" + name] + i // 8, number(cut(v, i, 64)))
+    got = call.memory.number(STATE + A["STATE_COUNTER"], 8)
     if not any(same(got, counter) for counter in counters):
-        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], counters[-1])
+        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], number(counters[-1]))
 
 
 def gcm_left(call, flags, y, h, mask, lengths, blocks):
@@ -198,9 +201,9 @@ def total_of(shape, bits):
 
 
 def after_part(kernel, counter, blocks):
-    """The counter in the state. Kernels of 32 bits keep 32 bits of it; behind the last possible block that is another number,
-    which is never read."""
-    return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if kernel.isa.POINTER == 32 else \
+    """The counter in the state. Some kernels keep 32 bits of it; behind the last possible block that is another number, which is
+    never read."""
+    return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if getattr(kernel.isa, "COUNTER", kernel.isa.POINTER) == 32 else \
         terms.add(64, counter, const(blocks, 64))[0]
 
 
@@ -226,7 +229,7 @@ def gcm_key(kernel, bits, trace=None, name="key"):
         call = Call(kernel)
         call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
         call.arguments(key=KEY, flags=A["FLAG_SETUP"])
-        call.memory.poke(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
+        call.memory.put_number(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
         call.memory.poke(KEY + A["GCM_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         steps = call.run(trace)
         cells = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["GCM_KEY_BYTES"]}
@@ -296,8 +299,8 @@ def aesgcm(kernel, shape, trace=None, function=True):
     if function:
         schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
         h = spec.field_element(hash_key() if getattr(shape, "given", False) else spec.aes(schedule, const(0, 128)))
-        if kernel.bitwise:  # set-up encrypts eight blocks too
-            for i in range(1, 8):
+        if kernel.bitwise:  # set-up encrypts as many blocks too
+            for i in range(1, kernel.blocks_at_once):
                 spec.aes(schedule, const(i << 120, 128))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
@@ -335,8 +338,8 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
     if function:  # first: it says which S-boxes there are
         result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
-        if kernel.bitwise:  # eight blocks at a time, from such a number on; the first counter is 1
-            for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
+        if kernel.bitwise:  # so many blocks at a time, from such a number on; the first counter is 1
+            for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + kernel.blocks_at_once + 1)]:
                 spec.aes(schedule, spec.counter_block(j0, i))
             if begins_with_many(kernel) and not shape.j0:
                 name_many(schedule, j0, ((counter + 1) & -128) - 1, (counter + 1) | 127)

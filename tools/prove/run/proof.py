@@ -9,6 +9,7 @@ from run.memory import ReadAgain
 from run.packets import Setup
 from spec.args import FIRST, LAST
 from values import bits, terms
+from values.linear import Undecided
 from values.terms import Unproved
 
 
@@ -49,9 +50,18 @@ def dear(kernel, shape):
 
 
 def prove(kernel, shape, folder):
-    """Apart and in place, unless the call is in place. Returns the number of instructions."""
+    """Apart and in place, unless the call is in place; and for each alignment that it asks for. Returns the number of instructions."""
     try:
         return prove_one(kernel, shape, folder)
+    except Undecided as e:
+        before, steps = Call.cases, 0
+        try:
+            for case in e.cases:
+                Call.cases = {**before, e.pointer: case}
+                steps += prove(kernel, shape, folder)
+        finally:
+            Call.cases = before
+        return steps
     except ReadAgain:
         steps = 0
         for in_place in (False, True):

@@ -362,21 +362,26 @@ def mix_column(v):
                   for i in range(4) for k in range(8)])
 
 
-# Integer products of every fourth bit: a value -> how much may stand in each column of four bits. While it is less than 16, the lowest
-# bit of a column is the sum modulo 2.
+# Integer products of every fourth or fifth bit: a value -> of each column the lowest bit's place, that bit, and how much may stand
+# there. While no column reaches the next, its lowest bit is the sum modulo 2.
 columns = {}
+
+
+def sparse(ones):
+    return not ones & (ones << 1 | ones << 2 | ones << 3)
 
 
 def spread_product(a, b):
     """The product of two such integers, or None."""
-    found = [v.ones for v in (a, b)]
-    lows = [((o & -o).bit_length() - 1) % 4 for o in found]
-    if any(o == 0 or (o >> n) & ~0x1111111111111111 for o, n in zip(found, lows)) or a.width > 32 or b.width > 32:
+    x, y = a.ones, b.ones
+    if not x or not y or not sparse(x) or not sparse(y) or a.width > 64 or b.width > 64:
         return None
-    at, bound = sum(lows), {}
-    for i in range(lows[0], a.width, 4):
-        for j in range(lows[1], b.width, 4):
-            if found[0] >> i & 1 and found[1] >> j & 1:
+    width, bound = 64 if max(a.width, b.width) <= 32 else 128, {}
+    if b.constant and y & (y - 1) == 0:
+        return of_columns({i + y.bit_length() - 1: (terms.cut(a, i, 1), 1) for i in range(a.width) if x >> i & 1}, width)
+    for i in range(a.width):
+        for j in range(b.width) if x >> i & 1 else ():
+            if y >> j & 1:
                 bound[i + j] = bound.get(i + j, 0) + 1
     # The sums modulo 2 are all the bits of the product as polynomials that are not zero: it says one of them by the others.
     made, rest = {}, terms.field_product(a.image, b.image)
@@ -387,38 +392,40 @@ def spread_product(a, b):
             terms.field_product(rest, terms.field_power(terms.Y_POWERS[1], ((1 << 128) - 1 - i) % ((1 << 128) - 1)))
         terms.ATOMS[v.pieces[0][0]].images = {0: image}
         rest ^= terms.field_product(image, terms.Y_POWERS[i])
-    return of_columns({i: (made[i], n) for i, n in bound.items()}, at % 4)
+    return of_columns({i: (made[i], n) for i, n in bound.items()}, width)
 
 
-def of_columns(found, shift):
+def of_columns(found, width):
     out, at = [], 0
     for i in sorted(found):
         v, n = found[i]
+        w = n.bit_length()
+        if i < at or i + w > width:
+            return None
         if i > at:
             out.append(const(0, i - at))
-        w = n.bit_length()
-        if i + w > 64 or w > 4:
-            return None
         out += [v] + ([terms.fresh(w - 1)] if w > 1 else [])
         at = i + w
-    if at < 64:
-        out.append(const(0, 64 - at))
+    if at < width:
+        out.append(const(0, width - at))
     r = cat(*out)
-    columns[r] = shift, found
+    columns[r] = found
     return r
 
 
 def spread_sum(a, b):
-    x, y = columns.get(a), columns.get(b)
-    if x is None or y is None or x[0] != y[0]:
+    if a not in columns and b not in columns:
         return None
-    found = dict(x[1])
-    for i, (v, n) in y[1].items():
+    x, y = (columns.get(v) or sparse(v.ones) and {i: (terms.cut(v, i, 1), 1) for i in range(v.width) if v.ones >> i & 1} for v in (a, b))
+    if x is False or y is False:
+        return None
+    found = dict(x)
+    for i, (v, n) in y.items():
         if i in found:
             found[i] = terms.xor(found[i][0], v), found[i][1] + n
         else:
             found[i] = v, n
-    return of_columns(found, x[0])
+    return of_columns(found, a.width)
 
 
 terms.bits = sys.modules[__name__]

@@ -10,6 +10,16 @@ from values import terms
 from values.terms import cat, const, extend, symbol
 
 
+class Undecided(terms.Unproved):
+    """Code asks whether where a pointer of the caller's points to, `base`, is at a multiple of `modulus`: both are to be shown."""
+
+    def __init__(self, base, modulus):
+        super().__init__("a branch on an alignment")
+        self.pointer, fine = base.address, max(modulus, base.modulus)
+        every = [r for r in range(fine) if r % base.modulus in base.of]
+        self.cases = [(fine, tuple(r for r in every if (r % modulus == 0) == multiple)) for multiple in (True, False)]
+
+
 class Base:
     """An integer of least .. most. Of those, where `of` is given, the ones whose residue modulo `modulus` is in it. address:
     where a pointer points in a run; no address that is not on base + constant can be near it. width: of the registers that hold it."""
@@ -51,11 +61,11 @@ def forget():
         d.clear()
 
 
-def pointer(name, address, align, width, least=1 << 16):
-    """A pointer of the caller's, the same in all runs: anything with this alignment. In a run it points to `address`."""
-    key = address, align, width, least
+def pointer(name, address, align, of, width, least=1 << 16):
+    """A pointer of the caller's, the same in all runs: anything with these residues. In a run it points to `address`."""
+    key = address, align, of, width, least
     if key not in _made:
-        made = _made[key] = Base(name, least, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, width=width)
+        made = _made[key] = Base(name, least, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, of=of, width=width)
         made.apart, made.callers = name.split()[0] == "key", key
     return _made[key] + 0
 

@@ -692,11 +692,11 @@ def product(a, b):
         r = product(b, a)
     elif cb == 0:
         r = const(0, 1)
+    elif bitwise and (r := _spread("spread_product", a, b)) is not None:
+        pass
     elif cb is not None and cb & (cb - 1) == 0:
         n = cb.bit_length() - 1
         r = shift_left(a, n, a.width + n)
-    elif bitwise and (r := _spread("spread_product", a, b)) is not None:
-        pass
     else:
         most = a.most * b.most
         a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))

@@ -1,0 +1,181 @@
+"""What MIPS and RISC-V have alike: no flags, so that a carry is a comparison; and addresses whose alignment code asks for."""
+import itertools
+
+from isa.code import known
+from spec import reverse
+from values import linear, terms
+from values.linear import Undecided
+from values.terms import ATOMS, add, add_modular, cat, const, cut, either, equal, extend, shift_left, subtract, tainted, undefined
+
+class Registers:
+    """32 registers, the first of which is always 0."""
+
+    def __init__(self, memory, bits):
+        self.memory, self.bits, self.general, self.vector, self.steps = memory, bits, [undefined(bits)] * 32, [], 0
+        self.half, self.half_stored = {}, None  # of accesses at any address: what their first half has done
+
+    def known(self, v, what):
+        return known(v, what)
+
+    def fill_vectors(self, name):
+        pass
+
+    def read(self, r):
+        return self.general[r] if r else const(0, self.bits)
+
+    def write(self, r, v):
+        self.half.pop(r, None)
+        if r:
+            self.general[r] = v
+
+    def address(self, r, offset, size=1):
+        a = self.known(self.read(r), "an address") + offset & (1 << self.bits) - 1
+        if size > 1:
+            self.memory.aligned(a, size)
+        return a
+
+    def stored(self, at, v):
+        self.memory.store(at, v)
+        self.half.clear()
+        self.half_stored = None
+
+
+def halves_of(loads, size, base, r, offset, first, isa):
+    """An instruction that loads or stores at any address what is from there to the end of its word, or from its word's begin to there
+    (lwl, lwr, ...). first: whether the address is that of the first byte. How much that is depends on the address; two of them together
+    are all bytes, whatever it is: with the first of the two nothing is known, with the second everything. In between nothing may be
+    stored, and a register has to be the same."""
+    swap = reverse if isa.big else lambda v: v
+
+    def run(m):
+        at = m.address(base, offset) - (0 if first else size - 1)
+        key = at, size, not first
+        if loads:
+            v = m.memory.load(at, size)
+            whole = m.half.get(r) == key
+            m.write(r, extend(sign(swap(v), isa.POINTER), isa.POINTER) if whole else tainted(isa.POINTER))
+            if not whole:
+                m.half[r] = at, size, first
+            return
+        v = swap(extend(m.read(r), 8 * size))
+        whole = m.half_stored == (*key, v)
+        m.stored(at, v if whole else tainted(8 * size))
+        if not whole:
+            m.half_stored = at, size, first, v
+    return run
+
+
+def sign(v, bits):
+    return cat(v, *[cut(v, v.width - 1, 1)] * (bits - v.width)) if v.width < bits else v
+
+
+# ---- Sums and comparisons -------------------------------------------------------------------------------------------------
+
+_other = terms.memo()  # (sum, one operand) -> the other
+
+
+_of_limbs = terms.memo()
+
+
+def limb_like(v):
+    """Whether a value may be a limb of Poly1305, whose carry may be asked for, and not a word of ChaCha20: it is of products, or small."""
+    return v.width > 32 or v.constant is None and v.defined and v.most >> 31 == 0 or any(n >= 0 and of_limbs(n) for n, _, _ in v.pieces)
+
+
+def of_limbs(n):
+    r = _of_limbs.get(n)
+    if r is None:
+        a = ATOMS[n]
+        r = _of_limbs[n] = a.kind == "mul" or a.kind == "sum" and (a.width > 36 or any(limb_like(v) for _, v in a.operands))
+    return r
+
+
+def plus(x, y):
+    """x + y. Of limbs it is the sum whose carry less() finds; of others constants are added up first, as the specification has them."""
+    r = add(x.width, x, y, closely=True)[0] if limb_like(x) or limb_like(y) else add_modular(x, y)
+    _other[r, x], _other[r, y] = y, x
+    return r
+
+
+def less(x, y):
+    """Whether x < y. A sum is less than an operand where it was too great for the width."""
+    other = _other.get((x, y))
+    c = add(x.width, y, other, closely=True)[1] if other is not None else subtract(x.width, x, y)[1]
+    return extend(c, x.width)
+
+
+def minus(x, y):
+    """x - y. (a + b) - (b mod 2^n) is a + (b - b mod 2^n); of bytes that are 0 or 1, 2^8 b - b is each bit eight times."""
+    w, k = x.width, y.ones.bit_length()
+    if y.constant is not None:
+        return add_modular(x, const(-y.constant, w))
+    if not y.ones & ~(((1 << w) - 1) // 255) and shift_left(y, 8) is x:
+        return cat(*(cut(y, i // 8 * 8, 1) for i in range(w)))
+    n = x.pieces[0][0]
+    if n >= 0 and ATOMS[n].kind == "sum" and ATOMS[n].extra == 0 and cut(terms.join([(n, 0, ATOMS[n].width)], ATOMS[n].width), 0, w) is x:
+        values = [v for _, v in ATOMS[n].operands]
+        for i, v in enumerate(values):
+            if k < w and cut(v, 0, k) is cut(y, 0, k) and all(s > 0 for s, _ in ATOMS[n].operands):
+                values[i] = cat(const(0, k), cut(v, k, w - k))
+                return add(w, *(extend(v, w) for v in values), closely=True)[0]
+    return subtract(w, x, y)[0]
+
+
+def equals(x, y):
+    """One bit. Of two places, whether their difference is 0."""
+    if linear.any_place(x) and linear.any_place(y) and (d := linear.subtract(x, y)):
+        x, y = d[0], const(0, x.width)
+    return equal(x, y)
+
+
+# ---- Alignment --------------------------------------------------------------------------------------------------------------
+
+_pointers = terms.memo()  # what is made of pointers, of which only low bits matter -> these, and a mask
+
+
+def of_pointers(x, y):
+    """The or of two values."""
+    if not (linear.any_place(x) and linear.any_place(y)):
+        return either(x, y)
+    if (x, y) not in _pointers:
+        _pointers[x, y] = r = terms.fresh(x.width)
+        _pointers[r] = (x, y), -1
+    return _pointers[x, y]
+
+
+def residues(v, mask):
+    """What v & mask may be: of pointers, or what is made of them; else None. Raises Undecided where that is 0 or not."""
+    if v in _pointers:
+        pointers, low = _pointers[v]
+        mask &= low
+        found, undecided = [], None
+        for p in pointers:
+            try:
+                found.append(residues(p, mask))
+            except Undecided as e:
+                undecided = e
+        if any(0 not in f for f in found):
+            return set(range(1, mask + 1))  # whatever the other is
+        if undecided:
+            raise undecided
+        return {sum(pair[:1]) | sum(pair[1:]) for pair in itertools.product(*found)}
+    base, offset = linear.any_place(v) or (None, 0)
+    if base is None or base.address is None:
+        return None
+    found = {(r + offset) & mask for r in range(max(base.modulus, mask + 1)) if r % base.modulus in base.of}
+    if 0 in found and len(found) > 1:
+        raise Undecided(base, mask + 1)
+    return found
+
+
+def low_bits(x, y):
+    """x and a constant."""
+    mask = y.constant
+    found = residues(x, mask) if mask and not mask & mask + 1 else None
+    if found is None or len(found) == 1:
+        return const(found.pop(), x.width) if found else terms.both(x, y)
+    key = x, mask
+    if key not in _pointers:
+        _pointers[key] = made = linear.Base("low bits", min(found), max(found), width=x.width) + 0
+        _pointers[made] = (x,), mask
+    return _pointers[key]

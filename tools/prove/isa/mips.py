@@ -1,0 +1,243 @@
+"""MIPS32 and MIPS64, release 2, either byte order: what each instruction does to registers and memory, in terms of values.
+
+Encodings and meanings are of MIPS's manual (MD00086, MD00087); tests/semantics_risc.py compares them with an emulator. Only what
+the kernels use is known here, and whatever is not stops the run. A branch and its delay slot are one step.
+"""
+import capstone
+from isa.integer import Registers, equals, halves_of, less, low_bits, minus, of_pointers, plus
+from spec import reverse
+from values import terms
+from values.terms import Unproved, add, both, cat, const, cut, extend, invert, product, rotate_left, select, shift_left, shift_right, sign_fill, xor
+
+MACHINE = "EM_MIPS"
+RESERVED = (23, *range(26, 32))  # of Go's assembler and of the calling conventions
+
+# Fields of an encoding: registers s, t and d; a, of 5 bits; i, of 16.
+ENCODINGS = """
+addu   000000 s t d 00000 100001    subu   000000 s t d 00000 100011    and    000000 s t d 00000 100100
+or     000000 s t d 00000 100101    xor    000000 s t d 00000 100110    nor    000000 s t d 00000 100111
+sltu   000000 s t d 00000 101011    movz   000000 s t d 00000 001010    mul    011100 s t d 00000 000010
+daddu  000000 s t d 00000 101101    dsubu  000000 s t d 00000 101111
+addiu  001001 s t i                 daddiu 011001 s t i                 sltiu  001011 s t i
+andi   001100 s t i                 ori    001101 s t i                 xori   001110 s t i
+lui    001111 00000 t i
+sll    000000 00000 t d a 000000    srl    000000 00000 t d a 000010    sra    000000 00000 t d a 000011
+rotr   000000 00001 t d a 000010    dsll   000000 00000 t d a 111000    dsrl   000000 00000 t d a 111010
+dsll32 000000 00000 t d a 111100    dsrl32 000000 00000 t d a 111110    drotr32 000000 00001 t d a 111110
+wsbh   011111 00000 t d 00010 100000    dsbh 011111 00000 t d 00010 100100    dshd 011111 00000 t d 00101 100100
+ins    011111 s t d a 000100        dinsu  011111 s t d a 000110
+multu  000000 s t 00000 00000 011001    dmultu 000000 s t 00000 00000 011101    maddu 011100 s t 00000 00000 000001
+mfhi   000000 00000 00000 d 00000 010000    mflo 000000 00000 00000 d 00000 010010
+lbu    100100 s t i    lw     100011 s t i    ld     110111 s t i    sb     101000 s t i    sw     101011 s t i
+sd     111111 s t i    lwl    100010 s t i    lwr    100110 s t i    swl    101010 s t i    swr    101110 s t i
+ldl    011010 s t i    ldr    011011 s t i    sdl    101100 s t i    sdr    101101 s t i
+beq    000100 s t i    bne    000101 s t i    bgez   000001 s 00001 i
+jr     000000 11111 00000 00000 00000 001000
+"""
+WIDTHS = {**dict.fromkeys("stda", 5), "i": 16}
+BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bgez": lambda x, _: invert(cut(x, x.width - 1, 1))}
+
+
+def encodings():
+    """(mask, match, name, [(field, shift)]) of each."""
+    found, name = [], None
+    for token in ENCODINGS.split():
+        if token.isalnum() and not token.isdigit() and token not in WIDTHS:
+            name, at = token, 32
+            found.append([0, 0, name, []])
+            continue
+        at -= WIDTHS.get(token) or len(token)
+        if token in WIDTHS:
+            found[-1][3].append((token, at))
+        else:
+            found[-1][0] |= (1 << len(token)) - 1 << at
+            found[-1][1] |= int(token, 2) << at
+        assert at >= 0
+    return found
+
+
+KNOWN = encodings()
+
+
+def swapped(v, width, size):
+    """Parts of `size` bits in the opposite order, in each `width` bits."""
+    return cat(*(p for at in range(0, v.width, width) for p in reversed(terms.parts_of(cut(v, at, width), size))))
+
+
+# Of all of a register, and a constant where the last operand is one.
+WHOLE = {"and": both, "or": of_pointers, "xor": xor, "nor": lambda x, y: invert(terms.either(x, y)), "andi": low_bits,
+         "ori": terms.either, "xori": xor, "sltu": less, "sltiu": less}
+# Of the lower 32 bits; on MIPS64 the result's bit 31 goes into all bits above it.
+OF_WORDS = {"addu": plus, "addiu": plus, "subu": minus, "mul": lambda x, y: extend(product(x, y), 32),
+            "sll": shift_left, "srl": shift_right, "sra": sign_fill, "rotr": lambda v, n: rotate_left(v, 32 - n),
+            "wsbh": lambda v, _: swapped(v, 16, 8)}
+OF_DOUBLES = {"daddu": plus, "daddiu": plus, "dsubu": minus, "dsll": shift_left, "dsrl": shift_right,
+              "dsll32": lambda v, n: shift_left(v, n + 32), "dsrl32": lambda v, n: shift_right(v, n + 32),
+              "drotr32": lambda v, n: rotate_left(v, 32 - n), "dsbh": lambda v, _: swapped(v, 16, 8), "dshd": lambda v, _: swapped(v, 64, 16)}
+SIZES = {"lbu": 1, "sb": 1, "lw": 4, "sw": 4, "ld": 8, "sd": 8}
+HALVES = {f"{kind}{size}{side}": (kind, bytes_, side) for kind in "ls" for size, bytes_ in (("w", 4), ("d", 8)) for side in "lr"}
+
+
+class Machine(Registers):
+    def __init__(self, memory, bits):
+        super().__init__(memory, bits)
+        self.product = terms.undefined(2 * bits)  # HI and LO
+
+
+_words = terms.memo()
+
+
+def from_word(v, bits):
+    """A word in a register: its bit 31 is in all bits above."""
+    return cat(v, *[cut(v, 31, 1)] * (bits - 32)) if bits > 32 else v
+
+
+def is_word(v):
+    if v.width == 32:
+        return True
+    r = _words.get(v)
+    if r is None:
+        r = _words[v] = from_word(cut(v, 0, 32), v.width) is v
+    return r
+
+
+def word(v):
+    """Of an instruction of 32 bits, whose operands have to be such."""
+    if not is_word(v):
+        raise Unproved("an operand of 32 bits whose bits 63 to 31 may differ")
+    return cut(v, 0, 32)
+
+
+class Isa:
+    """MIPS of so many bits, and its byte order."""
+
+    MACHINE, ARGUMENTS, COUNTER = MACHINE, (4, 5, 6), 32  # COUNTER: bits of ChaCha20's in a state
+    BITWISE = "mips32r2|mips64r2"  # levels whose AES is made of bit operations
+
+    def __init__(self, bits, big):
+        self.POINTER, self.big, self.__name__ = bits, big, f"isa.mips{'64' if bits == 64 else ''}{'' if big else 'el'}"
+
+    def Machine(self, memory):
+        return Machine(memory, self.POINTER)
+
+    def decoder(self):
+        return capstone.Cs(capstone.CS_ARCH_MIPS, (capstone.CS_MODE_MIPS64 if self.POINTER == 64 else capstone.CS_MODE_MIPS32) |
+                           (capstone.CS_MODE_BIG_ENDIAN if self.big else 0))
+
+    def fields(self, code, pc):
+        """The name of an instruction, and its fields."""
+        bytes_ = code[pc:pc + 4] if pc >= 0 else b""
+        n = int.from_bytes(bytes_, "big" if self.big else "little")
+        for mask, match, name, fields in KNOWN if len(bytes_) == 4 else ():
+            wide = name in OF_DOUBLES or name in ("dinsu", "dmultu") or SIZES.get(name, HALVES.get(name, "  ")[1]) == 8
+            if n & mask == match and (self.POINTER == 64 or not wide):
+                found = {f: n >> at & (1 << WIDTHS[f]) - 1 for f, at in fields}
+                if any(found.get(r) in RESERVED for r in ("s", "t", *"d" * (name not in ("ins", "dinsu")))):
+                    raise Unproved(f"{name} of a reserved register")
+                return name, found
+        raise Unproved(f"no known instruction at {pc:#x}: {bytes_.hex()}")
+
+    def meaning(self, code, pc):
+        name, f = self.fields(code, pc)
+        text = f"{name} " + ", ".join(f"{k} {v}" for k, v in f.items())
+        if name != "jr" and name not in BRANCHES:
+            return self.step(name, **f), pc + 4, None, text
+        slot, g = self.fields(code, pc + 4)
+        if slot == "jr" or slot in BRANCHES:
+            raise Unproved("a branch in the delay slot of another")
+        run = self.step(slot, **g)
+        text += f"; {slot} " + ", ".join(f"{k} {v}" for k, v in g.items())
+        if name == "jr":
+            if (slot, *g.values()) != ("sll", 0, 0, 0):
+                raise Unproved("a return with something in its delay slot")
+            return None, None, None, text
+        target, s, t, test = pc + 4 + 4 * (f["i"] - (f["i"] >> 15 << 16)), f["s"], f.get("t", 0), BRANCHES[name]
+        if name == "beq" and s == t:
+            return run, target, None, text
+
+        def decide(m):
+            taken = test(m.read(s), m.read(t))
+            run(m)
+            return taken
+        return None, pc + 8, (decide, target), text
+
+    def step(self, name, s=0, t=0, d=0, a=0, i=0):
+        bits = self.POINTER
+        signed = i - (i >> 15 << 16)
+        if name in HALVES:
+            kind, size, side = HALVES[name]
+            return halves_of(kind == "l", size, s, t, signed, (side == "l") == self.big, self)
+        if name in SIZES:
+            return self.memory(name, SIZES[name], s, t, signed)
+        if name in ("andi", "ori", "xori", "sltiu"):
+            f, y = WHOLE[name], signed if name == "sltiu" else i
+            return lambda m: m.write(t, f(m.read(s), const(y, bits)))
+        if name in ("and", "or", "xor", "nor", "sltu"):
+            f = WHOLE[name]
+
+            def logic(m):
+                x, y = m.read(s), m.read(t)
+                if bits > 32 and name != "sltu" and is_word(x) and is_word(y):
+                    m.write(d, from_word(f(cut(x, 0, 32), cut(y, 0, 32)), bits))
+                else:
+                    m.write(d, f(x, y))
+            return logic
+        if name == "lui":
+            return lambda m: m.write(t, from_word(const(i << 16, 32), bits))
+        if name in ("addiu", "daddiu"):
+            f, part, whole = (OF_WORDS[name], word, from_word) if name == "addiu" else (OF_DOUBLES[name], *[lambda v, *_: v] * 2)
+            return lambda m: m.write(t, whole(f(part(m.read(s)), part(const(signed, bits))), bits))
+        if name in ("sll", "srl", "sra", "rotr", "wsbh"):
+            f = OF_WORDS[name]  # what sll and sra are given may have any upper half; here they are refused
+            return lambda m: m.write(d, from_word(f(word(m.read(t)), a), bits))
+        if name in OF_DOUBLES and name not in ("daddu", "dsubu"):
+            return lambda m: m.write(d, OF_DOUBLES[name](m.read(t), a))
+        if name in OF_DOUBLES:
+            return lambda m: m.write(d, OF_DOUBLES[name](m.read(s), m.read(t)))
+        if name in OF_WORDS:
+            def of_words(m):
+                m.write(d, from_word(OF_WORDS[name](word(m.read(s)), word(m.read(t))), bits))
+                if name == "mul":  # what HI and LO are then, nothing says
+                    m.product = terms.tainted(2 * bits)
+            return of_words
+        if name == "movz":
+            return lambda m: m.write(d, select(equals(m.read(t), const(0, bits)), m.read(s), m.read(d)))
+        if name in ("ins", "dinsu"):
+            low = a + (32 if name == "dinsu" else 0)
+            size = d + (32 if name == "dinsu" else 0) + 1 - low
+            if size <= 0:
+                raise Unproved(f"{name} of no bits")
+
+            def insert(m):
+                width, x, y = (32, word(m.read(s)), word(m.read(t))) if name == "ins" else (64, m.read(s), m.read(t))
+                r = cat(*(p for p in (cut(y, 0, low), cut(x, 0, size), cut(y, low + size, width - low - size)) if p.width))
+                m.write(t, from_word(r, bits) if name == "ins" else r)
+            return insert
+        if name in ("multu", "maddu") and bits == 32:
+            def multiply(m):
+                p = extend(product(m.read(s), m.read(t)), 64)
+                m.product = add(64, m.product, p)[0] if name == "maddu" else p
+            return multiply
+        if name == "dmultu":
+            return lambda m: setattr(m, "product", extend(product(m.read(s), m.read(t)), 128))
+        if name in ("mfhi", "mflo"):
+            return lambda m: m.write(d, cut(m.product, bits if name == "mfhi" else 0, bits))
+        raise Unproved(f"instruction {name} is not known")
+
+    def memory(self, name, size, s, t, offset):
+        swap = reverse if self.big else lambda v: v
+        bits = self.POINTER
+
+        def load(m):
+            v = swap(m.memory.load(m.address(s, offset, size), size))
+            m.write(t, from_word(v, bits) if name == "lw" else extend(v, bits))
+
+        def store(m):
+            at = m.address(s, offset, size)
+            m.stored(at, swap(extend(m.read(t), 8 * size)))
+        return load if name[0] == "l" else store
+
+
+def of(elf):
+    """The instruction set of an object."""
+    return Isa(elf.elfclass, not elf.little_endian)
