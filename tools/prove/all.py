@@ -27,14 +27,16 @@ INDUCTIONS = {
     "chacha_x86": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "chacha_avx512": r"x86_64/chacha20poly1305_avx512",
     "gcm": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "gcm_ce": r"aarch64/aesgcm_ce",
     "chacha_arm": r"aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon", "chacha_arm_open": r"arm/chacha20poly1305_neon",
-    "chacha_armv6": r"arm/chacha20poly1305_armv6", "aes_modes": r".*/aes_(?!ssse3).*",
+    "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*", "aes_modes": r".*/aes_(?!ssse3).*",
     "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
     "permute": r"x86_64/aes(gcm)?_ssse3",
 }
 ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
-# Of each architecture whose kernels are proved, its name in Go and its file of isa/.
-ARCHITECTURES = {"x86_64": ("amd64", "x86"), "aarch64": ("arm64", "arm64"), "arm": ("arm", "arm32")}
+# Of each architecture whose kernels are proved, its name in Go, its file of isa/, and where its sources are.
+ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
+                 "mips": ("mips", "mips", "mips"), "mipsel": ("mipsle", "mips", "mips"),
+                 "mips64": ("mips64", "mips", "mips64"), "mips64el": ("mips64le", "mips", "mips64")}
 SAID = ("changed since they were proved", "proved by another version of the prover", "without a record")
 
 
@@ -67,9 +69,15 @@ def generated(kernel):
     return digest(os.path.join(ROOT, "internal", "kernel", f"{name}_{ARCHITECTURES[isa][0]}.s"))
 
 
+def source(kernel):
+    isa, name = kernel.split("/")
+    return os.path.join(ROOT, "asm", ARCHITECTURES[isa][2], name + ".S")
+
+
 def parts_of(kernel):
     inductions = [f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)]
-    return [*([] if "induction.permute" in inductions else ["run.prove"]), *inductions, "run.abi"]
+    return [*([] if "induction.permute" in inductions else ["run.prove"]), *inductions,
+            *(["run.abi"] if ARCHITECTURES[kernel.split("/")[0]][2] in ("x86_64", "aarch64", "arm") else [])]
 
 
 def by(part, kernel):
@@ -90,7 +98,8 @@ def read(record):
 
 
 def all_kernels():
-    return sorted("/".join(p.removesuffix(".S").split(os.sep)[-2:]) for isa in ARCHITECTURES for p in glob.glob(os.path.join(ROOT, "asm", isa, "*.S")))
+    return sorted(f"{isa}/{os.path.basename(p).removesuffix('.S')}" for isa, (_, _, folder) in ARCHITECTURES.items()
+                  for p in glob.glob(os.path.join(ROOT, "asm", folder, "*.S")))
 
 
 def changed(record):
@@ -128,7 +137,7 @@ def prove(part, path, kernel, args):
     options = [] if part == "run.abi" else ["--jobs", str(args.jobs)]
     options += ["--queries", args.queries] if args.queries and ASK_SOLVER.fullmatch(part) else []
     before = processor_time()
-    said, (shown, wrong) = run(HERE, part, *options, os.path.join(ROOT, "asm", kernel + ".S") if part == "run.abi" else path)
+    said, (shown, wrong) = run(HERE, part, *options, source(kernel) if part == "run.abi" else path)
     points = re.findall(r"SEALANE_POINT=(\d+)", "".join(said))
     return None if wrong or not shown else \
         {"prover": by(part, kernel), "cases": shown, "seconds": round(processor_time() - before), "points": [int(p) for p in points]}

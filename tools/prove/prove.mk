@@ -7,10 +7,17 @@ PROVE_PYTHON ?= $(PROVE_VENV)/bin/python
 PROVE_CC_x86_64 := $(CC)
 PROVE_CC_aarch64 := aarch64-linux-gnu-gcc
 PROVE_CC_arm := arm-linux-gnueabihf-gcc
+PROVE_CC_mips := mips-linux-gnu-gcc
+PROVE_CC_mipsel := mipsel-linux-gnu-gcc
+PROVE_CC_mips64 := mips64-linux-gnuabi64-gcc
+PROVE_CC_mips64el := mips64el-linux-gnuabi64-gcc
 # Kernels of all architectures, as Go has them: their bodies; those of ARM where there are compilers for it.
 PROVE_KERNELS := $(sort $(wildcard asm/x86_64/*.S))
 PROVE_OBJECTS := $(PROVE_KERNELS:asm/%.S=$(B)/prove/body/%.o)
 PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
+# Of both byte orders.
+PROVE_MIPS := $(foreach a,mips mipsel mips64 mips64el,$(if $(shell command -v $(PROVE_CC_$(a))),\
+    $(patsubst asm/$(a:el=)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a:el=)/*.S)))))
 # Those whose long texts are shown by induction.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/prove/body/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %/aesgcm_ssse3.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
@@ -31,15 +38,15 @@ PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_ar
     $(PROVE_PERMUTE)
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
-PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
+PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
 
-# $(call prove_object,isa)
+# $(call prove_object,architecture,where its sources are)
 define prove_object
-$(B)/prove/body/$(1)/%.o: asm/$(1)/%.S $(wildcard asm/*.h asm/*.S asm/$(1)/*.h)
+$(B)/prove/body/$(1)/%.o: asm/$(2)/%.S $(wildcard asm/*.h asm/*.S asm/$(2)/*.h asm/$(2:64=)/*.h)
 	@mkdir -p $$(@D)
 	$(PROVE_CC_$(1)) -DSEALANE_GO -g -c -o $$@ $$<
 endef
-$(foreach a,x86_64 aarch64 arm,$(eval $(call prove_object,$(a))))
+$(foreach a,x86_64 aarch64 arm mips mipsel mips64 mips64el,$(eval $(call prove_object,$(a),$(a:el=))))
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
@@ -47,15 +54,15 @@ $(PROVE_VENV)/bin/python:
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
-prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
+prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
 	$(PROVE_PYTHON) tools/prove all --queries $(B)/prove/queries $(PROVE_CHOSEN)
 
 .PHONY: prove-all
 # What stands there for this code, by these files, is not proved again: PROVE_ALL=--again.
 PROVE_ALL ?=
-prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## every kernel, and a record of it, tools/prove/proved.jsonl
+prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS) ## every kernel, and a record of it, tools/prove/proved.jsonl
 	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
-	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM)
+	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS)
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
@@ -124,6 +131,11 @@ $(eval $(call long_suite,long-prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove tests.semantics_arm --neighbors --inputs 1000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
+endif
+ifneq ($(PROVE_MIPS),)
+$(eval $(call suite,prove-mips,$(PROVE_PYTHON) $(PROVE_MIPS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_MIPS)))
+else
+$(eval $(call suite,prove-mips,,test/routers --missing "compilers for MIPS"))
 endif
 $(eval $(call suite,prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove induction.chacha_x86 --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))

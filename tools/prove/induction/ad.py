@@ -501,13 +501,13 @@ def arm_bases(kernel, number, sections):
     if kernel.name == chacha_armv6.NAME:
         (_, _, *before), _, _ = chacha_armv6.induction(kernel, shape)
         (_, _, *after), _, steps = chacha_armv6.induction(kernel, shape, section=section)
-        pairs = [((set(i.kept), i.most, i.written) for i in pair) for pair in zip(before, after)]
+        pairs = [((set(i.kept), i.bounds, i.written) for i in pair) for pair in zip(before, after)]
     elif shape.opens and kernel.isa is arm32:
         loop, pairs = chacha_arm_open.loop_of(kernel), []
         for of in loop.classes:
             before, _, _ = chacha_arm_open.induction(kernel, loop, shape, of, True)
             after, _, n = chacha_arm_open.induction(kernel, loop, shape, of, True, section)
-            pairs.append((set(i.kept), i.most, i.written) for i in (before, after))
+            pairs.append((set(i.kept), i.bounds, i.written) for i in (before, after))
             steps += n
     else:
         loop, pairs = chacha_arm.loop_of(kernel), []

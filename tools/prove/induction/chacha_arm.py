@@ -29,7 +29,7 @@ from spec.args import FIRST, LAST
 from values import linear, terms
 from values.terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
 
-LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of the 32-bit address space
+LONGEST = {64: (1 << 38) - 64, 32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of the 32-bit address space
 ADS = (1, 13, 16, 40)
 
 
@@ -106,12 +106,18 @@ class Part(engine.Part):
         self.r, self.s = put_chacha(self, shape.flags, extend(self.counter, 64))
 
     def length(self, name, least, **more):
-        return linear.Base(name, least, LONGEST[self.kernel.isa], width=self.width, **more)
+        return linear.Base(name, least, LONGEST[self.width], width=self.width, **more)
 
     def get(self, cell):
         if cell[0] == "general":
             return self.machine.general[cell[1]]
-        return self.memory.cells.get(cell[1], self.memory.unset)
+        return self.memory.number(cell[1], 4)
+
+    def set_cell(self, cell, v):
+        if cell[0] == "general":
+            self.machine.general[cell[1]] = extend(v, self.width)
+        else:
+            self.memory.put_number(cell[1], extend(v, 32))
 
     def limbs(self, loop):
         found = []
@@ -213,7 +219,7 @@ def start(kernel, loop, shape, state, ahead, more, left, counter):
     else:
         texts = (before if shape.opens else []) + [(0, ahead + more, True, False)], \
             ([] if shape.opens else before) + ([(0, ahead, not shape.opens, True)] if ahead else [])
-    done = linear.Base("done", 64, LONGEST[kernel.isa] - 64, modulus=64, width=kernel.isa.POINTER)
+    done = linear.Base("done", 64, LONGEST[kernel.isa.POINTER] - 64, modulus=64, width=kernel.isa.POINTER)
     call = Part(kernel, shape, texts, done, 0, symbol("state counter", 32))
     call.left, call.all_done = None, done
     if left is None:

@@ -143,11 +143,11 @@ def induction(kernel, loop, shape, of=None, quick=False, section=None):
             call = step(kernel, loop, shape, inv, e, e is not None and least_d(e))
             if not inv.enter(call):
                 break
-    kept, most = len(inv.kept), inv.most
+    kept, most = len(inv.kept), inv.bounds
     for e in few if quick else [None, *some]:
         runs.append(step(kernel, loop, shape, inv, e, e is not None and least_d(e)))
         inv.enter(runs[-1])
-    if (len(inv.kept), inv.most) != (kept, most):
+    if (len(inv.kept), inv.bounds) != (kept, most):
         raise Unproved("the invariant does not stay")
     return inv, len(runs), sum(c.machine.steps for c in runs)
 

@@ -14,12 +14,14 @@ nothing had written it, which is found by trying. Shown are
 
 What E leaves alone, A finds as it was, and the other way round: the first loop's state is in the second's.
 """
+import itertools
+
 import spec
 from induction import chacha_arm, engine
-from induction.chacha_arm import ADS, general, scratch
+from induction.chacha_arm import ADS, LONGEST, general, scratch
 from induction.engine import SHAPES, Way, anew, find, text_named
 from run import kernels
-from run.kernels import AD, text_symbols
+from run.kernels import AD, Call, text_symbols
 from run.packets import chacha_left, h_before, residue
 from spec.args import FIRST, LAST, WHOLE
 from values import linear, terms
@@ -35,25 +37,37 @@ PHASE_TEXT = 2
 
 
 class Loop:
-    """limbs: where the accumulator is. places: cell -> what is there: "in", "out", "message", .. of a run."""
+    """begin: its first instruction, which one of those that begin so. limbs: where the accumulator is. places: cell -> what is there: "in",
+    "out", "message", .. of a run. carries: the last limb is a carry, 0 in the first pass, for which the others have bounds of their own."""
 
-    def __init__(self, begin, step, limbs, places):
-        self.begin, self.step, self.limbs, self.places = begin, step, limbs, places
+    def __init__(self, begin, step, limbs, places, weights=WEIGHTS, carries=False):
+        self.begin, self.step, self.limbs, self.places, self.weights, self.carries = begin, step, limbs, places, weights, carries
 
 
-def loops(opens):
-    e = Loop("add ip, r1, #0x80", 64, IN_MEMORY, {IN: "in", OUT: "out", REMAINING: "left", COUNTER: "counter"})
-    a = Loop("ldr r7, [r8]", 16, IN_REGISTERS, {general(8): "message", MESSAGE: "message", LIMIT: "limit", REST: "rest", COUNTER: "counter"})
-    if opens:
-        a.places.update({IN: "begin in", OUT: "begin out", REMAINING: "bytes"})
-    return e, a
+class Layout:
+    """Where a kernel has what."""
+
+    phase, phase_text = PHASE, PHASE_TEXT
+    block_0 = True  # whether it is made by the loop that encrypts
+    ad_cases = ({},)  # Call.cases for associated data
+
+    def loops(self, shape):
+        e = Loop(("add ip, r1, #0x80", 0), 64, IN_MEMORY, {IN: "in", OUT: "out", REMAINING: "left", COUNTER: "counter"})
+        a = Loop(("ldr r7, [r8]", 0), 16, IN_REGISTERS,
+                 {general(8): "message", MESSAGE: "message", LIMIT: "limit", REST: "rest", COUNTER: "counter"})
+        if shape.opens:
+            a.places.update({IN: "begin in", OUT: "begin out", REMAINING: "bytes"})
+        return e, a
+
+
+LAYOUTS = {NAME: Layout()}  # those of other instruction sets: chacha_risc.py
 
 
 def head(kernel, loop):
     if kernel.head is None:
         kernel.head = {}
     if loop.begin not in kernel.head:
-        kernel.head[loop.begin] = find(kernel, loop.begin).address
+        kernel.head[loop.begin] = find(kernel, *loop.begin).address
     return kernel.head[loop.begin]
 
 
@@ -68,10 +82,12 @@ class Part(chacha_arm.Part):
 
 
 class Invariant:
-    """kept: cells that are what they were; limbs: bounds; written: addresses in scratch."""
+    """kept: cells that are what they were; bounds: of limbs, in the first pass or not; written: addresses in scratch. first: which of
+    these passes put() begins."""
 
     def __init__(self, loop):
-        self.loop, self.kept, self.most, self.written = loop, None, [0] * 5, set()
+        self.loop, self.kept, self.written, self.first = loop, None, set(), False
+        self.bounds = {first: [0] * len(loop.limbs) for first in ((False, True) if getattr(loop, "carries", False) else (False,))}
 
     def enter(self, call):
         """A run has come here: what it has otherwise is not kept."""
@@ -81,22 +97,20 @@ class Invariant:
             self.kept = {c: v for c, v in found.items() if v.defined and c not in special and linear.place(v) is None}
         before = len(self.kept)
         self.kept = {c: v for c, v in self.kept.items() if c in found and found[c].defined and (found[c] is v or same(found[c], v))}
-        wider = [max(m, call.get(c).most) for m, c in zip(self.most, self.loop.limbs)]
+        first = len(self.bounds) > 1 and call.get(self.loop.limbs[-1]).constant == 0
+        wider = [max(m, call.get(c).most) for m, c in zip(self.bounds[first], self.loop.limbs)]
         self.written |= {c[1] for c in found if c[0] == "memory"}
-        changed = before != len(self.kept) or wider != self.most
-        self.most = wider
+        changed = before != len(self.kept) or wider != self.bounds[first]
+        self.bounds = {**self.bounds, first: wider}
         return changed
 
     def put(self, call, **values):
         call.put(self.kept)
         cells = {c: values[name] for c, name in self.loop.places.items()}
-        for i, (c, most) in enumerate(zip(self.loop.limbs, self.most)):
-            cells[c] = extend(symbol(f"h{i} at most {most}", max(1, most.bit_length()), most), 32)
+        for i, (c, most) in enumerate(zip(self.loop.limbs, self.bounds[self.first])):
+            cells[c] = symbol(f"h{i} at most {most}", max(1, most.bit_length()), most)
         for c, v in cells.items():
-            if c[0] == "general":
-                call.machine.general[c[1]] = v
-            else:
-                call.memory.cells[c[1]] = v
+            call.set_cell(c, v)
         return accumulated(call, self.loop)
 
 
@@ -104,7 +118,7 @@ def accumulated(call, loop):
     limbs = [call.get(c) for c in loop.limbs]
     if not all(v.defined for v in limbs):
         raise Unproved("the accumulator is not there")
-    return residue(limbs, WEIGHTS)
+    return residue(limbs, getattr(loop, "weights", WEIGHTS))
 
 
 def expect_places(call, loop, **values):
@@ -118,6 +132,7 @@ def expect_places(call, loop, **values):
 
 def begin(kernel, shape, e, a, of=None, ad_bytes=0, section=None):
     """From the first instruction to the first loop. section: associated data of any length (ad.py)."""
+    layout = LAYOUTS[kernel.name]
     opens, counter = shape.opens, symbol("state counter", 32)
     call = Part(kernel, shape, ([], []), None, ad_bytes, counter)
     call.left = call.length("bytes", LEAST, **({"modulus": 16, "of": (of,)} if opens else {}))
@@ -135,16 +150,16 @@ def begin(kernel, shape, e, a, of=None, ad_bytes=0, section=None):
     if not opens:
         if not section:
             call.go(0, head(kernel, e))
-            if shape.flags & FIRST:
+            if shape.flags & FIRST and layout.block_0:
                 call.go(head(kernel, e), head(kernel, e))
         expect_places(call, e, **places)
     else:
         if not section:
             call.go(0, head(kernel, a))
-        while call.get(PHASE).constant != PHASE_TEXT:  # blocks of associated data
+        while call.get(layout.phase).constant != layout.phase_text:  # blocks of associated data
             call.go(head(kernel, a), head(kernel, a))
-        end = linear.place(terms.add(32, call.source + 0, call.left + 0)[0])[0]
-        expect_places(call, a, message=(call.source, 0), limit=(end, -of), rest=const(of, 32), counter=call.counter,
+        end = linear.place(terms.add(call.width, call.source + 0, call.left + 0)[0])[0]
+        expect_places(call, a, message=(call.source, 0), limit=(end, -of), rest=const(of, call.width), counter=call.counter,
                       **{"begin in": (call.source, 0), "begin out": (call.target, 0), "bytes": (call.left, 0)})
     if accumulated(call, a if opens else e) != h:
         raise Unproved("the accumulator is not that of the specification where the loop begins")
@@ -154,16 +169,20 @@ def begin(kernel, shape, e, a, of=None, ad_bytes=0, section=None):
 X = "any counter"
 
 
+def already_done(kernel):
+    return linear.Base("done", 64, LONGEST[kernel.isa.POINTER] >> 1, modulus=64, width=kernel.isa.POINTER)
+
+
 def encrypting(kernel, shape, inv, n):
     """A run from E's begin, where n bytes are left, or (None) any number with which there is a pass and more."""
-    done = linear.Base("done", 64, 1 << 29, modulus=64, width=32)
+    done = already_done(kernel)
     size = n or 64
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, False, True)]
     call = Part(kernel, shape, texts, done, 0, symbol("state counter", 32))
     call.left = call.length("left", 65)
     call.all_done, call.counter = done, symbol(X, 32)
     call.set(bytes=call.length("bytes", 1) + 0 if n is None else done + n, ad_bytes=symbol("ad bytes", 64))
-    h = inv.put(call, **{"in": call.source + 0}, out=call.target + 0, counter=call.counter, left=call.left + 0 if n is None else const(n, 32))
+    h = inv.put(call, **{"in": call.source + 0}, out=call.target + 0, counter=call.counter, left=call.left + 0 if n is None else const(n, call.width))
     text = text_named("now", size)
     call.memory.poke(call.source.address, text)
     return call, h, call.cipher(0, text)
@@ -181,19 +200,21 @@ def step_e(kernel, shape, e, inv, blocks=1):
 
 def authenticating(kernel, shape, inv, rest, step=16):
     """A run from A's begin, with the last whole block and `rest` bytes behind it, or (None) with any number of blocks, two or more."""
-    call = Part(kernel, shape, ([], []), linear.Base("done", 64, 1 << 29, modulus=64, width=32), 0, symbol("state counter", 32))
-    call.message = message = linear.Base("message", 1 << 20, 1 << 30, address=kernels.IN + 1, width=32)
+    call = Part(kernel, shape, ([], []), already_done(kernel), 0, symbol("state counter", 32))
+    width, at = call.width, call.source.address if shape.opens else call.target.address
+    modulus, of = call.cases.get(at, (1, (0,)))
+    call.message = message = linear.Base("message", 1 << 20, 1 << width - 2, address=kernels.IN + 1, modulus=modulus, of=of, width=width)
     size = step + (rest or 0)
-    call.memory.region("message", message.address, size, True, False)
+    call.memory.region("message", message.address, size, True, False, modulus if of == (0,) else 1)
     text = text_named("now", size)
     call.memory.poke(message.address, text)
-    left = linear.Base("blocks left", 32, 1 << 30, modulus=16, width=32)
-    limit = linear.Base("limit", 1 << 20, (1 << 31) - 1, width=32)
+    left = linear.Base("blocks left", 32, 1 << width - 2, modulus=16, width=width)
+    limit = linear.Base("limit", 1 << 20, (1 << width - 1) - 1, width=width)
     linear.relate(limit, message, left)
     call.left = call.length("bytes", LEAST)
     call.counter = symbol(X, 32)
     call.values = {"message": message + 0, "limit": limit + 0 if rest is None else message + step, "counter": call.counter,
-                   "rest": extend(symbol("rest", 4), 32) if rest is None else const(rest, 32),
+                   "rest": extend(symbol("rest", 4), width) if rest is None else const(rest, width),
                    "begin in": call.begin_in + 0, "begin out": call.begin_out + 0, "bytes": call.left + 0}
     call.set(bytes=call.left + 0, ad_bytes=symbol("ad bytes", 64))
     return call, inv.put(call, **call.values), text
@@ -219,24 +240,29 @@ def finish(kernel, shape, call, h, counter, written, folder):
 def induction(kernel, shape, blocks=1, step=16, section=None):
     """Both invariants, with section for associated data of any length, too. Returns the loops and these, and the numbers
     of cases and instructions."""
-    e, a = loops(shape.opens)
+    layout, cases = LAYOUTS[kernel.name], Call.cases
+    e, a = layout.loops(shape)
     first, second = Invariant(a if shape.opens else e), Invariant(e if shape.opens else a)
     last, runs = shape.flags & LAST, []
     for i, of in enumerate((range(16) if last else (0,)) if shape.opens else (None,)):
         some = ((0, *ADS) if i == 0 else (ADS[i % len(ADS)],)) if shape.flags & FIRST else (0,)
         for ad_bytes, any_ in [*((n, None) for n in some), *([(0, section)] if section else [])]:
-            runs.append(begin(kernel, shape, e, a, of, ad_bytes, any_))
-            first.enter(runs[-1])
+            for case in layout.ad_cases if ad_bytes else ({},):
+                Call.cases = {**cases, **case}
+                runs.append(begin(kernel, shape, e, a, of, ad_bytes, any_))
+                first.enter(runs[-1])
+    Call.cases = cases
 
     def steps(inv):
-        while True:
-            call = step_e(kernel, shape, e, inv, blocks) if inv.loop is e else step_a(kernel, shape, a, inv, step)
-            runs.append(call)
-            if not inv.enter(call):
-                return
+        changed = True
+        while changed:
+            changed = False
+            for inv.first in inv.bounds:
+                runs.append(step_e(kernel, shape, e, inv, blocks) if inv.loop is e else step_a(kernel, shape, a, inv, step))
+                changed = inv.enter(runs[-1]) or changed
     steps(first)
     if shape.opens:
-        for rest in range(16) if last else (0,):
+        for first.first, rest in itertools.product(first.bounds, range(16) if last else (0,)):
             call, h, text = authenticating(kernel, shape, first, rest, step)
             call.go(head(kernel, a), head(kernel, e))
             if accumulated(call, e) != spec.poly1305(h, call.r, spec.pad16(text)):
@@ -250,7 +276,7 @@ def induction(kernel, shape, blocks=1, step=16, section=None):
             call, h, result = encrypting(kernel, shape, first, n)
             call.go(head(kernel, e), head(kernel, a))
             call.expect("the text", call.target.address, result)
-            expect_places(call, a, message=(call.begin_out, 0), limit=(call.target, n & -16), rest=const(n & 15, 32),
+            expect_places(call, a, message=(call.begin_out, 0), limit=(call.target, n & -16), rest=const(n & 15, call.width),
                           counter=add_modular(call.counter, const(1, 32)))
             if accumulated(call, a) != h:
                 raise Unproved("encrypting changes the accumulator")
@@ -270,9 +296,10 @@ def leave(kernel, shape, state, number, folder=None):
         call.expect("the text", call.target.address, result)
         finish(kernel, shape, call, h, add_modular(call.counter, const(1, 32)), second.written, folder)
     else:
-        call, h, text = authenticating(kernel, shape, second, number)
-        call.go(head(kernel, a), None)
-        finish(kernel, shape, call, spec.poly1305(h, call.r, spec.pad16(text)), call.counter, second.written, folder)
+        for second.first in second.bounds:
+            call, h, text = authenticating(kernel, shape, second, number)
+            call.go(head(kernel, a), None)
+            finish(kernel, shape, call, spec.poly1305(h, call.r, spec.pad16(text)), call.counter, second.written, folder)
     return call.machine.steps
 
 
@@ -300,7 +327,7 @@ def planted(kernel, args, attempt):
             anew()
             state, _, _ = induction(kernel, Way(WHOLE, opens), **change)
             leave(kernel, Way(WHOLE, opens), state, 5)
-        attempt(what, show, text and find(kernel, text, number, head(kernel, loops(opens)[0])))
+        attempt(what, show, text and find(kernel, text, number, head(kernel, Layout().loops(Way(WHOLE, opens))[0])))
     wrong("the counter goes on by two", blocks=2)
     wrong("blocks of 32 bytes are authenticated", step=32)
     wrong("the text does not move", "str r2, [r1, #-8]")

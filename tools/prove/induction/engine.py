@@ -62,13 +62,14 @@ class Part(Call):
 
     def pointer(self, name, address, done):
         """Where a text is in a run, and where it begins in the call."""
-        most = 1 << self.width - 2
+        most, (modulus, of) = 1 << self.width - 2, self.cases.get(address, (1, (0,)))
         if done is None:
-            base = linear.Base(name, 1 << 20, most, address=address, width=self.width)
+            base = linear.Base(name, 1 << 20, most, address=address, modulus=modulus, of=of, width=self.width)
             return base, base
-        base = linear.Base(f"{name} of the call", 1 << 20, most, address=OUT << 2 if name == "out" else OUT << 1, width=self.width)
+        base = linear.Base(f"{name} of the call", 1 << 20, most, address=OUT << 2 if name == "out" else OUT << 1, modulus=modulus, of=of,
+                           width=self.width)
         here = linear.place(terms.add(self.width, base + 0, done + 0)[0])[0]
-        here.address = address
+        here.address, here.modulus, here.of = address, modulus, of  # done is a multiple of 64
         return here, base
 
     def set(self, **values):

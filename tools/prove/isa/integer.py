@@ -1,5 +1,7 @@
 """What MIPS and RISC-V have alike: no flags, so that a carry is a comparison; and addresses whose alignment code asks for."""
+import functools
 import itertools
+import operator
 
 from isa.code import known
 from spec import reverse
@@ -144,7 +146,7 @@ def of_pointers(x, y):
 
 
 def residues(v, mask):
-    """What v & mask may be: of pointers, or what is made of them; else None. Raises Undecided where that is 0 or not."""
+    """What v & mask may be: of pointers and of values made of them; else None. Raises Undecided where that is 0 or not."""
     if v in _pointers:
         pointers, low = _pointers[v]
         mask &= low
@@ -158,7 +160,7 @@ def residues(v, mask):
             return set(range(1, mask + 1))  # whatever the other is
         if undecided:
             raise undecided
-        return {sum(pair[:1]) | sum(pair[1:]) for pair in itertools.product(*found)}
+        return {functools.reduce(operator.or_, each) for each in itertools.product(*found)}
     base, offset = linear.any_place(v) or (None, 0)
     if base is None or base.address is None:
         return None

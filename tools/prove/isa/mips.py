@@ -109,9 +109,10 @@ def word(v):
 
 
 class Isa:
-    """MIPS of so many bits, and its byte order."""
+    """MIPS of 32 or 64 bits, of either byte order."""
 
     MACHINE, ARGUMENTS, COUNTER = MACHINE, (4, 5, 6), 32  # COUNTER: bits of ChaCha20's in a state
+    BY_INDUCTION = {"chacha20poly1305_mips32r2": 128, "chacha20poly1305_mips64r2": 128}  # run/lists.py
     BITWISE = "mips32r2|mips64r2"  # levels whose AES is made of bit operations
 
     def __init__(self, bits, big):

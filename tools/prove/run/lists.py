@@ -165,7 +165,7 @@ def shapes(kernel, quick):
     if "_batch_" in kernel.name:
         found = list(batch_shapes(quick))
     else:
-        induction = BY_INDUCTION.get(kernel.name.removeprefix("sealane_"))
+        induction = {**BY_INDUCTION, **getattr(kernel.isa, "BY_INDUCTION", {})}.get(kernel.name.removeprefix("sealane_"))
         found = list((gcm_shapes if "aesgcm" in kernel.name else chacha_shapes)(quick, kernel.isa is not x86, induction))
     if kernel.bitwise:
         found = [s for s in found if not getattr(s, "given", False)]

@@ -338,7 +338,7 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
     if function:  # first: it says which S-boxes there are
         result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
-        if kernel.bitwise:  # so many blocks at a time, from such a number on; the first counter is 1
+        if kernel.bitwise:  # several blocks at a time, from such a number on; the first counter is 1
             for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + kernel.blocks_at_once + 1)]:
                 spec.aes(schedule, spec.counter_block(j0, i))
             if begins_with_many(kernel) and not shape.j0:

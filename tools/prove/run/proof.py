@@ -46,7 +46,7 @@ def dear(kernel, shape):
     if kernel.of_modes or isinstance(shape, Setup):
         return False
     return shape.flags != FIRST | LAST and not (shape.size <= 200 and shape.size % 16 in ENDS) or \
-        kernel.name.endswith("aesgcm_armv6") and (shape.size > 200 or shape.ad > 0)
+        kernel.name.endswith(("aesgcm_armv6", "r2")) and (shape.size > 200 or shape.ad > 0)
 
 
 def prove(kernel, shape, folder):

@@ -170,7 +170,7 @@ def main():
         for error, found in reasons.items():  # of the calls that show the same, the shortest
             first = min(found, key=lambda s: (max(map(int, re.findall(r"\d+", s)), default=0), len(s)))
             print(f"FAIL {kernel}: {first}: {error}" + (f" (and in {len(found) - 1} other calls)" if len(found) > 1 else ""), flush=True)
-        of = ", function of 1 of them" if args.quick and re.search(r" aes(gcm)?_(neon|armv6)$", kernel) else ""
+        of = ", function of 1 of them" if args.quick and re.search(r" aes(gcm)?_(neon|armv6|mips\d+r2)$", kernel) else ""
         print(f"{'FAIL' if wrong else 'ok  '} {kernel}: {len(results) - wrong} of {len(results)} calls, {sum(n for _, n, _ in results):,} "
               f"instructions, {seconds:.0f} s of CPU{of}", flush=True)
         failed, shown = failed + wrong, shown + len(results) - wrong
