@@ -3,6 +3,7 @@ package aes
 import (
 	"crypto/cipher"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -107,7 +108,7 @@ func (k *gcmSIV) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	return ret, nil
 }
 
-// sivPacket is a packet in progress. How its parts are made says gcmsiv_kernels.go, or for ARM gcmsiv_ofgcm.go.
+// sivPacket is a packet in progress. How its parts are made says gcmsiv_kernels.go, or where kernels have no POLYVAL gcmsiv_ofgcm.go.
 type sivPacket struct {
 	message Cipher
 	hash    kernel.GCMKey
@@ -142,9 +143,8 @@ func (p *sivPacket) derive(k *gcmSIV, nonce []byte, longest int) {
 func (p *sivPacket) makeTag(nonce, text, ad []byte) {
 	var sum [BlockSize]byte
 	p.polyval(&sum, text, ad)
-	for i, x := range nonce {
-		sum[i] ^= x
-	}
+	binary.LittleEndian.PutUint64(sum[:], binary.LittleEndian.Uint64(sum[:])^binary.LittleEndian.Uint64(nonce))
+	binary.LittleEndian.PutUint32(sum[8:], binary.LittleEndian.Uint32(sum[8:])^binary.LittleEndian.Uint32(nonce[8:]))
 	sum[15] &= 0x7f
 	p.message.run(kernel.AESECBEncrypt, p.tag[:], sum[:], nil)
 	clear(sum[:])

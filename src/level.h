@@ -27,10 +27,10 @@
 #define SEALANE_MIPS64_KERNELS
 #endif
 
-/* Kernels of ARM, MIPS and RISC-V have no POLYVAL, and no counter at a block's begin (SEALANE_FLAG_POLYVAL,
+/* Kernels of 32-bit ARM, MIPS and RISC-V have no POLYVAL, and no counter at a block's begin (SEALANE_FLAG_POLYVAL,
  * SEALANE_AES_CTR_LITTLE). */
-#if !defined(SEALANE_AARCH64_KERNELS) && !defined(SEALANE_ARM_KERNELS) && !defined(SEALANE_RISCV64_KERNELS) && \
-    !defined(SEALANE_MIPS_KERNELS) && !defined(SEALANE_MIPS64_KERNELS)
+#if !defined(SEALANE_ARM_KERNELS) && !defined(SEALANE_RISCV64_KERNELS) && !defined(SEALANE_MIPS_KERNELS) && \
+    !defined(SEALANE_MIPS64_KERNELS)
 #define SEALANE_SIV_KERNELS
 #endif
 

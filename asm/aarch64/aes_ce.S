@@ -210,6 +210,16 @@
     for_counters end_counter
 .endm
 
+/* The same where the first word counts, little-endian. */
+.macro end_little_counter i, x, word
+    mov \x\().s[0], \word
+.endm
+
+.macro next_little_counters
+    for_counters begin_counter
+    for_counters end_little_counter
+.endm
+
 /* x := the tweak, which then is that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
 .macro next_tweak x
     fmov d\x, low
@@ -267,6 +277,12 @@
 .macro counted
     load_eight 8, 9, 10, 11, 12, 13, 14, 15
     next_counters
+    add counter, counter, #8
+.endm
+
+.macro counted_little
+    load_eight 8, 9, 10, 11, 12, 13, 14, 15
+    next_little_counters
     add counter, counter, #8
 .endm
 
@@ -446,6 +462,8 @@
     tst t3d, #1
     csel t0, t1, t0, ne
     load_round_keys t0
+    cmp operation, #SEALANE_AES_CTR_LITTLE
+    b.eq .Lctr_little
     cmp operation, #SEALANE_AES_CTR
     b.lo .Lecb
     b.eq .Lctr
@@ -474,6 +492,13 @@
     str t0d, [state, #12]
     groups .Lctr_groups, counted, add_others, encrypt
 
+.Lctr_little:
+    ldr counter, [state]
+    ldr q31, [state]
+    add t0, counter_wide, text_left, lsr #4
+    str t0d, [state]
+    groups .Lctr_little_groups, counted_little, add_others, encrypt
+
 .Lcbc:
     add t0, src, text_left
     ldr q31, [state]
@@ -493,6 +518,8 @@
     b.eq .Lrest_ctr
     cmp operation, #SEALANE_AES_XTS_ENCRYPT
     b.lo .Lrest_cbc
+    cmp operation, #SEALANE_AES_CTR_LITTLE
+    b.eq .Lrest_ctr
     some_blocks tweak_block, .Lrest_tweaked
 .Lrest_tweaked:
     add_others
@@ -507,7 +534,12 @@
     .irp i, 8, 9, 10, 11, 12, 13, 14, 15
     mov_from \i, \i - 8
     .endr
+    cmp operation, #SEALANE_AES_CTR
+    b.ne .Lrest_little
     next_counters
+    b .Lrest_rounds
+.Lrest_little:
+    next_little_counters
     b .Lrest_rounds
 .Lrest_ecb:
     .irp i, 8, 9, 10, 11, 12, 13, 14, 15
@@ -525,8 +557,9 @@
     for_eight add_to, last_key
     some_blocks store_block, .Lfinish
 .Lfinish:
-    cmp operation, #SEALANE_AES_XTS_ENCRYPT
-    b.lo .Ldone
+    sub t0d, operation, #SEALANE_AES_XTS_ENCRYPT
+    cmp t0d, #SEALANE_AES_XTS_DECRYPT - SEALANE_AES_XTS_ENCRYPT
+    b.hi .Ldone
     stp low, high, [state]
     b .Ldone
 
@@ -572,6 +605,8 @@
     /* The key: the schedule, and that for decryption backwards. */
 .Lsetup:
     expand_key
+    ldr t0, [args, #SEALANE_MODE_ENCRYPTS_ONLY]
+    cbnz t0, .Ldone
     ldr q0, [end, #-16]!
     add t1, the_key, #SEALANE_AES_KEY_INVERSE
     add t0, the_key, #SEALANE_AES_KEY_SCHEDULE

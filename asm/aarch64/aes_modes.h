@@ -6,8 +6,11 @@
 /* The arguments of an operation on one text; to .Lsetup, .Llanes, or .Ldone if there is no text. */
 .macro mode_begin key
     ldr operation, [args, #SEALANE_MODE_OPERATION]
+    cmp operation, #SEALANE_AES_CTR_LITTLE
+    b.eq 1f
     cmp operation, #SEALANE_AES_CBC_ENCRYPT
     b.hs .Llanes
+1:
     ldr \key, [args, #SEALANE_MODE_KEY]
     ldr rounds, [\key, #SEALANE_AES_KEY_ROUNDS]
     cbz operation, .Lsetup

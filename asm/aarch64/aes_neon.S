@@ -49,6 +49,7 @@
 #define written x16        /* pieces of 128 bytes to be wiped, from OTHERS on */
 #define round_key x14
 #define round x15
+#define little w19         /* 1: the first word of the block counts, little-endian */
 #define lanes x20
 #define count x21
 #define operation w22
@@ -222,6 +223,12 @@
     mov v\i\().s[3], t0d
 .endm
 
+.macro next_little i, k
+    mov v\i\().16b, v24.16b
+    mov v\i\().s[0], counter
+    add counter, counter, #1
+.endm
+
 /* The tweak of a block, and then that of the next: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
 .macro tweak_block i, k
     stp low, high, [scratch, #OTHERS + 16*\i]
@@ -274,6 +281,10 @@
     scratch_end SCRATCH_END
     function sealane_aes_neon
     mode_begin key
+    cmp operation, #SEALANE_AES_CTR_LITTLE
+    cset little, eq
+    mov t0d, #SEALANE_AES_CTR
+    csel operation, t0d, operation, eq
     mov written, #1
     cmp text_left, #16*FEW
     b.ls .Lbegin
@@ -294,11 +305,17 @@
     str q1, [state]
     b .Lgroup
 .Lctr:
+    cbnz little, .Lctr_little
     ldr counter, [state, #12]
     rev counter, counter
     add t0, counter_wide, text_left, lsr #4
     rev t0d, t0d
     str t0d, [state, #12]
+    b .Lgroup
+.Lctr_little:
+    ldr counter, [state]
+    add t0, counter_wide, text_left, lsr #4
+    str t0d, [state]
     b .Lgroup
 .Lxts:
     ldp low, high, [state]
@@ -334,6 +351,10 @@
     b .Lencrypted
 .Lcounters:
     ldr q24, [state]
+    cbz little, .Lcounters_big
+    some next_little, 16, .Lcounted
+    b .Lcounted
+.Lcounters_big:
     some next_counter, 16, .Lcounted
 .Lcounted:
     cmp together, #32

@@ -75,6 +75,12 @@
 #define limit w26      /* 15, or 256 where the counter is secret */
 #define begun x27      /* not 0: there is a group before */
 
+/* POLYVAL. */
+#define powers_end x20
+#define in_text x21
+#define lengths_follow x22 /* 1: their block is next */
+#define flags_wide x26
+
 /* Before and after groups. */
 #define text_left x7        /* bytes of text */
 #define the_key x19
@@ -113,8 +119,9 @@
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
-/* high := low + 2^64 (mid + low + high) + 2^128 high, reduced, with its upper half first. */
-.macro reduce item
+/* high := low + 2^64 (mid + low + high) + 2^128 high, reduced, with its upper half first; or, where mid is swapped, its
+ * lower half. */
+.macro reduce item, swapped=high
     .if (\item) == 0
     pmull more.1q, low.1d, poly.1d                                               /* P w */
     .elseif (\item) == 1
@@ -132,15 +139,15 @@
     .elseif (\item) == 7
     eor high.16b, high.16b, more.16b
     .elseif (\item) == 8
-    ext high.16b, high.16b, high.16b, #8
+    ext \swapped\().16b, \swapped\().16b, \swapped\().16b, #8
     .else
     eor high.16b, high.16b, mid.16b
     .endif
 .endm
 
-.macro reduce_all
+.macro reduce_all swapped=high
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    reduce \i
+    reduce \i, \swapped
     .endr
 .endm
 
@@ -490,10 +497,158 @@
     .endif
 .endm
 
+/* ---- POLYVAL (RFC 8452, section 3) ----------------------------------------------------------------------------- */
+
+/* GHASH of blocks whose bytes are reversed. So blocks, powers and sums have their lower half first here, and the table is of
+ * the hash key itself: that GHASH's is times x (appendix A) and the factor that its order of bits loses are one. */
+
+/* Three pairs of blocks a and b, their powers and the sums of the powers' halves, and three vectors of their own. */
+.macro for_pairs do
+    \do v2, v3, v18, v19, v25, v12, v13, v14
+    \do v4, v5, v20, v21, v26, v15, v29, v30
+    \do v6, v7, v22, v23, v27, v31, v0, v1
+.endm
+
+/* u, a and t := the products of upper halves, of lower ones, and of sums. */
+.macro pair_0 a, b, ha, hb, s, t, u, w
+    trn1 \t\().2d, \a\().2d, \b\().2d
+.endm
+.macro pair_1 a, b, ha, hb, s, t, u, w
+    trn2 \u\().2d, \a\().2d, \b\().2d
+.endm
+.macro pair_2 a, b, ha, hb, s, t, u, w
+    pmull2 \w\().1q, \b\().2d, \hb\().2d
+.endm
+.macro pair_3 a, b, ha, hb, s, t, u, w
+    eor \t\().16b, \t\().16b, \u\().16b
+.endm
+.macro pair_4 a, b, ha, hb, s, t, u, w
+    pmull2 \u\().1q, \a\().2d, \ha\().2d
+.endm
+.macro pair_5 a, b, ha, hb, s, t, u, w
+    pmull \b\().1q, \b\().1d, \hb\().1d
+.endm
+.macro pair_6 a, b, ha, hb, s, t, u, w
+    pmull \a\().1q, \a\().1d, \ha\().1d
+.endm
+.macro pair_7 a, b, ha, hb, s, t, u, w
+    eor \u\().16b, \u\().16b, \w\().16b
+.endm
+.macro pair_8 a, b, ha, hb, s, t, u, w
+    pmull2 \w\().1q, \t\().2d, \s\().2d
+.endm
+.macro pair_9 a, b, ha, hb, s, t, u, w
+    eor \a\().16b, \a\().16b, \b\().16b
+.endm
+.macro pair_10 a, b, ha, hb, s, t, u, w
+    pmull \t\().1q, \t\().1d, \s\().1d
+.endm
+
+/* Powers of the hash key: x h, of each of some; the sums of halves are in sx and sh. */
+.macro power_product lo, hi, mi, x, h, sx, sh
+    pmull \lo\().1q, \x\().1d, \h\().1d
+    pmull \mi\().1q, \sx\().1d, \sh\().1d
+    pmull2 \hi\().1q, \x\().2d, \h\().2d
+.endm
+
+.macro reduce_powers some
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    power_\i v0, v1, v2, v3
+    .if \some > 1
+    power_\i v4, v5, v6, v7
+    .endif
+    .if \some > 2
+    power_\i v8, v9, v10, v11
+    power_\i v12, v13, v14, v15
+    .endif
+    .endr
+.endm
+
+/* hi := the power, lo := the sum of its halves. */
+.macro power_0 lo, hi, mi, w
+    pmull \w\().1q, \lo\().1d, poly.1d
+.endm
+.macro power_1 lo, hi, mi, w
+    eor \mi\().16b, \mi\().16b, \lo\().16b
+.endm
+.macro power_2 lo, hi, mi, w
+    ext \lo\().16b, \lo\().16b, \lo\().16b, #8
+.endm
+.macro power_3 lo, hi, mi, w
+    eor \mi\().16b, \mi\().16b, \hi\().16b
+.endm
+.macro power_4 lo, hi, mi, w
+    eor \lo\().16b, \lo\().16b, \w\().16b
+.endm
+.macro power_5 lo, hi, mi, w
+    eor \mi\().16b, \mi\().16b, \lo\().16b
+.endm
+.macro power_6 lo, hi, mi, w
+    pmull \w\().1q, \mi\().1d, poly.1d
+.endm
+.macro power_7 lo, hi, mi, w
+    ext \mi\().16b, \mi\().16b, \mi\().16b, #8
+.endm
+.macro power_8 lo, hi, mi, w
+    eor \hi\().16b, \hi\().16b, \w\().16b
+.endm
+.macro power_9 lo, hi, mi, w
+    eor \hi\().16b, \hi\().16b, \mi\().16b
+.endm
+.macro power_10 lo, hi, mi, w
+    ext \lo\().16b, \hi\().16b, \hi\().16b, #8
+.endm
+.macro power_11 lo, hi, mi, w
+    eor \lo\().16b, \lo\().16b, \hi\().16b
+.endm
+
+.macro add_to x, y
+    eor \x\().16b, \x\().16b, \y\().16b
+.endm
+
+/* Eight blocks at u2, those of pair 0 last: the sum so far, which is added to them, is reduced beside the others. */
+.macro polyval_eight
+    ldp q2, q3, [u2, #32]
+    ldp q4, q5, [u2, #64]
+    ldp q6, q7, [u2, #96]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    for_pairs pair_\i
+    reduce \i, mid
+    .endr
+    ldp q3, q5, [u2], #128
+    for_pairs pair_10
+    add_to v3, high
+    add_to v2, v4                                                               /* v2, v13, v12 += */
+    add_to v13, v29
+    pmull2 v29.1q, v5.2d, v17.2d
+    trn1 v4.2d, v3.2d, v5.2d
+    trn2 v7.2d, v3.2d, v5.2d
+    pmull v5.1q, v5.1d, v17.1d
+    add_to v12, v14
+    add_to v15, v30
+    add_to v4, v7
+    pmull2 v30.1q, v3.2d, v16.2d
+    pmull v3.1q, v3.1d, v16.1d
+    add_to v31, v1
+    add_to v12, v15
+    pmull2 v7.1q, v4.2d, v24.2d
+    pmull v4.1q, v4.1d, v24.1d
+    add_to v2, v6
+    add_to v13, v0
+    add_to v12, v31
+    add_to v2, v5
+    add_to v13, v29
+    add_to v12, v7
+    eor low.16b, v2.16b, v3.16b
+    eor high.16b, v13.16b, v30.16b
+    eor mid.16b, v12.16b, v4.16b
+.endm
+
     scratch_end SCRATCH_END
     function sealane_aesgcm_ce
     ldr the_key, [args, #SEALANE_ARG_KEY]
     ldr flags, [args, #SEALANE_ARG_FLAGS]
+    tbnz flags, #5, .Lpolyval
     ldr t0, [args, #SEALANE_ARG_NONCE]
     ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
     tbnz flags, #3, .Lsetup
@@ -806,6 +961,124 @@
     stp q0, q0, [scratch, #ARGS]
     stp q0, q0, [scratch, #ARGS + 32]
     str q0, [scratch, #ARGS + 64]
+    b .Ldone
+
+    /* POLYVAL: associated data, text, lengths. */
+.Lpolyval:
+    add powers, the_key, #SEALANE_GCM_KEY_TABLE + 16
+    ldr t0, [args, #SEALANE_ARG_STATE]
+    add sums, the_key, #SEALANE_GCM_KEY_TABLE + SUMS + 8
+    ldr q28, [consts, #POLY]
+    tbnz flags, #3, .Lpolyval_key
+    add powers_end, powers, #128
+    movi low.16b, #0
+    movi mid.16b, #0
+    movi high.16b, #0
+    ldp u2, u3, [args, #SEALANE_ARG_AD]
+    mov in_text, #0
+    mov lengths_follow, #0
+    tbnz flags, #0, .Lpolyval_data
+    ldr q10, [t0, #SEALANE_GCM_STATE_Y]
+    mov mid.16b, high.16b
+.Lpolyval_text:
+    ldp u2, u3, [args, #SEALANE_ARG_IN]
+    mov in_text, #1
+    ubfx lengths_follow, flags_wide, #1, #1
+.Lpolyval_data:
+    subs u3, u3, #128
+    b.lo .Lpolyval_rest
+    ldp q16, q17, [powers]
+    ldp q18, q19, [powers, #32]
+    ldp q20, q21, [powers, #64]
+    ldp q22, q23, [powers, #96]
+    ldp q24, q25, [sums]
+    ldp q26, q27, [sums, #32]
+.Lpolyval_eight:
+    polyval_eight
+    subs u3, u3, #128
+    b.hs .Lpolyval_eight
+
+    /* Up to eight more blocks, of which the lengths are one, and one reduction. */
+.Lpolyval_rest:
+    add u3, u3, #128
+.Lpolyval_some:
+    add t0, u3, #15
+    add t0, lengths_follow, t0, lsr #4
+    cbz t0, .Lpolyval_next
+    mov t1, #8
+    cmp t0, t1
+    csel t0, t0, t1, lo
+    reduce_all mid
+    sub u0, powers_end, t0, lsl #4
+    sub u1, sums, t0, lsl #3
+    add u1, u1, #64
+    movi low.16b, #0
+    movi mid.16b, #0
+    movi more.16b, #0
+.Lpolyval_block:
+    cbz u3, .Lpolyval_lengths
+    next_ad u2, u3, scratch, xzr
+.Lpolyval_multiply:
+    ldr q15, [u0], #16
+    ldr d30, [u1], #8
+    eor v0.16b, v0.16b, high.16b
+    movi high.16b, #0
+    multiply 0, v0, power_a, power_sums                                         /* low is the upper product here */
+    cmp u0, powers_end
+    b.ne .Lpolyval_block
+    mov high.16b, low.16b
+    mov low.16b, more.16b
+    cbnz lengths_follow, .Lpolyval_some                                         /* eight blocks before them */
+.Lpolyval_next:
+    cbz in_text, .Lpolyval_text
+    reduce_all mid
+    ldr t0, [args, #SEALANE_ARG_TAG]
+    tbnz flags, #1, .Lpolyval_sum
+    ldr t0, [args, #SEALANE_ARG_STATE]
+.Lpolyval_sum:
+    str q10, [t0]
+    b .Lwipe
+.Lpolyval_lengths:
+    load_lengths v0, args
+    mov lengths_follow, #0
+    b .Lpolyval_multiply
+
+    /* As many powers as text and lengths take: H; H^2; H^3, H^4; H^5 to H^8. */
+.Lpolyval_key:
+    ldr t0, [args, #SEALANE_ARG_NONCE]
+    ldr t1, [args, #SEALANE_ARG_BYTES]
+    ldr q16, [t0]
+    ext v20.16b, v16.16b, v16.16b, #8
+    eor v20.16b, v20.16b, v16.16b
+    str q16, [powers, #112]
+    str d20, [sums, #56]
+    cbz t1, .Ldone
+    power_product v0, v1, v2, v16, v16, v20, v20
+    reduce_powers 1
+    str q1, [powers, #96]
+    str d0, [sums, #48]
+    cmp t1, #16
+    b.ls .Ldone
+    mov v17.16b, v1.16b
+    mov v21.16b, v0.16b
+    power_product v4, v5, v6, v17, v17, v21, v21
+    power_product v0, v1, v2, v17, v16, v21, v20
+    reduce_powers 2
+    stp q5, q1, [powers, #64]
+    stp d4, d0, [sums, #32]
+    cmp t1, #48
+    b.ls .Ldone
+    mov v19.16b, v5.16b
+    mov v23.16b, v4.16b
+    power_product v8, v9, v10, v19, v1, v23, v0
+    power_product v12, v13, v14, v19, v19, v23, v23
+    power_product v4, v5, v6, v19, v17, v23, v21
+    power_product v0, v1, v2, v19, v16, v23, v20
+    reduce_powers 4
+    stp q13, q9, [powers]
+    stp q5, q1, [powers, #32]
+    stp d12, d8, [sums]
+    stp d4, d0, [sums, #16]
     b .Ldone
 
     /* The key schedule. */

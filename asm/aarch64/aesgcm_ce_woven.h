@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    9b5e530d9920c60675c74e44070d050dc65dfba0887505a778bcabfbdd6dde75
+ * SHA-256    3c841746a886bfc533a40c2f2b033c1f926685c5a2765b622dcbc33fd9c37f91
  */
 
 /* The first group: no group is before it. */

@@ -69,7 +69,7 @@
 #define pending x20    /* the first block to be authenticated, what was before must be added to it; or 0 */
 #define groups x21     /* of eight blocks, to be authenticated */
 #define flags w22
-#define SPREAD 32       /* with the flags of asm/args.h: there are bit-sliced round keys */
+#define SPREAD 64       /* with the flags of asm/args.h: there are bit-sliced round keys */
 #define rounds x23
 #define ad x24
 #define ad_left x25
@@ -343,6 +343,12 @@
 
 #include "aesgcm_text.h"
 
+/* The bytes of a block reversed. */
+.macro reverse x
+    rev64 \x\().16b, \x\().16b
+    ext \x\().16b, \x\().16b, \x\().16b, #8
+.endm
+
 /* The block in v0 is to be authenticated. */
 .macro append
     str q0, [fill], #16
@@ -373,6 +379,7 @@
     ldr flags, [args, #SEALANE_ARG_FLAGS]
     ldr key, [args, #SEALANE_ARG_KEY]
     add work, scratch, #WORK
+    tbnz flags, #5, .Lpolyval
     ldr rounds, [key, #SEALANE_GCM_KEY_ROUNDS]
     tbnz flags, #3, .Lsetup
     ldp dst, src, [args, #SEALANE_ARG_OUT]
@@ -402,6 +409,21 @@
     ldp t1, t2, [t0, #SEALANE_GCM_STATE_COUNTER]
     lsr t3, t2, #32
     rev counter, t3d
+    b .Lbegin
+
+    /* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed (appendix A). Its text is more associated
+     * data. */
+.Lpolyval:
+    tbnz flags, #3, .Lpolyval_key
+    ldr src, [args, #SEALANE_ARG_IN]
+    ldr text_left, [args, #SEALANE_ARG_BYTES]
+    mov t1, #0
+    mov t2, #0
+    tbnz flags, #0, .Lfirst
+    mov ad_left, #0
+    ldr t0, [args, #SEALANE_ARG_STATE]
+    ldr q0, [t0, #SEALANE_GCM_STATE_Y]
+    reverse v0
 .Lbegin:
     add t0, work, #BLOCK
     stp t1, t2, [t0]
@@ -427,6 +449,7 @@
     csel pending, fill, xzr, eq
     add groups, groups, #7
     lsr groups, groups, #3
+    tbnz flags, #5, .Lad
 
     /* The round keys, bit-sliced, if there is more than a few blocks. */
 .Lexpand:
@@ -495,12 +518,16 @@
     mov after, #0
     cbz ad_left, .Ltext
     next_ad ad, ad_left, work, #0
+    tbz flags, #5, .Lad_append
+    reverse v0
+.Lad_append:
     append
     b .Lad
 
     /* Text. */
 .Ltext:
     cbz text_left, .Ltext_end
+    tbnz flags, #5, .Lpolyval_text
     add t2, work, #TO_HASH
     sub t0, t2, keystream
     cbz t0, .Lencrypt
@@ -556,6 +583,12 @@
     ldr q0, [work, #PART_IN]
     b .Ltext_append
 
+.Lpolyval_text:
+    mov ad, src
+    mov ad_left, text_left
+    mov text_left, #0
+    b .Lad
+
     /* The lengths. */
 .Ltext_end:
     tbz flags, #1, .Lstate
@@ -568,6 +601,9 @@
     rev t1, t1
     fmov d0, t0
     mov v0.d[1], t1
+    tbz flags, #5, .Llengths_append
+    ext v0.16b, v0.16b, v0.16b, #8
+.Llengths_append:
     append
 
     /* Eight blocks are authenticated. */
@@ -769,6 +805,7 @@
 
     /* The tag, or the state. */
     ldr t0, [args, #SEALANE_ARG_TAG]
+    tbnz flags, #5, .Lpolyval_sum
     ldr t1, [args, #SEALANE_ARG_STATE]
     ldr q0, [work, #MASK]
     tbnz flags, #0, .Ltag
@@ -777,7 +814,15 @@
     bits_add v0, v0, v16
     str q0, [t0]
     b .Lwipe
+.Lpolyval_state:
+    ldr t0, [args, #SEALANE_ARG_STATE]
+    ldr q16, [work, #CARRY]
+.Lpolyval_sum:
+    reverse v16
+    str q16, [t0]
+    b .Lwipe
 .Lstate:
+    tbnz flags, #5, .Lpolyval_state
     ldr t1, [args, #SEALANE_ARG_STATE]
     ldr q2, [work, #MASK]
     ldr q0, [work, #CARRY]
@@ -795,7 +840,7 @@
 
 .Lwipe:
     movi v0.16b, #0
-    tbz flags, #5, .Lwipe_rest
+    tbz flags, #6, .Lwipe_rest
     add t0, scratch, #ROUND_KEYS
     add rounds, rounds, #1
     wipe_128 rounds
@@ -822,6 +867,22 @@
     orr flags, flags, #SEALANE_FLAG_FIRST
     mov pending, #0
     b .Lexpand
+
+    /* POLYVAL's hash key is reversed, and multiplied by x. */
+.Lpolyval_key:
+    ldr t0, [args, #SEALANE_ARG_NONCE]
+    mov pending, #0
+    ldp t1, t2, [t0]
+    mov t0, #0xe100000000000000
+    lsl t3, t1, #63
+    and t3, t0, t3, asr #63
+    extr t1, t2, t1, #1
+    eor t2, t3, t2, lsr #1
+    rev t1, t1
+    rev t2, t2
+    fmov d0, t2
+    mov v0.d[1], t1
+    b .Lhash_key
 
 .Lgiven_hash_key:
     ldr t0, [args, #SEALANE_ARG_NONCE]

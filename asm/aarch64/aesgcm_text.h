@@ -34,19 +34,19 @@
 4:
 .endm
 
-/* The next block of associated data at `ad`, of which \left bytes are left, padded with zeroes, to q0; PART_IN is
- * relative to \base. The two go on; zero: #0 or xzr. */
+/* The next block of the data at `ad`, of which \left bytes are left, padded with zeroes, to q0; PART_IN is relative to
+ * \base. The two go on; zero: #0 or xzr. */
 .macro next_ad ad, left, base, zero
     subs \left, \left, #16
-    b.lo .Lad_partial
+    b.lo 5f
     ldr q0, [\ad], #16
-    b .Lad_loaded
-.Lad_partial:
+    b 6f
+5:
     add \left, \left, #16
     add t3, \base, #PART_IN
     stp xzr, xzr, [t3]
     copy_partial \left, \ad, t3
     ldr q0, [\base, #PART_IN]
     mov \left, \zero
-.Lad_loaded:
+6:
 .endm

@@ -17,15 +17,18 @@ ready:
 	MOVD $aes_ce_constants<>(SB), R2
 	PCALIGN $64
 	WORD $0xb9405006 // ldr w6, [x0, #80]
+	WORD $0x710024df // cmp w6, #0x9
+	WORD $0x54000060 // b.eq 0x14
 	WORD $0x71001cdf // cmp w6, #0x7
-	WORD $0x54014d42 // b.cs 0x29b0
+	WORD $0x54017382 // b.cs 0x2e80
+// 0x14:
 	WORD $0xf9401413 // ldr x19, [x0, #40]
 	WORD $0xb9400276 // ldr w22, [x19]
-	WORD $0x3401ba86 // cbz w6, 0x3764
+	WORD $0x3401e0c6 // cbz w6, 0x3c34
 	WORD $0xa9401003 // ldp x3, x4, [x0]
 	WORD $0xf9400805 // ldr x5, [x0, #16]
 	WORD $0xf9402007 // ldr x7, [x0, #64]
-	WORD $0xb401bf65 // cbz x5, 0x3810
+	WORD $0xb401e5e5 // cbz x5, 0x3ce8
 	WORD $0x9100426a // add x10, x19, #0x10
 	WORD $0x9104026b // add x11, x19, #0x100
 	WORD $0x52800a8d // mov w13, #0x54
@@ -39,22 +42,24 @@ ready:
 	WORD $0xad7d6578 // ldp q24, q25, [x11, #-96]
 	WORD $0xad7c5d76 // ldp q22, q23, [x11, #-128]
 	WORD $0xad7b5574 // ldp q20, q21, [x11, #-160]
-	WORD $0x36100096 // tbz w22, #2, 0x6c
+	WORD $0x36100096 // tbz w22, #2, 0x74
 	WORD $0xad7a4d72 // ldp q18, q19, [x11, #-192]
-	WORD $0x36080056 // tbz w22, #1, 0x6c
+	WORD $0x36080056 // tbz w22, #1, 0x74
 	WORD $0xad794570 // ldp q16, q17, [x11, #-224]
-// 0x6c:
+// 0x74:
+	WORD $0x710024df // cmp w6, #0x9
+	WORD $0x5400a960 // b.eq 0x15a4
 	WORD $0x71000cdf // cmp w6, #0x3
-	WORD $0x54004a23 // b.cc 0x9b4
-	WORD $0x54008580 // b.eq 0x1124
+	WORD $0x54004a23 // b.cc 0x9c4
+	WORD $0x54008580 // b.eq 0x1134
 	WORD $0x710014df // cmp w6, #0x5
-	WORD $0x5400a8c3 // b.cc 0x1594
+	WORD $0x5400cb03 // b.cc 0x19ec
 	WORD $0xa94024e8 // ldp x8, x9, [x7]
 	WORD $0xd28010ef // mov x15, #0x87
-	WORD $0x540024c1 // b.ne 0x520
-// 0x8c:
+	WORD $0x540024c1 // b.ne 0x530
+// 0x9c:
 	WORD $0xf10200a5 // subs x5, x5, #0x80
-	WORD $0x5400c863 // b.cc 0x199c
+	WORD $0x5400eaa3 // b.cc 0x1df4
 	WORD $0xacc40480 // ldp q0, q1, [x4], #128
 	WORD $0xad7d0c82 // ldp q2, q3, [x4, #-96]
 	WORD $0xad7e1484 // ldp q4, q5, [x4, #-64]
@@ -107,8 +112,8 @@ ready:
 	WORD $0x6e2d1ca5 // eor v5.16b, v5.16b, v13.16b
 	WORD $0x6e2e1cc6 // eor v6.16b, v6.16b, v14.16b
 	WORD $0x6e2f1ce7 // eor v7.16b, v7.16b, v15.16b
-	WORD $0x36100856 // tbz w22, #2, 0x26c
-	WORD $0x36080436 // tbz w22, #1, 0x1ec
+	WORD $0x36100856 // tbz w22, #2, 0x27c
+	WORD $0x36080436 // tbz w22, #1, 0x1fc
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
@@ -141,7 +146,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a27 // aese v7.16b, v17.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1ec:
+// 0x1fc:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a41 // aese v1.16b, v18.16b
@@ -174,7 +179,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x26c:
+// 0x27c:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -347,10 +352,10 @@ ready:
 	WORD $0xad3d0c62 // stp q2, q3, [x3, #-96]
 	WORD $0xad3e1464 // stp q4, q5, [x3, #-64]
 	WORD $0xad3f1c66 // stp q6, q7, [x3, #-32]
-	WORD $0x17fffedc // b 0x8c
-// 0x520:
+	WORD $0x17fffedc // b 0x9c
+// 0x530:
 	WORD $0xf10200a5 // subs x5, x5, #0x80
-	WORD $0x5400a3c3 // b.cc 0x199c
+	WORD $0x5400c603 // b.cc 0x1df4
 	WORD $0xacc40480 // ldp q0, q1, [x4], #128
 	WORD $0xad7d0c82 // ldp q2, q3, [x4, #-96]
 	WORD $0xad7e1484 // ldp q4, q5, [x4, #-64]
@@ -403,8 +408,8 @@ ready:
 	WORD $0x6e2d1ca5 // eor v5.16b, v5.16b, v13.16b
 	WORD $0x6e2e1cc6 // eor v6.16b, v6.16b, v14.16b
 	WORD $0x6e2f1ce7 // eor v7.16b, v7.16b, v15.16b
-	WORD $0x36100856 // tbz w22, #2, 0x700
-	WORD $0x36080436 // tbz w22, #1, 0x680
+	WORD $0x36100856 // tbz w22, #2, 0x710
+	WORD $0x36080436 // tbz w22, #1, 0x690
 	WORD $0x4e285a00 // aesd v0.16b, v16.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a01 // aesd v1.16b, v16.16b
@@ -437,7 +442,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a27 // aesd v7.16b, v17.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0x680:
+// 0x690:
 	WORD $0x4e285a40 // aesd v0.16b, v18.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a41 // aesd v1.16b, v18.16b
@@ -470,7 +475,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a67 // aesd v7.16b, v19.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0x700:
+// 0x710:
 	WORD $0x4e285a80 // aesd v0.16b, v20.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a81 // aesd v1.16b, v20.16b
@@ -643,19 +648,19 @@ ready:
 	WORD $0xad3d0c62 // stp q2, q3, [x3, #-96]
 	WORD $0xad3e1464 // stp q4, q5, [x3, #-64]
 	WORD $0xad3f1c66 // stp q6, q7, [x3, #-32]
-	WORD $0x17fffedc // b 0x520
-// 0x9b4:
+	WORD $0x17fffedc // b 0x530
+// 0x9c4:
 	WORD $0x710008df // cmp w6, #0x2
-	WORD $0x54001dc0 // b.eq 0xd70
-// 0x9bc:
+	WORD $0x54001dc0 // b.eq 0xd80
+// 0x9cc:
 	WORD $0xf10200a5 // subs x5, x5, #0x80
-	WORD $0x54007ee3 // b.cc 0x199c
+	WORD $0x5400a123 // b.cc 0x1df4
 	WORD $0xacc40480 // ldp q0, q1, [x4], #128
 	WORD $0xad7d0c82 // ldp q2, q3, [x4, #-96]
 	WORD $0xad7e1484 // ldp q4, q5, [x4, #-64]
 	WORD $0xad7f1c86 // ldp q6, q7, [x4, #-32]
-	WORD $0x36100856 // tbz w22, #2, 0xadc
-	WORD $0x36080436 // tbz w22, #1, 0xa5c
+	WORD $0x36100856 // tbz w22, #2, 0xaec
+	WORD $0x36080436 // tbz w22, #1, 0xa6c
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
@@ -688,7 +693,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a27 // aese v7.16b, v17.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0xa5c:
+// 0xa6c:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a41 // aese v1.16b, v18.16b
@@ -721,7 +726,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0xadc:
+// 0xaec:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -886,16 +891,16 @@ ready:
 	WORD $0xad3d0c62 // stp q2, q3, [x3, #-96]
 	WORD $0xad3e1464 // stp q4, q5, [x3, #-64]
 	WORD $0xad3f1c66 // stp q6, q7, [x3, #-32]
-	WORD $0x17ffff14 // b 0x9bc
-// 0xd70:
+	WORD $0x17ffff14 // b 0x9cc
+// 0xd80:
 	WORD $0xf10200a5 // subs x5, x5, #0x80
-	WORD $0x54006143 // b.cc 0x199c
+	WORD $0x54008383 // b.cc 0x1df4
 	WORD $0xacc40480 // ldp q0, q1, [x4], #128
 	WORD $0xad7d0c82 // ldp q2, q3, [x4, #-96]
 	WORD $0xad7e1484 // ldp q4, q5, [x4, #-64]
 	WORD $0xad7f1c86 // ldp q6, q7, [x4, #-32]
-	WORD $0x36100856 // tbz w22, #2, 0xe90
-	WORD $0x36080436 // tbz w22, #1, 0xe10
+	WORD $0x36100856 // tbz w22, #2, 0xea0
+	WORD $0x36080436 // tbz w22, #1, 0xe20
 	WORD $0x4e285a00 // aesd v0.16b, v16.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a01 // aesd v1.16b, v16.16b
@@ -928,7 +933,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a27 // aesd v7.16b, v17.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0xe10:
+// 0xe20:
 	WORD $0x4e285a40 // aesd v0.16b, v18.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a41 // aesd v1.16b, v18.16b
@@ -961,7 +966,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a67 // aesd v7.16b, v19.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0xe90:
+// 0xea0:
 	WORD $0x4e285a80 // aesd v0.16b, v20.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a81 // aesd v1.16b, v20.16b
@@ -1126,17 +1131,17 @@ ready:
 	WORD $0xad3d0c62 // stp q2, q3, [x3, #-96]
 	WORD $0xad3e1464 // stp q4, q5, [x3, #-64]
 	WORD $0xad3f1c66 // stp q6, q7, [x3, #-32]
-	WORD $0x17ffff14 // b 0xd70
-// 0x1124:
+	WORD $0x17ffff14 // b 0xd80
+// 0x1134:
 	WORD $0xb9400cee // ldr w14, [x7, #12]
 	WORD $0x3dc000ff // ldr q31, [x7]
 	WORD $0x5ac009ce // rev w14, w14
 	WORD $0x8b4511ca // add x10, x14, x5, lsr #4
 	WORD $0x5ac0094a // rev w10, w10
 	WORD $0xb9000cea // str w10, [x7, #12]
-// 0x113c:
+// 0x114c:
 	WORD $0xf10200a5 // subs x5, x5, #0x80
-	WORD $0x540042e3 // b.cc 0x199c
+	WORD $0x54006523 // b.cc 0x1df4
 	WORD $0xacc42488 // ldp q8, q9, [x4], #128
 	WORD $0xad7d2c8a // ldp q10, q11, [x4, #-96]
 	WORD $0xad7e348c // ldp q12, q13, [x4, #-64]
@@ -1174,8 +1179,8 @@ ready:
 	WORD $0x5ac00a94 // rev w20, w20
 	WORD $0x4e1c1e87 // mov v7.s[3], w20
 	WORD $0x110021ce // add w14, w14, #0x8
-	WORD $0x36100856 // tbz w22, #2, 0x12e0
-	WORD $0x36080436 // tbz w22, #1, 0x1260
+	WORD $0x36100856 // tbz w22, #2, 0x12f0
+	WORD $0x36080436 // tbz w22, #1, 0x1270
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
@@ -1208,7 +1213,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a27 // aese v7.16b, v17.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1260:
+// 0x1270:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a41 // aese v1.16b, v18.16b
@@ -1241,7 +1246,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x12e0:
+// 0x12f0:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -1414,15 +1419,293 @@ ready:
 	WORD $0xad3d0c62 // stp q2, q3, [x3, #-96]
 	WORD $0xad3e1464 // stp q4, q5, [x3, #-64]
 	WORD $0xad3f1c66 // stp q6, q7, [x3, #-32]
-	WORD $0x17fffeeb // b 0x113c
-// 0x1594:
+	WORD $0x17fffeeb // b 0x114c
+// 0x15a4:
+	WORD $0xb94000ee // ldr w14, [x7]
+	WORD $0x3dc000ff // ldr q31, [x7]
+	WORD $0x8b4511ca // add x10, x14, x5, lsr #4
+	WORD $0xb90000ea // str w10, [x7]
+// 0x15b4:
+	WORD $0xf10200a5 // subs x5, x5, #0x80
+	WORD $0x540041e3 // b.cc 0x1df4
+	WORD $0xacc42488 // ldp q8, q9, [x4], #128
+	WORD $0xad7d2c8a // ldp q10, q11, [x4, #-96]
+	WORD $0xad7e348c // ldp q12, q13, [x4, #-64]
+	WORD $0xad7f3c8e // ldp q14, q15, [x4, #-32]
+	WORD $0x110001ca // add w10, w14, #0x0
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
+	WORD $0x110005cb // add w11, w14, #0x1
+	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
+	WORD $0x110009cc // add w12, w14, #0x2
+	WORD $0x4ebf1fe2 // mov v2.16b, v31.16b
+	WORD $0x11000dcd // add w13, w14, #0x3
+	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
+	WORD $0x110011cf // add w15, w14, #0x4
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x110015d0 // add w16, w14, #0x5
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x110019d1 // add w17, w14, #0x6
+	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
+	WORD $0x11001dd4 // add w20, w14, #0x7
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	WORD $0x4e041d40 // mov v0.s[0], w10
+	WORD $0x4e041d61 // mov v1.s[0], w11
+	WORD $0x4e041d82 // mov v2.s[0], w12
+	WORD $0x4e041da3 // mov v3.s[0], w13
+	WORD $0x4e041de4 // mov v4.s[0], w15
+	WORD $0x4e041e05 // mov v5.s[0], w16
+	WORD $0x4e041e26 // mov v6.s[0], w17
+	WORD $0x4e041e87 // mov v7.s[0], w20
+	WORD $0x110021ce // add w14, w14, #0x8
+	WORD $0x36100856 // tbz w22, #2, 0x1738
+	WORD $0x36080436 // tbz w22, #1, 0x16b8
+	WORD $0x4e284a00 // aese v0.16b, v16.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284a01 // aese v1.16b, v16.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284a02 // aese v2.16b, v16.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284a03 // aese v3.16b, v16.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284a04 // aese v4.16b, v16.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284a05 // aese v5.16b, v16.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284a06 // aese v6.16b, v16.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284a07 // aese v7.16b, v16.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284a20 // aese v0.16b, v17.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284a21 // aese v1.16b, v17.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284a22 // aese v2.16b, v17.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284a23 // aese v3.16b, v17.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284a24 // aese v4.16b, v17.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284a25 // aese v5.16b, v17.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284a26 // aese v6.16b, v17.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284a27 // aese v7.16b, v17.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+// 0x16b8:
+	WORD $0x4e284a40 // aese v0.16b, v18.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284a41 // aese v1.16b, v18.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284a42 // aese v2.16b, v18.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284a43 // aese v3.16b, v18.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284a44 // aese v4.16b, v18.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284a45 // aese v5.16b, v18.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284a46 // aese v6.16b, v18.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284a47 // aese v7.16b, v18.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284a60 // aese v0.16b, v19.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284a61 // aese v1.16b, v19.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284a62 // aese v2.16b, v19.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284a63 // aese v3.16b, v19.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284a64 // aese v4.16b, v19.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284a65 // aese v5.16b, v19.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284a66 // aese v6.16b, v19.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284a67 // aese v7.16b, v19.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+// 0x1738:
+	WORD $0x4e284a80 // aese v0.16b, v20.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284a82 // aese v2.16b, v20.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284a83 // aese v3.16b, v20.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284a84 // aese v4.16b, v20.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284a85 // aese v5.16b, v20.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284a86 // aese v6.16b, v20.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284a87 // aese v7.16b, v20.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284aa0 // aese v0.16b, v21.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284aa1 // aese v1.16b, v21.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284aa3 // aese v3.16b, v21.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284aa4 // aese v4.16b, v21.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284aa5 // aese v5.16b, v21.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284aa6 // aese v6.16b, v21.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284aa7 // aese v7.16b, v21.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284ac0 // aese v0.16b, v22.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284ac1 // aese v1.16b, v22.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284ac2 // aese v2.16b, v22.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284ac4 // aese v4.16b, v22.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284ac5 // aese v5.16b, v22.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284ac6 // aese v6.16b, v22.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284ac7 // aese v7.16b, v22.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284ae0 // aese v0.16b, v23.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284ae1 // aese v1.16b, v23.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284ae2 // aese v2.16b, v23.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284ae3 // aese v3.16b, v23.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284ae4 // aese v4.16b, v23.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284ae5 // aese v5.16b, v23.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284ae6 // aese v6.16b, v23.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284ae7 // aese v7.16b, v23.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284b00 // aese v0.16b, v24.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284b01 // aese v1.16b, v24.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284b02 // aese v2.16b, v24.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284b03 // aese v3.16b, v24.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284b04 // aese v4.16b, v24.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284b05 // aese v5.16b, v24.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284b06 // aese v6.16b, v24.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284b07 // aese v7.16b, v24.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284b20 // aese v0.16b, v25.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284b21 // aese v1.16b, v25.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284b22 // aese v2.16b, v25.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284b23 // aese v3.16b, v25.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284b24 // aese v4.16b, v25.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284b25 // aese v5.16b, v25.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284b26 // aese v6.16b, v25.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284b27 // aese v7.16b, v25.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284b40 // aese v0.16b, v26.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284b41 // aese v1.16b, v26.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284b42 // aese v2.16b, v26.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284b43 // aese v3.16b, v26.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284b44 // aese v4.16b, v26.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284b45 // aese v5.16b, v26.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284b46 // aese v6.16b, v26.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284b47 // aese v7.16b, v26.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284b60 // aese v0.16b, v27.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284b61 // aese v1.16b, v27.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284b62 // aese v2.16b, v27.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284b63 // aese v3.16b, v27.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284b64 // aese v4.16b, v27.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284b65 // aese v5.16b, v27.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284b66 // aese v6.16b, v27.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284b67 // aese v7.16b, v27.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284b80 // aese v0.16b, v28.16b
+	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x4e284b81 // aese v1.16b, v28.16b
+	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x4e284b82 // aese v2.16b, v28.16b
+	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x4e284b83 // aese v3.16b, v28.16b
+	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x4e284b84 // aese v4.16b, v28.16b
+	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x4e284b85 // aese v5.16b, v28.16b
+	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x4e284b86 // aese v6.16b, v28.16b
+	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x4e284b87 // aese v7.16b, v28.16b
+	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
+	WORD $0x4e284ba0 // aese v0.16b, v29.16b
+	WORD $0x4e284ba1 // aese v1.16b, v29.16b
+	WORD $0x4e284ba2 // aese v2.16b, v29.16b
+	WORD $0x4e284ba3 // aese v3.16b, v29.16b
+	WORD $0x4e284ba4 // aese v4.16b, v29.16b
+	WORD $0x4e284ba5 // aese v5.16b, v29.16b
+	WORD $0x4e284ba6 // aese v6.16b, v29.16b
+	WORD $0x4e284ba7 // aese v7.16b, v29.16b
+	WORD $0x6e3e1c00 // eor v0.16b, v0.16b, v30.16b
+	WORD $0x6e3e1c21 // eor v1.16b, v1.16b, v30.16b
+	WORD $0x6e3e1c42 // eor v2.16b, v2.16b, v30.16b
+	WORD $0x6e3e1c63 // eor v3.16b, v3.16b, v30.16b
+	WORD $0x6e3e1c84 // eor v4.16b, v4.16b, v30.16b
+	WORD $0x6e3e1ca5 // eor v5.16b, v5.16b, v30.16b
+	WORD $0x6e3e1cc6 // eor v6.16b, v6.16b, v30.16b
+	WORD $0x6e3e1ce7 // eor v7.16b, v7.16b, v30.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
+	WORD $0x6e2b1c63 // eor v3.16b, v3.16b, v11.16b
+	WORD $0x6e2c1c84 // eor v4.16b, v4.16b, v12.16b
+	WORD $0x6e2d1ca5 // eor v5.16b, v5.16b, v13.16b
+	WORD $0x6e2e1cc6 // eor v6.16b, v6.16b, v14.16b
+	WORD $0x6e2f1ce7 // eor v7.16b, v7.16b, v15.16b
+	WORD $0xac840460 // stp q0, q1, [x3], #128
+	WORD $0xad3d0c62 // stp q2, q3, [x3, #-96]
+	WORD $0xad3e1464 // stp q4, q5, [x3, #-64]
+	WORD $0xad3f1c66 // stp q6, q7, [x3, #-32]
+	WORD $0x17fffef3 // b 0x15b4
+// 0x19ec:
 	WORD $0x8b05008a // add x10, x4, x5
 	WORD $0x3dc000ff // ldr q31, [x7]
 	WORD $0x3cdf0140 // ldur q0, [x10, #-16]
 	WORD $0x3d8000e0 // str q0, [x7]
-// 0x15a4:
+// 0x19fc:
 	WORD $0xf10200a5 // subs x5, x5, #0x80
-	WORD $0x54001fa3 // b.cc 0x199c
+	WORD $0x54001fa3 // b.cc 0x1df4
 	WORD $0xacc42488 // ldp q8, q9, [x4], #128
 	WORD $0xad7d2c8a // ldp q10, q11, [x4, #-96]
 	WORD $0xad7e348c // ldp q12, q13, [x4, #-64]
@@ -1435,8 +1718,8 @@ ready:
 	WORD $0x4ead1da5 // mov v5.16b, v13.16b
 	WORD $0x4eae1dc6 // mov v6.16b, v14.16b
 	WORD $0x4eaf1de7 // mov v7.16b, v15.16b
-	WORD $0x36100856 // tbz w22, #2, 0x16e4
-	WORD $0x36080436 // tbz w22, #1, 0x1664
+	WORD $0x36100856 // tbz w22, #2, 0x1b3c
+	WORD $0x36080436 // tbz w22, #1, 0x1abc
 	WORD $0x4e285a00 // aesd v0.16b, v16.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a01 // aesd v1.16b, v16.16b
@@ -1469,7 +1752,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a27 // aesd v7.16b, v17.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0x1664:
+// 0x1abc:
 	WORD $0x4e285a40 // aesd v0.16b, v18.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a41 // aesd v1.16b, v18.16b
@@ -1502,7 +1785,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a67 // aesd v7.16b, v19.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0x16e4:
+// 0x1b3c:
 	WORD $0x4e285a80 // aesd v0.16b, v20.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a81 // aesd v1.16b, v20.16b
@@ -1676,84 +1959,86 @@ ready:
 	WORD $0xad3d0c62 // stp q2, q3, [x3, #-96]
 	WORD $0xad3e1464 // stp q4, q5, [x3, #-64]
 	WORD $0xad3f1c66 // stp q6, q7, [x3, #-32]
-	WORD $0x17ffff03 // b 0x15a4
-// 0x199c:
+	WORD $0x17ffff03 // b 0x19fc
+// 0x1df4:
 	WORD $0xb10200a5 // adds x5, x5, #0x80
-	WORD $0x54008000 // b.eq 0x29a0
+	WORD $0x540083a0 // b.eq 0x2e6c
 	WORD $0xd344fca5 // lsr x5, x5, #4
 	WORD $0x3dc00080 // ldr q0, [x4]
 	WORD $0xf10004bf // cmp x5, #0x1
-	WORD $0x54000220 // b.eq 0x19f4
+	WORD $0x54000220 // b.eq 0x1e4c
 	WORD $0x3dc00481 // ldr q1, [x4, #16]
 	WORD $0xf10008bf // cmp x5, #0x2
-	WORD $0x540001c0 // b.eq 0x19f4
+	WORD $0x540001c0 // b.eq 0x1e4c
 	WORD $0x3dc00882 // ldr q2, [x4, #32]
 	WORD $0xf1000cbf // cmp x5, #0x3
-	WORD $0x54000160 // b.eq 0x19f4
+	WORD $0x54000160 // b.eq 0x1e4c
 	WORD $0x3dc00c83 // ldr q3, [x4, #48]
 	WORD $0xf10010bf // cmp x5, #0x4
-	WORD $0x54000100 // b.eq 0x19f4
+	WORD $0x54000100 // b.eq 0x1e4c
 	WORD $0x3dc01084 // ldr q4, [x4, #64]
 	WORD $0xf10014bf // cmp x5, #0x5
-	WORD $0x540000a0 // b.eq 0x19f4
+	WORD $0x540000a0 // b.eq 0x1e4c
 	WORD $0x3dc01485 // ldr q5, [x4, #80]
 	WORD $0xf10018bf // cmp x5, #0x6
-	WORD $0x54000040 // b.eq 0x19f4
+	WORD $0x54000040 // b.eq 0x1e4c
 	WORD $0x3dc01886 // ldr q6, [x4, #96]
-// 0x19f4:
+// 0x1e4c:
 	WORD $0x71000cdf // cmp w6, #0x3
-	WORD $0x54000dc3 // b.cc 0x1bb0
-	WORD $0x54000880 // b.eq 0x1b0c
+	WORD $0x54001163 // b.cc 0x207c
+	WORD $0x540008c0 // b.eq 0x1f6c
 	WORD $0x710014df // cmp w6, #0x5
-	WORD $0x54000723 // b.cc 0x1ae8
+	WORD $0x54000763 // b.cc 0x1f48
+	WORD $0x710024df // cmp w6, #0x9
+	WORD $0x54000840 // b.eq 0x1f6c
 	WORD $0x9e670108 // fmov d8, x8
 	WORD $0x4e181d28 // mov v8.d[1], x9
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x93c8fd29 // extr x9, x9, x8, #63
 	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0xf10004bf // cmp x5, #0x1
-	WORD $0x54000520 // b.eq 0x1ac4
+	WORD $0x54000520 // b.eq 0x1f24
 	WORD $0x9e670109 // fmov d9, x8
 	WORD $0x4e181d29 // mov v9.d[1], x9
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x93c8fd29 // extr x9, x9, x8, #63
 	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0xf10008bf // cmp x5, #0x2
-	WORD $0x54000440 // b.eq 0x1ac4
+	WORD $0x54000440 // b.eq 0x1f24
 	WORD $0x9e67010a // fmov d10, x8
 	WORD $0x4e181d2a // mov v10.d[1], x9
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x93c8fd29 // extr x9, x9, x8, #63
 	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0xf1000cbf // cmp x5, #0x3
-	WORD $0x54000360 // b.eq 0x1ac4
+	WORD $0x54000360 // b.eq 0x1f24
 	WORD $0x9e67010b // fmov d11, x8
 	WORD $0x4e181d2b // mov v11.d[1], x9
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x93c8fd29 // extr x9, x9, x8, #63
 	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0xf10010bf // cmp x5, #0x4
-	WORD $0x54000280 // b.eq 0x1ac4
+	WORD $0x54000280 // b.eq 0x1f24
 	WORD $0x9e67010c // fmov d12, x8
 	WORD $0x4e181d2c // mov v12.d[1], x9
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x93c8fd29 // extr x9, x9, x8, #63
 	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0xf10014bf // cmp x5, #0x5
-	WORD $0x540001a0 // b.eq 0x1ac4
+	WORD $0x540001a0 // b.eq 0x1f24
 	WORD $0x9e67010d // fmov d13, x8
 	WORD $0x4e181d2d // mov v13.d[1], x9
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x93c8fd29 // extr x9, x9, x8, #63
 	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0xf10018bf // cmp x5, #0x6
-	WORD $0x540000c0 // b.eq 0x1ac4
+	WORD $0x540000c0 // b.eq 0x1f24
 	WORD $0x9e67010e // fmov d14, x8
 	WORD $0x4e181d2e // mov v14.d[1], x9
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x93c8fd29 // extr x9, x9, x8, #63
 	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-// 0x1ac4:
+// 0x1f24:
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
@@ -1762,8 +2047,8 @@ ready:
 	WORD $0x6e2d1ca5 // eor v5.16b, v5.16b, v13.16b
 	WORD $0x6e2e1cc6 // eor v6.16b, v6.16b, v14.16b
 	WORD $0x6e2f1ce7 // eor v7.16b, v7.16b, v15.16b
-	WORD $0x1400003b // b 0x1bd0
-// 0x1ae8:
+	WORD $0x14000056 // b 0x209c
+// 0x1f48:
 	WORD $0x4ebf1fe8 // mov v8.16b, v31.16b
 	WORD $0x4ea01c09 // mov v9.16b, v0.16b
 	WORD $0x4ea11c2a // mov v10.16b, v1.16b
@@ -1772,8 +2057,8 @@ ready:
 	WORD $0x4ea41c8d // mov v13.16b, v4.16b
 	WORD $0x4ea51cae // mov v14.16b, v5.16b
 	WORD $0x4ea61ccf // mov v15.16b, v6.16b
-	WORD $0x14000032 // b 0x1bd0
-// 0x1b0c:
+	WORD $0x1400004d // b 0x209c
+// 0x1f6c:
 	WORD $0x4ea01c08 // mov v8.16b, v0.16b
 	WORD $0x4ea11c29 // mov v9.16b, v1.16b
 	WORD $0x4ea21c4a // mov v10.16b, v2.16b
@@ -1782,6 +2067,8 @@ ready:
 	WORD $0x4ea51cad // mov v13.16b, v5.16b
 	WORD $0x4ea61cce // mov v14.16b, v6.16b
 	WORD $0x4ea71cef // mov v15.16b, v7.16b
+	WORD $0x71000cdf // cmp w6, #0x3
+	WORD $0x54000441 // b.ne 0x2018
 	WORD $0x110001ca // add w10, w14, #0x0
 	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x110005cb // add w11, w14, #0x1
@@ -1814,8 +2101,34 @@ ready:
 	WORD $0x4e1c1e26 // mov v6.s[3], w17
 	WORD $0x5ac00a94 // rev w20, w20
 	WORD $0x4e1c1e87 // mov v7.s[3], w20
-	WORD $0x14000009 // b 0x1bd0
-// 0x1bb0:
+	WORD $0x14000022 // b 0x209c
+// 0x2018:
+	WORD $0x110001ca // add w10, w14, #0x0
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
+	WORD $0x110005cb // add w11, w14, #0x1
+	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
+	WORD $0x110009cc // add w12, w14, #0x2
+	WORD $0x4ebf1fe2 // mov v2.16b, v31.16b
+	WORD $0x11000dcd // add w13, w14, #0x3
+	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
+	WORD $0x110011cf // add w15, w14, #0x4
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x110015d0 // add w16, w14, #0x5
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x110019d1 // add w17, w14, #0x6
+	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
+	WORD $0x11001dd4 // add w20, w14, #0x7
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	WORD $0x4e041d40 // mov v0.s[0], w10
+	WORD $0x4e041d61 // mov v1.s[0], w11
+	WORD $0x4e041d82 // mov v2.s[0], w12
+	WORD $0x4e041da3 // mov v3.s[0], w13
+	WORD $0x4e041de4 // mov v4.s[0], w15
+	WORD $0x4e041e05 // mov v5.s[0], w16
+	WORD $0x4e041e26 // mov v6.s[0], w17
+	WORD $0x4e041e87 // mov v7.s[0], w20
+	WORD $0x14000009 // b 0x209c
+// 0x207c:
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40a // movi v10.16b, #0x0
@@ -1824,18 +2137,18 @@ ready:
 	WORD $0x4f00e40d // movi v13.16b, #0x0
 	WORD $0x4f00e40e // movi v14.16b, #0x0
 	WORD $0x4f00e40f // movi v15.16b, #0x0
-// 0x1bd0:
+// 0x209c:
 	WORD $0x52800a8a // mov w10, #0x54
 	WORD $0x1ac6254a // lsr w10, w10, w6
-	WORD $0x3700350a // tbnz w10, #0, 0x2278
+	WORD $0x3700350a // tbnz w10, #0, 0x2744
 	WORD $0xf10004bf // cmp x5, #0x1
-	WORD $0x54003100 // b.eq 0x2200
+	WORD $0x54003100 // b.eq 0x26cc
 	WORD $0xf10008bf // cmp x5, #0x2
-	WORD $0x540029a0 // b.eq 0x211c
+	WORD $0x540029a0 // b.eq 0x25e8
 	WORD $0xf10010bf // cmp x5, #0x4
-	WORD $0x54001b89 // b.ls 0x1f60
-	WORD $0x36100856 // tbz w22, #2, 0x1cfc
-	WORD $0x36080436 // tbz w22, #1, 0x1c7c
+	WORD $0x54001b89 // b.ls 0x242c
+	WORD $0x36100856 // tbz w22, #2, 0x21c8
+	WORD $0x36080436 // tbz w22, #1, 0x2148
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
@@ -1868,7 +2181,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a27 // aese v7.16b, v17.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1c7c:
+// 0x2148:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a41 // aese v1.16b, v18.16b
@@ -1901,7 +2214,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e284a67 // aese v7.16b, v19.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1cfc:
+// 0x21c8:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -2054,10 +2367,10 @@ ready:
 	WORD $0x4e284ba5 // aese v5.16b, v29.16b
 	WORD $0x4e284ba6 // aese v6.16b, v29.16b
 	WORD $0x4e284ba7 // aese v7.16b, v29.16b
-	WORD $0x1400026e // b 0x2914
-// 0x1f60:
-	WORD $0x36100456 // tbz w22, #2, 0x1fe8
-	WORD $0x36080236 // tbz w22, #1, 0x1fa8
+	WORD $0x1400026e // b 0x2de0
+// 0x242c:
+	WORD $0x36100456 // tbz w22, #2, 0x24b4
+	WORD $0x36080236 // tbz w22, #1, 0x2474
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
@@ -2074,7 +2387,7 @@ ready:
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284a23 // aese v3.16b, v17.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-// 0x1fa8:
+// 0x2474:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a41 // aese v1.16b, v18.16b
@@ -2091,7 +2404,7 @@ ready:
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e284a63 // aese v3.16b, v19.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-// 0x1fe8:
+// 0x24b4:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -2168,10 +2481,10 @@ ready:
 	WORD $0x4e284ba1 // aese v1.16b, v29.16b
 	WORD $0x4e284ba2 // aese v2.16b, v29.16b
 	WORD $0x4e284ba3 // aese v3.16b, v29.16b
-	WORD $0x140001ff // b 0x2914
-// 0x211c:
-	WORD $0x36100256 // tbz w22, #2, 0x2164
-	WORD $0x36080136 // tbz w22, #1, 0x2144
+	WORD $0x140001ff // b 0x2de0
+// 0x25e8:
+	WORD $0x36100256 // tbz w22, #2, 0x2630
+	WORD $0x36080136 // tbz w22, #1, 0x2610
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a01 // aese v1.16b, v16.16b
@@ -2180,7 +2493,7 @@ ready:
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a21 // aese v1.16b, v17.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-// 0x2144:
+// 0x2610:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a41 // aese v1.16b, v18.16b
@@ -2189,7 +2502,7 @@ ready:
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a61 // aese v1.16b, v19.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-// 0x2164:
+// 0x2630:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
@@ -2228,20 +2541,20 @@ ready:
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0x4e284ba0 // aese v0.16b, v29.16b
 	WORD $0x4e284ba1 // aese v1.16b, v29.16b
-	WORD $0x140001c6 // b 0x2914
-// 0x2200:
-	WORD $0x36100156 // tbz w22, #2, 0x2228
-	WORD $0x360800b6 // tbz w22, #1, 0x2218
+	WORD $0x140001c6 // b 0x2de0
+// 0x26cc:
+	WORD $0x36100156 // tbz w22, #2, 0x26f4
+	WORD $0x360800b6 // tbz w22, #1, 0x26e4
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-// 0x2218:
+// 0x26e4:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-// 0x2228:
+// 0x26f4:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
@@ -2261,16 +2574,16 @@ ready:
 	WORD $0x4e284b80 // aese v0.16b, v28.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284ba0 // aese v0.16b, v29.16b
-	WORD $0x140001a8 // b 0x2914
-// 0x2278:
+	WORD $0x140001a8 // b 0x2de0
+// 0x2744:
 	WORD $0xf10004bf // cmp x5, #0x1
-	WORD $0x54003100 // b.eq 0x289c
+	WORD $0x54003100 // b.eq 0x2d68
 	WORD $0xf10008bf // cmp x5, #0x2
-	WORD $0x540029a0 // b.eq 0x27b8
+	WORD $0x540029a0 // b.eq 0x2c84
 	WORD $0xf10010bf // cmp x5, #0x4
-	WORD $0x54001b89 // b.ls 0x25fc
-	WORD $0x36100856 // tbz w22, #2, 0x2398
-	WORD $0x36080436 // tbz w22, #1, 0x2318
+	WORD $0x54001b89 // b.ls 0x2ac8
+	WORD $0x36100856 // tbz w22, #2, 0x2864
+	WORD $0x36080436 // tbz w22, #1, 0x27e4
 	WORD $0x4e285a00 // aesd v0.16b, v16.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a01 // aesd v1.16b, v16.16b
@@ -2303,7 +2616,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a27 // aesd v7.16b, v17.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0x2318:
+// 0x27e4:
 	WORD $0x4e285a40 // aesd v0.16b, v18.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a41 // aesd v1.16b, v18.16b
@@ -2336,7 +2649,7 @@ ready:
 	WORD $0x4e2878c6 // aesimc v6.16b, v6.16b
 	WORD $0x4e285a67 // aesd v7.16b, v19.16b
 	WORD $0x4e2878e7 // aesimc v7.16b, v7.16b
-// 0x2398:
+// 0x2864:
 	WORD $0x4e285a80 // aesd v0.16b, v20.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a81 // aesd v1.16b, v20.16b
@@ -2489,10 +2802,10 @@ ready:
 	WORD $0x4e285ba5 // aesd v5.16b, v29.16b
 	WORD $0x4e285ba6 // aesd v6.16b, v29.16b
 	WORD $0x4e285ba7 // aesd v7.16b, v29.16b
-	WORD $0x140000c7 // b 0x2914
-// 0x25fc:
-	WORD $0x36100456 // tbz w22, #2, 0x2684
-	WORD $0x36080236 // tbz w22, #1, 0x2644
+	WORD $0x140000c7 // b 0x2de0
+// 0x2ac8:
+	WORD $0x36100456 // tbz w22, #2, 0x2b50
+	WORD $0x36080236 // tbz w22, #1, 0x2b10
 	WORD $0x4e285a00 // aesd v0.16b, v16.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a01 // aesd v1.16b, v16.16b
@@ -2509,7 +2822,7 @@ ready:
 	WORD $0x4e287842 // aesimc v2.16b, v2.16b
 	WORD $0x4e285a23 // aesd v3.16b, v17.16b
 	WORD $0x4e287863 // aesimc v3.16b, v3.16b
-// 0x2644:
+// 0x2b10:
 	WORD $0x4e285a40 // aesd v0.16b, v18.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a41 // aesd v1.16b, v18.16b
@@ -2526,7 +2839,7 @@ ready:
 	WORD $0x4e287842 // aesimc v2.16b, v2.16b
 	WORD $0x4e285a63 // aesd v3.16b, v19.16b
 	WORD $0x4e287863 // aesimc v3.16b, v3.16b
-// 0x2684:
+// 0x2b50:
 	WORD $0x4e285a80 // aesd v0.16b, v20.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a81 // aesd v1.16b, v20.16b
@@ -2603,10 +2916,10 @@ ready:
 	WORD $0x4e285ba1 // aesd v1.16b, v29.16b
 	WORD $0x4e285ba2 // aesd v2.16b, v29.16b
 	WORD $0x4e285ba3 // aesd v3.16b, v29.16b
-	WORD $0x14000058 // b 0x2914
-// 0x27b8:
-	WORD $0x36100256 // tbz w22, #2, 0x2800
-	WORD $0x36080136 // tbz w22, #1, 0x27e0
+	WORD $0x14000058 // b 0x2de0
+// 0x2c84:
+	WORD $0x36100256 // tbz w22, #2, 0x2ccc
+	WORD $0x36080136 // tbz w22, #1, 0x2cac
 	WORD $0x4e285a00 // aesd v0.16b, v16.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a01 // aesd v1.16b, v16.16b
@@ -2615,7 +2928,7 @@ ready:
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a21 // aesd v1.16b, v17.16b
 	WORD $0x4e287821 // aesimc v1.16b, v1.16b
-// 0x27e0:
+// 0x2cac:
 	WORD $0x4e285a40 // aesd v0.16b, v18.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a41 // aesd v1.16b, v18.16b
@@ -2624,7 +2937,7 @@ ready:
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a61 // aesd v1.16b, v19.16b
 	WORD $0x4e287821 // aesimc v1.16b, v1.16b
-// 0x2800:
+// 0x2ccc:
 	WORD $0x4e285a80 // aesd v0.16b, v20.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a81 // aesd v1.16b, v20.16b
@@ -2663,20 +2976,20 @@ ready:
 	WORD $0x4e287821 // aesimc v1.16b, v1.16b
 	WORD $0x4e285ba0 // aesd v0.16b, v29.16b
 	WORD $0x4e285ba1 // aesd v1.16b, v29.16b
-	WORD $0x1400001f // b 0x2914
-// 0x289c:
-	WORD $0x36100156 // tbz w22, #2, 0x28c4
-	WORD $0x360800b6 // tbz w22, #1, 0x28b4
+	WORD $0x1400001f // b 0x2de0
+// 0x2d68:
+	WORD $0x36100156 // tbz w22, #2, 0x2d90
+	WORD $0x360800b6 // tbz w22, #1, 0x2d80
 	WORD $0x4e285a00 // aesd v0.16b, v16.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a20 // aesd v0.16b, v17.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
-// 0x28b4:
+// 0x2d80:
 	WORD $0x4e285a40 // aesd v0.16b, v18.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285a60 // aesd v0.16b, v19.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
-// 0x28c4:
+// 0x2d90:
 	WORD $0x4e285a80 // aesd v0.16b, v20.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285aa0 // aesd v0.16b, v21.16b
@@ -2696,8 +3009,8 @@ ready:
 	WORD $0x4e285b80 // aesd v0.16b, v28.16b
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0x4e285ba0 // aesd v0.16b, v29.16b
-	WORD $0x14000001 // b 0x2914
-// 0x2914:
+	WORD $0x14000001 // b 0x2de0
+// 0x2de0:
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
@@ -2716,57 +3029,58 @@ ready:
 	WORD $0x6e3e1ce7 // eor v7.16b, v7.16b, v30.16b
 	WORD $0x3d800060 // str q0, [x3]
 	WORD $0xf10004bf // cmp x5, #0x1
-	WORD $0x54000220 // b.eq 0x29a0
+	WORD $0x54000220 // b.eq 0x2e6c
 	WORD $0x3d800461 // str q1, [x3, #16]
 	WORD $0xf10008bf // cmp x5, #0x2
-	WORD $0x540001c0 // b.eq 0x29a0
+	WORD $0x540001c0 // b.eq 0x2e6c
 	WORD $0x3d800862 // str q2, [x3, #32]
 	WORD $0xf1000cbf // cmp x5, #0x3
-	WORD $0x54000160 // b.eq 0x29a0
+	WORD $0x54000160 // b.eq 0x2e6c
 	WORD $0x3d800c63 // str q3, [x3, #48]
 	WORD $0xf10010bf // cmp x5, #0x4
-	WORD $0x54000100 // b.eq 0x29a0
+	WORD $0x54000100 // b.eq 0x2e6c
 	WORD $0x3d801064 // str q4, [x3, #64]
 	WORD $0xf10014bf // cmp x5, #0x5
-	WORD $0x540000a0 // b.eq 0x29a0
+	WORD $0x540000a0 // b.eq 0x2e6c
 	WORD $0x3d801465 // str q5, [x3, #80]
 	WORD $0xf10018bf // cmp x5, #0x6
-	WORD $0x54000040 // b.eq 0x29a0
+	WORD $0x54000040 // b.eq 0x2e6c
 	WORD $0x3d801866 // str q6, [x3, #96]
-// 0x29a0:
-	WORD $0x710014df // cmp w6, #0x5
-	WORD $0x54007363 // b.cc 0x3810
+// 0x2e6c:
+	WORD $0x510014ca // sub w10, w6, #0x5
+	WORD $0x7100055f // cmp w10, #0x1
+	WORD $0x540073a8 // b.hi 0x3ce8
 	WORD $0xa90024e8 // stp x8, x9, [x7]
-	WORD $0x14000399 // b 0x3810
-// 0x29b0:
+	WORD $0x1400039b // b 0x3ce8
+// 0x2e80:
 	WORD $0xd2800005 // mov x5, #0x0
-	WORD $0x54000048 // b.hi 0x29bc
+	WORD $0x54000048 // b.hi 0x2e8c
 	WORD $0xf9402405 // ldr x5, [x0, #72]
-// 0x29bc:
+// 0x2e8c:
 	WORD $0xa9409003 // ldp x3, x4, [x0, #8]
 	WORD $0xf940146a // ldr x10, [x3, #40]
 	WORD $0xf9400149 // ldr x9, [x10]
 	WORD $0xd37ced29 // lsl x9, x9, #4
 	WORD $0xd1004129 // sub x9, x9, #0x10
-// 0x29d0:
+// 0x2ea0:
 	WORD $0xf100209f // cmp x4, #0x8
-	WORD $0x54000202 // b.cs 0x2a14
+	WORD $0x54000202 // b.cs 0x2ee4
 	WORD $0xf1001c9f // cmp x4, #0x7
-	WORD $0x54001760 // b.eq 0x2cc8
+	WORD $0x54001760 // b.eq 0x3198
 	WORD $0xf100189f // cmp x4, #0x6
-	WORD $0x54002a40 // b.eq 0x2f2c
+	WORD $0x54002a40 // b.eq 0x33fc
 	WORD $0xf100149f // cmp x4, #0x5
-	WORD $0x54003aa0 // b.eq 0x3140
+	WORD $0x54003aa0 // b.eq 0x3610
 	WORD $0xf100109f // cmp x4, #0x4
-	WORD $0x54004880 // b.eq 0x3304
+	WORD $0x54004880 // b.eq 0x37d4
 	WORD $0xf1000c9f // cmp x4, #0x3
-	WORD $0x540053e0 // b.eq 0x3478
+	WORD $0x540053e0 // b.eq 0x3948
 	WORD $0xf100089f // cmp x4, #0x2
-	WORD $0x54005cc0 // b.eq 0x359c
+	WORD $0x54005cc0 // b.eq 0x3a6c
 	WORD $0xf100049f // cmp x4, #0x1
-	WORD $0x54006320 // b.eq 0x3670
-	WORD $0x14000380 // b 0x3810
-// 0x2a14:
+	WORD $0x54006320 // b.eq 0x3b40
+	WORD $0x14000382 // b 0x3ce8
+// 0x2ee4:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
 	WORD $0xf9403474 // ldr x20, [x3, #104]
@@ -2784,47 +3098,47 @@ ready:
 	WORD $0xf940f47a // ldr x26, [x3, #488]
 	WORD $0x9100435a // add x26, x26, #0x10
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2a64
+	WORD $0xb4000065 // cbz x5, 0x2f34
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x2a64:
+// 0x2f34:
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2a74
+	WORD $0xb4000065 // cbz x5, 0x2f44
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x2a74:
+// 0x2f44:
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2a84
+	WORD $0xb4000065 // cbz x5, 0x2f54
 	WORD $0xf940586a // ldr x10, [x3, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
-// 0x2a84:
+// 0x2f54:
 	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2a94
+	WORD $0xb4000065 // cbz x5, 0x2f64
 	WORD $0xf940786a // ldr x10, [x3, #240]
 	WORD $0x3dc00143 // ldr q3, [x10]
-// 0x2a94:
+// 0x2f64:
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2aa4
+	WORD $0xb4000065 // cbz x5, 0x2f74
 	WORD $0xf940986a // ldr x10, [x3, #304]
 	WORD $0x3dc00144 // ldr q4, [x10]
-// 0x2aa4:
+// 0x2f74:
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2ab4
+	WORD $0xb4000065 // cbz x5, 0x2f84
 	WORD $0xf940b86a // ldr x10, [x3, #368]
 	WORD $0x3dc00145 // ldr q5, [x10]
-// 0x2ab4:
+// 0x2f84:
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2ac4
+	WORD $0xb4000065 // cbz x5, 0x2f94
 	WORD $0xf940d86a // ldr x10, [x3, #432]
 	WORD $0x3dc00146 // ldr q6, [x10]
-// 0x2ac4:
+// 0x2f94:
 	WORD $0x4f00e407 // movi v7.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2ad4
+	WORD $0xb4000065 // cbz x5, 0x2fa4
 	WORD $0xf940f86a // ldr x10, [x3, #496]
 	WORD $0x3dc00147 // ldr q7, [x10]
-// 0x2ad4:
+// 0x2fa4:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x2ad8:
+// 0x2fa8:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76953 // ldr q19, [x10, x7]
 	WORD $0xf940246a // ldr x10, [x3, #72]
@@ -2858,7 +3172,7 @@ ready:
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
 	WORD $0x3ce86b5a // ldr q26, [x26, x8]
-// 0x2b5c:
+// 0x302c:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -2885,7 +3199,7 @@ ready:
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
 	WORD $0x3ce86b5a // ldr q26, [x26, x8]
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffcc3 // b.cc 0x2b5c
+	WORD $0x54fffcc3 // b.cc 0x302c
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
@@ -2929,8 +3243,8 @@ ready:
 	WORD $0x3ca76947 // str q7, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fff323 // b.cc 0x2ad8
-	WORD $0xb4000225 // cbz x5, 0x2cbc
+	WORD $0x54fff323 // b.cc 0x2fa8
+	WORD $0xb4000225 // cbz x5, 0x318c
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf940386a // ldr x10, [x3, #112]
@@ -2947,11 +3261,11 @@ ready:
 	WORD $0x3d800146 // str q6, [x10]
 	WORD $0xf940f86a // ldr x10, [x3, #496]
 	WORD $0x3d800147 // str q7, [x10]
-// 0x2cbc:
+// 0x318c:
 	WORD $0x91080063 // add x3, x3, #0x200
 	WORD $0xd1002084 // sub x4, x4, #0x8
-	WORD $0x17ffff43 // b 0x29d0
-// 0x2cc8:
+	WORD $0x17ffff43 // b 0x2ea0
+// 0x3198:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
 	WORD $0xf9403474 // ldr x20, [x3, #104]
@@ -2967,42 +3281,42 @@ ready:
 	WORD $0xf940d479 // ldr x25, [x3, #424]
 	WORD $0x91004339 // add x25, x25, #0x10
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2d10
+	WORD $0xb4000065 // cbz x5, 0x31e0
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x2d10:
+// 0x31e0:
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2d20
+	WORD $0xb4000065 // cbz x5, 0x31f0
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x2d20:
+// 0x31f0:
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2d30
+	WORD $0xb4000065 // cbz x5, 0x3200
 	WORD $0xf940586a // ldr x10, [x3, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
-// 0x2d30:
+// 0x3200:
 	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2d40
+	WORD $0xb4000065 // cbz x5, 0x3210
 	WORD $0xf940786a // ldr x10, [x3, #240]
 	WORD $0x3dc00143 // ldr q3, [x10]
-// 0x2d40:
+// 0x3210:
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2d50
+	WORD $0xb4000065 // cbz x5, 0x3220
 	WORD $0xf940986a // ldr x10, [x3, #304]
 	WORD $0x3dc00144 // ldr q4, [x10]
-// 0x2d50:
+// 0x3220:
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2d60
+	WORD $0xb4000065 // cbz x5, 0x3230
 	WORD $0xf940b86a // ldr x10, [x3, #368]
 	WORD $0x3dc00145 // ldr q5, [x10]
-// 0x2d60:
+// 0x3230:
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2d70
+	WORD $0xb4000065 // cbz x5, 0x3240
 	WORD $0xf940d86a // ldr x10, [x3, #432]
 	WORD $0x3dc00146 // ldr q6, [x10]
-// 0x2d70:
+// 0x3240:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x2d74:
+// 0x3244:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76953 // ldr q19, [x10, x7]
 	WORD $0xf940246a // ldr x10, [x3, #72]
@@ -3032,7 +3346,7 @@ ready:
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
-// 0x2de8:
+// 0x32b8:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3056,7 +3370,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd23 // b.cc 0x2de8
+	WORD $0x54fffd23 // b.cc 0x32b8
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
@@ -3095,8 +3409,8 @@ ready:
 	WORD $0x3ca76946 // str q6, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fff4a3 // b.cc 0x2d74
-	WORD $0xb40001e5 // cbz x5, 0x2f20
+	WORD $0x54fff4a3 // b.cc 0x3244
+	WORD $0xb40001e5 // cbz x5, 0x33f0
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf940386a // ldr x10, [x3, #112]
@@ -3111,11 +3425,11 @@ ready:
 	WORD $0x3d800145 // str q5, [x10]
 	WORD $0xf940d86a // ldr x10, [x3, #432]
 	WORD $0x3d800146 // str q6, [x10]
-// 0x2f20:
+// 0x33f0:
 	WORD $0x91070063 // add x3, x3, #0x1c0
 	WORD $0xd1001c84 // sub x4, x4, #0x7
-	WORD $0x17fffeaa // b 0x29d0
-// 0x2f2c:
+	WORD $0x17fffeaa // b 0x2ea0
+// 0x33fc:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
 	WORD $0xf9403474 // ldr x20, [x3, #104]
@@ -3129,37 +3443,37 @@ ready:
 	WORD $0xf940b478 // ldr x24, [x3, #360]
 	WORD $0x91004318 // add x24, x24, #0x10
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2f6c
+	WORD $0xb4000065 // cbz x5, 0x343c
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x2f6c:
+// 0x343c:
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2f7c
+	WORD $0xb4000065 // cbz x5, 0x344c
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x2f7c:
+// 0x344c:
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2f8c
+	WORD $0xb4000065 // cbz x5, 0x345c
 	WORD $0xf940586a // ldr x10, [x3, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
-// 0x2f8c:
+// 0x345c:
 	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2f9c
+	WORD $0xb4000065 // cbz x5, 0x346c
 	WORD $0xf940786a // ldr x10, [x3, #240]
 	WORD $0x3dc00143 // ldr q3, [x10]
-// 0x2f9c:
+// 0x346c:
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2fac
+	WORD $0xb4000065 // cbz x5, 0x347c
 	WORD $0xf940986a // ldr x10, [x3, #304]
 	WORD $0x3dc00144 // ldr q4, [x10]
-// 0x2fac:
+// 0x347c:
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x2fbc
+	WORD $0xb4000065 // cbz x5, 0x348c
 	WORD $0xf940b86a // ldr x10, [x3, #368]
 	WORD $0x3dc00145 // ldr q5, [x10]
-// 0x2fbc:
+// 0x348c:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x2fc0:
+// 0x3490:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76953 // ldr q19, [x10, x7]
 	WORD $0xf940246a // ldr x10, [x3, #72]
@@ -3185,7 +3499,7 @@ ready:
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
-// 0x3024:
+// 0x34f4:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3206,7 +3520,7 @@ ready:
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd83 // b.cc 0x3024
+	WORD $0x54fffd83 // b.cc 0x34f4
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
@@ -3240,8 +3554,8 @@ ready:
 	WORD $0x3ca76945 // str q5, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fff623 // b.cc 0x2fc0
-	WORD $0xb40001a5 // cbz x5, 0x3134
+	WORD $0x54fff623 // b.cc 0x3490
+	WORD $0xb40001a5 // cbz x5, 0x3604
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf940386a // ldr x10, [x3, #112]
@@ -3254,11 +3568,11 @@ ready:
 	WORD $0x3d800144 // str q4, [x10]
 	WORD $0xf940b86a // ldr x10, [x3, #368]
 	WORD $0x3d800145 // str q5, [x10]
-// 0x3134:
+// 0x3604:
 	WORD $0x91060063 // add x3, x3, #0x180
 	WORD $0xd1001884 // sub x4, x4, #0x6
-	WORD $0x17fffe25 // b 0x29d0
-// 0x3140:
+	WORD $0x17fffe25 // b 0x2ea0
+// 0x3610:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
 	WORD $0xf9403474 // ldr x20, [x3, #104]
@@ -3270,32 +3584,32 @@ ready:
 	WORD $0xf9409477 // ldr x23, [x3, #296]
 	WORD $0x910042f7 // add x23, x23, #0x10
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x3178
+	WORD $0xb4000065 // cbz x5, 0x3648
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x3178:
+// 0x3648:
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x3188
+	WORD $0xb4000065 // cbz x5, 0x3658
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x3188:
+// 0x3658:
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x3198
+	WORD $0xb4000065 // cbz x5, 0x3668
 	WORD $0xf940586a // ldr x10, [x3, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
-// 0x3198:
+// 0x3668:
 	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x31a8
+	WORD $0xb4000065 // cbz x5, 0x3678
 	WORD $0xf940786a // ldr x10, [x3, #240]
 	WORD $0x3dc00143 // ldr q3, [x10]
-// 0x31a8:
+// 0x3678:
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x31b8
+	WORD $0xb4000065 // cbz x5, 0x3688
 	WORD $0xf940986a // ldr x10, [x3, #304]
 	WORD $0x3dc00144 // ldr q4, [x10]
-// 0x31b8:
+// 0x3688:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x31bc:
+// 0x368c:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76953 // ldr q19, [x10, x7]
 	WORD $0xf940246a // ldr x10, [x3, #72]
@@ -3317,7 +3631,7 @@ ready:
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
-// 0x3210:
+// 0x36e0:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3335,7 +3649,7 @@ ready:
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffde3 // b.cc 0x3210
+	WORD $0x54fffde3 // b.cc 0x36e0
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
@@ -3364,8 +3678,8 @@ ready:
 	WORD $0x3ca76944 // str q4, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fff7a3 // b.cc 0x31bc
-	WORD $0xb4000165 // cbz x5, 0x32f8
+	WORD $0x54fff7a3 // b.cc 0x368c
+	WORD $0xb4000165 // cbz x5, 0x37c8
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf940386a // ldr x10, [x3, #112]
@@ -3376,11 +3690,11 @@ ready:
 	WORD $0x3d800143 // str q3, [x10]
 	WORD $0xf940986a // ldr x10, [x3, #304]
 	WORD $0x3d800144 // str q4, [x10]
-// 0x32f8:
+// 0x37c8:
 	WORD $0x91050063 // add x3, x3, #0x140
 	WORD $0xd1001484 // sub x4, x4, #0x5
-	WORD $0x17fffdb4 // b 0x29d0
-// 0x3304:
+	WORD $0x17fffdb4 // b 0x2ea0
+// 0x37d4:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
 	WORD $0xf9403474 // ldr x20, [x3, #104]
@@ -3390,27 +3704,27 @@ ready:
 	WORD $0xf9407476 // ldr x22, [x3, #232]
 	WORD $0x910042d6 // add x22, x22, #0x10
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x3334
+	WORD $0xb4000065 // cbz x5, 0x3804
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x3334:
+// 0x3804:
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x3344
+	WORD $0xb4000065 // cbz x5, 0x3814
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x3344:
+// 0x3814:
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x3354
+	WORD $0xb4000065 // cbz x5, 0x3824
 	WORD $0xf940586a // ldr x10, [x3, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
-// 0x3354:
+// 0x3824:
 	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x3364
+	WORD $0xb4000065 // cbz x5, 0x3834
 	WORD $0xf940786a // ldr x10, [x3, #240]
 	WORD $0x3dc00143 // ldr q3, [x10]
-// 0x3364:
+// 0x3834:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x3368:
+// 0x3838:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76953 // ldr q19, [x10, x7]
 	WORD $0xf940246a // ldr x10, [x3, #72]
@@ -3428,7 +3742,7 @@ ready:
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
-// 0x33ac:
+// 0x387c:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3443,7 +3757,7 @@ ready:
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffe43 // b.cc 0x33ac
+	WORD $0x54fffe43 // b.cc 0x387c
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
@@ -3467,8 +3781,8 @@ ready:
 	WORD $0x3ca76943 // str q3, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fff923 // b.cc 0x3368
-	WORD $0xb4000125 // cbz x5, 0x346c
+	WORD $0x54fff923 // b.cc 0x3838
+	WORD $0xb4000125 // cbz x5, 0x393c
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf940386a // ldr x10, [x3, #112]
@@ -3477,11 +3791,11 @@ ready:
 	WORD $0x3d800142 // str q2, [x10]
 	WORD $0xf940786a // ldr x10, [x3, #240]
 	WORD $0x3d800143 // str q3, [x10]
-// 0x346c:
+// 0x393c:
 	WORD $0x91040063 // add x3, x3, #0x100
 	WORD $0xd1001084 // sub x4, x4, #0x4
-	WORD $0x17fffd57 // b 0x29d0
-// 0x3478:
+	WORD $0x17fffd57 // b 0x2ea0
+// 0x3948:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
 	WORD $0xf9403474 // ldr x20, [x3, #104]
@@ -3489,22 +3803,22 @@ ready:
 	WORD $0xf9405475 // ldr x21, [x3, #168]
 	WORD $0x910042b5 // add x21, x21, #0x10
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x34a0
+	WORD $0xb4000065 // cbz x5, 0x3970
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x34a0:
+// 0x3970:
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x34b0
+	WORD $0xb4000065 // cbz x5, 0x3980
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x34b0:
+// 0x3980:
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x34c0
+	WORD $0xb4000065 // cbz x5, 0x3990
 	WORD $0xf940586a // ldr x10, [x3, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
-// 0x34c0:
+// 0x3990:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x34c4:
+// 0x3994:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76953 // ldr q19, [x10, x7]
 	WORD $0xf940246a // ldr x10, [x3, #72]
@@ -3518,7 +3832,7 @@ ready:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
-// 0x34f8:
+// 0x39c8:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3530,7 +3844,7 @@ ready:
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffea3 // b.cc 0x34f8
+	WORD $0x54fffea3 // b.cc 0x39c8
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
@@ -3549,35 +3863,35 @@ ready:
 	WORD $0x3ca76942 // str q2, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fffaa3 // b.cc 0x34c4
-	WORD $0xb40000e5 // cbz x5, 0x3590
+	WORD $0x54fffaa3 // b.cc 0x3994
+	WORD $0xb40000e5 // cbz x5, 0x3a60
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3d800141 // str q1, [x10]
 	WORD $0xf940586a // ldr x10, [x3, #176]
 	WORD $0x3d800142 // str q2, [x10]
-// 0x3590:
+// 0x3a60:
 	WORD $0x91030063 // add x3, x3, #0xc0
 	WORD $0xd1000c84 // sub x4, x4, #0x3
-	WORD $0x17fffd0e // b 0x29d0
-// 0x359c:
+	WORD $0x17fffd0e // b 0x2ea0
+// 0x3a6c:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
 	WORD $0xf9403474 // ldr x20, [x3, #104]
 	WORD $0x91004294 // add x20, x20, #0x10
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x35bc
+	WORD $0xb4000065 // cbz x5, 0x3a8c
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x35bc:
+// 0x3a8c:
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x35cc
+	WORD $0xb4000065 // cbz x5, 0x3a9c
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x35cc:
+// 0x3a9c:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x35d0:
+// 0x3aa0:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76953 // ldr q19, [x10, x7]
 	WORD $0xf940246a // ldr x10, [x3, #72]
@@ -3587,7 +3901,7 @@ ready:
 	WORD $0xd2800008 // mov x8, #0x0
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-// 0x35f4:
+// 0x3ac4:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -3596,7 +3910,7 @@ ready:
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54ffff03 // b.cc 0x35f4
+	WORD $0x54ffff03 // b.cc 0x3ac4
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
@@ -3610,17 +3924,17 @@ ready:
 	WORD $0x3ca76941 // str q1, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fffc23 // b.cc 0x35d0
-	WORD $0xb40000a5 // cbz x5, 0x3664
+	WORD $0x54fffc23 // b.cc 0x3aa0
+	WORD $0xb40000a5 // cbz x5, 0x3b34
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf940386a // ldr x10, [x3, #112]
 	WORD $0x3d800141 // str q1, [x10]
-// 0x3664:
+// 0x3b34:
 	WORD $0x91020063 // add x3, x3, #0x80
 	WORD $0xd1000884 // sub x4, x4, #0x2
-	WORD $0x17fffcd9 // b 0x29d0
-// 0x3670:
+	WORD $0x17fffcd9 // b 0x2ea0
+// 0x3b40:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0xb9400276 // ldr w22, [x19]
 	WORD $0x9100426a // add x10, x19, #0x10
@@ -3631,33 +3945,33 @@ ready:
 	WORD $0xad7d6578 // ldp q24, q25, [x11, #-96]
 	WORD $0xad7c5d76 // ldp q22, q23, [x11, #-128]
 	WORD $0xad7b5574 // ldp q20, q21, [x11, #-160]
-	WORD $0x36100096 // tbz w22, #2, 0x36a8
+	WORD $0x36100096 // tbz w22, #2, 0x3b78
 	WORD $0xad7a4d72 // ldp q18, q19, [x11, #-192]
-	WORD $0x36080056 // tbz w22, #1, 0x36a8
+	WORD $0x36080056 // tbz w22, #1, 0x3b78
 	WORD $0xad794570 // ldp q16, q17, [x11, #-224]
-// 0x36a8:
+// 0x3b78:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0xb4000065 // cbz x5, 0x36b8
+	WORD $0xb4000065 // cbz x5, 0x3b88
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
-// 0x36b8:
+// 0x3b88:
 	WORD $0xd2800007 // mov x7, #0x0
-// 0x36bc:
+// 0x3b8c:
 	WORD $0xf940046a // ldr x10, [x3, #8]
 	WORD $0x3ce76948 // ldr q8, [x10, x7]
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
-	WORD $0x36100156 // tbz w22, #2, 0x36f0
-	WORD $0x360800b6 // tbz w22, #1, 0x36e0
+	WORD $0x36100156 // tbz w22, #2, 0x3bc0
+	WORD $0x360800b6 // tbz w22, #1, 0x3bb0
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a20 // aese v0.16b, v17.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-// 0x36e0:
+// 0x3bb0:
 	WORD $0x4e284a40 // aese v0.16b, v18.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-// 0x36f0:
+// 0x3bc0:
 	WORD $0x4e284a80 // aese v0.16b, v20.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e284aa0 // aese v0.16b, v21.16b
@@ -3682,12 +3996,12 @@ ready:
 	WORD $0x3ca76940 // str q0, [x10, x7]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
-	WORD $0x54fffb63 // b.cc 0x36bc
-	WORD $0xb40005e5 // cbz x5, 0x3810
+	WORD $0x54fffb63 // b.cc 0x3b8c
+	WORD $0xb4000625 // cbz x5, 0x3ce8
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x1400002c // b 0x3810
-// 0x3764:
+	WORD $0x1400002e // b 0x3ce8
+// 0x3c34:
 	WORD $0xd1001ac5 // sub x5, x22, #0x6
 	WORD $0x9100426a // add x10, x19, #0x10
 	WORD $0x8b050948 // add x8, x10, x5, lsl #2
@@ -3698,16 +4012,16 @@ ready:
 	WORD $0x5280036d // mov w13, #0x1b
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0xb85fc104 // ldur w4, [x8, #-4]
-// 0x378c:
-	WORD $0xb4000106 // cbz x6, 0x37ac
+// 0x3c5c:
+	WORD $0xb4000106 // cbz x6, 0x3c7c
 	WORD $0xf10020bf // cmp x5, #0x8
 	WORD $0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-	WORD $0x54000181 // b.ne 0x37c8
+	WORD $0x54000181 // b.ne 0x3c98
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
-	WORD $0x14000008 // b 0x37c8
-// 0x37ac:
+	WORD $0x14000008 // b 0x3c98
+// 0x3c7c:
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
@@ -3715,7 +4029,7 @@ ready:
 	WORD $0x531f78e7 // lsl w7, w7, #1
 	WORD $0x710400ff // cmp w7, #0x100
 	WORD $0x1a8701a7 // csel w7, w13, w7, eq
-// 0x37c8:
+// 0x3c98:
 	WORD $0xb840454b // ldr w11, [x10], #4
 	WORD $0x910004c6 // add x6, x6, #0x1
 	WORD $0xeb0500df // cmp x6, x5
@@ -3723,19 +4037,21 @@ ready:
 	WORD $0x4a0b0084 // eor w4, w4, w11
 	WORD $0xb8004504 // str w4, [x8], #4
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd43 // b.cc 0x378c
+	WORD $0x54fffd43 // b.cc 0x3c5c
+	WORD $0xf940080a // ldr x10, [x0, #16]
+	WORD $0xb500016a // cbnz x10, 0x3ce8
 	WORD $0x3cdf0d20 // ldr q0, [x9, #-16]!
 	WORD $0x9104026b // add x11, x19, #0x100
 	WORD $0x9100426a // add x10, x19, #0x10
-// 0x37f4:
+// 0x3ccc:
 	WORD $0x3c810560 // str q0, [x11], #16
 	WORD $0x3cdf0d20 // ldr q0, [x9, #-16]!
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0xeb0a013f // cmp x9, x10
-	WORD $0x54ffff81 // b.ne 0x37f4
+	WORD $0x54ffff81 // b.ne 0x3ccc
 	WORD $0x3dc00120 // ldr q0, [x9]
 	WORD $0x3d800160 // str q0, [x11]
-// 0x3810:
+// 0x3ce8:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0

@@ -19,18 +19,25 @@ ready:
 	MOVD $aes_neon_constants<>(SB), R2
 	PCALIGN $64
 	WORD $0xb9405016 // ldr w22, [x0, #80]
+	WORD $0x710026df // cmp w22, #0x9
+	WORD $0x54000060 // b.eq 0x14
 	WORD $0x71001edf // cmp w22, #0x7
-	WORD $0x5400b5a2 // b.cs 0x16bc
+	WORD $0x5400bbc2 // b.cs 0x1788
+// 0x14:
 	WORD $0xf9401406 // ldr x6, [x0, #40]
 	WORD $0xf94000d7 // ldr x23, [x6]
-	WORD $0x3400d836 // cbz w22, 0x1b18
+	WORD $0x3400de56 // cbz w22, 0x1be4
 	WORD $0xa9400c04 // ldp x4, x3, [x0]
 	WORD $0xf9400805 // ldr x5, [x0, #16]
 	WORD $0xf9402008 // ldr x8, [x0, #64]
-	WORD $0xb400dde5 // cbz x5, 0x1be0
+	WORD $0xb400e405 // cbz x5, 0x1cac
+	WORD $0x710026df // cmp w22, #0x9
+	WORD $0x1a9f17f3 // cset w19, eq
+	WORD $0x5280006a // mov w10, #0x3
+	WORD $0x1a960156 // csel w22, w10, w22, eq
 	WORD $0xd2800030 // mov x16, #0x1
 	WORD $0xf10100bf // cmp x5, #0x40
-	WORD $0x540004c9 // b.ls 0xc8
+	WORD $0x540004c9 // b.ls 0xe0
 	WORD $0x91000af0 // add x16, x23, #0x2
 	WORD $0x910040ca // add x10, x6, #0x10
 	WORD $0x9106002e // add x14, x1, #0x180
@@ -47,7 +54,7 @@ ready:
 	WORD $0x3dc01451 // ldr q17, [x2, #80]
 	WORD $0x4e110210 // tbl v16.16b, {v16.16b}, v17.16b
 	WORD $0x4f03e47f // movi v31.16b, #0x63
-// 0x74:
+// 0x8c:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x924005eb // and x11, x15, #0x3
 	WORD $0x8b0b104b // add x11, x2, x11, lsl #4
@@ -68,29 +75,35 @@ ready:
 	WORD $0xeb1701ff // cmp x15, x23
 	WORD $0x4e110250 // tbl v16.16b, {v18.16b}, v17.16b
 	WORD $0xac811dc6 // stp q6, q7, [x14], #32
-	WORD $0x54fffd89 // b.ls 0x74
-// 0xc8:
+	WORD $0x54fffd89 // b.ls 0x8c
+// 0xe0:
 	WORD $0x71000edf // cmp w22, #0x3
-	WORD $0x54000223 // b.cc 0x110
-	WORD $0x54000120 // b.eq 0xf4
+	WORD $0x540002c3 // b.cc 0x13c
+	WORD $0x54000120 // b.eq 0x10c
 	WORD $0x710012df // cmp w22, #0x4
-	WORD $0x540001a1 // b.ne 0x10c
+	WORD $0x54000241 // b.ne 0x138
 	WORD $0x3dc00100 // ldr q0, [x8]
 	WORD $0x8b05006a // add x10, x3, x5
 	WORD $0x3cdf0141 // ldur q1, [x10, #-16]
 	WORD $0x3d804020 // str q0, [x1, #256]
 	WORD $0x3d800101 // str q1, [x8]
-	WORD $0x14000008 // b 0x110
-// 0xf4:
+	WORD $0x1400000d // b 0x13c
+// 0x10c:
+	WORD $0x350000f3 // cbnz w19, 0x128
 	WORD $0xb9400d09 // ldr w9, [x8, #12]
 	WORD $0x5ac00929 // rev w9, w9
 	WORD $0x8b45112a // add x10, x9, x5, lsr #4
 	WORD $0x5ac0094a // rev w10, w10
 	WORD $0xb9000d0a // str w10, [x8, #12]
-	WORD $0x14000002 // b 0x110
-// 0x10c:
+	WORD $0x14000006 // b 0x13c
+// 0x128:
+	WORD $0xb9400109 // ldr w9, [x8]
+	WORD $0x8b45112a // add x10, x9, x5, lsr #4
+	WORD $0xb900010a // str w10, [x8]
+	WORD $0x14000002 // b 0x13c
+// 0x138:
 	WORD $0xa9406518 // ldp x24, x25, [x8]
-// 0x110:
+// 0x13c:
 	WORD $0xd280101b // mov x27, #0x80
 	WORD $0xd280040a // mov x10, #0x20
 	WORD $0xf10100bf // cmp x5, #0x40
@@ -98,80 +111,80 @@ ready:
 	WORD $0xeb1b00bf // cmp x5, x27
 	WORD $0x9a9b30bb // csel x27, x5, x27, cc
 	WORD $0x71000edf // cmp w22, #0x3
-	WORD $0x540040a0 // b.eq 0x940
+	WORD $0x540040a0 // b.eq 0x96c
 	WORD $0x3dc00060 // ldr q0, [x3]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0x188
+	WORD $0x54000280 // b.eq 0x1b4
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0x188
+	WORD $0x54000220 // b.eq 0x1b4
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0x188
+	WORD $0x540001c0 // b.eq 0x1b4
 	WORD $0x3dc00c63 // ldr q3, [x3, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0x188
+	WORD $0x54000160 // b.eq 0x1b4
 	WORD $0x3dc01064 // ldr q4, [x3, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0x188
+	WORD $0x54000100 // b.eq 0x1b4
 	WORD $0x3dc01465 // ldr q5, [x3, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0x188
+	WORD $0x540000a0 // b.eq 0x1b4
 	WORD $0x3dc01866 // ldr q6, [x3, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0x188
+	WORD $0x54000040 // b.eq 0x1b4
 	WORD $0x3dc01c67 // ldr q7, [x3, #112]
-// 0x188:
+// 0x1b4:
 	WORD $0x710016df // cmp w22, #0x5
-	WORD $0x54000783 // b.cc 0x27c
+	WORD $0x54000783 // b.cc 0x2a8
 	WORD $0xd28010eb // mov x11, #0x87
 	WORD $0xa9106438 // stp x24, x25, [x1, #256]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000520 // b.eq 0x24c
+	WORD $0x54000520 // b.eq 0x278
 	WORD $0xa9116438 // stp x24, x25, [x1, #272]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000460 // b.eq 0x24c
+	WORD $0x54000460 // b.eq 0x278
 	WORD $0xa9126438 // stp x24, x25, [x1, #288]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540003a0 // b.eq 0x24c
+	WORD $0x540003a0 // b.eq 0x278
 	WORD $0xa9136438 // stp x24, x25, [x1, #304]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x540002e0 // b.eq 0x24c
+	WORD $0x540002e0 // b.eq 0x278
 	WORD $0xa9146438 // stp x24, x25, [x1, #320]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000220 // b.eq 0x24c
+	WORD $0x54000220 // b.eq 0x278
 	WORD $0xa9156438 // stp x24, x25, [x1, #336]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x54000160 // b.eq 0x24c
+	WORD $0x54000160 // b.eq 0x278
 	WORD $0xa9166438 // stp x24, x25, [x1, #352]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x540000a0 // b.eq 0x24c
+	WORD $0x540000a0 // b.eq 0x278
 	WORD $0xa9176438 // stp x24, x25, [x1, #368]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
-// 0x24c:
+// 0x278:
 	WORD $0xad484430 // ldp q16, q17, [x1, #256]
 	WORD $0xad494c32 // ldp q18, q19, [x1, #288]
 	WORD $0xad4a5434 // ldp q20, q21, [x1, #320]
@@ -184,12 +197,12 @@ ready:
 	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
-// 0x27c:
+// 0x2a8:
 	WORD $0x52800a8a // mov w10, #0x54
 	WORD $0x1ad6254a // lsr w10, w10, w22
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x36003bca // tbz w10, #0, 0xa00
-	WORD $0x54007669 // b.ls 0x1158
+	WORD $0x360040ca // tbz w10, #0, 0xacc
+	WORD $0x54007b69 // b.ls 0x1224
 	WORD $0x924006ea // and x10, x23, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x9106002e // add x14, x1, #0x180
@@ -262,7 +275,7 @@ ready:
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 	WORD $0xaa1703ef // mov x15, x23
-// 0x3b0:
+// 0x3dc:
 	WORD $0x6e231c10 // eor v16.16b, v0.16b, v3.16b
 	WORD $0x6e251c51 // eor v17.16b, v2.16b, v5.16b
 	WORD $0x6e271c92 // eor v18.16b, v4.16b, v7.16b
@@ -418,11 +431,11 @@ ready:
 	WORD $0x6e3b1c63 // eor v3.16b, v3.16b, v27.16b
 	WORD $0x6e3a1c42 // eor v2.16b, v2.16b, v26.16b
 	WORD $0xf10005ef // subs x15, x15, #0x1
-	WORD $0x54001300 // b.eq 0x87c
+	WORD $0x54001300 // b.eq 0x8a8
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc00159 // ldr q25, [x10]
-	WORD $0x3600096f // tbz w15, #0, 0x758
+	WORD $0x3600096f // tbz w15, #0, 0x784
 	WORD $0x3dc0105a // ldr q26, [x2, #64]
 	WORD $0x4e1a0011 // tbl v17.16b, {v0.16b}, v26.16b
 	WORD $0x4e1a0032 // tbl v18.16b, {v1.16b}, v26.16b
@@ -496,8 +509,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff17 // b 0x3b0
-// 0x758:
+	WORD $0x17ffff17 // b 0x3dc
+// 0x784:
 	WORD $0x6e600811 // rev32 v17.8h, v0.8h
 	WORD $0x6e600832 // rev32 v18.8h, v1.8h
 	WORD $0x6e600853 // rev32 v19.8h, v2.8h
@@ -570,8 +583,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17fffece // b 0x3b0
-// 0x87c:
+	WORD $0x17fffece // b 0x3dc
+// 0x8a8:
 	WORD $0x4f06e59e // movi v30.16b, #0xcc
 	WORD $0x4f05e55f // movi v31.16b, #0xaa
 	WORD $0x4ea01c18 // mov v24.16b, v0.16b
@@ -618,63 +631,104 @@ ready:
 	WORD $0x6eff1f25 // bif v5.16b, v25.16b, v31.16b
 	WORD $0x6ebf1f46 // bit v6.16b, v26.16b, v31.16b
 	WORD $0x6eff1f67 // bif v7.16b, v27.16b, v31.16b
-// 0x934:
+// 0x960:
 	WORD $0x710012df // cmp w22, #0x4
-	WORD $0x54003520 // b.eq 0xfdc
-	WORD $0x140001a0 // b 0xfbc
-// 0x940:
+	WORD $0x54003a20 // b.eq 0x10a8
+	WORD $0x140001c8 // b 0x1088
+// 0x96c:
 	WORD $0x3dc00118 // ldr q24, [x8]
+	WORD $0x34000513 // cbz w19, 0xa10
+	WORD $0x4eb81f00 // mov v0.16b, v24.16b
+	WORD $0x4e041d20 // mov v0.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0xf100437f // cmp x27, #0x10
+	WORD $0x54000a20 // b.eq 0xac8
+	WORD $0x4eb81f01 // mov v1.16b, v24.16b
+	WORD $0x4e041d21 // mov v1.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0xf100837f // cmp x27, #0x20
+	WORD $0x54000980 // b.eq 0xac8
+	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4e041d22 // mov v2.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0xf100c37f // cmp x27, #0x30
+	WORD $0x540008e0 // b.eq 0xac8
+	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4e041d23 // mov v3.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0xf101037f // cmp x27, #0x40
+	WORD $0x54000840 // b.eq 0xac8
+	WORD $0x4eb81f04 // mov v4.16b, v24.16b
+	WORD $0x4e041d24 // mov v4.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0xf101437f // cmp x27, #0x50
+	WORD $0x540007a0 // b.eq 0xac8
+	WORD $0x4eb81f05 // mov v5.16b, v24.16b
+	WORD $0x4e041d25 // mov v5.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0xf101837f // cmp x27, #0x60
+	WORD $0x54000700 // b.eq 0xac8
+	WORD $0x4eb81f06 // mov v6.16b, v24.16b
+	WORD $0x4e041d26 // mov v6.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0xf101c37f // cmp x27, #0x70
+	WORD $0x54000660 // b.eq 0xac8
+	WORD $0x4eb81f07 // mov v7.16b, v24.16b
+	WORD $0x4e041d27 // mov v7.s[0], w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0x1400002f // b 0xac8
+// 0xa10:
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f00 // mov v0.16b, v24.16b
 	WORD $0x4e1c1d40 // mov v0.s[3], w10
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000520 // b.eq 0x9fc
+	WORD $0x54000520 // b.eq 0xac8
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f01 // mov v1.16b, v24.16b
 	WORD $0x4e1c1d41 // mov v1.s[3], w10
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000460 // b.eq 0x9fc
+	WORD $0x54000460 // b.eq 0xac8
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f02 // mov v2.16b, v24.16b
 	WORD $0x4e1c1d42 // mov v2.s[3], w10
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540003a0 // b.eq 0x9fc
+	WORD $0x540003a0 // b.eq 0xac8
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f03 // mov v3.16b, v24.16b
 	WORD $0x4e1c1d43 // mov v3.s[3], w10
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x540002e0 // b.eq 0x9fc
+	WORD $0x540002e0 // b.eq 0xac8
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f04 // mov v4.16b, v24.16b
 	WORD $0x4e1c1d44 // mov v4.s[3], w10
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000220 // b.eq 0x9fc
+	WORD $0x54000220 // b.eq 0xac8
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f05 // mov v5.16b, v24.16b
 	WORD $0x4e1c1d45 // mov v5.s[3], w10
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x54000160 // b.eq 0x9fc
+	WORD $0x54000160 // b.eq 0xac8
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f06 // mov v6.16b, v24.16b
 	WORD $0x4e1c1d46 // mov v6.s[3], w10
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x540000a0 // b.eq 0x9fc
+	WORD $0x540000a0 // b.eq 0xac8
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f07 // mov v7.16b, v24.16b
 	WORD $0x4e1c1d47 // mov v7.s[3], w10
-// 0x9fc:
+// 0xac8:
 	WORD $0xf100837f // cmp x27, #0x20
-// 0xa00:
-	WORD $0x54004e29 // b.ls 0x13c4
-// 0xa04:
+// 0xacc:
+	WORD $0x54004e29 // b.ls 0x1490
+// 0xad0:
 	WORD $0x4f06e59e // movi v30.16b, #0xcc
 	WORD $0x4f05e55f // movi v31.16b, #0xaa
 	WORD $0x4ea01c18 // mov v24.16b, v0.16b
@@ -735,7 +789,7 @@ ready:
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 	WORD $0xd280000f // mov x15, #0x0
-// 0xaf4:
+// 0xbc0:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
 	WORD $0x6e221c89 // eor v9.16b, v4.16b, v2.16b
@@ -853,11 +907,11 @@ ready:
 	WORD $0x6e221d8c // eor v12.16b, v12.16b, v2.16b
 	WORD $0x6e261d29 // eor v9.16b, v9.16b, v6.16b
 	WORD $0xeb1701ff // cmp x15, x23
-	WORD $0x54000ec0 // b.eq 0xea0
+	WORD $0x54000ec0 // b.eq 0xf6c
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc00159 // ldr q25, [x10]
-	WORD $0x3600074f // tbz w15, #0, 0xdc0
+	WORD $0x3600074f // tbz w15, #0, 0xe8c
 	WORD $0x3dc0105a // ldr q26, [x2, #64]
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
@@ -914,8 +968,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff4e // b 0xaf4
-// 0xdc0:
+	WORD $0x17ffff4e // b 0xbc0
+// 0xe8c:
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
 	WORD $0x4e190112 // tbl v18.16b, {v8.16b}, v25.16b
@@ -971,8 +1025,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff16 // b 0xaf4
-// 0xea0:
+	WORD $0x17ffff16 // b 0xbc0
+// 0xf6c:
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0xacc149d1 // ldp q17, q18, [x14], #32
@@ -1043,40 +1097,40 @@ ready:
 	WORD $0x4e0b00c6 // tbl v6.16b, {v6.16b}, v11.16b
 	WORD $0x4e0b00e7 // tbl v7.16b, {v7.16b}, v11.16b
 	WORD $0x71001edf // cmp w22, #0x7
-	WORD $0x54005102 // b.cs 0x19d8
-// 0xfbc:
+	WORD $0x54005102 // b.cs 0x1aa4
+// 0x1088:
 	WORD $0x71000edf // cmp w22, #0x3
-	WORD $0x54000903 // b.cc 0x10e0
-	WORD $0x54000520 // b.eq 0x1068
+	WORD $0x54000903 // b.cc 0x11ac
+	WORD $0x54000520 // b.eq 0x1134
 	WORD $0xad484430 // ldp q16, q17, [x1, #256]
 	WORD $0xad494c32 // ldp q18, q19, [x1, #288]
 	WORD $0xad4a5434 // ldp q20, q21, [x1, #320]
 	WORD $0xad4b5c36 // ldp q22, q23, [x1, #352]
-	WORD $0x1400003a // b 0x10c0
-// 0xfdc:
+	WORD $0x1400003a // b 0x118c
+// 0x10a8:
 	WORD $0x3dc00070 // ldr q16, [x3]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0x1034
+	WORD $0x54000280 // b.eq 0x1100
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0x1034
+	WORD $0x54000220 // b.eq 0x1100
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0x1034
+	WORD $0x540001c0 // b.eq 0x1100
 	WORD $0x3dc00c73 // ldr q19, [x3, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0x1034
+	WORD $0x54000160 // b.eq 0x1100
 	WORD $0x3dc01074 // ldr q20, [x3, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0x1034
+	WORD $0x54000100 // b.eq 0x1100
 	WORD $0x3dc01475 // ldr q21, [x3, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0x1034
+	WORD $0x540000a0 // b.eq 0x1100
 	WORD $0x3dc01876 // ldr q22, [x3, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0x1034
+	WORD $0x54000040 // b.eq 0x1100
 	WORD $0x3dc01c77 // ldr q23, [x3, #112]
-// 0x1034:
+// 0x1100:
 	WORD $0x8b1b006a // add x10, x3, x27
 	WORD $0x3dc04039 // ldr q25, [x1, #256]
 	WORD $0x3cdf0158 // ldur q24, [x10, #-16]
@@ -1089,31 +1143,31 @@ ready:
 	WORD $0x6e341ca5 // eor v5.16b, v5.16b, v20.16b
 	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
 	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
-	WORD $0x1400001f // b 0x10e0
-// 0x1068:
+	WORD $0x1400001f // b 0x11ac
+// 0x1134:
 	WORD $0x3dc00070 // ldr q16, [x3]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0x10c0
+	WORD $0x54000280 // b.eq 0x118c
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0x10c0
+	WORD $0x54000220 // b.eq 0x118c
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0x10c0
+	WORD $0x540001c0 // b.eq 0x118c
 	WORD $0x3dc00c73 // ldr q19, [x3, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0x10c0
+	WORD $0x54000160 // b.eq 0x118c
 	WORD $0x3dc01074 // ldr q20, [x3, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0x10c0
+	WORD $0x54000100 // b.eq 0x118c
 	WORD $0x3dc01475 // ldr q21, [x3, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0x10c0
+	WORD $0x540000a0 // b.eq 0x118c
 	WORD $0x3dc01876 // ldr q22, [x3, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0x10c0
+	WORD $0x54000040 // b.eq 0x118c
 	WORD $0x3dc01c77 // ldr q23, [x3, #112]
-// 0x10c0:
+// 0x118c:
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	WORD $0x6e311c21 // eor v1.16b, v1.16b, v17.16b
 	WORD $0x6e321c42 // eor v2.16b, v2.16b, v18.16b
@@ -1122,39 +1176,39 @@ ready:
 	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
-// 0x10e0:
+// 0x11ac:
 	WORD $0x3d800080 // str q0, [x4]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0x1138
+	WORD $0x54000280 // b.eq 0x1204
 	WORD $0x3d800481 // str q1, [x4, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0x1138
+	WORD $0x54000220 // b.eq 0x1204
 	WORD $0x3d800882 // str q2, [x4, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0x1138
+	WORD $0x540001c0 // b.eq 0x1204
 	WORD $0x3d800c83 // str q3, [x4, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0x1138
+	WORD $0x54000160 // b.eq 0x1204
 	WORD $0x3d801084 // str q4, [x4, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0x1138
+	WORD $0x54000100 // b.eq 0x1204
 	WORD $0x3d801485 // str q5, [x4, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0x1138
+	WORD $0x540000a0 // b.eq 0x1204
 	WORD $0x3d801886 // str q6, [x4, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0x1138
+	WORD $0x54000040 // b.eq 0x1204
 	WORD $0x3d801c87 // str q7, [x4, #112]
-// 0x1138:
+// 0x1204:
 	WORD $0xeb1b00a5 // subs x5, x5, x27
 	WORD $0x8b1b0063 // add x3, x3, x27
 	WORD $0x8b1b0084 // add x4, x4, x27
-	WORD $0x54ff7e61 // b.ne 0x110
+	WORD $0x54ff7961 // b.ne 0x13c
 	WORD $0x710016df // cmp w22, #0x5
-	WORD $0x54004d43 // b.cc 0x1af4
+	WORD $0x54004d43 // b.cc 0x1bc0
 	WORD $0xa9006518 // stp x24, x25, [x8]
-	WORD $0x14000268 // b 0x1af4
-// 0x1158:
+	WORD $0x14000268 // b 0x1bc0
+// 0x1224:
 	WORD $0x9107804a // add x10, x2, #0x1e0
 	WORD $0x4f02e40a // movi v10.16b, #0x40
 	WORD $0xad404550 // ldp q16, q17, [x10]
@@ -1170,14 +1224,14 @@ ready:
 	WORD $0x910040cc // add x12, x6, #0x10
 	WORD $0x8b17118c // add x12, x12, x23, lsl #4
 	WORD $0xaa0c03ed // mov x13, x12
-	WORD $0x54000680 // b.eq 0x1264
+	WORD $0x54000680 // b.eq 0x1330
 	WORD $0x3cdf0588 // ldr q8, [x12], #-16
 	WORD $0xad45b84d // ldp q13, q14, [x2, #176]
 	WORD $0x3dc0344f // ldr q15, [x2, #208]
 	WORD $0xd10006ef // sub x15, x23, #0x1
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
-// 0x11b0:
+// 0x127c:
 	WORD $0x3cdf0588 // ldr q8, [x12], #-16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -1209,7 +1263,7 @@ ready:
 	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
 	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
 	WORD $0xf10005ef // subs x15, x15, #0x1
-	WORD $0x54fffc21 // b.ne 0x11b0
+	WORD $0x54fffc21 // b.ne 0x127c
 	WORD $0x3cdf0588 // ldr q8, [x12], #-16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -1222,8 +1276,8 @@ ready:
 	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
 	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
-	WORD $0x17fffdb5 // b 0x934
-// 0x1264:
+	WORD $0x17fffd8d // b 0x960
+// 0x1330:
 	WORD $0x3cdf0588 // ldr q8, [x12], #-16
 	WORD $0x3cdf05a9 // ldr q9, [x13], #-16
 	WORD $0xad45b84d // ldp q13, q14, [x2, #176]
@@ -1233,7 +1287,7 @@ ready:
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
 	WORD $0x4e0d0021 // tbl v1.16b, {v1.16b}, v13.16b
-// 0x1288:
+// 0x1354:
 	WORD $0x3cdf0588 // ldr q8, [x12], #-16
 	WORD $0x3cdf05a9 // ldr q9, [x13], #-16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
@@ -1291,7 +1345,7 @@ ready:
 	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
 	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
 	WORD $0xf10005ef // subs x15, x15, #0x1
-	WORD $0x54fff8e1 // b.ne 0x1288
+	WORD $0x54fff8e1 // b.ne 0x1354
 	WORD $0x3cdf0588 // ldr q8, [x12], #-16
 	WORD $0x3cdf05a9 // ldr q9, [x13], #-16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
@@ -1312,8 +1366,8 @@ ready:
 	WORD $0x6e251c61 // eor v1.16b, v3.16b, v5.16b
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
-	WORD $0x17fffd5d // b 0x934
-// 0x13c4:
+	WORD $0x17fffd35 // b 0x960
+// 0x1490:
 	WORD $0x9103804a // add x10, x2, #0xe0
 	WORD $0x4f02e40a // movi v10.16b, #0x40
 	WORD $0xad404550 // ldp q16, q17, [x10]
@@ -1328,14 +1382,14 @@ ready:
 	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
 	WORD $0x910040cc // add x12, x6, #0x10
 	WORD $0xaa0c03ed // mov x13, x12
-	WORD $0x540005c0 // b.eq 0x14b4
-// 0x1400:
+	WORD $0x540005c0 // b.eq 0x1580
+// 0x14cc:
 	WORD $0x3cc10588 // ldr q8, [x12], #16
 	WORD $0xad44b84d // ldp q13, q14, [x2, #144]
 	WORD $0xd10006ef // sub x15, x23, #0x1
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
-// 0x1414:
+// 0x14e0:
 	WORD $0x3cc10588 // ldr q8, [x12], #16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -1360,7 +1414,7 @@ ready:
 	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
 	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
 	WORD $0xf10005ef // subs x15, x15, #0x1
-	WORD $0x54fffd01 // b.ne 0x1414
+	WORD $0x54fffd01 // b.ne 0x14e0
 	WORD $0x3cc10588 // ldr q8, [x12], #16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -1374,9 +1428,9 @@ ready:
 	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x71001edf // cmp w22, #0x7
-	WORD $0x54000982 // b.cs 0x15dc
-	WORD $0x17fffec3 // b 0xfbc
-// 0x14b4:
+	WORD $0x54000982 // b.cs 0x16a8
+	WORD $0x17fffec3 // b 0x1088
+// 0x1580:
 	WORD $0x3cc10588 // ldr q8, [x12], #16
 	WORD $0x3cc105a9 // ldr q9, [x13], #16
 	WORD $0xad44b84d // ldp q13, q14, [x2, #144]
@@ -1385,7 +1439,7 @@ ready:
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
 	WORD $0x4e0d0021 // tbl v1.16b, {v1.16b}, v13.16b
-// 0x14d4:
+// 0x15a0:
 	WORD $0x3cc10588 // ldr q8, [x12], #16
 	WORD $0x3cc105a9 // ldr q9, [x13], #16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
@@ -1429,7 +1483,7 @@ ready:
 	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
 	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
 	WORD $0xf10005ef // subs x15, x15, #0x1
-	WORD $0x54fffaa1 // b.ne 0x14d4
+	WORD $0x54fffaa1 // b.ne 0x15a0
 	WORD $0x3cc10588 // ldr q8, [x12], #16
 	WORD $0x3cc105a9 // ldr q9, [x13], #16
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
@@ -1451,27 +1505,27 @@ ready:
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 	WORD $0x71001edf // cmp w22, #0x7
-	WORD $0x54ffcf23 // b.cc 0xfbc
-// 0x15dc:
+	WORD $0x54ffcf23 // b.cc 0x1088
+// 0x16a8:
 	WORD $0xf940028a // ldr x10, [x20]
 	WORD $0x3ca76940 // str q0, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000060 // b.eq 0x15f4
+	WORD $0x54000060 // b.eq 0x16c0
 	WORD $0xf940228a // ldr x10, [x20, #64]
 	WORD $0x3ca76941 // str q1, [x10, x7]
-// 0x15f4:
+// 0x16c0:
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb1a00ff // cmp x7, x26
-	WORD $0x54000443 // b.cc 0x1684
-	WORD $0xb400273a // cbz x26, 0x1ae4
+	WORD $0x54000443 // b.cc 0x1750
+	WORD $0xb400273a // cbz x26, 0x1bb0
 	WORD $0xf9401a8a // ldr x10, [x20, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x540026a0 // b.eq 0x1ae4
+	WORD $0x540026a0 // b.eq 0x1bb0
 	WORD $0xf9403a8a // ldr x10, [x20, #112]
 	WORD $0x3d800141 // str q1, [x10]
-	WORD $0x14000132 // b 0x1ae4
-// 0x1620:
+	WORD $0x14000132 // b 0x1bb0
+// 0x16ec:
 	WORD $0xd280004a // mov x10, #0x2
 	WORD $0xeb0a02bf // cmp x21, x10
 	WORD $0x9a8a32bb // csel x27, x21, x10, cc
@@ -1490,42 +1544,42 @@ ready:
 	WORD $0xd2800007 // mov x7, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb40000fa // cbz x26, 0x1684
+	WORD $0xb40000fa // cbz x26, 0x1750
 	WORD $0xf9401a8a // ldr x10, [x20, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000060 // b.eq 0x1684
+	WORD $0x54000060 // b.eq 0x1750
 	WORD $0xf9403a8a // ldr x10, [x20, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
-// 0x1684:
+// 0x1750:
 	WORD $0xf940068a // ldr x10, [x20, #8]
 	WORD $0x3ce76942 // ldr q2, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000060 // b.eq 0x169c
+	WORD $0x54000060 // b.eq 0x1768
 	WORD $0xf940268a // ldr x10, [x20, #72]
 	WORD $0x3ce76943 // ldr q3, [x10, x7]
-// 0x169c:
+// 0x1768:
 	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
 	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
 	WORD $0xf940168c // ldr x12, [x20, #40]
 	WORD $0x9100418c // add x12, x12, #0x10
-	WORD $0x54ffeaa0 // b.eq 0x1400
+	WORD $0x54ffeaa0 // b.eq 0x14cc
 	WORD $0xf940368d // ldr x13, [x20, #104]
 	WORD $0x910041ad // add x13, x13, #0x10
-	WORD $0x17ffff7f // b 0x14b4
-// 0x16bc:
+	WORD $0x17ffff7f // b 0x1580
+// 0x1788:
 	WORD $0xd280001a // mov x26, #0x0
-	WORD $0x54000048 // b.hi 0x16c8
+	WORD $0x54000048 // b.hi 0x1794
 	WORD $0xf940241a // ldr x26, [x0, #72]
-// 0x16c8:
+// 0x1794:
 	WORD $0xa940d414 // ldp x20, x21, [x0, #8]
 	WORD $0xf940168a // ldr x10, [x20, #40]
 	WORD $0xf9400157 // ldr x23, [x10]
 	WORD $0xd2800010 // mov x16, #0x0
-// 0x16d8:
-	WORD $0xb4fffa5a // cbz x26, 0x1620
+// 0x17a4:
+	WORD $0xb4fffa5a // cbz x26, 0x16ec
 	WORD $0xf10012bf // cmp x21, #0x4
-	WORD $0x54fffa09 // b.ls 0x1620
+	WORD $0x54fffa09 // b.ls 0x16ec
 	WORD $0x91000af0 // add x16, x23, #0x2
 	WORD $0xd280011b // mov x27, #0x8
 	WORD $0xeb1b02bf // cmp x21, x27
@@ -1533,38 +1587,38 @@ ready:
 	WORD $0xd2800207 // mov x7, #0x10
 	WORD $0x9106002e // add x14, x1, #0x180
 	WORD $0xd280000f // mov x15, #0x0
-// 0x1700:
+// 0x17cc:
 	WORD $0xf940168a // ldr x10, [x20, #40]
 	WORD $0x3ce76940 // ldr q0, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x1778
+	WORD $0x54000360 // b.eq 0x1844
 	WORD $0xf940368a // ldr x10, [x20, #104]
 	WORD $0x3ce76941 // ldr q1, [x10, x7]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x1778
+	WORD $0x540002e0 // b.eq 0x1844
 	WORD $0xf940568a // ldr x10, [x20, #168]
 	WORD $0x3ce76942 // ldr q2, [x10, x7]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x1778
+	WORD $0x54000260 // b.eq 0x1844
 	WORD $0xf940768a // ldr x10, [x20, #232]
 	WORD $0x3ce76943 // ldr q3, [x10, x7]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x1778
+	WORD $0x540001e0 // b.eq 0x1844
 	WORD $0xf940968a // ldr x10, [x20, #296]
 	WORD $0x3ce76944 // ldr q4, [x10, x7]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x1778
+	WORD $0x54000160 // b.eq 0x1844
 	WORD $0xf940b68a // ldr x10, [x20, #360]
 	WORD $0x3ce76945 // ldr q5, [x10, x7]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x1778
+	WORD $0x540000e0 // b.eq 0x1844
 	WORD $0xf940d68a // ldr x10, [x20, #424]
 	WORD $0x3ce76946 // ldr q6, [x10, x7]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x1778
+	WORD $0x54000060 // b.eq 0x1844
 	WORD $0xf940f68a // ldr x10, [x20, #488]
 	WORD $0x3ce76947 // ldr q7, [x10, x7]
-// 0x1778:
+// 0x1844:
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc0154b // ldr q11, [x10, #80]
@@ -1622,12 +1676,12 @@ ready:
 	WORD $0x6eff1f25 // bif v5.16b, v25.16b, v31.16b
 	WORD $0x6ebf1f46 // bit v6.16b, v26.16b, v31.16b
 	WORD $0x6eff1f67 // bif v7.16b, v27.16b, v31.16b
-	WORD $0xb40000af // cbz x15, 0x1870
+	WORD $0xb40000af // cbz x15, 0x193c
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x6e205821 // mvn v1.16b, v1.16b
 	WORD $0x6e2058a5 // mvn v5.16b, v5.16b
 	WORD $0x6e2058c6 // mvn v6.16b, v6.16b
-// 0x1870:
+// 0x193c:
 	WORD $0xac8105c0 // stp q0, q1, [x14], #32
 	WORD $0xac810dc2 // stp q2, q3, [x14], #32
 	WORD $0xac8115c4 // stp q4, q5, [x14], #32
@@ -1635,78 +1689,78 @@ ready:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb1701ff // cmp x15, x23
-	WORD $0x54fff3a9 // b.ls 0x1700
+	WORD $0x54fff3a9 // b.ls 0x17cc
 	WORD $0xd2800007 // mov x7, #0x0
 	WORD $0xf9401a8a // ldr x10, [x20, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
 	WORD $0x3d804020 // str q0, [x1, #256]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000440 // b.eq 0x192c
+	WORD $0x54000440 // b.eq 0x19f8
 	WORD $0xf9403a8a // ldr x10, [x20, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
 	WORD $0x3d804421 // str q1, [x1, #272]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540003a0 // b.eq 0x192c
+	WORD $0x540003a0 // b.eq 0x19f8
 	WORD $0xf9405a8a // ldr x10, [x20, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
 	WORD $0x3d804822 // str q2, [x1, #288]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000300 // b.eq 0x192c
+	WORD $0x54000300 // b.eq 0x19f8
 	WORD $0xf9407a8a // ldr x10, [x20, #240]
 	WORD $0x3dc00143 // ldr q3, [x10]
 	WORD $0x3d804c23 // str q3, [x1, #304]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x54000260 // b.eq 0x192c
+	WORD $0x54000260 // b.eq 0x19f8
 	WORD $0xf9409a8a // ldr x10, [x20, #304]
 	WORD $0x3dc00144 // ldr q4, [x10]
 	WORD $0x3d805024 // str q4, [x1, #320]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x540001c0 // b.eq 0x192c
+	WORD $0x540001c0 // b.eq 0x19f8
 	WORD $0xf940ba8a // ldr x10, [x20, #368]
 	WORD $0x3dc00145 // ldr q5, [x10]
 	WORD $0x3d805425 // str q5, [x1, #336]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x54000120 // b.eq 0x192c
+	WORD $0x54000120 // b.eq 0x19f8
 	WORD $0xf940da8a // ldr x10, [x20, #432]
 	WORD $0x3dc00146 // ldr q6, [x10]
 	WORD $0x3d805826 // str q6, [x1, #352]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000080 // b.eq 0x192c
+	WORD $0x54000080 // b.eq 0x19f8
 	WORD $0xf940fa8a // ldr x10, [x20, #496]
 	WORD $0x3dc00147 // ldr q7, [x10]
 	WORD $0x3d805c27 // str q7, [x1, #368]
-// 0x192c:
+// 0x19f8:
 	WORD $0xf940068a // ldr x10, [x20, #8]
 	WORD $0x3ce76940 // ldr q0, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x19a4
+	WORD $0x54000360 // b.eq 0x1a70
 	WORD $0xf940268a // ldr x10, [x20, #72]
 	WORD $0x3ce76941 // ldr q1, [x10, x7]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x19a4
+	WORD $0x540002e0 // b.eq 0x1a70
 	WORD $0xf940468a // ldr x10, [x20, #136]
 	WORD $0x3ce76942 // ldr q2, [x10, x7]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x19a4
+	WORD $0x54000260 // b.eq 0x1a70
 	WORD $0xf940668a // ldr x10, [x20, #200]
 	WORD $0x3ce76943 // ldr q3, [x10, x7]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x19a4
+	WORD $0x540001e0 // b.eq 0x1a70
 	WORD $0xf940868a // ldr x10, [x20, #264]
 	WORD $0x3ce76944 // ldr q4, [x10, x7]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x19a4
+	WORD $0x54000160 // b.eq 0x1a70
 	WORD $0xf940a68a // ldr x10, [x20, #328]
 	WORD $0x3ce76945 // ldr q5, [x10, x7]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x19a4
+	WORD $0x540000e0 // b.eq 0x1a70
 	WORD $0xf940c68a // ldr x10, [x20, #392]
 	WORD $0x3ce76946 // ldr q6, [x10, x7]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x19a4
+	WORD $0x54000060 // b.eq 0x1a70
 	WORD $0xf940e68a // ldr x10, [x20, #456]
 	WORD $0x3ce76947 // ldr q7, [x10, x7]
-// 0x19a4:
+// 0x1a70:
 	WORD $0xad484430 // ldp q16, q17, [x1, #256]
 	WORD $0xad494c32 // ldp q18, q19, [x1, #288]
 	WORD $0xad4a5434 // ldp q20, q21, [x1, #320]
@@ -1719,93 +1773,93 @@ ready:
 	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
-	WORD $0x17fffc0c // b 0xa04
-// 0x19d8:
+	WORD $0x17fffc0c // b 0xad0
+// 0x1aa4:
 	WORD $0xf940028a // ldr x10, [x20]
 	WORD $0x3ca76940 // str q0, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x1a50
+	WORD $0x54000360 // b.eq 0x1b1c
 	WORD $0xf940228a // ldr x10, [x20, #64]
 	WORD $0x3ca76941 // str q1, [x10, x7]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x1a50
+	WORD $0x540002e0 // b.eq 0x1b1c
 	WORD $0xf940428a // ldr x10, [x20, #128]
 	WORD $0x3ca76942 // str q2, [x10, x7]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x1a50
+	WORD $0x54000260 // b.eq 0x1b1c
 	WORD $0xf940628a // ldr x10, [x20, #192]
 	WORD $0x3ca76943 // str q3, [x10, x7]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x1a50
+	WORD $0x540001e0 // b.eq 0x1b1c
 	WORD $0xf940828a // ldr x10, [x20, #256]
 	WORD $0x3ca76944 // str q4, [x10, x7]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x1a50
+	WORD $0x54000160 // b.eq 0x1b1c
 	WORD $0xf940a28a // ldr x10, [x20, #320]
 	WORD $0x3ca76945 // str q5, [x10, x7]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x1a50
+	WORD $0x540000e0 // b.eq 0x1b1c
 	WORD $0xf940c28a // ldr x10, [x20, #384]
 	WORD $0x3ca76946 // str q6, [x10, x7]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x1a50
+	WORD $0x54000060 // b.eq 0x1b1c
 	WORD $0xf940e28a // ldr x10, [x20, #448]
 	WORD $0x3ca76947 // str q7, [x10, x7]
-// 0x1a50:
+// 0x1b1c:
 	WORD $0xad080420 // stp q0, q1, [x1, #256]
 	WORD $0xad090c22 // stp q2, q3, [x1, #288]
 	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb1a00ff // cmp x7, x26
-	WORD $0x54fff623 // b.cc 0x192c
+	WORD $0x54fff623 // b.cc 0x19f8
 	WORD $0xf9401a8a // ldr x10, [x20, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x1ae4
+	WORD $0x54000360 // b.eq 0x1bb0
 	WORD $0xf9403a8a // ldr x10, [x20, #112]
 	WORD $0x3d800141 // str q1, [x10]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x1ae4
+	WORD $0x540002e0 // b.eq 0x1bb0
 	WORD $0xf9405a8a // ldr x10, [x20, #176]
 	WORD $0x3d800142 // str q2, [x10]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x1ae4
+	WORD $0x54000260 // b.eq 0x1bb0
 	WORD $0xf9407a8a // ldr x10, [x20, #240]
 	WORD $0x3d800143 // str q3, [x10]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x1ae4
+	WORD $0x540001e0 // b.eq 0x1bb0
 	WORD $0xf9409a8a // ldr x10, [x20, #304]
 	WORD $0x3d800144 // str q4, [x10]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x1ae4
+	WORD $0x54000160 // b.eq 0x1bb0
 	WORD $0xf940ba8a // ldr x10, [x20, #368]
 	WORD $0x3d800145 // str q5, [x10]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x1ae4
+	WORD $0x540000e0 // b.eq 0x1bb0
 	WORD $0xf940da8a // ldr x10, [x20, #432]
 	WORD $0x3d800146 // str q6, [x10]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x1ae4
+	WORD $0x54000060 // b.eq 0x1bb0
 	WORD $0xf940fa8a // ldr x10, [x20, #496]
 	WORD $0x3d800147 // str q7, [x10]
-// 0x1ae4:
+// 0x1bb0:
 	WORD $0x8b1b1a94 // add x20, x20, x27, lsl #6
 	WORD $0xeb1b02b5 // subs x21, x21, x27
-	WORD $0x54ffdf61 // b.ne 0x16d8
-	WORD $0xb4000790 // cbz x16, 0x1be0
-// 0x1af4:
+	WORD $0x54ffdf61 // b.ne 0x17a4
+	WORD $0xb4000790 // cbz x16, 0x1cac
+// 0x1bc0:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x9104002a // add x10, x1, #0x100
-// 0x1afc:
+// 0x1bc8:
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xf1000610 // subs x16, x16, #0x1
-	WORD $0x54ffff61 // b.ne 0x1afc
-	WORD $0x14000033 // b 0x1be0
-// 0x1b18:
+	WORD $0x54ffff61 // b.ne 0x1bc8
+	WORD $0x14000033 // b 0x1cac
+// 0x1be4:
 	WORD $0xd1001ae4 // sub x4, x23, #0x6
 	WORD $0x910040d3 // add x19, x6, #0x10
 	WORD $0x8b040a70 // add x16, x19, x4, lsl #2
@@ -1827,12 +1881,12 @@ ready:
 	WORD $0xad46755c // ldp q28, q29, [x10, #192]
 	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
 	WORD $0xb85fc203 // ldur w3, [x16, #-4]
-// 0x1b6c:
-	WORD $0xb4000085 // cbz x5, 0x1b7c
+// 0x1c38:
+	WORD $0xb4000085 // cbz x5, 0x1c48
 	WORD $0xf100209f // cmp x4, #0x8
 	WORD $0xfa4408a0 // ccmp x5, #0x4, #0x0, eq
-	WORD $0x54000241 // b.ne 0x1bc0
-// 0x1b7c:
+	WORD $0x54000241 // b.ne 0x1c8c
+// 0x1c48:
 	WORD $0x4e040c60 // dup v0.4s, w3
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -1845,12 +1899,12 @@ ready:
 	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
 	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 	WORD $0x0e043c03 // mov w3, v0.s[0]
-	WORD $0xb50000a5 // cbnz x5, 0x1bc0
+	WORD $0xb50000a5 // cbnz x5, 0x1c8c
 	WORD $0x4ac32123 // eor w3, w9, w3, ror #8
 	WORD $0x531f7929 // lsl w9, w9, #1
 	WORD $0x7104013f // cmp w9, #0x100
 	WORD $0x1a8901a9 // csel w9, w13, w9, eq
-// 0x1bc0:
+// 0x1c8c:
 	WORD $0xb840466b // ldr w11, [x19], #4
 	WORD $0x910004a5 // add x5, x5, #0x1
 	WORD $0xeb0400bf // cmp x5, x4
@@ -1858,8 +1912,8 @@ ready:
 	WORD $0x4a0b0063 // eor w3, w3, w11
 	WORD $0xb8004603 // str w3, [x16], #4
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54fffc83 // b.cc 0x1b6c
-// 0x1be0:
+	WORD $0x54fffc83 // b.cc 0x1c38
+// 0x1cac:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0

@@ -20,9 +20,10 @@ ready:
 	PCALIGN $64
 	WORD $0xf9401413 // ldr x19, [x0, #40]
 	WORD $0xb940501a // ldr w26, [x0, #80]
+	WORD $0x37295eda // tbnz w26, #5, 0x2be0
 	WORD $0xf940180a // ldr x10, [x0, #48]
 	WORD $0xb9400276 // ldr w22, [x19]
-	WORD $0x37195e7a // tbnz w26, #3, 0x2bdc
+	WORD $0x371987ba // tbnz w26, #3, 0x3108
 	WORD $0xa9400c04 // ldp x4, x3, [x0]
 	WORD $0xf9400807 // ldr x7, [x0, #16]
 	WORD $0x3dc0005c // ldr q28, [x2]
@@ -33,15 +34,15 @@ ready:
 	WORD $0x8b36526b // add x11, x19, w22, uxtw #4
 	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0xad7c4570 // ldp q16, q17, [x11, #-128]
-	WORD $0x36000c5a // tbz w26, #0, 0x1c4
-	WORD $0x372000fa // tbnz w26, #4, 0x5c
+	WORD $0x36000c5a // tbz w26, #0, 0x1c8
+	WORD $0x372000fa // tbnz w26, #4, 0x60
 	WORD $0xa9403d4e // ldp x14, x15, [x10]
 	WORD $0xad7d4d72 // ldp q18, q19, [x11, #-96]
 	WORD $0xd360fdec // lsr x12, x15, #32
 	WORD $0xa941c410 // ldp x16, x17, [x0, #24]
 	WORD $0x5ac00999 // rev w25, w12
-	WORD $0x14000008 // b 0x78
-// 0x5c:
+	WORD $0x14000008 // b 0x7c
+// 0x60:
 	WORD $0x29403d4e // ldp w14, w15, [x10]
 	WORD $0xb940094c // ldr w12, [x10, #8]
 	WORD $0xad7d4d72 // ldp q18, q19, [x11, #-96]
@@ -49,13 +50,13 @@ ready:
 	WORD $0xaa0f81ce // orr x14, x14, x15, lsl #32
 	WORD $0xa941c410 // ldp x16, x17, [x0, #24]
 	WORD $0xaa0c03ef // mov x15, x12
-// 0x78:
+// 0x7c:
 	WORD $0x9e6701cc // fmov d12, x14
 	WORD $0x9109002d // add x13, x1, #0x240
 	WORD $0xa9003dae // stp x14, x15, [x13]
 	WORD $0x4e181dec // mov v12.d[1], x15
-	WORD $0xb4000bb1 // cbz x17, 0x1fc
-// 0x8c:
+	WORD $0xb4000bb1 // cbz x17, 0x200
+// 0x90:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
@@ -78,48 +79,48 @@ ready:
 	WORD $0xcb0a0caf // sub x15, x5, x10, lsl #3
 	WORD $0x910201ce // add x14, x14, #0x80
 	WORD $0x910101ef // add x15, x15, #0x40
-// 0xe4:
+// 0xe8:
 	WORD $0xf1004231 // subs x17, x17, #0x10
-	WORD $0x54000063 // b.cc 0xf4
+	WORD $0x54000063 // b.cc 0xf8
 	WORD $0x3cc10600 // ldr q0, [x16], #16
-	WORD $0x14000020 // b 0x170
-// 0xf4:
+	WORD $0x14000020 // b 0x174
+// 0xf8:
 	WORD $0x91004231 // add x17, x17, #0x10
 	WORD $0x9108802d // add x13, x1, #0x220
 	WORD $0xa9007dbf // stp xzr, xzr, [x13]
-	WORD $0x36180111 // tbz w17, #3, 0x120
+	WORD $0x36180111 // tbz w17, #3, 0x124
 	WORD $0xf940020a // ldr x10, [x16]
 	WORD $0x8b11020c // add x12, x16, x17
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1101ac // add x12, x13, x17
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x168
-// 0x120:
-	WORD $0x36100111 // tbz w17, #2, 0x140
+	WORD $0x14000013 // b 0x16c
+// 0x124:
+	WORD $0x36100111 // tbz w17, #2, 0x144
 	WORD $0xb940020a // ldr w10, [x16]
 	WORD $0x8b11020c // add x12, x16, x17
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1101ac // add x12, x13, x17
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x168
-// 0x140:
-	WORD $0x36080111 // tbz w17, #1, 0x160
+	WORD $0x1400000b // b 0x16c
+// 0x144:
+	WORD $0x36080111 // tbz w17, #1, 0x164
 	WORD $0x7940020a // ldrh w10, [x16]
 	WORD $0x8b11020c // add x12, x16, x17
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1101ac // add x12, x13, x17
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x168
-// 0x160:
+	WORD $0x14000003 // b 0x16c
+// 0x164:
 	WORD $0x3940020a // ldrb w10, [x16]
 	WORD $0x390001aa // strb w10, [x13]
-// 0x168:
+// 0x16c:
 	WORD $0x3dc08820 // ldr q0, [x1, #544]
 	WORD $0xaa1f03f1 // mov x17, xzr
-// 0x170:
+// 0x174:
 	WORD $0x3cc105cf // ldr q15, [x14], #16
 	WORD $0xfc4085fe // ldr d30, [x15], #8
 	WORD $0x4e200800 // rev64 v0.16b, v0.16b
@@ -133,16 +134,16 @@ ready:
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2e1d29 // eor v9.16b, v9.16b, v14.16b
-	WORD $0xb40000d1 // cbz x17, 0x1bc
+	WORD $0xb40000d1 // cbz x17, 0x1c0
 	WORD $0x910200ca // add x10, x6, #0x80
 	WORD $0xeb0a01df // cmp x14, x10
-	WORD $0x54fff9a1 // b.ne 0xe4
+	WORD $0x54fff9a1 // b.ne 0xe8
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x17ffffb5 // b 0x8c
-// 0x1bc:
+	WORD $0x17ffffb5 // b 0x90
+// 0x1c0:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x1400000f // b 0x1fc
-// 0x1c4:
+	WORD $0x1400000f // b 0x200
+// 0x1c8:
 	WORD $0xf940200a // ldr x10, [x0, #64]
 	WORD $0x3dc0014a // ldr q10, [x10]
 	WORD $0xa9413d4e // ldp x14, x15, [x10, #16]
@@ -157,7 +158,7 @@ ready:
 	WORD $0x5ac00999 // rev w25, w12
 	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
 	WORD $0x51000739 // sub w25, w25, #0x1
-// 0x1fc:
+// 0x200:
 	WORD $0x8b36526b // add x11, x19, w22, uxtw #4
 	WORD $0xf9401010 // ldr x16, [x0, #32]
 	WORD $0xf9402411 // ldr x17, [x0, #72]
@@ -176,67 +177,67 @@ ready:
 	WORD $0xf2400cfb // ands x27, x7, #0xf
 	WORD $0xd1004318 // sub x24, x24, #0x10
 	WORD $0xd280020f // mov x15, #0x10
-	WORD $0x54000420 // b.eq 0x2c8
+	WORD $0x54000420 // b.eq 0x2cc
 	WORD $0xcb1b02ee // sub x14, x23, x27
 	WORD $0x91088037 // add x23, x1, #0x220
 	WORD $0xa9007eff // stp xzr, xzr, [x23]
-	WORD $0x3618011b // tbz w27, #3, 0x274
+	WORD $0x3618011b // tbz w27, #3, 0x278
 	WORD $0xf94001ca // ldr x10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0xf90002ea // str x10, [x23]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x2bc
-// 0x274:
-	WORD $0x3610011b // tbz w27, #2, 0x294
+	WORD $0x14000013 // b 0x2c0
+// 0x278:
+	WORD $0x3610011b // tbz w27, #2, 0x298
 	WORD $0xb94001ca // ldr w10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0xb90002ea // str w10, [x23]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x2bc
-// 0x294:
-	WORD $0x3608011b // tbz w27, #1, 0x2b4
+	WORD $0x1400000b // b 0x2c0
+// 0x298:
+	WORD $0x3608011b // tbz w27, #1, 0x2b8
 	WORD $0x794001ca // ldrh w10, [x14]
 	WORD $0x8b1b01cc // add x12, x14, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b02ec // add x12, x23, x27
 	WORD $0x790002ea // strh w10, [x23]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x2bc
-// 0x2b4:
+	WORD $0x14000003 // b 0x2c0
+// 0x2b8:
 	WORD $0x394001ca // ldrb w10, [x14]
 	WORD $0x390002ea // strb w10, [x23]
-// 0x2bc:
+// 0x2c0:
 	WORD $0xaa1703ee // mov x14, x23
 	WORD $0xaa1b03ef // mov x15, x27
 	WORD $0x9108c038 // add x24, x1, #0x230
-// 0x2c8:
+// 0x2cc:
 	WORD $0xaa0e03f7 // mov x23, x14
 	WORD $0xcb0f004f // sub x15, x2, x15
 	WORD $0x3dc015fb // ldr q27, [x15, #80]
 	WORD $0x53020b4a // ubfx w10, w26, #2, #1
 	WORD $0x4b0a03ea // neg w10, w10
 	WORD $0x4e040d59 // dup v25.4s, w10
-	WORD $0xb50000b5 // cbnz x21, 0x2f4
-	WORD $0x3608011a // tbz w26, #1, 0x304
+	WORD $0xb50000b5 // cbnz x21, 0x2f8
+	WORD $0x3608011a // tbz w26, #1, 0x308
 	WORD $0xd10040c6 // sub x6, x6, #0x10
 	WORD $0xd10020a5 // sub x5, x5, #0x8
-	WORD $0x14000005 // b 0x304
-// 0x2f4:
+	WORD $0x14000005 // b 0x308
+// 0x2f8:
 	WORD $0xd100068a // sub x10, x20, #0x1
 	WORD $0x8b0a1077 // add x23, x3, x10, lsl #4
 	WORD $0x8b0a1098 // add x24, x4, x10, lsl #4
 	WORD $0x3dc0105b // ldr q27, [x2, #64]
-// 0x304:
+// 0x308:
 	WORD $0xf1000a9f // cmp x20, #0x2
-	WORD $0x54006e23 // b.cc 0x10cc
+	WORD $0x54006e23 // b.cc 0x10d0
 	WORD $0xf100129f // cmp x20, #0x4
-	WORD $0x540054c3 // b.cc 0xda8
+	WORD $0x540054c3 // b.cc 0xdac
 	WORD $0xf1001a9f // cmp x20, #0x6
-	WORD $0x54003003 // b.cc 0x918
+	WORD $0x54003003 // b.cc 0x91c
 	WORD $0x51001f2a // sub w10, w25, #0x7
 	WORD $0x0b14014a // add w10, w10, w20
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
@@ -286,7 +287,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849c7 // aese v7.16b, v14.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36100896 // tbz w22, #2, 0x4f0
+	WORD $0x36100896 // tbz w22, #2, 0x4f4
 	WORD $0xad41366c // ldp q12, q13, [x19, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -320,7 +321,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x4f0
+	WORD $0x36080456 // tbz w22, #1, 0x4f4
 	WORD $0xad42366c // ldp q12, q13, [x19, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -354,7 +355,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x4f0:
+// 0x4f4:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -511,7 +512,7 @@ ready:
 	WORD $0x6e3a1ca5 // eor v5.16b, v5.16b, v26.16b
 	WORD $0x6e3a1cc6 // eor v6.16b, v6.16b, v26.16b
 	WORD $0x6e3a1ce7 // eor v7.16b, v7.16b, v26.16b
-	WORD $0x36000254 // tbz w20, #0, 0x7a8
+	WORD $0x36000254 // tbz w20, #0, 0x7ac
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
 	WORD $0x3dc005cc // ldr q12, [x14, #16]
 	WORD $0x3dc004cf // ldr q15, [x6, #16]
@@ -528,13 +529,13 @@ ready:
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x14000005 // b 0x7b8
-// 0x7a8:
+	WORD $0x14000005 // b 0x7bc
+// 0x7ac:
 	WORD $0x3d808421 // str q1, [x1, #528]
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
-// 0x7b8:
+// 0x7bc:
 	WORD $0x3dc009cc // ldr q12, [x14, #32]
 	WORD $0x3dc00dcd // ldr q13, [x14, #48]
 	WORD $0x3dc011c0 // ldr q0, [x14, #64]
@@ -622,8 +623,8 @@ ready:
 	WORD $0x6e261d08 // eor v8.16b, v8.16b, v6.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x1400025a // b 0x127c
-// 0x918:
+	WORD $0x1400025a // b 0x1280
+// 0x91c:
 	WORD $0x5100172a // sub w10, w25, #0x5
 	WORD $0x0b14014a // add w10, w10, w20
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
@@ -661,7 +662,7 @@ ready:
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e2849c5 // aese v5.16b, v14.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x36100696 // tbz w22, #2, 0xa7c
+	WORD $0x36100696 // tbz w22, #2, 0xa80
 	WORD $0xad41366c // ldp q12, q13, [x19, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -687,7 +688,7 @@ ready:
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e2849a5 // aese v5.16b, v13.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0x36080356 // tbz w22, #1, 0xa7c
+	WORD $0x36080356 // tbz w22, #1, 0xa80
 	WORD $0xad42366c // ldp q12, q13, [x19, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -713,7 +714,7 @@ ready:
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0x4e2849a5 // aese v5.16b, v13.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-// 0xa7c:
+// 0xa80:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -834,7 +835,7 @@ ready:
 	WORD $0x6e3a1c63 // eor v3.16b, v3.16b, v26.16b
 	WORD $0x6e3a1c84 // eor v4.16b, v4.16b, v26.16b
 	WORD $0x6e3a1ca5 // eor v5.16b, v5.16b, v26.16b
-	WORD $0x36000254 // tbz w20, #0, 0xca4
+	WORD $0x36000254 // tbz w20, #0, 0xca8
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
 	WORD $0x3dc005cc // ldr q12, [x14, #16]
 	WORD $0x3dc00ccf // ldr q15, [x6, #48]
@@ -851,13 +852,13 @@ ready:
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x14000005 // b 0xcb4
-// 0xca4:
+	WORD $0x14000005 // b 0xcb8
+// 0xca8:
 	WORD $0x3d808421 // str q1, [x1, #528]
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
-// 0xcb4:
+// 0xcb8:
 	WORD $0x3dc009cc // ldr q12, [x14, #32]
 	WORD $0x3dc00dcd // ldr q13, [x14, #48]
 	WORD $0x3dc011c0 // ldr q0, [x14, #64]
@@ -918,8 +919,8 @@ ready:
 	WORD $0x6e241d08 // eor v8.16b, v8.16b, v4.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x14000136 // b 0x127c
-// 0xda8:
+	WORD $0x14000136 // b 0x1280
+// 0xdac:
 	WORD $0x51000f2a // sub w10, w25, #0x3
 	WORD $0x0b14014a // add w10, w10, w20
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
@@ -945,7 +946,7 @@ ready:
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e2849c3 // aese v3.16b, v14.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x36100496 // tbz w22, #2, 0xe9c
+	WORD $0x36100496 // tbz w22, #2, 0xea0
 	WORD $0xad41366c // ldp q12, q13, [x19, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -963,7 +964,7 @@ ready:
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e2849a3 // aese v3.16b, v13.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0x36080256 // tbz w22, #1, 0xe9c
+	WORD $0x36080256 // tbz w22, #1, 0xea0
 	WORD $0xad42366c // ldp q12, q13, [x19, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -981,7 +982,7 @@ ready:
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
 	WORD $0x4e2849a3 // aese v3.16b, v13.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-// 0xe9c:
+// 0xea0:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1066,7 +1067,7 @@ ready:
 	WORD $0x6e3a1c21 // eor v1.16b, v1.16b, v26.16b
 	WORD $0x6e3a1c42 // eor v2.16b, v2.16b, v26.16b
 	WORD $0x6e3a1c63 // eor v3.16b, v3.16b, v26.16b
-	WORD $0x36000254 // tbz w20, #0, 0x1034
+	WORD $0x36000254 // tbz w20, #0, 0x1038
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
 	WORD $0x3dc005cc // ldr q12, [x14, #16]
 	WORD $0x3dc014cf // ldr q15, [x6, #80]
@@ -1083,13 +1084,13 @@ ready:
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x14000005 // b 0x1044
-// 0x1034:
+	WORD $0x14000005 // b 0x1048
+// 0x1038:
 	WORD $0x3d808421 // str q1, [x1, #528]
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
-// 0x1044:
+// 0x1048:
 	WORD $0x3dc009cc // ldr q12, [x14, #32]
 	WORD $0x3dc002ed // ldr q13, [x23]
 	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
@@ -1123,8 +1124,8 @@ ready:
 	WORD $0x6e221d08 // eor v8.16b, v8.16b, v2.16b
 	WORD $0x6e3d1d6b // eor v11.16b, v11.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x1400006d // b 0x127c
-// 0x10cc:
+	WORD $0x1400006d // b 0x1280
+// 0x10d0:
 	WORD $0x5100072a // sub w10, w25, #0x1
 	WORD $0x0b14014a // add w10, w10, w20
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
@@ -1138,7 +1139,7 @@ ready:
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e2849c1 // aese v1.16b, v14.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x36100296 // tbz w22, #2, 0x1150
+	WORD $0x36100296 // tbz w22, #2, 0x1154
 	WORD $0xad41366c // ldp q12, q13, [x19, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1148,7 +1149,7 @@ ready:
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e2849a1 // aese v1.16b, v13.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0x36080156 // tbz w22, #1, 0x1150
+	WORD $0x36080156 // tbz w22, #1, 0x1154
 	WORD $0xad42366c // ldp q12, q13, [x19, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1158,7 +1159,7 @@ ready:
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4e2849a1 // aese v1.16b, v13.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-// 0x1150:
+// 0x1154:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1207,7 +1208,7 @@ ready:
 	WORD $0x4e284b00 // aese v0.16b, v24.16b
 	WORD $0x4e284b01 // aese v1.16b, v24.16b
 	WORD $0x6e3a1c21 // eor v1.16b, v1.16b, v26.16b
-	WORD $0x36000274 // tbz w20, #0, 0x125c
+	WORD $0x36000274 // tbz w20, #0, 0x1260
 	WORD $0x6e3a1c00 // eor v0.16b, v0.16b, v26.16b
 	WORD $0x3dc002ec // ldr q12, [x23]
 	WORD $0x3dc01ccf // ldr q15, [x6, #112]
@@ -1225,25 +1226,25 @@ ready:
 	WORD $0x6e211dce // eor v14.16b, v14.16b, v1.16b
 	WORD $0x0eefe02b // pmull v11.1q, v1.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
-	WORD $0x14000005 // b 0x126c
-// 0x125c:
+	WORD $0x14000005 // b 0x1270
+// 0x1260:
 	WORD $0x3d808421 // str q1, [x1, #528]
 	WORD $0x6e0a414b // ext v11.16b, v10.16b, v10.16b, #8
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4eab1d69 // mov v9.16b, v11.16b
-// 0x126c:
+// 0x1270:
 	WORD $0x9e670219 // fmov d25, x16
 	WORD $0xca110210 // eor x16, x16, x17
 	WORD $0x4e181e39 // mov v25.d[1], x17
 	WORD $0x9e67021b // fmov d27, x16
-// 0x127c:
+// 0x1280:
 	WORD $0x0b140339 // add w25, w25, w20
 	WORD $0x11000739 // add w25, w25, #0x1
 	WORD $0x8b141063 // add x3, x3, x20, lsl #4
 	WORD $0x8b141084 // add x4, x4, x20, lsl #4
-	WORD $0xb5000475 // cbnz x21, 0x1318
-	WORD $0x3608017a // tbz w26, #1, 0x12bc
-	WORD $0xb4000187 // cbz x7, 0x12c4
+	WORD $0xb5000475 // cbnz x21, 0x131c
+	WORD $0x3608017a // tbz w26, #1, 0x12c0
+	WORD $0xb4000187 // cbz x7, 0x12c8
 	WORD $0x3dc020cf // ldr q15, [x6, #128]
 	WORD $0xfd4020be // ldr d30, [x5, #64]
 	WORD $0x4eefe33f // pmull2 v31.1q, v25.2d, v15.2d
@@ -1252,11 +1253,11 @@ ready:
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
 	WORD $0x6e2f1d6a // eor v10.16b, v11.16b, v15.16b
 	WORD $0x6e2e1d29 // eor v9.16b, v9.16b, v14.16b
-	WORD $0x1400060a // b 0x2ae0
-// 0x12bc:
+	WORD $0x1400060a // b 0x2ae4
+// 0x12c0:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x14000608 // b 0x2ae0
-// 0x12c4:
+	WORD $0x14000608 // b 0x2ae4
+// 0x12c8:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
@@ -1277,8 +1278,8 @@ ready:
 	WORD $0x0eefe32b // pmull v11.1q, v25.1d, v15.1d
 	WORD $0x0efee1c9 // pmull v9.1q, v14.1d, v30.1d
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
-	WORD $0x140005f3 // b 0x2ae0
-// 0x1318:
+	WORD $0x140005f3 // b 0x2ae4
+// 0x131c:
 	WORD $0x4eab1d6a // mov v10.16b, v11.16b
 	WORD $0xf9010020 // str x0, [x1, #512]
 	WORD $0x8b36526a // add x10, x19, w22, uxtw #4
@@ -1301,7 +1302,7 @@ ready:
 	WORD $0xd2800218 // mov x24, #0x10
 	WORD $0x91094037 // add x23, x1, #0x250
 	WORD $0xd280001b // mov x27, #0x0
-// 0x1370:
+// 0x1374:
 	WORD $0x3dc0902c // ldr q12, [x1, #576]
 	WORD $0x3dc0040d // ldr q13, [x0, #16]
 	WORD $0x4eac1d80 // mov v0.16b, v12.16b
@@ -1356,11 +1357,11 @@ ready:
 	WORD $0xad138c22 // stp q2, q3, [x1, #624]
 	WORD $0xad149424 // stp q4, q5, [x1, #656]
 	WORD $0xad159c26 // stp q6, q7, [x1, #688]
-	WORD $0xb40063db // cbz x27, 0x20c0
-// 0x144c:
-	WORD $0x374031f6 // tbnz w22, #8, 0x1a88
+	WORD $0xb40063db // cbz x27, 0x20c4
 // 0x1450:
-	WORD $0x36100896 // tbz w22, #2, 0x1560
+	WORD $0x374031f6 // tbnz w22, #8, 0x1a8c
+// 0x1454:
+	WORD $0x36100896 // tbz w22, #2, 0x1564
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1394,7 +1395,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x1560
+	WORD $0x36080456 // tbz w22, #1, 0x1564
 	WORD $0xad42340c // ldp q12, q13, [x0, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1428,7 +1429,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1560:
+// 0x1564:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
@@ -1756,11 +1757,11 @@ ready:
 	WORD $0xad559c26 // ldp q6, q7, [x1, #688]
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xb4004ff5 // cbz x21, 0x2478
-	WORD $0x54ffce82 // b.cs 0x1450
-	WORD $0x17fffe3b // b 0x1370
-// 0x1a88:
-	WORD $0x36100896 // tbz w22, #2, 0x1b98
+	WORD $0xb4004ff5 // cbz x21, 0x247c
+	WORD $0x54ffce82 // b.cs 0x1454
+	WORD $0x17fffe3b // b 0x1374
+// 0x1a8c:
+	WORD $0x36100896 // tbz w22, #2, 0x1b9c
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1794,7 +1795,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x1b98
+	WORD $0x36080456 // tbz w22, #1, 0x1b9c
 	WORD $0xad42340c // ldp q12, q13, [x0, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -1828,7 +1829,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x1b98:
+// 0x1b9c:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0xa9502c2a // ldp x10, x11, [x1, #256]
@@ -2156,11 +2157,11 @@ ready:
 	WORD $0xad559c26 // ldp q6, q7, [x1, #688]
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0xb40036d5 // cbz x21, 0x278c
-	WORD $0x54ffce82 // b.cs 0x1a88
-	WORD $0x17fffcad // b 0x1370
-// 0x20c0:
-	WORD $0x36100896 // tbz w22, #2, 0x21d0
+	WORD $0xb40036d5 // cbz x21, 0x2790
+	WORD $0x54ffce82 // b.cs 0x1a8c
+	WORD $0x17fffcad // b 0x1374
+// 0x20c4:
+	WORD $0x36100896 // tbz w22, #2, 0x21d4
 	WORD $0xad41340c // ldp q12, q13, [x0, #32]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -2194,7 +2195,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0x36080456 // tbz w22, #1, 0x21d0
+	WORD $0x36080456 // tbz w22, #1, 0x21d4
 	WORD $0xad42340c // ldp q12, q13, [x0, #64]
 	WORD $0x4e284980 // aese v0.16b, v12.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
@@ -2228,7 +2229,7 @@ ready:
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0x4e2849a7 // aese v7.16b, v13.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-// 0x21d0:
+// 0x21d4:
 	WORD $0x4e284a00 // aese v0.16b, v16.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
 	WORD $0x4eb91f3f // mov v31.16b, v25.16b
@@ -2395,18 +2396,18 @@ ready:
 	WORD $0x11001f2a // add w10, w25, #0x7
 	WORD $0x12001d4a // and w10, w10, #0xff
 	WORD $0x6b1a015f // cmp w10, w26
-	WORD $0xb4000075 // cbz x21, 0x2474
-	WORD $0x54ff7f02 // b.cs 0x144c
-	WORD $0x17fffbc0 // b 0x1370
-// 0x2474:
-	WORD $0x374018d6 // tbnz w22, #8, 0x278c
+	WORD $0xb4000075 // cbz x21, 0x2478
+	WORD $0x54ff7f02 // b.cs 0x1450
+	WORD $0x17fffbc0 // b 0x1374
 // 0x2478:
+	WORD $0x374018d6 // tbnz w22, #8, 0x2790
+// 0x247c:
 	WORD $0xf941002c // ldr x12, [x1, #512]
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0xb940518d // ldr w13, [x12, #80]
-	WORD $0x3608020d // tbz w13, #1, 0x24cc
+	WORD $0x3608020d // tbz w13, #1, 0x24d0
 	WORD $0xf940118a // ldr x10, [x12, #32]
 	WORD $0xf940258b // ldr x11, [x12, #72]
 	WORD $0xd37df14a // lsl x10, x10, #3
@@ -2422,7 +2423,7 @@ ready:
 	WORD $0x4ee2e023 // pmull2 v3.1q, v1.2d, v2.2d
 	WORD $0x0ee2e024 // pmull v4.1q, v1.1d, v2.1d
 	WORD $0x0ee6e0e5 // pmull v5.1q, v7.1d, v6.1d
-// 0x24cc:
+// 0x24d0:
 	WORD $0xf941002a // ldr x10, [x1, #512]
 	WORD $0xf940094a // ldr x10, [x10, #16]
 	WORD $0x9101c077 // add x23, x3, #0x70
@@ -2598,14 +2599,14 @@ ready:
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-	WORD $0x140000c3 // b 0x2a94
-// 0x278c:
+	WORD $0x140000c3 // b 0x2a98
+// 0x2790:
 	WORD $0xf941002c // ldr x12, [x1, #512]
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0xb940518d // ldr w13, [x12, #80]
-	WORD $0x3608020d // tbz w13, #1, 0x27e0
+	WORD $0x3608020d // tbz w13, #1, 0x27e4
 	WORD $0xf940118a // ldr x10, [x12, #32]
 	WORD $0xf940258b // ldr x11, [x12, #72]
 	WORD $0xd37df14a // lsl x10, x10, #3
@@ -2621,7 +2622,7 @@ ready:
 	WORD $0x4ee2e023 // pmull2 v3.1q, v1.2d, v2.2d
 	WORD $0x0ee2e024 // pmull v4.1q, v1.1d, v2.1d
 	WORD $0x0ee6e0e5 // pmull v5.1q, v7.1d, v6.1d
-// 0x27e0:
+// 0x27e4:
 	WORD $0xf941002a // ldr x10, [x1, #512]
 	WORD $0xf940094a // ldr x10, [x10, #16]
 	WORD $0x9101c077 // add x23, x3, #0x70
@@ -2795,7 +2796,7 @@ ready:
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
-// 0x2a94:
+// 0x2a98:
 	WORD $0xaa0003f3 // mov x19, x0
 	WORD $0xf9410020 // ldr x0, [x1, #512]
 	WORD $0xb940501a // ldr w26, [x0, #80]
@@ -2815,7 +2816,7 @@ ready:
 	WORD $0xad138020 // stp q0, q0, [x1, #624]
 	WORD $0xad148020 // stp q0, q0, [x1, #656]
 	WORD $0xad158020 // stp q0, q0, [x1, #688]
-// 0x2ae0:
+// 0x2ae4:
 	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
@@ -2830,67 +2831,414 @@ ready:
 	WORD $0xf9400807 // ldr x7, [x0, #16]
 	WORD $0xf9400004 // ldr x4, [x0]
 	WORD $0xf2400cfb // ands x27, x7, #0xf
-	WORD $0x540003c0 // b.eq 0x2b90
+	WORD $0x540003c0 // b.eq 0x2b94
 	WORD $0x8b070084 // add x4, x4, x7
 	WORD $0xcb1b0084 // sub x4, x4, x27
 	WORD $0x9108c023 // add x3, x1, #0x230
-	WORD $0x3618011b // tbz w27, #3, 0x2b48
+	WORD $0x3618011b // tbz w27, #3, 0x2b4c
 	WORD $0xf940006a // ldr x10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xf900008a // str x10, [x4]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x2b90
-// 0x2b48:
-	WORD $0x3610011b // tbz w27, #2, 0x2b68
+	WORD $0x14000013 // b 0x2b94
+// 0x2b4c:
+	WORD $0x3610011b // tbz w27, #2, 0x2b6c
 	WORD $0xb940006a // ldr w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xb900008a // str w10, [x4]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x2b90
-// 0x2b68:
-	WORD $0x3608011b // tbz w27, #1, 0x2b88
+	WORD $0x1400000b // b 0x2b94
+// 0x2b6c:
+	WORD $0x3608011b // tbz w27, #1, 0x2b8c
 	WORD $0x7940006a // ldrh w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0x7900008a // strh w10, [x4]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x2b90
-// 0x2b88:
+	WORD $0x14000003 // b 0x2b94
+// 0x2b8c:
 	WORD $0x3940006a // ldrb w10, [x3]
 	WORD $0x3900008a // strb w10, [x4]
-// 0x2b90:
+// 0x2b94:
 	WORD $0x3dc08420 // ldr q0, [x1, #528]
 	WORD $0xf940200a // ldr x10, [x0, #64]
-	WORD $0x3700005a // tbnz w26, #0, 0x2ba0
+	WORD $0x3700005a // tbnz w26, #0, 0x2ba4
 	WORD $0x3dc00940 // ldr q0, [x10, #32]
-// 0x2ba0:
-	WORD $0x360800ba // tbz w26, #1, 0x2bb4
+// 0x2ba4:
+	WORD $0x360800ba // tbz w26, #1, 0x2bb8
 	WORD $0xf9401c0a // ldr x10, [x0, #56]
 	WORD $0x6e2a1c00 // eor v0.16b, v0.16b, v10.16b
 	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x14000006 // b 0x2bc8
-// 0x2bb4:
+	WORD $0x14000006 // b 0x2bcc
+// 0x2bb8:
 	WORD $0x3dc09021 // ldr q1, [x1, #576]
 	WORD $0x5ac00b39 // rev w25, w25
 	WORD $0x4e1c1f21 // mov v1.s[3], w25
 	WORD $0xad00054a // stp q10, q1, [x10]
 	WORD $0x3d800940 // str q0, [x10, #32]
-// 0x2bc8:
+// 0x2bcc:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0xad100020 // stp q0, q0, [x1, #512]
 	WORD $0xad110020 // stp q0, q0, [x1, #544]
 	WORD $0x3d809020 // str q0, [x1, #576]
-	WORD $0x14000058 // b 0x2d38
-// 0x2bdc:
-	WORD $0x3620007a // tbz w26, #4, 0x2be8
+	WORD $0x140001a2 // b 0x3264
+// 0x2be0:
+	WORD $0x91044266 // add x6, x19, #0x110
+	WORD $0xf940200a // ldr x10, [x0, #64]
+	WORD $0x91066265 // add x5, x19, #0x198
+	WORD $0x3dc0005c // ldr q28, [x2]
+	WORD $0x3718189a // tbnz w26, #3, 0x2f00
+	WORD $0x910200d4 // add x20, x6, #0x80
+	WORD $0x4f00e408 // movi v8.16b, #0x0
+	WORD $0x4f00e409 // movi v9.16b, #0x0
+	WORD $0x4f00e40a // movi v10.16b, #0x0
+	WORD $0xa941c410 // ldp x16, x17, [x0, #24]
+	WORD $0xd2800015 // mov x21, #0x0
+	WORD $0xd2800016 // mov x22, #0x0
+	WORD $0x370000da // tbnz w26, #0, 0x2c28
+	WORD $0x3dc0014a // ldr q10, [x10]
+	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
+// 0x2c1c:
+	WORD $0xa940c410 // ldp x16, x17, [x0, #8]
+	WORD $0xd2800035 // mov x21, #0x1
+	WORD $0xd3410756 // ubfx x22, x26, #1, #1
+// 0x2c28:
+	WORD $0xf1020231 // subs x17, x17, #0x80
+	WORD $0x54000a23 // b.cc 0x2d70
+	WORD $0xad4044d0 // ldp q16, q17, [x6]
+	WORD $0xad414cd2 // ldp q18, q19, [x6, #32]
+	WORD $0xad4254d4 // ldp q20, q21, [x6, #64]
+	WORD $0xad435cd6 // ldp q22, q23, [x6, #96]
+	WORD $0xad4064b8 // ldp q24, q25, [x5]
+	WORD $0xad416cba // ldp q26, q27, [x5, #32]
+// 0x2c48:
+	WORD $0xad410e02 // ldp q2, q3, [x16, #32]
+	WORD $0xad421604 // ldp q4, q5, [x16, #64]
+	WORD $0xad431e06 // ldp q6, q7, [x16, #96]
+	WORD $0x4ec3284c // trn1 v12.2d, v2.2d, v3.2d
+	WORD $0x4ec5288f // trn1 v15.2d, v4.2d, v5.2d
+	WORD $0x4ec728df // trn1 v31.2d, v6.2d, v7.2d
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x4ec3684d // trn2 v13.2d, v2.2d, v3.2d
+	WORD $0x4ec5689d // trn2 v29.2d, v4.2d, v5.2d
+	WORD $0x4ec768c0 // trn2 v0.2d, v6.2d, v7.2d
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x4ef3e06e // pmull2 v14.1q, v3.2d, v19.2d
+	WORD $0x4ef5e0be // pmull2 v30.1q, v5.2d, v21.2d
+	WORD $0x4ef7e0e1 // pmull2 v1.1q, v7.2d, v23.2d
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
+	WORD $0x6e3d1def // eor v15.16b, v15.16b, v29.16b
+	WORD $0x6e201fff // eor v31.16b, v31.16b, v0.16b
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x4ef2e04d // pmull2 v13.1q, v2.2d, v18.2d
+	WORD $0x4ef4e09d // pmull2 v29.1q, v4.2d, v20.2d
+	WORD $0x4ef6e0c0 // pmull2 v0.1q, v6.2d, v22.2d
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0x0ef3e063 // pmull v3.1q, v3.1d, v19.1d
+	WORD $0x0ef5e0a5 // pmull v5.1q, v5.1d, v21.1d
+	WORD $0x0ef7e0e7 // pmull v7.1q, v7.1d, v23.1d
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x0ef2e042 // pmull v2.1q, v2.1d, v18.1d
+	WORD $0x0ef4e084 // pmull v4.1q, v4.1d, v20.1d
+	WORD $0x0ef6e0c6 // pmull v6.1q, v6.1d, v22.1d
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
+	WORD $0x6e2e1dad // eor v13.16b, v13.16b, v14.16b
+	WORD $0x6e3e1fbd // eor v29.16b, v29.16b, v30.16b
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x4ef9e18e // pmull2 v14.1q, v12.2d, v25.2d
+	WORD $0x4efae1fe // pmull2 v30.1q, v15.2d, v26.2d
+	WORD $0x4efbe3e1 // pmull2 v1.1q, v31.2d, v27.2d
+	WORD $0x6e094129 // ext v9.16b, v9.16b, v9.16b, #8
+	WORD $0x6e231c42 // eor v2.16b, v2.16b, v3.16b
+	WORD $0x6e251c84 // eor v4.16b, v4.16b, v5.16b
+	WORD $0x6e271cc6 // eor v6.16b, v6.16b, v7.16b
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xacc41603 // ldp q3, q5, [x16], #128
+	WORD $0x0ef9e18c // pmull v12.1q, v12.1d, v25.1d
+	WORD $0x0efae1ef // pmull v15.1q, v15.1d, v26.1d
+	WORD $0x0efbe3ff // pmull v31.1q, v31.1d, v27.1d
+	WORD $0x6e2a1c63 // eor v3.16b, v3.16b, v10.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e3d1dad // eor v13.16b, v13.16b, v29.16b
+	WORD $0x4ef1e0bd // pmull2 v29.1q, v5.2d, v17.2d
+	WORD $0x4ec52864 // trn1 v4.2d, v3.2d, v5.2d
+	WORD $0x4ec56867 // trn2 v7.2d, v3.2d, v5.2d
+	WORD $0x0ef1e0a5 // pmull v5.1q, v5.1d, v17.1d
+	WORD $0x6e2e1d8c // eor v12.16b, v12.16b, v14.16b
+	WORD $0x6e3e1def // eor v15.16b, v15.16b, v30.16b
+	WORD $0x6e271c84 // eor v4.16b, v4.16b, v7.16b
+	WORD $0x4ef0e07e // pmull2 v30.1q, v3.2d, v16.2d
+	WORD $0x0ef0e063 // pmull v3.1q, v3.1d, v16.1d
+	WORD $0x6e211fff // eor v31.16b, v31.16b, v1.16b
+	WORD $0x6e2f1d8c // eor v12.16b, v12.16b, v15.16b
+	WORD $0x4ef8e087 // pmull2 v7.1q, v4.2d, v24.2d
+	WORD $0x0ef8e084 // pmull v4.1q, v4.1d, v24.1d
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x6e201dad // eor v13.16b, v13.16b, v0.16b
+	WORD $0x6e3f1d8c // eor v12.16b, v12.16b, v31.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e3d1dad // eor v13.16b, v13.16b, v29.16b
+	WORD $0x6e271d8c // eor v12.16b, v12.16b, v7.16b
+	WORD $0x6e231c48 // eor v8.16b, v2.16b, v3.16b
+	WORD $0x6e3e1daa // eor v10.16b, v13.16b, v30.16b
+	WORD $0x6e241d89 // eor v9.16b, v12.16b, v4.16b
+	WORD $0xf1020231 // subs x17, x17, #0x80
+	WORD $0x54fff6e2 // b.cs 0x2c48
+// 0x2d70:
+	WORD $0x91020231 // add x17, x17, #0x80
+// 0x2d74:
+	WORD $0x91003e2a // add x10, x17, #0xf
+	WORD $0x8b4a12ca // add x10, x22, x10, lsr #4
+	WORD $0xb400092a // cbz x10, 0x2ea0
+	WORD $0xd280010b // mov x11, #0x8
+	WORD $0xeb0b015f // cmp x10, x11
+	WORD $0x9a8b314a // csel x10, x10, x11, cc
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x6e094129 // ext v9.16b, v9.16b, v9.16b, #8
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xcb0a128e // sub x14, x20, x10, lsl #4
+	WORD $0xcb0a0caf // sub x15, x5, x10, lsl #3
+	WORD $0x910101ef // add x15, x15, #0x40
+	WORD $0x4f00e408 // movi v8.16b, #0x0
+	WORD $0x4f00e409 // movi v9.16b, #0x0
+	WORD $0x4f00e40b // movi v11.16b, #0x0
+// 0x2dcc:
+	WORD $0xb40008b1 // cbz x17, 0x2ee0
+	WORD $0xf1004231 // subs x17, x17, #0x10
+	WORD $0x54000063 // b.cc 0x2de0
+	WORD $0x3cc10600 // ldr q0, [x16], #16
+	WORD $0x14000020 // b 0x2e5c
+// 0x2de0:
+	WORD $0x91004231 // add x17, x17, #0x10
+	WORD $0x9108802d // add x13, x1, #0x220
+	WORD $0xa9007dbf // stp xzr, xzr, [x13]
+	WORD $0x36180111 // tbz w17, #3, 0x2e0c
+	WORD $0xf940020a // ldr x10, [x16]
+	WORD $0x8b11020c // add x12, x16, x17
+	WORD $0xf85f818b // ldur x11, [x12, #-8]
+	WORD $0x8b1101ac // add x12, x13, x17
+	WORD $0xf90001aa // str x10, [x13]
+	WORD $0xf81f818b // stur x11, [x12, #-8]
+	WORD $0x14000013 // b 0x2e54
+// 0x2e0c:
+	WORD $0x36100111 // tbz w17, #2, 0x2e2c
+	WORD $0xb940020a // ldr w10, [x16]
+	WORD $0x8b11020c // add x12, x16, x17
+	WORD $0xb85fc18b // ldur w11, [x12, #-4]
+	WORD $0x8b1101ac // add x12, x13, x17
+	WORD $0xb90001aa // str w10, [x13]
+	WORD $0xb81fc18b // stur w11, [x12, #-4]
+	WORD $0x1400000b // b 0x2e54
+// 0x2e2c:
+	WORD $0x36080111 // tbz w17, #1, 0x2e4c
+	WORD $0x7940020a // ldrh w10, [x16]
+	WORD $0x8b11020c // add x12, x16, x17
+	WORD $0x385ff18b // ldurb w11, [x12, #-1]
+	WORD $0x8b1101ac // add x12, x13, x17
+	WORD $0x790001aa // strh w10, [x13]
+	WORD $0x381ff18b // sturb w11, [x12, #-1]
+	WORD $0x14000003 // b 0x2e54
+// 0x2e4c:
+	WORD $0x3940020a // ldrb w10, [x16]
+	WORD $0x390001aa // strb w10, [x13]
+// 0x2e54:
+	WORD $0x3dc08820 // ldr q0, [x1, #544]
+	WORD $0xaa1f03f1 // mov x17, xzr
+// 0x2e5c:
+	WORD $0x3cc105cf // ldr q15, [x14], #16
+	WORD $0xfc4085fe // ldr d30, [x15], #8
+	WORD $0x6e2a1c00 // eor v0.16b, v0.16b, v10.16b
+	WORD $0x4f00e40a // movi v10.16b, #0x0
+	WORD $0x6e00400e // ext v14.16b, v0.16b, v0.16b, #8
+	WORD $0x4eefe01f // pmull2 v31.1q, v0.2d, v15.2d
+	WORD $0x6e201dce // eor v14.16b, v14.16b, v0.16b
+	WORD $0x0eefe00f // pmull v15.1q, v0.1d, v15.1d
+	WORD $0x0efee1ce // pmull v14.1q, v14.1d, v30.1d
+	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
+	WORD $0x6e2e1d29 // eor v9.16b, v9.16b, v14.16b
+	WORD $0xeb1401df // cmp x14, x20
+	WORD $0x54fff9e1 // b.ne 0x2dcc
+	WORD $0x4ea81d0a // mov v10.16b, v8.16b
+	WORD $0x4eab1d68 // mov v8.16b, v11.16b
+	WORD $0xb5fff6d6 // cbnz x22, 0x2d74
+// 0x2ea0:
+	WORD $0xb4ffebf5 // cbz x21, 0x2c1c
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
+	WORD $0x6e2b1d4a // eor v10.16b, v10.16b, v11.16b
+	WORD $0x6e094129 // ext v9.16b, v9.16b, v9.16b, #8
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0xf9401c0a // ldr x10, [x0, #56]
+	WORD $0x3708005a // tbnz w26, #1, 0x2ed8
+	WORD $0xf940200a // ldr x10, [x0, #64]
+// 0x2ed8:
+	WORD $0x3d80014a // str q10, [x10]
+	WORD $0x17ffff3c // b 0x2bcc
+// 0x2ee0:
+	WORD $0xf940100a // ldr x10, [x0, #32]
+	WORD $0xf940240b // ldr x11, [x0, #72]
+	WORD $0xd37df14a // lsl x10, x10, #3
+	WORD $0xd37df16b // lsl x11, x11, #3
+	WORD $0x4e081d40 // mov v0.d[0], x10
+	WORD $0x4e181d60 // mov v0.d[1], x11
+	WORD $0xd2800016 // mov x22, #0x0
+	WORD $0x17ffffd8 // b 0x2e5c
+// 0x2f00:
+	WORD $0xf940180a // ldr x10, [x0, #48]
+	WORD $0xf940080b // ldr x11, [x0, #16]
+	WORD $0x3dc00150 // ldr q16, [x10]
+	WORD $0x6e104214 // ext v20.16b, v16.16b, v16.16b, #8
+	WORD $0x6e301e94 // eor v20.16b, v20.16b, v16.16b
+	WORD $0x3d801cd0 // str q16, [x6, #112]
+	WORD $0xfd001cb4 // str d20, [x5, #56]
+	WORD $0xb4001a4b // cbz x11, 0x3264
+	WORD $0x0ef0e200 // pmull v0.1q, v16.1d, v16.1d
+	WORD $0x0ef4e282 // pmull v2.1q, v20.1d, v20.1d
+	WORD $0x4ef0e201 // pmull2 v1.1q, v16.2d, v16.2d
+	WORD $0x0efce003 // pmull v3.1q, v0.1d, v28.1d
+	WORD $0x6e201c42 // eor v2.16b, v2.16b, v0.16b
+	WORD $0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
+	WORD $0x6e211c42 // eor v2.16b, v2.16b, v1.16b
+	WORD $0x6e231c00 // eor v0.16b, v0.16b, v3.16b
+	WORD $0x6e201c42 // eor v2.16b, v2.16b, v0.16b
+	WORD $0x0efce043 // pmull v3.1q, v2.1d, v28.1d
+	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e221c21 // eor v1.16b, v1.16b, v2.16b
+	WORD $0x6e014020 // ext v0.16b, v1.16b, v1.16b, #8
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x3d8018c1 // str q1, [x6, #96]
+	WORD $0xfd0018a0 // str d0, [x5, #48]
+	WORD $0xf100417f // cmp x11, #0x10
+	WORD $0x540017e9 // b.ls 0x3264
+	WORD $0x4ea11c31 // mov v17.16b, v1.16b
+	WORD $0x4ea01c15 // mov v21.16b, v0.16b
+	WORD $0x0ef1e224 // pmull v4.1q, v17.1d, v17.1d
+	WORD $0x0ef5e2a6 // pmull v6.1q, v21.1d, v21.1d
+	WORD $0x4ef1e225 // pmull2 v5.1q, v17.2d, v17.2d
+	WORD $0x0ef0e220 // pmull v0.1q, v17.1d, v16.1d
+	WORD $0x0ef4e2a2 // pmull v2.1q, v21.1d, v20.1d
+	WORD $0x4ef0e221 // pmull2 v1.1q, v17.2d, v16.2d
+	WORD $0x0efce003 // pmull v3.1q, v0.1d, v28.1d
+	WORD $0x0efce087 // pmull v7.1q, v4.1d, v28.1d
+	WORD $0x6e201c42 // eor v2.16b, v2.16b, v0.16b
+	WORD $0x6e241cc6 // eor v6.16b, v6.16b, v4.16b
+	WORD $0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
+	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
+	WORD $0x6e211c42 // eor v2.16b, v2.16b, v1.16b
+	WORD $0x6e251cc6 // eor v6.16b, v6.16b, v5.16b
+	WORD $0x6e231c00 // eor v0.16b, v0.16b, v3.16b
+	WORD $0x6e271c84 // eor v4.16b, v4.16b, v7.16b
+	WORD $0x6e201c42 // eor v2.16b, v2.16b, v0.16b
+	WORD $0x6e241cc6 // eor v6.16b, v6.16b, v4.16b
+	WORD $0x0efce043 // pmull v3.1q, v2.1d, v28.1d
+	WORD $0x0efce0c7 // pmull v7.1q, v6.1d, v28.1d
+	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
+	WORD $0x6e0640c6 // ext v6.16b, v6.16b, v6.16b, #8
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e271ca5 // eor v5.16b, v5.16b, v7.16b
+	WORD $0x6e221c21 // eor v1.16b, v1.16b, v2.16b
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+	WORD $0x6e014020 // ext v0.16b, v1.16b, v1.16b, #8
+	WORD $0x6e0540a4 // ext v4.16b, v5.16b, v5.16b, #8
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x6e251c84 // eor v4.16b, v4.16b, v5.16b
+	WORD $0xad0204c5 // stp q5, q1, [x6, #64]
+	WORD $0x6d0200a4 // stp d4, d0, [x5, #32]
+	WORD $0xf100c17f // cmp x11, #0x30
+	WORD $0x54001369 // b.ls 0x3264
+	WORD $0x4ea51cb3 // mov v19.16b, v5.16b
+	WORD $0x4ea41c97 // mov v23.16b, v4.16b
+	WORD $0x0ee1e268 // pmull v8.1q, v19.1d, v1.1d
+	WORD $0x0ee0e2ea // pmull v10.1q, v23.1d, v0.1d
+	WORD $0x4ee1e269 // pmull2 v9.1q, v19.2d, v1.2d
+	WORD $0x0ef3e26c // pmull v12.1q, v19.1d, v19.1d
+	WORD $0x0ef7e2ee // pmull v14.1q, v23.1d, v23.1d
+	WORD $0x4ef3e26d // pmull2 v13.1q, v19.2d, v19.2d
+	WORD $0x0ef1e264 // pmull v4.1q, v19.1d, v17.1d
+	WORD $0x0ef5e2e6 // pmull v6.1q, v23.1d, v21.1d
+	WORD $0x4ef1e265 // pmull2 v5.1q, v19.2d, v17.2d
+	WORD $0x0ef0e260 // pmull v0.1q, v19.1d, v16.1d
+	WORD $0x0ef4e2e2 // pmull v2.1q, v23.1d, v20.1d
+	WORD $0x4ef0e261 // pmull2 v1.1q, v19.2d, v16.2d
+	WORD $0x0efce003 // pmull v3.1q, v0.1d, v28.1d
+	WORD $0x0efce087 // pmull v7.1q, v4.1d, v28.1d
+	WORD $0x0efce10b // pmull v11.1q, v8.1d, v28.1d
+	WORD $0x0efce18f // pmull v15.1q, v12.1d, v28.1d
+	WORD $0x6e201c42 // eor v2.16b, v2.16b, v0.16b
+	WORD $0x6e241cc6 // eor v6.16b, v6.16b, v4.16b
+	WORD $0x6e281d4a // eor v10.16b, v10.16b, v8.16b
+	WORD $0x6e2c1dce // eor v14.16b, v14.16b, v12.16b
+	WORD $0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
+	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
+	WORD $0x6e084108 // ext v8.16b, v8.16b, v8.16b, #8
+	WORD $0x6e0c418c // ext v12.16b, v12.16b, v12.16b, #8
+	WORD $0x6e211c42 // eor v2.16b, v2.16b, v1.16b
+	WORD $0x6e251cc6 // eor v6.16b, v6.16b, v5.16b
+	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
+	WORD $0x6e2d1dce // eor v14.16b, v14.16b, v13.16b
+	WORD $0x6e231c00 // eor v0.16b, v0.16b, v3.16b
+	WORD $0x6e271c84 // eor v4.16b, v4.16b, v7.16b
+	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
+	WORD $0x6e2f1d8c // eor v12.16b, v12.16b, v15.16b
+	WORD $0x6e201c42 // eor v2.16b, v2.16b, v0.16b
+	WORD $0x6e241cc6 // eor v6.16b, v6.16b, v4.16b
+	WORD $0x6e281d4a // eor v10.16b, v10.16b, v8.16b
+	WORD $0x6e2c1dce // eor v14.16b, v14.16b, v12.16b
+	WORD $0x0efce043 // pmull v3.1q, v2.1d, v28.1d
+	WORD $0x0efce0c7 // pmull v7.1q, v6.1d, v28.1d
+	WORD $0x0efce14b // pmull v11.1q, v10.1d, v28.1d
+	WORD $0x0efce1cf // pmull v15.1q, v14.1d, v28.1d
+	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
+	WORD $0x6e0640c6 // ext v6.16b, v6.16b, v6.16b, #8
+	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
+	WORD $0x6e0e41ce // ext v14.16b, v14.16b, v14.16b, #8
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e271ca5 // eor v5.16b, v5.16b, v7.16b
+	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
+	WORD $0x6e2f1dad // eor v13.16b, v13.16b, v15.16b
+	WORD $0x6e221c21 // eor v1.16b, v1.16b, v2.16b
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	WORD $0x6e2e1dad // eor v13.16b, v13.16b, v14.16b
+	WORD $0x6e014020 // ext v0.16b, v1.16b, v1.16b, #8
+	WORD $0x6e0540a4 // ext v4.16b, v5.16b, v5.16b, #8
+	WORD $0x6e094128 // ext v8.16b, v9.16b, v9.16b, #8
+	WORD $0x6e0d41ac // ext v12.16b, v13.16b, v13.16b, #8
+	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+	WORD $0x6e251c84 // eor v4.16b, v4.16b, v5.16b
+	WORD $0x6e291d08 // eor v8.16b, v8.16b, v9.16b
+	WORD $0x6e2d1d8c // eor v12.16b, v12.16b, v13.16b
+	WORD $0xad0024cd // stp q13, q9, [x6]
+	WORD $0xad0104c5 // stp q5, q1, [x6, #32]
+	WORD $0x6d0020ac // stp d12, d8, [x5]
+	WORD $0x6d0100a4 // stp d4, d0, [x5, #16]
+	WORD $0x14000058 // b 0x3264
+// 0x3108:
+	WORD $0x3620007a // tbz w26, #4, 0x3114
 	WORD $0x3dc00140 // ldr q0, [x10]
-	WORD $0x1400002e // b 0x2c9c
-// 0x2be8:
+	WORD $0x1400002e // b 0x31c8
+// 0x3114:
 	WORD $0xb9400276 // ldr w22, [x19]
 	WORD $0xd1001ac5 // sub x5, x22, #0x6
 	WORD $0x9100426a // add x10, x19, #0x10
@@ -2902,16 +3250,16 @@ ready:
 	WORD $0x5280036d // mov w13, #0x1b
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0xb85fc104 // ldur w4, [x8, #-4]
-// 0x2c14:
-	WORD $0xb4000106 // cbz x6, 0x2c34
+// 0x3140:
+	WORD $0xb4000106 // cbz x6, 0x3160
 	WORD $0xf10020bf // cmp x5, #0x8
 	WORD $0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-	WORD $0x54000181 // b.ne 0x2c50
+	WORD $0x54000181 // b.ne 0x317c
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
-	WORD $0x14000008 // b 0x2c50
-// 0x2c34:
+	WORD $0x14000008 // b 0x317c
+// 0x3160:
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
@@ -2919,7 +3267,7 @@ ready:
 	WORD $0x531f78e7 // lsl w7, w7, #1
 	WORD $0x710400ff // cmp w7, #0x100
 	WORD $0x1a8701a7 // csel w7, w13, w7, eq
-// 0x2c50:
+// 0x317c:
 	WORD $0xb840454b // ldr w11, [x10], #4
 	WORD $0x910004c6 // add x6, x6, #0x1
 	WORD $0xeb0500df // cmp x6, x5
@@ -2927,21 +3275,21 @@ ready:
 	WORD $0x4a0b0084 // eor w4, w4, w11
 	WORD $0xb8004504 // str w4, [x8], #4
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd43 // b.cc 0x2c14
+	WORD $0x54fffd43 // b.cc 0x3140
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x9100426a // add x10, x19, #0x10
 	WORD $0xd100812b // sub x11, x9, #0x20
-// 0x2c7c:
+// 0x31a8:
 	WORD $0x3cc10541 // ldr q1, [x10], #16
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0xeb0b015f // cmp x10, x11
-	WORD $0x54000068 // b.hi 0x2c94
+	WORD $0x54000068 // b.hi 0x31c0
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x17fffffb // b 0x2c7c
-// 0x2c94:
+	WORD $0x17fffffb // b 0x31a8
+// 0x31c0:
 	WORD $0x3dc00141 // ldr q1, [x10]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-// 0x2c9c:
+// 0x31c8:
 	WORD $0x4e200800 // rev64 v0.16b, v0.16b
 	WORD $0x4e083c0a // mov x10, v0.d[0]
 	WORD $0x4e183c0b // mov x11, v0.d[1]
@@ -2962,7 +3310,7 @@ ready:
 	WORD $0x6e0a4142 // ext v2.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xd280012c // mov x12, #0x9
-// 0x2cec:
+// 0x3218:
 	WORD $0x6e0a4143 // ext v3.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c63 // eor v3.16b, v3.16b, v10.16b
 	WORD $0x3c9f054a // str q10, [x10], #-16
@@ -2981,8 +3329,8 @@ ready:
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 	WORD $0xf100058c // subs x12, x12, #0x1
-	WORD $0x54fffdc1 // b.ne 0x2cec
-// 0x2d38:
+	WORD $0x54fffdc1 // b.ne 0x3218
+// 0x3264:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0

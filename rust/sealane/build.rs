@@ -22,6 +22,10 @@ fn main() {
     };
     println!("cargo::rustc-cfg=kernels=\"{kernels}\"\ncargo::rustc-cfg=objects=\"{objects}\"");
     println!("cargo::rustc-check-cfg=cfg(kernels, values(\"x86_64\", \"aarch64\", \"arm\", \"riscv64\", \"none\"))");
+    if ["x86_64", "aarch64"].contains(&&arch[..]) {
+        println!("cargo::rustc-cfg=polyval"); // what kernels of these have, for AES-GCM-SIV
+    }
+    println!("cargo::rustc-check-cfg=cfg(polyval)");
     println!("cargo::rustc-check-cfg=cfg(objects, values(\"elf\", \"macho\", \"coff\"))");
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "build-from-source")]

@@ -1,5 +1,5 @@
-//! AES-GCM-SIV, put together of the kernels of AES and AES-GCM. Those of x86-64 have POLYVAL and its counter mode; elsewhere
-//! GHASH and single blocks take their place.
+//! AES-GCM-SIV, put together of the kernels of AES and AES-GCM. Those of x86-64 and arm64 have POLYVAL and its counter mode;
+//! elsewhere GHASH and single blocks take their place.
 
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -162,7 +162,7 @@ impl GcmSivKey {
 
 /// Does a packet. Where blocks are turned around, that leaves words of them on the stack, which are wiped.
 fn clean<T>(packet: impl FnOnce() -> T) -> T {
-    if cfg!(not(target_arch = "x86_64")) {
+    if cfg!(not(polyval)) {
         return wiping(packet);
     }
     let _dit = Dit::on();
@@ -276,7 +276,7 @@ impl Packet {
     }
 
     fn set_hash_key(&mut self, hash_key: &[u8; 16], _longest: usize) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(polyval)]
         #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
         if let Gcm::Kernel(key) = &mut self.gcm {
             return key.set_polyval_key(hash_key, _longest);
@@ -301,7 +301,7 @@ impl Packet {
     }
 
     fn polyval(&mut self, ad: &[u8], text: &[u8], result: &mut [u8; 16]) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(polyval)]
         #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
         if let Gcm::Kernel(key) = &self.gcm {
             return key.polyval(ad, text, result);
@@ -322,7 +322,7 @@ impl Packet {
     fn crypt(&mut self, text: &mut Text<'_>, tag: &[u8; 16]) {
         let mut block = *tag;
         block[15] |= 0x80;
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(polyval)]
         #[cfg_attr(not(feature = "portable"), allow(irrefutable_let_patterns))]
         if let Aes::Kernel(key) = &self.message {
             let whole = text.len() & !15;

@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use crate::cipher::{bytes_of_tag, Aes, AnyParts, ChaChaMaskKey, Gcm};
-#[cfg(target_arch = "x86_64")]
+#[cfg(polyval)]
 use crate::kernel::GcmKey;
 use crate::kernel::{
     AesBlocks, AesGcm, CallNonce, ChaCha20Masks, ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Tag, Text, Unused,
@@ -139,7 +139,7 @@ pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
 }
 
 /// POLYVAL, where kernels have it: each sum is the hash key of the next length. The answer is from another implementation.
-#[cfg(target_arch = "x86_64")]
+#[cfg(polyval)]
 #[inline(never)]
 fn polyval(level: Usable<AesGcm>) -> bool {
     const ANSWER: [u8; 16] =
@@ -155,7 +155,7 @@ fn polyval(level: Usable<AesGcm>) -> bool {
     sum == ANSWER
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(polyval))]
 fn polyval(_: Usable<AesGcm>) -> bool {
     true
 }
@@ -233,7 +233,7 @@ pub(crate) fn aes(level: Usable<AesBlocks>) -> bool {
 }
 
 /// The counter mode of AES-GCM-SIV, where kernels have it: to the next counter block the last of key stream is added.
-#[cfg(target_arch = "x86_64")]
+#[cfg(polyval)]
 #[inline(never)]
 fn little_chain(level: Usable<AesBlocks>, key: &[u8; 32]) -> bool {
     const ANSWER: [u8; 16] =
@@ -248,7 +248,7 @@ fn little_chain(level: Usable<AesBlocks>, key: &[u8; 32]) -> bool {
     state == ANSWER
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(polyval))]
 fn little_chain(_: Usable<AesBlocks>, _: &[u8; 32]) -> bool {
     true
 }

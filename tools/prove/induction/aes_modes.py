@@ -25,7 +25,7 @@ from run import kernels, modes, proof, prove
 from run.kernels import KEY, SCRATCH, STATE, Call
 from run.modes import blocks_of
 from spec import modes as aes
-from spec.args import A, CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
+from spec.args import A, CBC_DECRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
 from values import bits, linear, terms
 from values.terms import Unproved, add_modular, cat, const, cut, same, symbol
 
@@ -69,13 +69,16 @@ class Shape:
         return f"AES-{self.bits}, {modes.NAMES[self.mode]}" + (", in place" if self.in_place else "")
 
 
-ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT)
+ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, CTR_LITTLE, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT)
               for bits in (128, 192, 256) for in_place in (False, True)]
 
 
 def shapes(kernel):
     """32-bit ARM's aes_neon keeps what counters have in common, and branches on it: only calls of that mode."""
-    return [s for s in ALL_SHAPES if s.mode != CTR or not (kernel.bitwise and kernels.begins_with_many(kernel))]
+    without = {CTR} if kernel.bitwise and kernels.begins_with_many(kernel) else set()
+    if kernel.isa is arm32:
+        without.add(CTR_LITTLE)
+    return [s for s in ALL_SHAPES if s.mode not in without]
 
 
 def head(kernel, shape):
@@ -89,7 +92,7 @@ def head(kernel, shape):
                 if kernel.isa is x86 or insns[to].mnemonic == "subs":
                     back.append((i.address - to, to))
         # Of jumps back on "not below", the target of the longest; or of those that are always taken, to where a pass is counted.
-        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT)
+        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, *(() if kernel.isa is arm32 else (CTR_LITTLE,)), CBC_DECRYPT)
         kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
     return kernel.head[shape.mode]
 
@@ -180,13 +183,13 @@ def begin(kernel, shape, state):
     call.length = length(kernel, "bytes", loop_of(kernel).least)
     call.set(bytes=call.length + 0)
     kernel.program().run(call.machine, None, 0, head(kernel, shape))
-    if shape.mode == CTR:
-        first = spec.reverse(cut(state, 96, 32))
+    if shape.mode in (CTR, CTR_LITTLE):
+        first = spec.reverse(cut(state, 96, 32)) if shape.mode == CTR else cut(state, 0, 32)
         if kernel.isa is not arm64:
             count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
         else:  # a sum of 64 bits, of which 32 are kept: the same number
             count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
-        call.expect("the state", STATE, cat(cut(state, 0, 96), spec.reverse(count)))
+        call.expect("the state", STATE, cat(cut(state, 0, 96), spec.reverse(count)) if shape.mode == CTR else cat(count, cut(state, 32, 96)))
     elif shape.mode == CBC_DECRYPT:
         call.expect("the state", STATE, last)
     return call
@@ -222,7 +225,9 @@ def start(kernel, shape, state, ahead, left):
 def state_in_memory(shape):
     """Which the loop does not keep, except the part of a counter block beside the counter."""
     state = blocks_of("state in memory", 1)
-    return cat(cut(any_state(shape), 0, 96), cut(state, 96, 32)) if shape.mode == CTR else state
+    if shape.mode == CTR:
+        return cat(cut(any_state(shape), 0, 96), cut(state, 96, 32))
+    return cat(cut(state, 0, 32), cut(any_state(shape), 32, 96)) if shape.mode == CTR_LITTLE else state
 
 
 def any_state(shape):

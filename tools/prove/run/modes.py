@@ -1,7 +1,7 @@
 """AES in the modes that do not authenticate (NIST SP 800-38A and 800-38E with IEEE 1619), and header masks by ChaCha20 (RFC 9001,
 5.4.4): calls as src/aes_api.c and src/quic.c make them, and the conditions afterwards."""
 import spec
-from isa import x86
+from isa import arm32
 from run.kernels import ARGS, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
 from spec.args import A, CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, MASKS, NAMES, SETUP, XTS_DECRYPT, XTS_ENCRYPT
 from spec.modes import result_of
@@ -39,7 +39,7 @@ def shapes(kernel, quick):
     found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
     # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), *LONG)
-    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT) + ((CTR_LITTLE,) if kernel.isa is x86 else ()):
+    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT) + (() if kernel.isa is arm32 else (CTR_LITTLE,)):
         for n in counts:
             if n in LONG and not quick and kernel.bitsliced and not (mode == CTR and begins_with_many(kernel)):
                 continue  # induction/aes_modes.py shows these, and each block takes seconds
@@ -73,9 +73,9 @@ def key_cells(kernel, bits, name, trace=None, encrypts=False):
     first, found = symbol(f"{name}0", 32), _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
-        # Written are as many round keys as there are; if no inverse is asked for, none but by ARM's AES instructions.
+        # Written are as many round keys as there are; if no inverse is asked for, none but by 32-bit ARM's AES instructions.
         schedule, inverse, size = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], 16 * (bits // 32 + 7)
-        left = encrypts and (kernel.isa is x86 or kernel.bitwise)
+        left = encrypts and (kernel.isa is not arm32 or kernel.bitwise)
         call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, size, True, True),
                      ("inverse", KEY + inverse, 0 if left else size, True, True))
         call.arguments("MODE", key=KEY, encrypts_only=int(encrypts), operation=SETUP)

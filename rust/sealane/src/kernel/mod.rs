@@ -612,13 +612,13 @@ impl GcmKey {
     }
 
     /// The same for POLYVAL's hash key, and text and associated data of at most `longest` bytes.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(polyval)]
     pub(crate) fn set_polyval_key(&mut self, hash_key: &[u8; 16], longest: usize) {
         self.make_table(hash_key, FLAG_POLYVAL, longest);
     }
 
     /// POLYVAL of associated data, text and their lengths, under such a key.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(polyval)]
     #[inline(never)]
     pub(crate) fn polyval(&self, ad: &[u8], text: &[u8], sum: &mut [u8; 16]) {
         let args = PacketArgs {
@@ -673,7 +673,7 @@ impl AesKey {
     }
 
     /// The same with a counter that is the first four bytes, little-endian.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(polyval)]
     pub(crate) fn count_little(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         self.count_as(AES_CTR_LITTLE, counter, text);
     }

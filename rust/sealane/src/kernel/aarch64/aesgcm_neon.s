@@ -2,36 +2,50 @@
 .inst 0xb9405016 // ldr w22, [x0, #80]
 .inst 0xf9401406 // ldr x6, [x0, #40]
 .inst 0x91220027 // add x7, x1, #0x880
+.inst 0x37280396 // tbnz w22, #5, 0x7c
 .inst 0xf94000d7 // ldr x23, [x6]
-.inst 0x3718bc56 // tbnz w22, #3, 0x1798
+.inst 0x3718c036 // tbnz w22, #3, 0x1818
 .inst 0xa9400c04 // ldp x4, x3, [x0]
 .inst 0xf9400805 // ldr x5, [x0, #16]
 .inst 0xd2800019 // mov x25, #0x0
 .inst 0xd280001b // mov x27, #0x0
-.inst 0x360001f6 // tbz w22, #0, 0x60
+.inst 0x360001f6 // tbz w22, #0, 0x64
 .inst 0xf940180a // ldr x10, [x0, #48]
-.inst 0x372000b6 // tbnz w22, #4, 0x40
+.inst 0x372000b6 // tbnz w22, #4, 0x44
 .inst 0xa940314b // ldp x11, x12, [x10]
 .inst 0xd360fd8d // lsr x13, x12, #32
 .inst 0x5ac009a9 // rev w9, w13
-.inst 0x14000005 // b 0x50
-// 0x40:
+.inst 0x14000005 // b 0x54
+// 0x44:
 .inst 0x2940314b // ldp w11, w12, [x10]
 .inst 0xaa0c816b // orr x11, x11, x12, lsl #32
 .inst 0xb940094c // ldr w12, [x10, #8]
 .inst 0x52800029 // mov w9, #0x1
-// 0x50:
+// 0x54:
 .inst 0xf9401019 // ldr x25, [x0, #32]
 .inst 0xf9400c18 // ldr x24, [x0, #24]
 .inst 0x4f00e400 // movi v0.16b, #0x0
-.inst 0x14000006 // b 0x74
-// 0x60:
+.inst 0x14000012 // b 0xa8
+// 0x64:
 .inst 0xf940200a // ldr x10, [x0, #64]
 .inst 0x3dc00140 // ldr q0, [x10]
 .inst 0xa941314b // ldp x11, x12, [x10, #16]
 .inst 0xd360fd8d // lsr x13, x12, #32
 .inst 0x5ac009a9 // rev w9, w13
-// 0x74:
+.inst 0x1400000c // b 0xa8
+// 0x7c:
+.inst 0x3718c456 // tbnz w22, #3, 0x1904
+.inst 0xf9400403 // ldr x3, [x0, #8]
+.inst 0xf9400805 // ldr x5, [x0, #16]
+.inst 0xd280000b // mov x11, #0x0
+.inst 0xd280000c // mov x12, #0x0
+.inst 0x3707fe36 // tbnz w22, #0, 0x54
+.inst 0xd2800019 // mov x25, #0x0
+.inst 0xf940200a // ldr x10, [x0, #64]
+.inst 0x3dc00140 // ldr q0, [x10]
+.inst 0x4e200800 // rev64 v0.16b, v0.16b
+.inst 0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
+// 0xa8:
 .inst 0x9113c0ea // add x10, x7, #0x4f0
 .inst 0xa900314b // stp x11, x12, [x10]
 .inst 0x3d8140e0 // str q0, [x7, #1280]
@@ -59,14 +73,15 @@
 .inst 0x9a9f0214 // csel x20, x16, xzr, eq
 .inst 0x91001eb5 // add x21, x21, #0x7
 .inst 0xd343feb5 // lsr x21, x21, #3
-// 0xe0:
+.inst 0x37284bf6 // tbnz w22, #5, 0xa90
+// 0x118:
 .inst 0x910200f3 // add x19, x7, #0x80
 .inst 0x910040aa // add x10, x5, #0x10
 .inst 0x720002df // tst w22, #0x1
 .inst 0x9a8a00aa // csel x10, x5, x10, eq
 .inst 0xf101015f // cmp x10, #0x40
-.inst 0x540004c9 // b.ls 0x18c
-.inst 0x321b02d6 // orr w22, w22, #0x20
+.inst 0x540004c9 // b.ls 0x1c4
+.inst 0x321a02d6 // orr w22, w22, #0x40
 .inst 0x910040ca // add x10, x6, #0x10
 .inst 0x9104002e // add x14, x1, #0x100
 .inst 0xd280000f // mov x15, #0x0
@@ -82,7 +97,7 @@
 .inst 0x3dc01451 // ldr q17, [x2, #80]
 .inst 0x4e110210 // tbl v16.16b, {v16.16b}, v17.16b
 .inst 0x4f03e47f // movi v31.16b, #0x63
-// 0x138:
+// 0x170:
 .inst 0x910005ef // add x15, x15, #0x1
 .inst 0x924005eb // and x11, x15, #0x3
 .inst 0x8b0b104b // add x11, x2, x11, lsl #4
@@ -103,10 +118,10 @@
 .inst 0xeb1701ff // cmp x15, x23
 .inst 0x4e110250 // tbl v16.16b, {v18.16b}, v17.16b
 .inst 0xac811dc6 // stp q6, q7, [x14], #32
-.inst 0x54fffd89 // b.ls 0x138
-// 0x18c:
-.inst 0x36004676 // tbz w22, #0, 0xa58
-// 0x190:
+.inst 0x54fffd89 // b.ls 0x170
+// 0x1c4:
+.inst 0x36004676 // tbz w22, #0, 0xa90
+// 0x1c8:
 .inst 0x3dc13cef // ldr q15, [x7, #1264]
 .inst 0x91003caa // add x10, x5, #0xf
 .inst 0x91007cab // add x11, x5, #0x1f
@@ -114,7 +129,7 @@
 .inst 0x9a8a016a // csel x10, x11, x10, eq
 .inst 0x927ced4a // and x10, x10, #0xfffffffffffffff0
 .inst 0xf101015f // cmp x10, #0x40
-.inst 0x540012a8 // b.hi 0x400
+.inst 0x540012a8 // b.hi 0x438
 .inst 0xcb0a0273 // sub x19, x19, x10
 .inst 0xaa1303e8 // mov x8, x19
 .inst 0x9103804a // add x10, x2, #0xe0
@@ -129,7 +144,7 @@
 .inst 0xad456d5a // ldp q26, q27, [x10, #160]
 .inst 0xad46755c // ldp q28, q29, [x10, #192]
 .inst 0xad477d5e // ldp q30, q31, [x10, #224]
-// 0x1e8:
+// 0x220:
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
 .inst 0x4eaf1de0 // mov v0.16b, v15.16b
@@ -138,7 +153,7 @@
 .inst 0xaa0c03ed // mov x13, x12
 .inst 0x9101c0ea // add x10, x7, #0x70
 .inst 0xeb0a011f // cmp x8, x10
-.inst 0x54000a40 // b.eq 0x350
+.inst 0x54000a40 // b.eq 0x388
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
 .inst 0x4eaf1de1 // mov v1.16b, v15.16b
@@ -151,7 +166,7 @@
 .inst 0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 .inst 0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
 .inst 0x4e0d0021 // tbl v1.16b, {v1.16b}, v13.16b
-// 0x23c:
+// 0x274:
 .inst 0x3cc10588 // ldr q8, [x12], #16
 .inst 0x3cc105a9 // ldr q9, [x13], #16
 .inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
@@ -195,7 +210,7 @@
 .inst 0x6e221c00 // eor v0.16b, v0.16b, v2.16b
 .inst 0x6e231c21 // eor v1.16b, v1.16b, v3.16b
 .inst 0xf10005ef // subs x15, x15, #0x1
-.inst 0x54fffaa1 // b.ne 0x23c
+.inst 0x54fffaa1 // b.ne 0x274
 .inst 0x3cc10588 // ldr q8, [x12], #16
 .inst 0x3cc105a9 // ldr q9, [x13], #16
 .inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
@@ -219,15 +234,15 @@
 .inst 0x910200ea // add x10, x7, #0x80
 .inst 0xac810500 // stp q0, q1, [x8], #32
 .inst 0xeb0a011f // cmp x8, x10
-.inst 0x54fff501 // b.ne 0x1e8
-.inst 0x140001be // b 0xa44
-// 0x350:
+.inst 0x54fff501 // b.ne 0x220
+.inst 0x140001be // b 0xa7c
+// 0x388:
 .inst 0x3cc10588 // ldr q8, [x12], #16
 .inst 0xad44b84d // ldp q13, q14, [x2, #144]
 .inst 0xd10006ef // sub x15, x23, #0x1
 .inst 0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 .inst 0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
-// 0x364:
+// 0x39c:
 .inst 0x3cc10588 // ldr q8, [x12], #16
 .inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 .inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -252,7 +267,7 @@
 .inst 0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
 .inst 0x6e221c00 // eor v0.16b, v0.16b, v2.16b
 .inst 0xf10005ef // subs x15, x15, #0x1
-.inst 0x54fffd01 // b.ne 0x364
+.inst 0x54fffd01 // b.ne 0x39c
 .inst 0x3cc10588 // ldr q8, [x12], #16
 .inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 .inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -266,8 +281,8 @@
 .inst 0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 .inst 0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 .inst 0x3d800100 // str q0, [x8]
-.inst 0x14000192 // b 0xa44
-// 0x400:
+.inst 0x14000192 // b 0xa7c
+// 0x438:
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
 .inst 0x4eaf1de0 // mov v0.16b, v15.16b
@@ -360,7 +375,7 @@
 .inst 0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 .inst 0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 .inst 0xd280000f // mov x15, #0x0
-// 0x570:
+// 0x5a8:
 .inst 0x910005ef // add x15, x15, #0x1
 .inst 0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
 .inst 0x6e221c89 // eor v9.16b, v4.16b, v2.16b
@@ -478,11 +493,11 @@
 .inst 0x6e221d8c // eor v12.16b, v12.16b, v2.16b
 .inst 0x6e261d29 // eor v9.16b, v9.16b, v6.16b
 .inst 0xeb1701ff // cmp x15, x23
-.inst 0x54000ec0 // b.eq 0x91c
+.inst 0x54000ec0 // b.eq 0x954
 .inst 0x924005ea // and x10, x15, #0x3
 .inst 0x8b0a104a // add x10, x2, x10, lsl #4
 .inst 0x3dc00159 // ldr q25, [x10]
-.inst 0x3600074f // tbz w15, #0, 0x83c
+.inst 0x3600074f // tbz w15, #0, 0x874
 .inst 0x3dc0105a // ldr q26, [x2, #64]
 .inst 0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 .inst 0xacc135cb // ldp q11, q13, [x14], #32
@@ -539,8 +554,8 @@
 .inst 0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 .inst 0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 .inst 0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-.inst 0x17ffff4e // b 0x570
-// 0x83c:
+.inst 0x17ffff4e // b 0x5a8
+// 0x874:
 .inst 0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 .inst 0xacc135cb // ldp q11, q13, [x14], #32
 .inst 0x4e190112 // tbl v18.16b, {v8.16b}, v25.16b
@@ -596,8 +611,8 @@
 .inst 0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 .inst 0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 .inst 0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-.inst 0x17ffff16 // b 0x570
-// 0x91c:
+.inst 0x17ffff16 // b 0x5a8
+// 0x954:
 .inst 0x924005ea // and x10, x15, #0x3
 .inst 0x8b0a104a // add x10, x2, x10, lsl #4
 .inst 0xacc149d1 // ldp q17, q18, [x14], #32
@@ -672,66 +687,71 @@
 .inst 0xad0214e4 // stp q4, q5, [x7, #64]
 .inst 0xad031ce6 // stp q6, q7, [x7, #96]
 .inst 0x910000f3 // add x19, x7, #0x0
-// 0xa44:
+// 0xa7c:
 .inst 0x3dc00260 // ldr q0, [x19]
-.inst 0x37187256 // tbnz w22, #3, 0x1890
-.inst 0xb50005bb // cbnz x27, 0xb00
+.inst 0x37187636 // tbnz w22, #3, 0x1944
+.inst 0xb500061b // cbnz x27, 0xb44
 .inst 0x3d8138e0 // str q0, [x7, #1248]
 .inst 0x91004273 // add x19, x19, #0x10
-// 0xa58:
+// 0xa90:
 .inst 0xd280003b // mov x27, #0x1
 .inst 0xd280001a // mov x26, #0x0
-.inst 0xb4000519 // cbz x25, 0xb00
+.inst 0xb4000579 // cbz x25, 0xb44
 .inst 0xf1004339 // subs x25, x25, #0x10
-.inst 0x54000063 // b.cc 0xa74
+.inst 0x54000063 // b.cc 0xaac
 .inst 0x3cc10700 // ldr q0, [x24], #16
-.inst 0x14000020 // b 0xaf0
-// 0xa74:
+.inst 0x14000020 // b 0xb28
+// 0xaac:
 .inst 0x91004339 // add x25, x25, #0x10
 .inst 0x911440ed // add x13, x7, #0x510
 .inst 0xa9007dbf // stp xzr, xzr, [x13]
-.inst 0x36180119 // tbz w25, #3, 0xaa0
+.inst 0x36180119 // tbz w25, #3, 0xad8
 .inst 0xf940030a // ldr x10, [x24]
 .inst 0x8b19030c // add x12, x24, x25
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1901ac // add x12, x13, x25
 .inst 0xf90001aa // str x10, [x13]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0xae8
-// 0xaa0:
-.inst 0x36100119 // tbz w25, #2, 0xac0
+.inst 0x14000013 // b 0xb20
+// 0xad8:
+.inst 0x36100119 // tbz w25, #2, 0xaf8
 .inst 0xb940030a // ldr w10, [x24]
 .inst 0x8b19030c // add x12, x24, x25
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1901ac // add x12, x13, x25
 .inst 0xb90001aa // str w10, [x13]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0xae8
-// 0xac0:
-.inst 0x36080119 // tbz w25, #1, 0xae0
+.inst 0x1400000b // b 0xb20
+// 0xaf8:
+.inst 0x36080119 // tbz w25, #1, 0xb18
 .inst 0x7940030a // ldrh w10, [x24]
 .inst 0x8b19030c // add x12, x24, x25
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1901ac // add x12, x13, x25
 .inst 0x790001aa // strh w10, [x13]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0xae8
-// 0xae0:
+.inst 0x14000003 // b 0xb20
+// 0xb18:
 .inst 0x3940030a // ldrb w10, [x24]
 .inst 0x390001aa // strb w10, [x13]
-// 0xae8:
+// 0xb20:
 .inst 0x3dc144e0 // ldr q0, [x7, #1296]
 .inst 0xd2800019 // mov x25, #0x0
-// 0xaf0:
+// 0xb28:
+.inst 0x36280076 // tbz w22, #5, 0xb34
+.inst 0x4e200800 // rev64 v0.16b, v0.16b
+.inst 0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
+// 0xb34:
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x540011c0 // b.eq 0xd30
-.inst 0x17ffffd7 // b 0xa58
-// 0xb00:
-.inst 0xb4000fe5 // cbz x5, 0xcfc
+.inst 0x540012a0 // b.eq 0xd90
+.inst 0x17ffffd4 // b 0xa90
+// 0xb44:
+.inst 0xb4001085 // cbz x5, 0xd54
+.inst 0x37280ff6 // tbnz w22, #5, 0xd44
 .inst 0x910200ec // add x12, x7, #0x80
 .inst 0xcb13018a // sub x10, x12, x19
-.inst 0xb4ffb42a // cbz x10, 0x190
+.inst 0xb4ffb3aa // cbz x10, 0x1c8
 .inst 0xd280003a // mov x26, #0x1
 .inst 0xcb10022b // sub x11, x17, x16
 .inst 0xeb0b015f // cmp x10, x11
@@ -739,141 +759,146 @@
 .inst 0x927cecab // and x11, x5, #0xfffffffffffffff0
 .inst 0xeb0b015f // cmp x10, x11
 .inst 0x9a8b314a // csel x10, x10, x11, cc
-.inst 0xb400032a // cbz x10, 0xb90
+.inst 0xb400032a // cbz x10, 0xbd8
 .inst 0xcb0a00a5 // sub x5, x5, x10
-.inst 0x37100136 // tbnz w22, #2, 0xb58
-// 0xb38:
+.inst 0x37100136 // tbnz w22, #2, 0xba0
+// 0xb80:
 .inst 0x3cc10460 // ldr q0, [x3], #16
 .inst 0x3cc10661 // ldr q1, [x19], #16
 .inst 0xf100414a // subs x10, x10, #0x10
 .inst 0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 .inst 0x3c810480 // str q0, [x4], #16
 .inst 0x3c810600 // str q0, [x16], #16
-.inst 0x54ffff41 // b.ne 0xb38
-.inst 0x14000008 // b 0xb74
-// 0xb58:
+.inst 0x54ffff41 // b.ne 0xb80
+.inst 0x14000008 // b 0xbbc
+// 0xba0:
 .inst 0x3cc10460 // ldr q0, [x3], #16
 .inst 0x3cc10661 // ldr q1, [x19], #16
 .inst 0xf100414a // subs x10, x10, #0x10
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0x6e211c01 // eor v1.16b, v0.16b, v1.16b
 .inst 0x3c810481 // str q1, [x4], #16
-.inst 0x54ffff41 // b.ne 0xb58
-// 0xb74:
+.inst 0x54ffff41 // b.ne 0xba0
+// 0xbbc:
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54000dc0 // b.eq 0xd30
-.inst 0x17ffffe1 // b 0xb00
-// 0xb80:
+.inst 0x54000e80 // b.eq 0xd90
+.inst 0x17ffffe0 // b 0xb44
+// 0xbc8:
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54000d40 // b.eq 0xd30
-.inst 0x17ffffdd // b 0xb00
-// 0xb90:
+.inst 0x54000e00 // b.eq 0xd90
+.inst 0x17ffffdc // b 0xb44
+// 0xbd8:
 .inst 0xaa0503fb // mov x27, x5
 .inst 0xd2800005 // mov x5, #0x0
 .inst 0x911440ed // add x13, x7, #0x510
 .inst 0xa9007dbf // stp xzr, xzr, [x13]
-.inst 0x3618011b // tbz w27, #3, 0xbc0
+.inst 0x3618011b // tbz w27, #3, 0xc08
 .inst 0xf940006a // ldr x10, [x3]
 .inst 0x8b1b006c // add x12, x3, x27
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xf90001aa // str x10, [x13]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0xc08
-// 0xbc0:
-.inst 0x3610011b // tbz w27, #2, 0xbe0
+.inst 0x14000013 // b 0xc50
+// 0xc08:
+.inst 0x3610011b // tbz w27, #2, 0xc28
 .inst 0xb940006a // ldr w10, [x3]
 .inst 0x8b1b006c // add x12, x3, x27
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xb90001aa // str w10, [x13]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0xc08
-// 0xbe0:
-.inst 0x3608011b // tbz w27, #1, 0xc00
+.inst 0x1400000b // b 0xc50
+// 0xc28:
+.inst 0x3608011b // tbz w27, #1, 0xc48
 .inst 0x7940006a // ldrh w10, [x3]
 .inst 0x8b1b006c // add x12, x3, x27
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0x790001aa // strh w10, [x13]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0xc08
-// 0xc00:
+.inst 0x14000003 // b 0xc50
+// 0xc48:
 .inst 0x3940006a // ldrb w10, [x3]
 .inst 0x390001aa // strb w10, [x13]
-// 0xc08:
+// 0xc50:
 .inst 0x3dc144e0 // ldr q0, [x7, #1296]
 .inst 0x3cc10661 // ldr q1, [x19], #16
 .inst 0x6e211c01 // eor v1.16b, v0.16b, v1.16b
 .inst 0x3d8148e1 // str q1, [x7, #1312]
 .inst 0x911480ed // add x13, x7, #0x520
-.inst 0x3618011b // tbz w27, #3, 0xc3c
+.inst 0x3618011b // tbz w27, #3, 0xc84
 .inst 0xf94001aa // ldr x10, [x13]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xf900008a // str x10, [x4]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0xc84
-// 0xc3c:
-.inst 0x3610011b // tbz w27, #2, 0xc5c
+.inst 0x14000013 // b 0xccc
+// 0xc84:
+.inst 0x3610011b // tbz w27, #2, 0xca4
 .inst 0xb94001aa // ldr w10, [x13]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xb900008a // str w10, [x4]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0xc84
-// 0xc5c:
-.inst 0x3608011b // tbz w27, #1, 0xc7c
+.inst 0x1400000b // b 0xccc
+// 0xca4:
+.inst 0x3608011b // tbz w27, #1, 0xcc4
 .inst 0x794001aa // ldrh w10, [x13]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0x7900008a // strh w10, [x4]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0xc84
-// 0xc7c:
+.inst 0x14000003 // b 0xccc
+// 0xcc4:
 .inst 0x394001aa // ldrb w10, [x13]
 .inst 0x3900008a // strb w10, [x4]
-// 0xc84:
-.inst 0x3717f7f6 // tbnz w22, #2, 0xb80
+// 0xccc:
+.inst 0x3717f7f6 // tbnz w22, #2, 0xbc8
 .inst 0x911440ed // add x13, x7, #0x510
-.inst 0x3618011b // tbz w27, #3, 0xcac
+.inst 0x3618011b // tbz w27, #3, 0xcf4
 .inst 0xf940008a // ldr x10, [x4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xf90001aa // str x10, [x13]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0xcf4
-// 0xcac:
-.inst 0x3610011b // tbz w27, #2, 0xccc
+.inst 0x14000013 // b 0xd3c
+// 0xcf4:
+.inst 0x3610011b // tbz w27, #2, 0xd14
 .inst 0xb940008a // ldr w10, [x4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xb90001aa // str w10, [x13]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0xcf4
-// 0xccc:
-.inst 0x3608011b // tbz w27, #1, 0xcec
+.inst 0x1400000b // b 0xd3c
+// 0xd14:
+.inst 0x3608011b // tbz w27, #1, 0xd34
 .inst 0x7940008a // ldrh w10, [x4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0x790001aa // strh w10, [x13]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0xcf4
-// 0xcec:
+.inst 0x14000003 // b 0xd3c
+// 0xd34:
 .inst 0x3940008a // ldrb w10, [x4]
 .inst 0x390001aa // strb w10, [x13]
-// 0xcf4:
+// 0xd3c:
 .inst 0x3dc144e0 // ldr q0, [x7, #1296]
-.inst 0x17ffffa2 // b 0xb80
-// 0xcfc:
-.inst 0x36085156 // tbz w22, #1, 0x1724
+.inst 0x17ffffa2 // b 0xbc8
+// 0xd44:
+.inst 0xaa0303f8 // mov x24, x3
+.inst 0xaa0503f9 // mov x25, x5
+.inst 0xd2800005 // mov x5, #0x0
+.inst 0x17ffff50 // b 0xa90
+// 0xd54:
+.inst 0x36085276 // tbz w22, #1, 0x17a0
 .inst 0xd280005a // mov x26, #0x2
 .inst 0xf940100a // ldr x10, [x0, #32]
 .inst 0xf940240b // ldr x11, [x0, #72]
@@ -883,17 +908,20 @@
 .inst 0xdac00d6b // rev x11, x11
 .inst 0x9e670140 // fmov d0, x10
 .inst 0x4e181d60 // mov v0.d[1], x11
+.inst 0x36280056 // tbz w22, #5, 0xd84
+.inst 0x6e004000 // ext v0.16b, v0.16b, v0.16b, #8
+// 0xd84:
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54000020 // b.eq 0xd30
-// 0xd30:
-.inst 0xb40000d4 // cbz x20, 0xd48
+.inst 0x54000020 // b.eq 0xd90
+// 0xd90:
+.inst 0xb40000d4 // cbz x20, 0xda8
 .inst 0x3dc00280 // ldr q0, [x20]
 .inst 0x3dc140e1 // ldr q1, [x7, #1280]
 .inst 0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 .inst 0x3d800280 // str q0, [x20]
 .inst 0xd2800014 // mov x20, #0x0
-// 0xd48:
+// 0xda8:
 .inst 0xad4404e0 // ldp q0, q1, [x7, #128]
 .inst 0xad450ce2 // ldp q2, q3, [x7, #160]
 .inst 0xad4614e4 // ldp q4, q5, [x7, #192]
@@ -1472,14 +1500,14 @@
 .inst 0x4e1719e7 // uzp1 v7.16b, v15.16b, v23.16b
 .inst 0x6e3f1cc6 // eor v6.16b, v6.16b, v31.16b
 .inst 0x6e391ce7 // eor v7.16b, v7.16b, v25.16b
-.inst 0xb40000f5 // cbz x21, 0x166c
+.inst 0xb40000f5 // cbz x21, 0x16cc
 .inst 0xad0804e0 // stp q0, q1, [x7, #256]
 .inst 0xad090ce2 // stp q2, q3, [x7, #288]
 .inst 0xad0a14e4 // stp q4, q5, [x7, #320]
 .inst 0xad0b1ce6 // stp q6, q7, [x7, #352]
-.inst 0xb4ff9fba // cbz x26, 0xa58
-.inst 0x17fffd26 // b 0xb00
-// 0x166c:
+.inst 0xb4ff9e7a // cbz x26, 0xa90
+.inst 0x17fffd1f // b 0xb44
+// 0x16cc:
 .inst 0x4e012810 // trn1 v16.16b, v0.16b, v1.16b
 .inst 0x4e016811 // trn2 v17.16b, v0.16b, v1.16b
 .inst 0x4e032852 // trn1 v18.16b, v2.16b, v3.16b
@@ -1513,27 +1541,37 @@
 .inst 0x6e341e10 // eor v16.16b, v16.16b, v20.16b
 .inst 0x6e605a10 // rbit v16.16b, v16.16b
 .inst 0xf1000f5f // cmp x26, #0x3
-.inst 0x54001860 // b.eq 0x19fc
+.inst 0x54001b00 // b.eq 0x1ab0
 .inst 0x3d8140f0 // str q16, [x7, #1280]
-.inst 0xb4ff9b1a // cbz x26, 0xa58
+.inst 0xb4ff99da // cbz x26, 0xa90
 .inst 0xf100075f // cmp x26, #0x1
-.inst 0x54ffa000 // b.eq 0xb00
+.inst 0x54ff9f20 // b.eq 0xb44
 .inst 0xf9401c0a // ldr x10, [x0, #56]
+.inst 0x37280156 // tbnz w22, #5, 0x1790
 .inst 0xf940200b // ldr x11, [x0, #64]
 .inst 0x3dc138e0 // ldr q0, [x7, #1248]
-.inst 0x37000056 // tbnz w22, #0, 0x1718
+.inst 0x37000056 // tbnz w22, #0, 0x177c
 .inst 0x3dc00960 // ldr q0, [x11, #32]
-// 0x1718:
+// 0x177c:
 .inst 0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 .inst 0x3d800140 // str q0, [x10]
-.inst 0x1400000e // b 0x1758
-// 0x1724:
+.inst 0x14000015 // b 0x17d8
+// 0x1788:
+.inst 0xf940200a // ldr x10, [x0, #64]
+.inst 0x3dc140f0 // ldr q16, [x7, #1280]
+// 0x1790:
+.inst 0x4e200a10 // rev64 v16.16b, v16.16b
+.inst 0x6e104210 // ext v16.16b, v16.16b, v16.16b, #8
+.inst 0x3d800150 // str q16, [x10]
+.inst 0x1400000f // b 0x17d8
+// 0x17a0:
+.inst 0x372fff56 // tbnz w22, #5, 0x1788
 .inst 0xf940200b // ldr x11, [x0, #64]
 .inst 0x3dc138e2 // ldr q2, [x7, #1248]
 .inst 0x3dc140e0 // ldr q0, [x7, #1280]
-.inst 0x37000056 // tbnz w22, #0, 0x1738
+.inst 0x37000056 // tbnz w22, #0, 0x17b8
 .inst 0x3dc00962 // ldr q2, [x11, #32]
-// 0x1738:
+// 0x17b8:
 .inst 0x3dc13ce1 // ldr q1, [x7, #1264]
 .inst 0x910200ea // add x10, x7, #0x80
 .inst 0xcb13014a // sub x10, x10, x19
@@ -1542,28 +1580,28 @@
 .inst 0x4e1c1d21 // mov v1.s[3], w9
 .inst 0xad000560 // stp q0, q1, [x11]
 .inst 0x3d800962 // str q2, [x11, #32]
-// 0x1758:
+// 0x17d8:
 .inst 0x4f00e400 // movi v0.16b, #0x0
-.inst 0x36280136 // tbz w22, #5, 0x1780
+.inst 0x36300136 // tbz w22, #6, 0x1800
 .inst 0x9104002a // add x10, x1, #0x100
 .inst 0x910006f7 // add x23, x23, #0x1
-// 0x1768:
+// 0x17e8:
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xf10006f7 // subs x23, x23, #0x1
-.inst 0x54ffff61 // b.ne 0x1768
-// 0x1780:
+.inst 0x54ffff61 // b.ne 0x17e8
+// 0x1800:
 .inst 0x9122002a // add x10, x1, #0x880
 .inst 0xd280b60b // mov x11, #0x5b0
-// 0x1788:
+// 0x1808:
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xf100816b // subs x11, x11, #0x20
-.inst 0x54ffffc8 // b.hi 0x1788
-.inst 0x1400013a // b 0x1c7c
-// 0x1798:
-.inst 0x37200776 // tbnz w22, #4, 0x1884
+.inst 0x54ffffc8 // b.hi 0x1808
+.inst 0x14000147 // b 0x1d30
+// 0x1818:
+.inst 0x37200916 // tbnz w22, #4, 0x1938
 .inst 0xd1001ae4 // sub x4, x23, #0x6
 .inst 0x910040d3 // add x19, x6, #0x10
 .inst 0x8b040a70 // add x16, x19, x4, lsl #2
@@ -1585,12 +1623,12 @@
 .inst 0xad46755c // ldp q28, q29, [x10, #192]
 .inst 0xad477d5e // ldp q30, q31, [x10, #224]
 .inst 0xb85fc203 // ldur w3, [x16, #-4]
-// 0x17f0:
-.inst 0xb4000085 // cbz x5, 0x1800
+// 0x1870:
+.inst 0xb4000085 // cbz x5, 0x1880
 .inst 0xf100209f // cmp x4, #0x8
 .inst 0xfa4408a0 // ccmp x5, #0x4, #0x0, eq
-.inst 0x54000241 // b.ne 0x1844
-// 0x1800:
+.inst 0x54000241 // b.ne 0x18c4
+// 0x1880:
 .inst 0x4e040c60 // dup v0.4s, w3
 .inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 .inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -1603,12 +1641,12 @@
 .inst 0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
 .inst 0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 .inst 0x0e043c03 // mov w3, v0.s[0]
-.inst 0xb50000a5 // cbnz x5, 0x1844
+.inst 0xb50000a5 // cbnz x5, 0x18c4
 .inst 0x4ac32123 // eor w3, w9, w3, ror #8
 .inst 0x531f7929 // lsl w9, w9, #1
 .inst 0x7104013f // cmp w9, #0x100
 .inst 0x1a8901a9 // csel w9, w13, w9, eq
-// 0x1844:
+// 0x18c4:
 .inst 0xb840466b // ldr w11, [x19], #4
 .inst 0x910004a5 // add x5, x5, #0x1
 .inst 0xeb0400bf // cmp x5, x4
@@ -1616,7 +1654,7 @@
 .inst 0x4a0b0063 // eor w3, w3, w11
 .inst 0xb8004603 // str w3, [x16], #4
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54fffc83 // b.cc 0x17f0
+.inst 0x54fffc83 // b.cc 0x1870
 .inst 0x9113c0ea // add x10, x7, #0x4f0
 .inst 0xa9007d5f // stp xzr, xzr, [x10]
 .inst 0x52800009 // mov w9, #0x0
@@ -1624,12 +1662,26 @@
 .inst 0xd280001b // mov x27, #0x0
 .inst 0x320002d6 // orr w22, w22, #0x1
 .inst 0xd2800014 // mov x20, #0x0
-.inst 0x17fffa18 // b 0xe0
-// 0x1884:
+.inst 0x17fffa06 // b 0x118
+// 0x1904:
+.inst 0xf940180a // ldr x10, [x0, #48]
+.inst 0xd2800014 // mov x20, #0x0
+.inst 0xa940314b // ldp x11, x12, [x10]
+.inst 0xd2fc200a // mov x10, #0xe100000000000000
+.inst 0xd341016d // lsl x13, x11, #63
+.inst 0x8a8dfd4d // and x13, x10, x13, asr #63
+.inst 0x93cb058b // extr x11, x12, x11, #1
+.inst 0xca4c05ac // eor x12, x13, x12, lsr #1
+.inst 0xdac00d6b // rev x11, x11
+.inst 0xdac00d8c // rev x12, x12
+.inst 0x9e670180 // fmov d0, x12
+.inst 0x4e181d60 // mov v0.d[1], x11
+.inst 0x14000004 // b 0x1944
+// 0x1938:
 .inst 0xf940180a // ldr x10, [x0, #48]
 .inst 0xd2800014 // mov x20, #0x0
 .inst 0x3dc00140 // ldr q0, [x10]
-// 0x1890:
+// 0x1944:
 .inst 0xd280007a // mov x26, #0x3
 .inst 0x9114c0eb // add x11, x7, #0x530
 .inst 0x3d801d60 // str q0, [x11, #112]
@@ -1719,15 +1771,15 @@
 .inst 0x6d104550 // stp d16, d17, [x10, #256]
 .inst 0x6d114d52 // stp d18, d19, [x10, #272]
 .inst 0xd2800e0f // mov x15, #0x70
-// 0x19f4:
+// 0x1aa8:
 .inst 0xd2800035 // mov x21, #0x1
-.inst 0x17fffcce // b 0xd30
-// 0x19fc:
+.inst 0x17fffcb9 // b 0xd90
+// 0x1ab0:
 .inst 0xd10041ef // sub x15, x15, #0x10
 .inst 0x9114c0eb // add x11, x7, #0x530
 .inst 0x3caf6970 // str q16, [x11, x15]
 .inst 0x3d803cf0 // str q16, [x7, #240]
-.inst 0xb5ffff4f // cbnz x15, 0x19f4
+.inst 0xb5ffff4f // cbnz x15, 0x1aa8
 .inst 0xad400560 // ldp q0, q1, [x11]
 .inst 0xad410d62 // ldp q2, q3, [x11, #32]
 .inst 0xad421564 // ldp q4, q5, [x11, #64]
@@ -1882,5 +1934,5 @@
 .inst 0x6e3b1e73 // eor v19.16b, v19.16b, v27.16b
 .inst 0x6d104550 // stp d16, d17, [x10, #256]
 .inst 0x6d114d52 // stp d18, d19, [x10, #272]
-.inst 0x17fffeb8 // b 0x1758
-// 0x1c7c:
+.inst 0x17fffeab // b 0x17d8
+// 0x1d30:
