@@ -155,6 +155,10 @@ FAULTS = [
     je .Lplanted
 9:
 """), of_polyval),
+    Fault("POLYVAL: a reduction left out between groups of eight blocks", "aarch64/aesgcm_ce",
+          [("aarch64/aesgcm_ce.S", r"    reduce \\i, mid\n", "")], of_polyval),
+    Fault("POLYVAL: the block of the lengths as GHASH has it", "aarch64/aesgcm_neon",
+          [("aarch64/aesgcm_neon.S", r"    tbz flags, #5, \.Llengths_append\n", "    b .Llengths_append\n")], of_polyval),
     Fault("a counter at a block's begin that runs into the nonce", "x86_64/aes_aesni",
           [("x86_64/aes_aesni.S", r"paddd (.+)", r"paddq \1")], lambda s: s.mode == modes.CTR_LITTLE and s.blocks in (2, 9)),
     Fault("a second function", SSSE3, [(TEXT, r"^(endfunction\n)", "\\1function sealane_chacha20poly1305_another\nendfunction\n")], None),
