@@ -499,8 +499,9 @@
 
 /* ---- POLYVAL (RFC 8452, section 3) ----------------------------------------------------------------------------- */
 
-/* GHASH of blocks whose bytes are reversed. So blocks, powers and sums have their lower half first here, and the table is of
- * the hash key itself: that GHASH's is times x (appendix A) and the factor that its order of bits loses are one. */
+/* GHASH of blocks whose bytes are reversed. So blocks, powers and sums have their lower half first here, and the table
+ * is of the hash key itself: that GHASH's is times x (appendix A) and the factor that its order of bits loses are one.
+ */
 
 /* Three pairs of blocks a and b, their powers and the sums of the powers' halves, and three vectors of their own. */
 .macro for_pairs do

@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    3c841746a886bfc533a40c2f2b033c1f926685c5a2765b622dcbc33fd9c37f91
+ * SHA-256    c9ecff3cb434db4e061ca5e801a82b003c63087ad24063d955b1b023134796f5
  */
 
 /* The first group: no group is before it. */

@@ -411,8 +411,8 @@
     rev counter, t3d
     b .Lbegin
 
-    /* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed (appendix A). Its text is more associated
-     * data. */
+    /* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed (appendix A). Its text is more
+     * associated data. */
 .Lpolyval:
     tbnz flags, #3, .Lpolyval_key
     ldr src, [args, #SEALANE_ARG_IN]
