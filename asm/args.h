@@ -60,9 +60,9 @@
 #define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
 /* SETUP with NONCE: make GCM_KEY_TABLE alone, of the hash key in the 16 bytes at NONCE; ROUNDS and SCHEDULE stay. */
 /* POLYVAL (RFC 8452, section 3) in place of GHASH, and no AES; for AES-GCM-SIV, on x86-64, arm64 and at portable
- * levels. With SETUP and NONCE: POLYVAL's hash key is given, and in BYTES the longest text or associated data that it is
- * for. Else what is authenticated is AD and IN, and with LAST the lengths. OUT, NONCE and SCHEDULE are not used, OPEN is
- * not set, and of STATE there is Y alone. TAG is the sum. */
+ * levels. With SETUP and NONCE: POLYVAL's hash key is given, and in BYTES the longest text or associated data that it
+ * is for. Else what is authenticated is AD and IN, and with LAST the lengths. OUT, NONCE and SCHEDULE are not used,
+ * OPEN is not set, and of STATE there is Y alone. TAG is the sum. */
 #define SEALANE_FLAG_POLYVAL 32
 
 #define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
