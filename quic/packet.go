@@ -166,7 +166,9 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 		w.number[i] = p.Number
 		keys, header := p.unmask(w.masks[i][:MaskSize])
 		keys.nonce(&w.nonces[i], p.Number)
-		w.ops[i] = batch.Op{AEAD: keys.aead, Dst: p.Bytes[header:header], Nonce: w.nonces[i][:], Src: p.Bytes[header:], AD: p.Bytes[:header]}
+		op := &w.ops[i] // field by field: a CPU waits for a copy of what it has just put together
+		op.AEAD, op.Nonce = keys.aead, w.nonces[i][:]
+		op.Dst, op.Src, op.AD = p.Bytes[header:header], p.Bytes[header:], p.Bytes[:header]
 	}
 	batch.OpenBatch(w.ops[:n])
 	for i := range n {
@@ -252,8 +254,8 @@ func (k *Keys) made() bool { return k != nil && k.aead != nil }
 
 // nonce is the iv, to which the packet number is added (RFC 9001, 5.3).
 func (k *Keys) nonce(to *[12]byte, number uint64) {
-	*to = k.iv
-	binary.BigEndian.PutUint64(to[4:], binary.BigEndian.Uint64(to[4:])^number)
+	copy(to[:4], k.iv[:4])
+	binary.BigEndian.PutUint64(to[4:], binary.BigEndian.Uint64(k.iv[4:])^number)
 }
 
 // protectedBits of a header's first byte (RFC 9001, 5.4.1).

@@ -74,9 +74,14 @@ func sum(s uint64, b []byte) uint64 {
 	return s + c
 }
 
+// word is the sum of a number of two bytes.
+func word(n uint16) uint64 { return uint64(bits.ReverseBytes16(n)) }
+
+// partly folds a sum so far that words can be added without a carry.
+func partly(s uint64) uint64 { return s>>32 + s&0xffffffff }
+
 func fold(s uint64) uint16 {
-	s = s>>32 + s&0xffffffff
-	s = s>>32 + s&0xffffffff
+	s = partly(partly(s))
 	s = s>>16 + s&0xffff
 	s = s>>16 + s&0xffff
 	return bits.ReverseBytes16(uint16(s))
@@ -96,7 +101,8 @@ type Template struct {
 	size   int // of all headers
 	ip     int // where the IP header is
 	tcp    int
-	pseudo uint64 // sum of the addresses, ports and the protocol
+	pseudo uint64 // sum of the addresses and the protocol
+	own    uint64 // sum of the IPv4 header without length, identifier and checksum
 	head   [HeaderBytes]byte
 }
 
@@ -131,14 +137,14 @@ func (t *Template) Init(link *[12]byte, vlan uint16, ipv6 bool, src, dst *[16]by
 		ip[8], ip[9] = 64, 6
 		copy(ip[12:], src[12:])
 		copy(ip[16:], dst[12:])
-		t.pseudo = sum(0, ip[12:20])
+		t.pseudo, t.own = sum(0, ip[12:20]), sum(0, ip[:20])
 		t.tcp = t.ip + 20
 	}
 	tcp := h[t.tcp:]
 	be.PutUint16(tcp, srcPort)
 	be.PutUint16(tcp[2:], dstPort)
 	be.PutUint16(tcp[14:], 0xffff) // window
-	t.pseudo = sum(t.pseudo, []byte{0, 6})
+	t.pseudo, t.own = partly(t.pseudo)+word(ProtoTCP), partly(t.own)
 	t.size = t.tcp + 20
 }
 
@@ -167,15 +173,13 @@ func (t *Template) build(b []byte, seq, ack uint32, flags uint8, id uint16, head
 	copy(b, t.head[:t.size])
 	ip, tcp := b[t.ip:], b[t.tcp:]
 	size := 20 + len(payload)
-	var words [2]byte
-	be.PutUint16(words[:], uint16(size))
 	if ip[0]>>4 == 6 {
 		be.PutUint16(ip[4:], uint16(size))
 	} else {
 		be.PutUint16(ip[2:], uint16(20+size))
 		be.PutUint16(ip[4:], id)
 		if checksums {
-			be.PutUint16(ip[10:], Checksum(0, ip[:20]))
+			be.PutUint16(ip[10:], ^fold(t.own+word(uint16(20+size))+word(id)))
 		}
 	}
 	be.PutUint32(tcp[4:], seq)
@@ -184,7 +188,7 @@ func (t *Template) build(b []byte, seq, ack uint32, flags uint8, id uint16, head
 	tcp[13] = flags
 	copy(tcp[20:], payload)
 	if checksums {
-		be.PutUint16(tcp[16:], Checksum(sum(t.pseudo, words[:]), tcp[:size]))
+		be.PutUint16(tcp[16:], Checksum(t.pseudo+word(uint16(size)), tcp[:size]))
 	}
 	return t.tcp + size
 }

@@ -24,8 +24,10 @@ type TunnelStats struct {
 // Parse fills s from a frame that came at a time, in nanoseconds. If the verdict is not TCP, s is undefined. A frame that
 // completes a packet whose fragments came before has that packet's verdict.
 func (p *Parser) Parse(s *Segment, link LinkType, frame []byte, now int64) Verdict {
-	if link == LinkEthernet && usual(s, frame) {
-		return TCP
+	if link == LinkEthernet {
+		if v := usual(s, frame); v != Other {
+			return v
+		}
 	}
 	d := decoder{s: s, parser: p, now: now}
 	return d.frame(link, frame)
@@ -418,10 +420,12 @@ func (d *decoder) udp(b []byte) Verdict {
 		return Malformed
 	}
 	port := be.Uint16(b[2:])
-	switch port {
-	case PortGTP, PortVXLAN, portVXLANGPE, PortOldVXLAN, PortGENEVE:
-	default:
-		return d.datagram(b)
+	if !tunneled(port) {
+		if d.zone != 0 {
+			d.s.Tuple.Zone = d.number()
+		}
+		d.s.datagram(b)
+		return UDP
 	}
 	if size := int(be.Uint16(b[4:])); size >= 8 && size < len(b) {
 		b = b[:size]
@@ -436,18 +440,22 @@ func (d *decoder) udp(b []byte) Verdict {
 	return d.vxlan(b, port == portVXLANGPE)
 }
 
+// tunneled tells whether a UDP port is a tunnel's.
+func tunneled(port uint16) bool {
+	switch port {
+	case PortGTP, PortVXLAN, portVXLANGPE, PortOldVXLAN, PortGENEVE:
+		return true
+	}
+	return false
+}
+
 // datagram takes UDP that is no tunnel's, of an IP packet whose addresses are known.
-func (d *decoder) datagram(b []byte) Verdict {
-	s := d.s
+func (s *Segment) datagram(b []byte) {
 	if size := int(be.Uint16(b[4:])); size >= 8 && size < len(b) {
 		b = b[:size]
 	}
-	if d.zone != 0 {
-		s.Tuple.Zone = d.number()
-	}
 	s.Payload = b[8:]
 	s.ports(b)
-	return UDP
 }
 
 // vxlan takes VXLAN (RFC 7348) or its extension that says what it carries (draft-ietf-nvo3-vxlan-gpe).

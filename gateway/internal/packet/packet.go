@@ -75,7 +75,11 @@ func (t *Tuple) swapped() bool {
 }
 
 func (t *Tuple) swap() {
-	t.Addr[0], t.Addr[1] = t.Addr[1], t.Addr[0]
+	for i := 0; i < 16; i += 8 { // as they have just been written: a CPU waits for larger ones
+		a, b := be.Uint64(t.Addr[0][i:]), be.Uint64(t.Addr[1][i:])
+		be.PutUint64(t.Addr[0][i:], b)
+		be.PutUint64(t.Addr[1][i:], a)
+	}
 	t.Port[0], t.Port[1] = t.Port[1], t.Port[0]
 }
 
@@ -129,25 +133,27 @@ var be = binary.BigEndian
 
 // Parse fills s from a frame, without keeping anything: an IP fragment is a Fragment. If the verdict is not TCP, s is undefined.
 func Parse(s *Segment, link LinkType, frame []byte) Verdict {
-	if link == LinkEthernet && usual(s, frame) {
-		return TCP
+	if link == LinkEthernet {
+		if v := usual(s, frame); v != Other {
+			return v
+		}
 	}
 	d := decoder{s: s}
 	return d.frame(link, frame)
 }
 
-// usual takes frames that most are like, whole TCP segments in IP without anything between, and tells whether it is one.
-func usual(s *Segment, frame []byte) bool {
+// usual takes frames that most are like, whole TCP segments and datagrams in IP without anything between: others are Other.
+func usual(s *Segment, frame []byte) Verdict {
 	if len(frame) < 14+40 {
-		return false
+		return Other
 	}
 	b := frame[14:]
-	head := 20
+	head, proto := 20, b[9]
 	switch {
-	case frame[12] == TypeIPv4>>8 && frame[13] == 0 && b[0] == 4<<4|5 && b[9] == ProtoTCP && be.Uint16(b[6:])&0x3fff == 0:
+	case frame[12] == TypeIPv4>>8 && frame[13] == 0 && b[0] == 4<<4|5 && (proto == ProtoTCP || proto == ProtoUDP) && be.Uint16(b[6:])&0x3fff == 0:
 		total := int(be.Uint16(b[2:]))
 		if total < 40 || total > len(b) {
-			return false
+			return Other
 		}
 		const mapped = 0xffff
 		src, dst := be.Uint32(b[12:]), be.Uint32(b[16:])
@@ -157,21 +163,31 @@ func usual(s *Segment, frame []byte) bool {
 		be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
 		s.IPv6 = false
 		b = b[:total]
-	case frame[12] == TypeIPv6>>8 && frame[13] == TypeIPv6&0xff && b[0]>>4 == 6 && b[6] == ProtoTCP:
+	case frame[12] == TypeIPv6>>8 && frame[13] == TypeIPv6&0xff && b[0]>>4 == 6 && (b[6] == ProtoTCP || b[6] == ProtoUDP):
 		total := 40 + int(be.Uint16(b[4:]))
 		if total < 60 || total > len(b) {
-			return false
+			return Other
 		}
 		s.Tuple.Addr[0] = [16]byte(b[8:24])
 		s.Tuple.Addr[1] = [16]byte(b[24:40])
 		s.IPv6 = true
-		b, head = b[:total], 40
+		b, head, proto = b[:total], 40, b[6]
 	default:
-		return false
+		return Other
 	}
 	s.Link, s.VLAN, s.Tuple.Zone, s.Whole = frame[:12:12], 0, 0, false
+	if proto == ProtoUDP {
+		if tunneled(be.Uint16(b[head+2:])) {
+			return Other
+		}
+		s.datagram(b[head:])
+		return UDP
+	}
 	s.ip, s.head = b, head
-	return parseTCP(s, b[head:], 0) == TCP
+	if parseTCP(s, b[head:], 0) != TCP {
+		return Other
+	}
+	return TCP
 }
 
 func parseTCP(s *Segment, b []byte, missing int) Verdict {

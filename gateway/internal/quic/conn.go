@@ -267,11 +267,11 @@ type held struct {
 
 // An arrival is where and when a packet came.
 type arrival struct {
+	tuple *packet.Tuple
+	time  int64
 	role  uint8 // who sent it
 	side  uint8 // of tuple
-	tuple packet.Tuple
-	time  int64
-	known bool // the tuple is one of the connection's
+	known bool  // the tuple is one of the connection's
 }
 
 // An outcome is what became of a packet.
@@ -437,8 +437,8 @@ func (c *Conn) merge(other *Conn, a *arrival, l level, version protect.Version, 
 		return refused
 	}
 	was := other.take(a, l, version, raw, at)
-	if !d.isOn(other, &a.tuple) && !other.over() {
-		d.join(other, &a.tuple, a.side^a.role)
+	if !d.isOn(other, a.tuple) && !other.over() {
+		d.join(other, a.tuple, a.side^a.role)
 	}
 	for i := range waiting {
 		if h := &waiting[i]; !other.over() {
@@ -497,8 +497,8 @@ func (c *Conn) opened(a *arrival, l level, p *protect.Packet) {
 			s.next, _ = s.keys.Update()
 			c.d.Stats.KeyUpdates++
 		}
-		if !a.known && !c.d.isOn(c, &a.tuple) {
-			c.d.join(c, &a.tuple, a.side^a.role)
+		if !a.known && !c.d.isOn(c, a.tuple) {
+			c.d.join(c, a.tuple, a.side^a.role)
 			c.d.Stats.Migrations++
 		}
 	}
@@ -748,7 +748,10 @@ func (c *Conn) wait(a *arrival, l level, version protect.Version, raw []byte, at
 	if d.list(c, listWaiting) {
 		d.Stats.Waited++
 	}
-	c.waiting = append(c.waiting, held{*a, l, version, at, slices.Clone(raw)})
+	from := *a
+	tuple := *a.tuple
+	from.tuple = &tuple
+	c.waiting = append(c.waiting, held{from, l, version, at, slices.Clone(raw)})
 	c.grow(len(raw) + waitCost)
 }
 
@@ -773,7 +776,7 @@ func (c *Conn) pass() (again bool) {
 		if c.over() {
 			return false
 		}
-		h.known = c.d.isOn(c, &h.tuple)
+		h.known = c.d.isOn(c, h.tuple)
 		is := keyless
 		if h.level == application {
 			is = c.takeMerged(&h.arrival, h.bytes, h.at)

@@ -143,6 +143,7 @@ type named struct {
 // queued is a packet in the batch.
 type queued struct {
 	arrival
+	from packet.Tuple // arrival's
 	c    *Conn
 	keys *protect.Keys
 	raw  []byte
@@ -240,7 +241,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 				if !ok {
 					continue
 				}
-				a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
+				a := arrival{role: role, side: s.Side, tuple: &s.Tuple, time: time, known: true}
 				switch d.data(m.c, &a, b, 1+size) {
 				case opened:
 					return
@@ -262,7 +263,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 				continue
 			}
 			tries++
-			a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
+			a := arrival{role: role, side: s.Side, tuple: &s.Tuple, time: time, known: true}
 			switch m.c.take(&a, application, 0, b, 1+size) {
 			case opened:
 				if !m.c.over() {
@@ -290,7 +291,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 			continue
 		}
 		if to, ok := d.names[idOf(b[1:1+size])]; ok {
-			a := arrival{role: 1 - to.role, side: s.Side, tuple: s.Tuple, time: time}
+			a := arrival{role: 1 - to.role, side: s.Side, tuple: &s.Tuple, time: time}
 			if a.known = d.isOn(to.c, &s.Tuple); a.known {
 				continue // it was tried
 			}
@@ -363,8 +364,12 @@ func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 	copied := d.buffer[d.used:][:len(b):len(b)]
 	copy(copied, b)
 	d.used += len(b)
-	d.batch[d.queued] = protect.Packet{Keys: s.keys, Other: s.next, Bytes: copied, PNOffset: at, Number: s.number()}
-	d.queue[d.queued] = queued{arrival: *a, c: c, keys: s.keys, raw: b, at: at}
+	// Field by field: a CPU waits for a copy of what it has just put together.
+	p, q := &d.batch[d.queued], &d.queue[d.queued]
+	p.Keys, p.Other, p.Bytes, p.PNOffset, p.Number = s.keys, s.next, copied, at, s.number()
+	q.from = *a.tuple
+	q.tuple, q.time, q.role, q.side, q.known = &q.from, a.time, a.role, a.side, a.known
+	q.c, q.keys, q.raw, q.at = c, s.keys, b, at
 	d.queued++
 }
 
@@ -519,7 +524,7 @@ func (d *Decrypter) doubtful(q *queued) {
 	}
 	// Where connections have no IDs, it may be of another on this path.
 	var others []member
-	if p := d.paths[q.tuple]; p != nil {
+	if p := d.paths[*q.tuple]; p != nil {
 		others = slices.Clone(p.conns)
 	}
 	keep := others[:0]
@@ -597,7 +602,7 @@ func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagra
 			c.ids[server].hint(h.SCID)
 			c.speaks(h.Version)
 		}
-		a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
+		a := arrival{role: role, side: s.Side, tuple: &s.Tuple, time: time, known: true}
 		was := c.proven()
 		switch seen = c.take(&a, l, h.Version, b, h.PNOffset); seen {
 		case opened:

@@ -84,16 +84,20 @@ func (r *reader) varint() uint64 {
 		r.bad = true
 		return 0
 	}
-	size := uint64(1) << (r.b[0] >> 6)
-	b := r.take(size)
+	first := r.b[0]
+	b := r.take(1 << (first >> 6))
 	if b == nil {
 		return 0
 	}
-	n := uint64(b[0] & 0x3f)
-	for _, x := range b[1:] {
-		n = n<<8 | uint64(x)
+	switch first >> 6 {
+	case 0:
+		return uint64(first)
+	case 1:
+		return uint64(be.Uint16(b)) & (1<<14 - 1)
+	case 2:
+		return uint64(be.Uint32(b)) & (1<<30 - 1)
 	}
-	return n
+	return be.Uint64(b) & maxVarint
 }
 
 func (r *reader) skip(varints int) {
