@@ -27,7 +27,10 @@ var (
 	ErrReserved = errors.New("quic: reserved bits are not zero")
 )
 
-var errNoKeys = errors.New("quic: Keys that no function of this package has made")
+var (
+	errSize   = errors.New("quic: Dst and Bytes differ in size")
+	errNoKeys = errors.New("quic: Keys that no function of this package has made")
+)
 
 const maxNumber = 1<<62 - 1
 
@@ -41,11 +44,15 @@ type Packet struct {
 	Bytes    []byte
 	PNOffset int // where the packet number begins
 
+	// Dst is where Unprotect puts header and payload if it is not nil. It has the size of Bytes, which then are only read, and shares no
+	// memory with them. Protect does not look at it.
+	Dst []byte
+
 	// Number is the packet number. Unprotect: before, the one that is expected, 1 more than the largest of an authentic packet,
 	// or 0; afterwards the packet's, or where Err says that it is not authentic the one that was expected.
 	Number uint64
 
-	Payload []byte // result of Unprotect: a part of Bytes; nil if Err is not, except for ErrReserved
+	Payload []byte // result of Unprotect: a part of Bytes or Dst; nil if Err is not, except for ErrReserved
 	Err     error  // result
 }
 
@@ -88,9 +95,9 @@ func Protect(packets []Packet) {
 	w.done()
 }
 
-// Unprotect unmasks the headers of packets and opens them, in place, and returns how many have no Err. A packet that is not authentic has
-// ErrAuthentication, zeroes in place of its payload, and an undefined header. One with ErrShort is left as it is. Packets that others
-// made may be of any content.
+// Unprotect unmasks the headers of packets and opens them, in place or to Dst, and returns how many have no Err. A packet that is not
+// authentic has ErrAuthentication, zeroes in place of its payload, and an undefined header. One with ErrShort is left as it is. Packets that
+// others made may be of any content.
 func Unprotect(packets []Packet) (opened int) {
 	if len(packets) == 1 {
 		return packets[0].unprotect()
@@ -119,6 +126,8 @@ func (w *workspace) done() {
 func (p *Packet) check() bool {
 	p.Err, p.Payload = nil, nil
 	switch {
+	case p.Dst != nil && len(p.Dst) != len(p.Bytes):
+		p.Err = errSize
 	case !p.Keys.made() || p.Other != nil && !p.Other.made():
 		p.Err = errNoKeys
 	case p.PNOffset < 1 || p.PNOffset > len(p.Bytes) || len(p.Bytes)-p.PNOffset < sampleOffset+sampleSize:
@@ -164,11 +173,11 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 	for i := range n {
 		p := &packets[w.which[i]]
 		w.number[i] = p.Number
-		keys, header := p.unmask(w.masks[i][:MaskSize])
+		out, keys, header := p.unmask(w.masks[i][:MaskSize])
 		keys.nonce(&w.nonces[i], p.Number)
 		op := &w.ops[i] // field by field: a CPU waits for a copy of what it has just put together
 		op.AEAD, op.Nonce = keys.aead, w.nonces[i][:]
-		op.Dst, op.Src, op.AD = p.Bytes[header:header], p.Bytes[header:], p.Bytes[:header]
+		op.Dst, op.Src, op.AD = out[header:header], p.Bytes[header:], out[:header]
 	}
 	batch.OpenBatch(w.ops[:n])
 	for i := range n {
@@ -203,8 +212,8 @@ func (p *Packet) unprotect() int {
 		return 0
 	}
 	expected := p.Number
-	keys, header := p.unmask(mask[:])
-	payload, err := keys.Open(p.Bytes[header:header], p.Number, p.Bytes[header:], p.Bytes[:header])
+	out, keys, header := p.unmask(mask[:])
+	payload, err := keys.Open(out[header:header], p.Number, p.Bytes[header:], out[:header])
 	return p.result(payload, err, expected)
 }
 
@@ -222,17 +231,33 @@ func (p *Packet) putNumber() int {
 	return header
 }
 
-// unmask takes the mask off the header and decodes the packet number. It returns the keys that the payload has, and how long the header is.
-func (p *Packet) unmask(mask []byte) (keys *Keys, header int) {
-	p.Bytes[0] ^= mask[0] & protectedBits(p.Bytes[0])
-	size := int(p.Bytes[0]&3) + 1
-	p.maskNumber(mask, size)
-	header = p.PNOffset + size
-	p.Number = decode(p.Number, p.Bytes[p.PNOffset:header])
-	if p.Bytes[0]&0x80 == 0 && p.Other != nil && (p.Bytes[0]&0x04 != 0) != p.Keys.phase {
-		return p.Other, header
+// out is where the header of an opened packet is.
+func (p *Packet) out() []byte {
+	if p.Dst != nil {
+		return p.Dst
 	}
-	return p.Keys, header
+	return p.Bytes
+}
+
+// unmask takes the mask off the header and decodes the packet number. It returns where header and payload belong, the keys that the payload
+// has, and how long the header is.
+func (p *Packet) unmask(mask []byte) (out []byte, keys *Keys, header int) {
+	out = p.out()
+	if p.Dst != nil {
+		copy(out, p.Bytes[:p.PNOffset])
+	}
+	out[0] ^= mask[0] & protectedBits(out[0])
+	size := int(out[0]&3) + 1
+	header = p.PNOffset + size
+	// The four bytes are there, as the sample is behind them. Those that belong to the payload stay as they are.
+	behind := 32 - 8*size
+	number := binary.BigEndian.Uint32(p.Bytes[p.PNOffset:]) ^ binary.BigEndian.Uint32(mask[1:])>>behind<<behind
+	binary.BigEndian.PutUint32(out[p.PNOffset:], number)
+	p.Number = decode(p.Number, uint64(number>>behind), size)
+	if out[0]&0x80 == 0 && p.Other != nil && (out[0]&0x04 != 0) != p.Keys.phase {
+		return out, p.Other, header
+	}
+	return out, p.Keys, header
 }
 
 // result takes what opening gave, and returns 1 if the packet has no Err. The number of a forgery is its maker's.
@@ -242,7 +267,7 @@ func (p *Packet) result(payload []byte, err error, expected uint64) int {
 		return 0
 	}
 	p.Payload = payload
-	if p.Bytes[0]&reservedBits(p.Bytes[0]) != 0 {
+	if first := p.out()[0]; first&reservedBits(first) != 0 {
 		p.Err = ErrReserved
 		return 0
 	}
@@ -275,23 +300,16 @@ func reservedBits(first byte) byte {
 
 func (p *Packet) mask(mask []byte, size int) {
 	p.Bytes[0] ^= mask[0] & protectedBits(p.Bytes[0])
-	p.maskNumber(mask, size)
-}
-
-func (p *Packet) maskNumber(mask []byte, size int) {
 	number := p.Bytes[p.PNOffset : p.PNOffset+size]
 	for i := range number {
 		number[i] ^= mask[1+i]
 	}
 }
 
-// decode returns the packet number next to the expected one that ends in these bytes (RFC 9000, A.3).
-func decode(expected uint64, bytes []byte) uint64 {
-	window := uint64(1) << (8 * len(bytes))
-	number := expected &^ (window - 1)
-	for i, b := range bytes {
-		number |= uint64(b) << (8 * (len(bytes) - 1 - i))
-	}
+// decode returns the packet number next to the expected one that ends in these bytes, of which there are size (RFC 9000, A.3).
+func decode(expected, bytes uint64, size int) uint64 {
+	window := uint64(1) << (8 * size)
+	number := expected&^(window-1) | bytes
 	switch {
 	case number+window/2 <= expected && number <= maxNumber-window:
 		return number + window

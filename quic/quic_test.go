@@ -482,7 +482,18 @@ func TestOne(t *testing.T) {
 		if r.IntN(3) == 0 {
 			p.Bytes[r.IntN(len(p.Bytes))] ^= 1 << r.IntN(8)
 		}
+		apart, before := p, bytes.Clone(p.Bytes)
+		apart.Bytes, apart.Dst = bytes.Clone(before), random(r, len(before))
+		aside := []Packet{apart, somePacket(r, k)}[:1+r.IntN(2)]
+		Unprotect(aside)
 		same("unprotect", func(packets []Packet) { Unprotect(packets) })
+		apart = aside[0]
+		if apart.Err != p.Err || apart.Number != p.Number || !bytes.Equal(apart.Payload, p.Payload) || !bytes.Equal(apart.Bytes, before) {
+			t.Fatalf("%d: in place %v, number %d, to Dst %v, number %d", i, p.Err, p.Number, apart.Err, apart.Number)
+		}
+		if end := len(before) - TagSize; (p.Err == nil || p.Err == ErrAuthentication) && !bytes.Equal(apart.Dst[:end], p.Bytes[:end]) {
+			t.Fatalf("%d: in place %x, to Dst %x", i, p.Bytes[:end], apart.Dst[:end])
+		}
 	}
 	for _, p := range []Packet{{}, {Keys: &Keys{}}, {Keys: someKeys(t, r), Other: &Keys{}}} {
 		p.Bytes, p.PNOffset = make([]byte, 100), 1
@@ -589,7 +600,7 @@ func TestReserved(t *testing.T) {
 
 // TestNumbers has RFC 9000, appendix A.3's example, and all corners by the definition: the number next to the expected one.
 func TestNumbers(t *testing.T) {
-	if n := decode(0xa82f30ea+1, []byte{0x9b, 0x32}); n != 0xa82f9b32 {
+	if n := decode(0xa82f30ea+1, 0x9b32, 2); n != 0xa82f9b32 {
 		t.Errorf("%#x", n)
 	}
 	for _, expected := range []uint64{0, 1, 127, 128, 129, 255, 256, 1000, 65535, 65536, 1 << 31, 1<<32 - 1, 1 << 32, maxNumber - 300, maxNumber - 1, maxNumber} {
@@ -604,7 +615,7 @@ func TestNumbers(t *testing.T) {
 					want, best = n, d
 				}
 			}
-			if n := decode(expected, []byte{byte(truncated)}); n != want {
+			if n := decode(expected, uint64(byte(truncated)), 1); n != want {
 				t.Errorf("expected %d, %d: %d, want %d", expected, truncated, n, want)
 			}
 		}

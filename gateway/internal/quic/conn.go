@@ -490,7 +490,7 @@ func (c *Conn) opened(a *arrival, l level, p *protect.Packet) {
 	s := &c.spaces[a.role][l]
 	if p.Number >= s.expect {
 		s.expect = p.Number + 1
-		if l == application && p.Keys == s.keys && p.Bytes[0]&keyPhase != 0 != s.keys.Phase() {
+		if l == application && p.Keys == s.keys && p.Dst[0]&keyPhase != 0 != s.keys.Phase() {
 			// The sender has updated its keys. The keys of the phase before are for packets that are late.
 			s.before.Wipe()
 			s.before, s.keys = s.keys, s.next
@@ -513,8 +513,8 @@ func (c *Conn) contents(a *arrival, l level, p *protect.Packet) {
 	d.Mark = a.time
 	d.Stats.Packets[l]++
 	c.seen = d.now
-	if p.Bytes[0]&0x80 != 0 && l == handshake {
-		if h, err := protect.ParseHeader(p.Bytes, 0); err == nil {
+	if p.Dst[0]&0x80 != 0 && l == handshake {
+		if h, err := protect.ParseHeader(p.Dst, 0); err == nil {
 			c.named(a.role, &h)
 		}
 	}

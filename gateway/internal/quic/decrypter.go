@@ -92,7 +92,7 @@ type Decrypter struct {
 	batch    [packetsAtOnce]protect.Packet
 	queue    [packetsAtOnce]queued
 	queued   int
-	buffer   []byte
+	buffer   []byte // where the packets in the batch are opened to
 	used     int
 	one      []byte // of try
 	single   [1]protect.Packet
@@ -146,12 +146,13 @@ type queued struct {
 	from packet.Tuple // arrival's
 	c    *Conn
 	keys *protect.Keys
-	raw  []byte
 	at   int
 }
 
-// bufferBytes has room for any datagram.
-const bufferBytes = 128 << 10
+const (
+	maxDatagram = 1<<16 - 1 - 8 // bytes behind the header of UDP
+	bufferBytes = 128 << 10     // has room for any datagram
+)
 
 // connCost is what a connection takes besides what it holds.
 const connCost = 4 << 10
@@ -194,6 +195,9 @@ const leastDatagram = 1200
 func (d *Decrypter) Datagram(s *packet.Segment, time, now int64) {
 	b := s.Payload
 	d.now = now
+	if len(b) > maxDatagram {
+		return // corrupt or forged
+	}
 	whole := len(b)
 	for n := 0; len(b) > 0 && n < maxCoalesced; n++ {
 		if b[0]&0x80 == 0 {
@@ -361,16 +365,15 @@ func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 		d.buffer = make([]byte, bufferBytes)
 	}
 	s := &c.spaces[a.role][application]
-	copied := d.buffer[d.used:][:len(b):len(b)]
-	copy(copied, b)
-	d.used += len(b)
 	// Field by field: a CPU waits for a copy of what it has just put together.
 	p, q := &d.batch[d.queued], &d.queue[d.queued]
-	p.Keys, p.Other, p.Bytes, p.PNOffset, p.Number = s.keys, s.next, copied, at, s.number()
+	p.Keys, p.Other, p.Bytes, p.PNOffset, p.Number = s.keys, s.next, b, at, s.number()
+	p.Dst = d.buffer[d.used:][:len(b):len(b)]
 	q.from = *a.tuple
 	q.tuple, q.time, q.role, q.side, q.known = &q.from, a.time, a.role, a.side, a.known
-	q.c, q.keys, q.raw, q.at = c, s.keys, b, at
+	q.c, q.keys, q.at = c, s.keys, at
 	d.queued++
+	d.used += len(b)
 }
 
 // A merge is how datagrams of a sender are put together. A capture on the host of a sender, or of a receiver, may have many in one: the
@@ -495,30 +498,29 @@ func (d *Decrypter) flush() {
 			continue
 		}
 		if p.Err == nil {
-			q.c.merges[q.role].single(len(q.raw))
+			q.c.merges[q.role].single(len(p.Bytes))
 			q.c.opened(&q.arrival, application, p)
 		} else {
-			d.doubtful(q)
+			d.doubtful(q, p.Bytes)
 		}
 	}
-	clear(d.buffer[:d.used])
 	d.used = 0
 	clear(d.queue[:n])
 	clear(d.batch[:n])
 }
 
 // doubtful handles a packet that did not open with the keys at hand.
-func (d *Decrypter) doubtful(q *queued) {
+func (d *Decrypter) doubtful(q *queued, raw []byte) {
 	s := &q.c.spaces[q.role][application]
 	if s.keys != q.keys {
 		// They have been updated since, perhaps more than once.
-		if q.c.take(&q.arrival, application, 0, q.raw, q.at) == opened {
+		if q.c.take(&q.arrival, application, 0, raw, q.at) == opened {
 			return
 		}
-	} else if q.c.second(&q.arrival, application, q.raw, q.at) == opened {
+	} else if q.c.second(&q.arrival, application, raw, q.at) == opened {
 		return
 	}
-	if q.c.ids[q.role].resets(q.raw) {
+	if q.c.ids[q.role].resets(raw) {
 		q.c.finish(Reset)
 		return
 	}
@@ -531,35 +533,37 @@ func (d *Decrypter) doubtful(q *queued) {
 	for _, m := range others {
 		a := q.arrival
 		a.role = a.side ^ m.client
-		size, ok := m.c.ids[1-a.role].match(q.raw[1:])
+		size, ok := m.c.ids[1-a.role].match(raw[1:])
 		if !ok || m.c == q.c || m.c.over() {
 			continue
 		}
-		switch m.c.take(&a, application, 0, q.raw, 1+size) {
+		switch m.c.take(&a, application, 0, raw, 1+size) {
 		case opened:
 			return
 		case keyless:
 			keep = append(keep, m)
 		}
 	}
-	if q.c.unmerge(&q.arrival, q.raw, q.at) {
+	if q.c.unmerge(&q.arrival, raw, q.at) {
 		return
 	}
 	for _, m := range keep {
 		a := q.arrival
 		a.role = a.side ^ m.client
-		if size, ok := m.c.ids[1-a.role].match(q.raw[1:]); ok && !m.c.over() {
-			m.c.wait(&a, application, 0, q.raw, 1+size)
+		if size, ok := m.c.ids[1-a.role].match(raw[1:]); ok && !m.c.over() {
+			m.c.wait(&a, application, 0, raw, 1+size)
 		}
 	}
 	d.Stats.Refused++
 }
 
-// try opens a copy of a packet. The result is valid until the next call.
+// try opens a packet, which it leaves as it is. The result is valid until the next call.
 func (d *Decrypter) try(k, other *protect.Keys, raw []byte, at int, expect uint64) *protect.Packet {
 	d.trials++
-	d.one = append(d.one[:0], raw...)
-	d.single[0] = protect.Packet{Keys: k, Other: other, Bytes: d.one, PNOffset: at, Number: expect}
+	if d.one == nil {
+		d.one = make([]byte, bufferBytes)
+	}
+	d.single[0] = protect.Packet{Keys: k, Other: other, Bytes: raw, PNOffset: at, Dst: d.one[:len(raw)], Number: expect}
 	protect.Unprotect(d.single[:])
 	return &d.single[0]
 }
@@ -1140,4 +1144,6 @@ func (d *Decrypter) Close() {
 			c.finish(how)
 		}
 	}
+	clear(d.buffer)
+	clear(d.one)
 }

@@ -267,6 +267,29 @@ func TestMergedSmall(t *testing.T) {
 	}
 }
 
+// What is longer than a datagram can be, as a forged capture has it, is not looked at.
+func TestTooLong(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	m := newMaker(t, r, protect.AES128GCM, 8, 8)
+	l := newListener(m.log())
+	now := int64(1e18)
+	l.give(m, &now, m.handshake()...)
+	at := uint64(0)
+	for _, n := range []int{100, 300 << 10, 300 << 10, maxDatagram + 1, maxDatagram, maxDatagram, 1000} {
+		text := make([]byte, n-(1+8+4+17+protect.TagSize))
+		packet := m.short(server, streamOf(0, at, text, false))
+		if len(packet) != n {
+			t.Fatalf("made %d bytes for %d", len(packet), n)
+		}
+		if l.give(m, &now, sent{server, packet}); n <= maxDatagram {
+			at += uint64(len(text))
+		}
+	}
+	if got := len(l.conns[0].streams[0][server]); uint64(got) != at {
+		t.Errorf("%d bytes of %d: %+v", got, at, l.d.Stats)
+	}
+}
+
 // Keys are wiped when others take their place, and when the connection is over.
 func TestWiped(t *testing.T) {
 	for _, suite := range suites {
