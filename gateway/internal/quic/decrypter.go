@@ -225,6 +225,8 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 	}
 	p := d.paths[s.Tuple]
 	tried := false
+	var a arrival
+	a.tuple, a.time, a.side, a.known = &s.Tuple, time, s.Side, true
 	if p != nil {
 		if d.queued > 0 && !p.names(s.Side, b[1:]) {
 			d.flush() // a packet in the batch may tell of the ID
@@ -245,7 +247,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 				if !ok {
 					continue
 				}
-				a := arrival{role: role, side: s.Side, tuple: &s.Tuple, time: time, known: true}
+				a.role = role
 				switch d.data(m.c, &a, b, 1+size) {
 				case opened:
 					return
@@ -267,7 +269,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 				continue
 			}
 			tries++
-			a := arrival{role: role, side: s.Side, tuple: &s.Tuple, time: time, known: true}
+			a.role = role
 			switch m.c.take(&a, application, 0, b, 1+size) {
 			case opened:
 				if !m.c.over() {
@@ -295,7 +297,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 			continue
 		}
 		if to, ok := d.names[idOf(b[1:1+size])]; ok {
-			a := arrival{role: 1 - to.role, side: s.Side, tuple: &s.Tuple, time: time}
+			a.role = 1 - to.role
 			if a.known = d.isOn(to.c, &s.Tuple); a.known {
 				continue // it was tried
 			}
