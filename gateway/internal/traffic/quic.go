@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// A QUIC is a connection of version 1: a client's hello, and packets in which the server sends one stream.
+// A QUIC is a connection of version 1: the hellos of both sides, and packets in which the server sends one stream.
 type QUIC struct {
 	Time int64 // of the next packet; grows by a microsecond
 
@@ -23,19 +23,27 @@ type QUIC struct {
 // QUICOverhead is how much longer a datagram is than its part of the stream.
 const QUICOverhead = 1 + 8 + 4 + 10 + quic.TagSize
 
-// NewQUIC returns a connection number i of some addresses, with the secrets of a session. Its packets are appended to out, first the
-// client's hello.
+// NewQUIC returns a connection number i of some addresses, with the secrets of a session. Its packets are appended to out, first both hellos:
+// tshark decrypts nothing before it knows from the server's which suite there is.
 func NewQUIC(i int, s *Session, out *[]capture.Frame) (*QUIC, error) {
 	q := &QUIC{Time: 1700000000e9, ends: NewConn(i, nil).Ends(), out: out}
 	be.PutUint64(q.id[:], uint64(i)+1<<32)
-	client, _, err := quic.InitialKeys(quic.Version1, q.id[:])
+	client, server, err := quic.InitialKeys(quic.Version1, q.id[:])
 	if err != nil {
 		return nil, err
 	}
 	if q.keys, err = quic.NewKeys(quic.Version1, quic.Suite(s.suite), s.traffic[Server].secret); err != nil {
 		return nil, err
 	}
-	hello := s.ClientHello()[5:] // without the record's header
+	const recordHeader = 5
+	if err := q.hello(Client, client, s.ClientHello()[recordHeader:]); err != nil {
+		return nil, err
+	}
+	return q, q.hello(Server, server, s.ServerHello()[recordHeader:])
+}
+
+// hello appends a datagram of 1,200 bytes with an Initial packet. Both sides have the same connection ID.
+func (q *QUIC) hello(side int, keys *quic.Keys, message []byte) error {
 	b := []byte{0xc3, 0, 0, 0, 1, 8}
 	b = append(append(b, q.id[:]...), 8)
 	b = append(append(b, q.id[:]...), 0)
@@ -43,9 +51,9 @@ func NewQUIC(i int, s *Session, out *[]capture.Frame) (*QUIC, error) {
 	b = be.AppendUint16(b, 0x4000|uint16(datagram-len(b)-2))
 	at := len(b)
 	b = append(b, 0, 0, 0, 0, 6, 0)
-	b = append(be.AppendUint16(b, 0x4000|uint16(len(hello))), hello...)
+	b = append(be.AppendUint16(b, 0x4000|uint16(len(message))), message...)
 	b = append(b, make([]byte, datagram-len(b))...)
-	return q, q.seal(Client, quic.Packet{Keys: client, Bytes: b, PNOffset: at})
+	return q.seal(side, quic.Packet{Keys: keys, Bytes: b, PNOffset: at})
 }
 
 // Send puts bytes into one packet.

@@ -190,14 +190,18 @@ func (s *Session) ClientHello() []byte {
 	return record(22, message(1, body))
 }
 
-// ServerFlight returns ServerHello to Finished, with a certificate of some size.
-func (s *Session) ServerFlight(certificate int) []byte {
+// ServerHello returns the server's first record.
+func (s *Session) ServerHello() []byte {
 	body := append([]byte{3, 3}, make([]byte, 32)...)
 	body = append(body, 32)
 	body = append(body, make([]byte, 32)...)
 	body = append(body, byte(s.suite>>8), byte(s.suite), 0, 0, 6, 0, 43, 0, 2, 3, 4)
-	b := record(22, message(2, body))
-	b = append(b, record(20, []byte{1})...)
+	return record(22, message(2, body))
+}
+
+// ServerFlight returns ServerHello to Finished, with a certificate of some size.
+func (s *Session) ServerFlight(certificate int) []byte {
+	b := append(s.ServerHello(), record(20, []byte{1})...)
 	k := &s.handshake[Server]
 	b = append(b, k.seal(22, message(8, []byte{0, 0}), 0)...)
 	b = append(b, k.seal(22, message(11, make([]byte, certificate)), 0)...)
