@@ -221,7 +221,14 @@ func TestBuildAsGopacket(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 20 {
-		f.Add(uint16(LinkEthernet), build(r))
+		b := build(r)
+		f.Add(uint16(LinkEthernet), b)
+		if b = bytes.Clone(b); be.Uint16(b[12:]) == TypeIPv4 {
+			b[14+9] = ProtoUDP
+		} else {
+			b[14+6] = ProtoUDP
+		}
+		f.Add(uint16(LinkEthernet), b)
 	}
 	for _, l := range []LinkType{LinkNull, LinkRaw, LinkLinuxSLL, LinkLinuxSLL2} {
 		f.Add(uint16(l), build(r)[14:])
@@ -232,7 +239,7 @@ func FuzzParse(f *testing.F) {
 		v := Parse(&s, LinkType(link), frame)
 		var slow Segment
 		d := decoder{s: &slow}
-		if w := d.frame(LinkType(link), frame); w != v || v == TCP && !reflect.DeepEqual(slow, s) {
+		if w := d.frame(LinkType(link), frame); w != v || (v == TCP || v == UDP) && !reflect.DeepEqual(slow, s) {
 			t.Errorf("%v %+v, in the usual way %v %+v", w, slow, v, s)
 		}
 		if v != TCP {
