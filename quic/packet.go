@@ -175,7 +175,7 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 		w.number[i] = p.Number
 		out, keys, header := p.unmask(w.masks[i][:MaskSize])
 		keys.nonce(&w.nonces[i], p.Number)
-		op := &w.ops[i] // field by field: a CPU waits for a copy of what it has just put together
+		op := &w.ops[i] // field by field: a copy of a new structure stalls the CPU
 		op.AEAD, op.Nonce = keys.aead, w.nonces[i][:]
 		op.Dst, op.Src, op.AD = out[header:header], p.Bytes[header:], out[:header]
 	}

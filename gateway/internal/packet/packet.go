@@ -75,7 +75,7 @@ func (t *Tuple) swapped() bool {
 }
 
 func (t *Tuple) swap() {
-	for i := 0; i < 16; i += 8 { // as they have just been written: a CPU waits for larger ones
+	for i := 0; i < 16; i += 8 { // in the units of the last writes: larger loads stall
 		a, b := be.Uint64(t.Addr[0][i:]), be.Uint64(t.Addr[1][i:])
 		be.PutUint64(t.Addr[0][i:], b)
 		be.PutUint64(t.Addr[1][i:], a)

@@ -367,7 +367,7 @@ func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 		d.buffer = make([]byte, bufferBytes)
 	}
 	s := &c.spaces[a.role][application]
-	// Field by field: a CPU waits for a copy of what it has just put together.
+	// Field by field, since a CPU stalls when it copies a structure whose fields are still in its store buffer.
 	p, q := &d.batch[d.queued], &d.queue[d.queued]
 	p.Keys, p.Other, p.Bytes, p.PNOffset, p.Number = s.keys, s.next, b, at, s.number()
 	p.Dst = d.buffer[d.used:][:len(b):len(b)]
