@@ -408,6 +408,8 @@ BYTES = [("a nibble's inverse is another", 16 + 7), ("a nibble's inverse times a
          ("a byte of the next row comes from another row", 208 + 11)]
 INVERSE_BYTES = [("a lookup of 14 times the inverse is another", 272 + 20), ("a lookup of 9 times the inverse is another", 368 + 2),
                  ("InvShiftRows takes a byte from another column", 432 + 6)]
+# And of aesgcm_ssse3.S, from its first byte on.
+FOLDED = "a byte of the reduction is another", 1
 # Instructions that are left out: of sections, and of calls.
 LEFT_OUT = {
     "aes": [("1/j is not added", "pxor xmm3, xmm1"), ("the second block's last lookup is left out", "pshufb xmm9, xmm7", -1),
@@ -428,15 +430,16 @@ def planted(kernel, args, attempt):
     name = "aesgcm" if "aesgcm" in kernel.name else "aes"
     permuted = attempt.kernel = Permuted(kernel.path)
     begin = permuted.constants.index(bytes(16 * [15]))
+    bytes_ = [(what, begin + at) for what, at in BYTES + (INVERSE_BYTES if name == "aes" else [])] + ([FOLDED] if name == "aesgcm" else [])
 
     def other(at):
         before = permuted.constants
         try:
-            permuted.constants = bytes(b ^ (i == begin + at) for i, b in enumerate(before))
+            permuted.constants = bytes(b ^ (i == at) for i, b in enumerate(before))
             sections(permuted, True)
         finally:
             permuted.constants = before
-    for what, at in BYTES + (INVERSE_BYTES if name == "aes" else []):
+    for what, at in bytes_:
         attempt(what, lambda: other(at))
     for what, text, *number in LEFT_OUT[name]:
         attempt(what, lambda: sections(permuted, True), find(permuted, text, *number))
