@@ -20,7 +20,7 @@ type Cipher struct {
 	Name   string  // the name of its package
 	Levels []Level // best first; the last is portable code
 
-	// EnvironmentError says that SEALANE_CPU or SEALANE_ASM has a value that means nothing here, and no effect.
+	// EnvironmentError says that SEALANE_CPU, SEALANE_ASM or SEALANE_AFALG has a value that means nothing here, and no effect.
 	EnvironmentError error
 }
 

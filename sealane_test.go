@@ -242,6 +242,10 @@ func TestEnvironment(t *testing.T) {
 	check(chosen(levels), "", "SEALANE_ASM=1")
 	check(chosen(levels), `SEALANE_CPU="sse9" has no effect`, "SEALANE_CPU=sse9")
 	check(chosen(levels), `SEALANE_ASM="off" has no effect`, "SEALANE_ASM=off")
+	check(chosen(levels), `SEALANE_AFALG="yes" has no effect: it may be auto or off`, "SEALANE_AFALG=yes")
+	for _, value := range []string{"auto", "off", ""} {
+		check(chosen(levels), "", "SEALANE_AFALG="+value)
+	}
 }
 
 // TestCorrupted makes the known-answer test of each level fail: the next is taken, and Ciphers tells of the failure.
@@ -264,7 +268,8 @@ func TestCorrupted(t *testing.T) {
 			t.Errorf("with %s corrupted: the library writes %q", name, stderr)
 		}
 		for _, l := range o.Levels {
-			if l.Passed != (l.Supported && l.Name != name) || l.Chosen != (l.Name == want) {
+			if l.Passed != (l.Supported && l.Name != name) || l.Chosen != (l.Name == want) ||
+				(l.Why == "its known-answer test failed") != (l.Name == name) {
 				t.Errorf("with %s corrupted: %+v", name, l)
 			}
 		}

@@ -9,15 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sealane/sealane/internal/aead"
-	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
 	"github.com/sealane/sealane/internal/offload"
 )
 
-const (
-	autoVariable = "SEALANE_AFALG"
-	primitiveGCM = "aesgcm"
-)
+const primitiveGCM = "aesgcm"
 
 func init() {
 	if wanted() {
@@ -25,8 +21,8 @@ func init() {
 	}
 }
 
-// wanted says whether the environment asks for the kernel. Other values than auto have no effect.
-var wanted = sync.OnceValue(func() bool { return dispatch.Getenv(autoVariable) == "auto" })
+// wanted says whether the environment asks for the kernel.
+func wanted() bool { return offload.Variable() == "auto" }
 
 func replace(primitive string, key []byte, inProcess cipher.AEAD) cipher.AEAD {
 	algorithm := ChaCha20Poly1305

@@ -100,6 +100,7 @@ static const group process_groups[] = {
     {"microarchitectures", check_microarchitecture},
     {"where the choice starts", check_start},
     {"environment is obeyed", check_environment},
+    {"a process whose level fails", check_failing},
     {"the program's cap is obeyed", check_max_level},
 };
 

@@ -356,6 +356,7 @@ static const corrupter corrupters[] = {
 #endif
     {"self-test", NULL, NULL}, /* about dispatch, below */
     {"warning", NULL, NULL},
+    {"failing-level", NULL, NULL},
 #if defined(SEALANE_X86_64_KERNELS) || defined(SEALANE_AARCH64_KERNELS) /* others have one line for all CPUs */
     {"microarchitecture", NULL, NULL},
 #endif

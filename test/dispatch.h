@@ -189,6 +189,73 @@ static int environment_obeyed(const sealane_table *t)
     return 1;
 }
 
+static void SEALANE_KERNEL_ABI idle_kernel(const void *args, void *scratch, const void *consts)
+{
+    (void)args, (void)scratch, (void)consts;
+}
+
+/* A level of the process's own table gets a kernel that does nothing, so that it fails its known-answer test. Some
+ * linkers put code into the table's pages. */
+static int make_fail(const sealane_level *level, int batch)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)level & ~(page - 1);
+    const size_t bytes = (uintptr_t)(level + 1) - first;
+    sealane_level *const changed = (sealane_level *)(uintptr_t)level;
+    if (mprotect((void *)first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0 &&
+        mprotect((void *)first, bytes, PROT_READ | PROT_WRITE) != 0)
+        return 0;
+    if (!corrupting_is("failing-level"))
+        *(batch ? &changed->batch.kernel : &changed->kernel) = idle_kernel;
+    return 1;
+}
+
+/* The process whose level of that place fails, or its batches do: the level that it takes, and whether it has batches
+ * and a warning. */
+enum { BATCHES = 32 };
+
+static int chosen_with_failing(const sealane_table *table, int place, int batch)
+{
+    int status = 0;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("SEALANE_CPU", table->levels[place].name, 1);
+        if (!make_fail(&table->levels[place], batch))
+            _exit(99);
+        const int level = sealane_level_of_process(table);
+        const int has_batches = level >= 0 && sealane_level_batch(table, &table->levels[level]) != NULL;
+        const char *warning = sealane_warning();
+        const int told = warning != NULL && strstr(warning, batch ? "batches fail" : "a level fails") == warning;
+        _exit((level & 15) + (has_batches ? BATCHES : 0) + (told ? WARNED : 0));
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A whole process: the level fails, sealane_warning tells, and the next that the CPU runs is taken. */
+static int check_failing(void)
+{
+    for (int t = 0; t < SEALANE_ALL_TABLES; t++) {
+        const sealane_table *table = &sealane_tables[t];
+        for (int i = 0; i < (int)table->count; i++) {
+            const sealane_level *level = &table->levels[i];
+            if ((level->needs & ~sealane_cpu_features()) != 0)
+                continue;
+            int next = i + 1;
+            while (next < (int)table->count && (table->levels[next].needs & ~sealane_cpu_features()) != 0)
+                next++;
+            const int want = next == (int)table->count ? 15 : next; /* 15: none */
+            if ((chosen_with_failing(table, i, 0) & ~BATCHES) != want + WARNED)
+                return fail("%s: %s fails, and another level than %d is taken, or there is no warning",
+                            table->primitive, level->name, want);
+            if (level->batch.kernel != NULL && chosen_with_failing(table, i, 1) != i + WARNED)
+                return fail("%s: batches of %s fail, and are used, or there is no warning", table->primitive,
+                            level->name);
+        }
+    }
+    return 1;
+}
+
 /* A level that a primitive does not have is one between those that it has. */
 static int check_environment(void)
 {

@@ -3,6 +3,17 @@
 $(eval $(call long_suite,long-check,$(B)/check,sh -ec 'end=$$$$(($$$$(date +%s) + $(LONG_SECONDS))); n=0; \
     while [ $$$$(date +%s) -lt $$$$end ]; do $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; n=$$$$((n + 1)); done; \
     tail -n 1 $(B)/long-check.log; echo "$$$$n times"'))
+# A thousand processes of each language, on a machine that is busy.
+$(B)/choice: test/choice.c $(B)/libsealane.a
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
+$(eval $(call long_suite,long-choices,$(B)/choice,sh -ec '$(GO_ENV) $(GO) build -o $(B)/choice-go ./test/choice; \
+    rust=; ! command -v cargo >$(B)/choice-cargo || { rust/check $(B) choice-program; \
+    rust="$(B)/rust-choice --exact level::tests::chooses --ignored --nocapture"; }; \
+    test/choices 1000 $(B)/choice $(B)/choice-go $$$${rust:+"$$$$rust"}'))
+$(B)/planted/choice_%: test/choice.c $(B)/libsealane.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -DPLANT=$* -o $@ $^
+$(eval $(call long_suite,long-choices-planted,$(addprefix $(B)/planted/choice_,1 2 3),--must-fail "test/choices 4 $(B)/planted/choice_%" 1 2 3))
 $(eval $(call long_suite,long-secret-trace,$(B)/secret_trace,$(B)/secret_trace --long=$(LONG_TRACE_SECONDS)))
 $(foreach part,vet test,$(eval $(call long_suite,long-platforms-$(part),,$(GO_ENV) $(GO) test . -v -count=1 -timeout $(LONG_LIMIT)s \
     -run Platforms/$(part) -args -long)))

@@ -65,5 +65,5 @@ func version() string {
 	return "(devel)"
 }
 
-// environment refuses SEALANE_CPU and SEALANE_ASM if they have no effect. Libraries ignore them.
+// environment refuses values of SEALANE_CPU, SEALANE_ASM and SEALANE_AFALG that mean nothing. Libraries ignore them.
 func environment() error { return report.Environment(&kernel.ChaCha20Poly1305Levels) }

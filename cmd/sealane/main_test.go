@@ -52,6 +52,7 @@ func TestOneLineErrors(t *testing.T) {
 		{[]string{"SEALANE_CPU=pentium"}, []string{"selftest"}, `SEALANE_CPU="pentium" has no effect`},
 		{[]string{"SEALANE_CPU=pentium"}, []string{"bench"}, `SEALANE_CPU="pentium" has no effect`},
 		{[]string{"SEALANE_ASM=2"}, []string{"info"}, `SEALANE_ASM="2" has no effect`},
+		{[]string{"SEALANE_AFALG=yes"}, []string{"info"}, `SEALANE_AFALG="yes" has no effect`},
 		{nil, []string{"bench", "--size", "-1"}, "-1 bytes: sizes are from 0 to"},
 		{nil, []string{"bench", "--size", "x"}, "invalid argument"},
 		{nil, []string{"bench", "--keys", "0"}, "0 keys"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sealane/sealane/internal/dispatch"
+	"github.com/sealane/sealane/internal/offload"
 )
 
 // A Status says what became of a level.
@@ -99,7 +100,7 @@ func (l Line) String() string {
 	return l.Name + " (" + l.CPU + "): preferred level " + l.First
 }
 
-// Environment returns an error if a variable has a value that means nothing to t, and so has no effect.
+// Environment returns an error if a variable has a value that means nothing, to t in the case of SEALANE_CPU, and so has no effect.
 func Environment(t *dispatch.Table) error {
 	cpu, cpuOK, asm, asmOK := t.Environment()
 	if !asmOK {
@@ -108,6 +109,9 @@ func Environment(t *dispatch.Table) error {
 	if !cpuOK {
 		return errors.New("SEALANE_CPU=" + strconv.Quote(cpu) + " has no effect: the levels here are " +
 			strings.Join(dispatch.Levels(), " "))
+	}
+	if value := offload.Variable(); value != "" && value != "auto" && value != "off" {
+		return errors.New("SEALANE_AFALG=" + strconv.Quote(value) + " has no effect: it may be auto or off")
 	}
 	return nil
 }

@@ -141,9 +141,7 @@ impl<P> Table<P> {
                 let usable =
                     level.map_or(Some(Usable::Portable), |level| Runnable::check(level).map(Usable::Kernel))?;
                 // Miri takes minutes for the known answers, of the one level that it has.
-                let works = cfg!(miri) || (self.selftest)(usable);
-                note(tested, works);
-                works.then_some(usable)
+                note(tested, usable.name(), cfg!(miri) || (self.selftest)(usable)).then_some(usable)
             }
         }
     }
@@ -198,9 +196,14 @@ impl<P> Table<P> {
     }
 }
 
-/// Keeps a test's outcome.
-fn note(tested: &AtomicU8, works: bool) {
+/// Keeps the outcome of a level's test.
+fn note(tested: &AtomicU8, level: &str, works: bool) -> bool {
+    #[cfg(all(test, feature = "std"))]
+    let works = works && !tests::is_corrupt(level);
+    #[cfg(not(all(test, feature = "std")))]
+    let _ = level;
     tested.store(if works { WORKS } else { FAILS }, Ordering::Release);
+    works
 }
 
 fn has_failed(tested: &[AtomicU8]) -> bool {
@@ -215,7 +218,7 @@ impl Table<ChaCha20Poly1305> {
         let batch = level.batch()?;
         let tested = BATCHES_TESTED.get(level.place(self.rows)?)?;
         if tested.load(Ordering::Acquire) == UNKNOWN {
-            note(tested, selftest::chacha20poly1305_batch(level, batch));
+            note(tested, "batches", selftest::chacha20poly1305_batch(level, batch));
         }
         (tested.load(Ordering::Acquire) == WORKS).then_some(batch)
     }
@@ -299,6 +302,66 @@ pub fn warning() -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether a test has this process find that the level fails.
+    #[cfg(feature = "std")]
+    pub(super) fn is_corrupt(level: &str) -> bool {
+        std::env::var_os("SEALANE_TEST_CORRUPT").is_some_and(|name| name == level)
+    }
+
+    /// Makes a key of each cipher, and prints the nanoseconds of the first, the levels, the batch plan, and the warning.
+    #[test]
+    #[ignore = "for the test of failing levels and test/choices, which start it in processes of their own"]
+    #[cfg(feature = "std")]
+    fn chooses() {
+        let begin = std::time::Instant::now();
+        let chacha = crate::Key::new(crate::Algorithm::ChaCha20Poly1305, &[0; 32]);
+        let first = begin.elapsed().as_nanos();
+        let gcm = crate::Key::new(crate::Algorithm::Aes128Gcm, &[0; 16]);
+        let from = match CHACHA20POLY1305.of_process() {
+            Ok(Usable::Kernel(level)) => CHACHA20POLY1305.batch(level).map(|batch| batch.plan()),
+            _ => None,
+        };
+        let [chacha, gcm] = [chacha, gcm].map(|key| key.map_or("none", |key| key.level()));
+        println!("choice: {} {} {} batches from {:?}", first, chacha, gcm, from.unwrap_or(&[]));
+        println!("warning: {:?}", warning());
+    }
+
+    /// A level that fails is told, and the next one is taken; batches that fail are told, and not used.
+    #[test]
+    #[cfg(all(feature = "std", not(miri), not(target_family = "wasm")))]
+    fn failing_levels_are_told() {
+        let run = |corrupt: &str, cap: &str| {
+            let program = std::env::current_exe().expect("this program").into_os_string();
+            let emulator = std::env::var("SEALANE_TEST_EXEC").unwrap_or_default();
+            let mut words = emulator.split_whitespace().map(Into::into).chain([program]);
+            let output = std::process::Command::new(words.next().expect("a word"))
+                .args(words)
+                .args(["--exact", "level::tests::chooses", "--ignored", "--nocapture"])
+                .env("SEALANE_TEST_CORRUPT", corrupt)
+                .env("SEALANE_CPU", cap)
+                .env_remove("SEALANE_ASM")
+                .output()
+                .expect("run");
+            String::from_utf8(output.stdout).expect("text")
+        };
+        let working: Vec<_> = CHACHA20POLY1305.works().filter(|(_, works)| *works).map(|(name, _)| name).collect();
+        for (i, name) in working.iter().enumerate() {
+            let (good, bad) = (run("", name), run(name, name));
+            let next = working.get(i + 1).unwrap_or(&"none");
+            assert!(good.contains(&format!(" {} ", name)) && good.contains("warning: None"), "{}", good);
+            assert!(
+                bad.contains(&format!(" {} ", next)) && bad.contains("a level fails its known-answer test"),
+                "{}",
+                bad
+            );
+            if !good.contains("from []") {
+                let without = run("batches", name);
+                assert!(without.contains(&format!(" {} ", name)) && without.contains("from []"), "{}", without);
+                assert!(without.contains("fails its known-answer test"), "{}", without);
+            }
+        }
+    }
 
     /// QUIC's masks of ChaCha20 have a level on every CPU, without a crate and a kernel.
     #[test]

@@ -202,6 +202,12 @@ impl RunnableBatch {
         usize::from(self.0.few)
     }
 
+    /// From how many packets on they pay, by number of whole blocks.
+    #[cfg(test)]
+    pub(crate) fn plan(self) -> &'static [u8] {
+        self.0.from
+    }
+
     /// From how many packets of that length on they pay; 0: never.
     pub(crate) fn from(self, bytes: usize) -> usize {
         self.0.from.get(bytes / 64).map_or(0, |from| usize::from(*from))
