@@ -2,8 +2,9 @@ package dispatch
 
 import _ "unsafe" // for linkname
 
-// auxiliaryVector is the runtime's copy of the auxiliary vector (getauxval(3)): pairs of a tag and a value. x/sys has it
-// too, but sealane build --std puts this package into the standard library, which cannot import modules.
+// auxiliaryVector is the runtime's copy of the auxiliary vector (getauxval(3)): pairs of a tag and a value. The runtime keeps
+// this name for x/sys, whose unix.Auxv is the same linkname. That package makes a program 98 KB larger, and sealane build puts
+// this one into programs that lack x/sys and into the standard library, which cannot import modules.
 //
 //go:linkname auxiliaryVector runtime.getAuxv
 func auxiliaryVector() []uintptr
