@@ -1,10 +1,9 @@
 /* Layout of the arguments of every sealane kernel: void kernel(const args *, void *scratch, const void *consts).
  *
  * The one place where offsets are defined. There are three kinds of kernels, and args is a structure for each: ARG is
- * of packets, BATCH of batches, MODE of AES modes and header masks. src/kernel.h, internal/kernel/args.go and Rust's
- * kernel/args.rs have the structures; tools/gas2go writes the assertions of C and Go. Each has SEALANE_ARGS_BYTES. A
- * slot is 8 bytes wide on every architecture, and a pointer occupies its low bytes. A kernel does not read slots that
- * its kind has no name for.
+ * of packets, BATCH of batches, MODE of AES modes and header masks. From here make gen writes the structures of C, Go
+ * and Rust, with these comments. Each has SEALANE_ARGS_BYTES. A slot is 8 bytes wide on every architecture, and a
+ * pointer occupies its low bytes. A kernel does not read slots that its kind has no name for.
  */
 #ifndef SEALANE_ASM_ARGS_H
 #define SEALANE_ASM_ARGS_H

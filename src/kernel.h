@@ -6,41 +6,9 @@
 #include <stdint.h>
 
 #include "../asm/args.h"
+#include "args.h"
 
 /* Pointers are kept as integers: every slot is 8 bytes on every architecture. */
-
-/* A packet, or a part of one. */
-typedef struct sealane_packet_args {
-    uint64_t out, in, bytes;
-    uint64_t ad, ad_bytes;
-    uint64_t key, nonce, tag, state;
-    uint64_t total, flags;
-} sealane_packet_args;
-
-/* Many packets: flags are SEALANE_FLAG_OPEN or 0. */
-typedef struct sealane_batch_args {
-    uint64_t unused;
-    uint64_t lanes, count;
-    uint64_t none[7];
-    uint64_t flags;
-} sealane_batch_args;
-
-/* AES in the modes that do not authenticate, and masks: a text, or lanes, or a key that is set up. */
-typedef struct sealane_mode_args {
-    uint64_t out;
-    union {
-        uint64_t in, lanes;
-    };
-    union {
-        uint64_t bytes, count, encrypts_only;
-    };
-    uint64_t unused[2];
-    uint64_t key;
-    uint64_t none[2];
-    uint64_t state;
-    uint64_t bytes_each, operation;
-} sealane_mode_args;
-
 static inline uint64_t slot(const void *p)
 {
     return (uint64_t)(uintptr_t)p;
@@ -56,21 +24,6 @@ typedef struct sealane_state {
     uint64_t h[3], r[2], s[2];
     uint64_t counter;
 } sealane_state;
-
-/* One packet of a batch: the first slots of sealane_packet_args, with the same meaning. */
-typedef struct sealane_lane {
-    uint64_t out, in, bytes;
-    uint64_t ad, ad_bytes;
-    uint64_t key, nonce, tag;
-} sealane_lane;
-
-/* A text or a sample, with its own key. */
-typedef struct sealane_mode_lane {
-    uint64_t out, in;
-    uint64_t unused[3];
-    uint64_t key, chain;
-    uint64_t none;
-} sealane_mode_lane;
 
 /* The tests also build everything with kernels of the Windows calling convention. */
 #if defined(SEALANE_TEST_WIN64)

@@ -7,64 +7,27 @@
 #include "portable.h"
 
 /* clang-format off */
-#define AT(type, member, offset) _Static_assert(offsetof(sealane_##type, member) == SEALANE_##offset, #member)
-AT(packet_args, out, ARG_OUT);
-AT(packet_args, in, ARG_IN);
-AT(packet_args, bytes, ARG_BYTES);
-AT(packet_args, ad, ARG_AD);
-AT(packet_args, ad_bytes, ARG_AD_BYTES);
-AT(packet_args, key, ARG_KEY);
-AT(packet_args, nonce, ARG_NONCE);
-AT(packet_args, tag, ARG_TAG);
-AT(packet_args, state, ARG_STATE);
-AT(packet_args, total, ARG_TOTAL);
-AT(packet_args, flags, ARG_FLAGS);
-AT(state, h, STATE_H);
-AT(state, r, STATE_R);
-AT(state, s, STATE_S);
-AT(state, counter, STATE_COUNTER);
-AT(batch_args, lanes, BATCH_LANES);
-AT(batch_args, count, BATCH_COUNT);
-AT(batch_args, flags, BATCH_FLAGS);
-AT(lane, out, LANE_OUT);
-AT(lane, in, LANE_IN);
-AT(lane, bytes, LANE_BYTES);
-AT(lane, ad, LANE_AD);
-AT(lane, ad_bytes, LANE_AD_BYTES);
-AT(lane, key, LANE_KEY);
-AT(lane, nonce, LANE_NONCE);
-AT(lane, tag, LANE_TAG);
-AT(gcm_key, rounds, GCM_KEY_ROUNDS);
-AT(gcm_key, schedule, GCM_KEY_SCHEDULE);
-AT(gcm_key, table, GCM_KEY_TABLE);
-AT(gcm_state, y, GCM_STATE_Y);
-AT(gcm_state, counter, GCM_STATE_COUNTER);
-AT(gcm_state, mask, GCM_STATE_MASK);
-AT(mode_args, operation, MODE_OPERATION);
-AT(mode_args, key, MODE_KEY);
-AT(mode_args, out, MODE_OUT);
-AT(mode_args, in, MODE_IN);
-AT(mode_args, bytes, MODE_BYTES);
-AT(mode_args, state, MODE_STATE);
-AT(mode_args, encrypts_only, MODE_ENCRYPTS_ONLY);
-AT(mode_args, lanes, MODE_LANES);
-AT(mode_args, count, MODE_COUNT);
-AT(mode_args, bytes_each, MODE_BYTES_EACH);
-AT(mode_lane, out, MODE_LANE_OUT);
-AT(mode_lane, in, MODE_LANE_IN);
-AT(mode_lane, key, MODE_LANE_KEY);
-AT(mode_lane, chain, MODE_LANE_CHAIN);
-AT(aes_schedules, rounds, AES_KEY_ROUNDS);
-AT(aes_schedules, schedule, AES_KEY_SCHEDULE);
-AT(aes_schedules, inverse, AES_KEY_INVERSE);
 _Static_assert(sizeof(sealane_packet_args) == SEALANE_ARGS_BYTES, "packet_args");
+_Static_assert(offsetof(sealane_state, h) == SEALANE_STATE_H, "h");
+_Static_assert(offsetof(sealane_state, r) == SEALANE_STATE_R, "r");
+_Static_assert(offsetof(sealane_state, s) == SEALANE_STATE_S, "s");
+_Static_assert(offsetof(sealane_state, counter) == SEALANE_STATE_COUNTER, "counter");
 _Static_assert(sizeof(sealane_state) == SEALANE_STATE_BYTES, "state");
 _Static_assert(sizeof(sealane_batch_args) == SEALANE_ARGS_BYTES, "batch_args");
 _Static_assert(sizeof(sealane_lane) == SEALANE_LANE_STRIDE, "lane");
+_Static_assert(offsetof(sealane_gcm_key, rounds) == SEALANE_GCM_KEY_ROUNDS, "rounds");
+_Static_assert(offsetof(sealane_gcm_key, schedule) == SEALANE_GCM_KEY_SCHEDULE, "schedule");
+_Static_assert(offsetof(sealane_gcm_key, table) == SEALANE_GCM_KEY_TABLE, "table");
 _Static_assert(sizeof(sealane_gcm_key) == SEALANE_GCM_KEY_BYTES, "gcm_key");
+_Static_assert(offsetof(sealane_gcm_state, y) == SEALANE_GCM_STATE_Y, "y");
+_Static_assert(offsetof(sealane_gcm_state, counter) == SEALANE_GCM_STATE_COUNTER, "counter");
+_Static_assert(offsetof(sealane_gcm_state, mask) == SEALANE_GCM_STATE_MASK, "mask");
 _Static_assert(sizeof(sealane_gcm_state) == SEALANE_GCM_STATE_BYTES, "gcm_state");
 _Static_assert(sizeof(sealane_mode_lane) == SEALANE_LANE_STRIDE, "mode_lane");
 _Static_assert(sizeof(sealane_mode_args) == SEALANE_ARGS_BYTES, "mode_args");
+_Static_assert(offsetof(sealane_aes_schedules, rounds) == SEALANE_AES_KEY_ROUNDS, "rounds");
+_Static_assert(offsetof(sealane_aes_schedules, schedule) == SEALANE_AES_KEY_SCHEDULE, "schedule");
+_Static_assert(offsetof(sealane_aes_schedules, inverse) == SEALANE_AES_KEY_INVERSE, "inverse");
 _Static_assert(sizeof(sealane_aes_schedules) == SEALANE_AES_KEY_BYTES, "aes_schedules");
 
 

@@ -454,7 +454,7 @@ CORRUPTER_OF(mode, corrupt_mode_lanes)
 {
     INNER();
     if (is_lanes(a) && a->count > 3)
-        mode_lane_of(a, 3)->none++;
+        mode_lane_of(a, 3)->unused7[0]++;
 }
 
 CORRUPTER_OF(mode, corrupt_mode_chain)

@@ -7,26 +7,12 @@ package kernel
 
 import "unsafe"
 
-// PacketArgs is a packet, or a part of one. The layout of all arguments is that of asm/args.h.
-type PacketArgs struct {
-	Out     unsafe.Pointer // output text; equal to In, or disjoint from it
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	In      unsafe.Pointer // input text
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Bytes   uint64         // bytes of text in this call; a multiple of 64 unless FlagLast is set
-	AD      unsafe.Pointer // associated data; read only with FlagFirst
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	ADBytes uint64         // its bytes; with FlagLast they also go into the length block
-	Key     unsafe.Pointer // 32 bytes; AES-GCM: a GCMKey
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Nonce   unsafe.Pointer // 12 bytes; AES-GCM without FlagNonce: the 16 bytes of J0
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Tag     unsafe.Pointer // 16 bytes, written with FlagLast: the tag that belongs to the packet
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	State   *State // read without FlagFirst, written without FlagLast; AES-GCM: a GCMState
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Total   uint64 // bytes of text in the whole packet; read with FlagLast
-	Flags   uint64
+// Set describes a whole packet of n bytes of text, without Tag and Flags. Set one by one: a composite literal is built elsewhere
+// and copied, in loads that wait for its stores.
+func (a *PacketArgs) Set(out, in unsafe.Pointer, n int, ad []byte, key, nonce unsafe.Pointer) {
+	a.Out, a.In, a.Bytes, a.Total = out, in, uint64(n), uint64(n)
+	a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(ad)), uint64(len(ad))
+	a.Key, a.Nonce = key, nonce
 }
 
 // What a call does.
@@ -43,33 +29,6 @@ const (
 	FlagPolyval = asmFlagPolyval
 )
 
-// BatchArgs is many packets.
-type BatchArgs struct {
-	_     [8]byte
-	Lanes *Lane
-	_     [8 - unsafe.Sizeof(uintptr(0))]byte
-	Count uint64
-	_     [56]byte
-	Flags uint64 // FlagOpen or 0
-}
-
-// Lane is one packet of a batch: the first slots of PacketArgs, with the same meaning.
-type Lane struct {
-	Out     unsafe.Pointer
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	In      unsafe.Pointer
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Bytes   uint64
-	AD      unsafe.Pointer
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	ADBytes uint64
-	Key     unsafe.Pointer
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Nonce   unsafe.Pointer
-	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Tag     [8 / unsafe.Sizeof(uintptr(0))]unsafe.Pointer // the first; padding of no bytes at the end would have some
-}
-
 // Batch returns the arguments of a batch.
 func Batch(lanes []Lane, direction uint64) (a BatchArgs) {
 	a.Lanes, a.Count, a.Flags = unsafe.SliceData(lanes), uint64(len(lanes)), direction
@@ -77,44 +36,6 @@ func Batch(lanes []Lane, direction uint64) (a BatchArgs) {
 }
 
 func (a *BatchArgs) lanes() []Lane { return unsafe.Slice(a.Lanes, a.Count) }
-
-// ModeArgs is AES in the modes that do not authenticate: a text, or a key that is set up.
-type ModeArgs struct {
-	Out       unsafe.Pointer // output text; equal to In, or disjoint from it
-	_         [8 - unsafe.Sizeof(uintptr(0))]byte
-	In        unsafe.Pointer // input text
-	_         [8 - unsafe.Sizeof(uintptr(0))]byte
-	Bytes     uint64 // of text, whole blocks; with AESSetup 0
-	_         [16]byte
-	Key       unsafe.Pointer // an AESKey
-	_         [24 - unsafe.Sizeof(uintptr(0))]byte
-	State     *[16]byte
-	_         [16 - unsafe.Sizeof(uintptr(0))]byte
-	Operation uint64 // AESSetup to AESXTSDecrypt
-}
-
-// ModeLanesArgs is the same of lanes, and header masks.
-type ModeLanesArgs struct {
-	_         [8]byte
-	Lanes     *ModeLane
-	_         [8 - unsafe.Sizeof(uintptr(0))]byte
-	Count     uint64
-	_         [48]byte
-	BytesEach uint64 // AESCBCEncrypt: bytes of text in each lane
-	Operation uint64 // AESCBCEncrypt or AESMasks
-}
-
-// ModeLane is a text or a sample, with its own key.
-type ModeLane struct {
-	Out   unsafe.Pointer
-	_     [8 - unsafe.Sizeof(uintptr(0))]byte
-	In    unsafe.Pointer
-	_     [32 - unsafe.Sizeof(uintptr(0))]byte
-	Key   unsafe.Pointer
-	_     [8 - unsafe.Sizeof(uintptr(0))]byte
-	Chain *[16]byte // AESCBCEncrypt: what the first block is chained to; left: the last block
-	_     [16 - unsafe.Sizeof(uintptr(0))]byte
-}
 
 // ModeLanes returns the arguments of lanes.
 func ModeLanes(lanes []ModeLane, operation uint64) (a ModeLanesArgs) {

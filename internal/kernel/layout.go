@@ -4,65 +4,120 @@ package kernel
 
 import "unsafe"
 
+// PacketArgs is a packet, or a part of one.
+type PacketArgs struct {
+	Out     unsafe.Pointer // output text; equal to in, or disjoint from it
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	In      unsafe.Pointer // input text
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Bytes   uint64         // bytes of input and output in this call; a multiple of 64 unless LAST is set
+	AD      unsafe.Pointer // associated data; read only with FIRST
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	ADBytes uint64         // its bytes; with LAST they also go into the length block
+	Key     unsafe.Pointer // 32 bytes
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Nonce   unsafe.Pointer // 12 bytes
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Tag     unsafe.Pointer // 16 bytes, written with LAST: the packet's tag (open: to be compared with its own)
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	State   *State // SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Total   uint64 // bytes of text in the whole packet, for the length block; read with LAST
+	Flags   uint64 // SEALANE_FLAG_*
+}
+
+// BatchArgs is many packets.
+type BatchArgs struct {
+	_     [8]byte
+	Lanes *Lane // array of lanes, aligned to 64 bytes in C, to 8 in Go
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	Count uint64 // how many, in any order; fastest where packets of like length stand side by side
+	_     [56]byte
+	Flags uint64 // SEALANE_FLAG_OPEN or 0
+}
+
+// Lane is one packet of a batch.
+type Lane struct {
+	Out     unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	In      unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Bytes   uint64
+	AD      unsafe.Pointer
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	ADBytes uint64
+	Key     unsafe.Pointer // 32 bytes; AES-GCM: a key that the same level has set up
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Nonce   unsafe.Pointer // 12 bytes
+	_       [8 - unsafe.Sizeof(uintptr(0))]byte
+	Tag     [8 / unsafe.Sizeof(uintptr(0))]unsafe.Pointer // the first: 16 bytes, written: the tag that belongs to the packet
+}
+
+// ModeLane is a text or a sample, with its own key.
+type ModeLane struct {
+	Out   unsafe.Pointer
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	In    unsafe.Pointer
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	_     [24]byte
+	Key   unsafe.Pointer
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	Chain *[16]byte // CBC encryption: 16 bytes like STATE above
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	_     [8]byte
+}
+
+// ModeArgs is AES in the modes that do not authenticate: a text, or a key that is set up.
+type ModeArgs struct {
+	Out       unsafe.Pointer
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	In        unsafe.Pointer
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	Bytes     uint64 // of the text
+	_         [16]byte
+	Key       unsafe.Pointer // a SEALANE_AES_KEY: of one text, and of SETUP
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	_         [16]byte
+	State     *[16]byte // 16 bytes: read, and left as the text's next call wants them; apart from the text
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	_         [8]byte
+	Operation uint64 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
+}
+
+// ModeLanesArgs is the same of lanes, and masks.
+type ModeLanesArgs struct {
+	_         [8]byte
+	Lanes     *ModeLane // array of lanes
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	Count     uint64 // how many, 1 or more; all keys have the same ROUNDS
+	_         [48]byte
+	BytesEach uint64 // CBC encryption: bytes of text in each, 16 or more
+	Operation uint64 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
+}
+
 // A layout other than that of asm/args.h is an index out of range, and does not compile.
 var (
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Out)-asmArgOut]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.In)-asmArgIn]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Bytes)-asmArgBytes]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.AD)-asmArgAD]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.ADBytes)-asmArgADBytes]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Key)-asmArgKey]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Nonce)-asmArgNonce]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Tag)-asmArgTag]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.State)-asmArgState]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Total)-asmArgTotal]
-	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Flags)-asmArgFlags]
+	_ = [1]byte{}[unsafe.Sizeof(PacketArgs{})-asmArgsBytes]
+	_ = [1]byte{}[unsafe.Sizeof(State{})-asmStateBytes]
 	_ = [1]byte{}[unsafe.Offsetof(State{}.H)-asmStateH]
 	_ = [1]byte{}[unsafe.Offsetof(State{}.R)-asmStateR]
 	_ = [1]byte{}[unsafe.Offsetof(State{}.S)-asmStateS]
 	_ = [1]byte{}[unsafe.Offsetof(State{}.Counter)-asmStateCounter]
-	_ = [1]byte{}[unsafe.Offsetof(BatchArgs{}.Lanes)-asmBatchLanes]
-	_ = [1]byte{}[unsafe.Offsetof(BatchArgs{}.Count)-asmBatchCount]
-	_ = [1]byte{}[unsafe.Offsetof(BatchArgs{}.Flags)-asmBatchFlags]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Out)-asmLaneOut]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.In)-asmLaneIn]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Bytes)-asmLaneBytes]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.AD)-asmLaneAD]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.ADBytes)-asmLaneADBytes]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Key)-asmLaneKey]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Nonce)-asmLaneNonce]
-	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Tag)-asmLaneTag]
-	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Rounds)-asmGcmKeyRounds]
-	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Schedule)-asmGcmKeySchedule]
-	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Table)-asmGcmKeyTable]
-	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Y)-asmGcmStateY]
-	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Counter)-asmGcmStateCounter]
-	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Mask)-asmGcmStateMask]
-	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Operation)-asmModeOperation]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.Operation)-asmModeOperation]
-	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Key)-asmModeKey]
-	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Out)-asmModeOut]
-	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.In)-asmModeIn]
-	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Bytes)-asmModeBytes]
-	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.State)-asmModeState]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.Lanes)-asmModeLanes]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.Count)-asmModeCount]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.BytesEach)-asmModeBytesEach]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.Out)-asmModeLaneOut]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.In)-asmModeLaneIn]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.Key)-asmModeLaneKey]
-	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.Chain)-asmModeLaneChain]
-	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Rounds)-asmAESKeyRounds]
-	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Schedule)-asmAESKeySchedule]
-	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Inverse)-asmAESKeyInverse]
-	_ = [1]byte{}[unsafe.Sizeof(PacketArgs{})-asmArgsBytes]
-	_ = [1]byte{}[unsafe.Sizeof(State{})-asmStateBytes]
 	_ = [1]byte{}[unsafe.Sizeof(BatchArgs{})-asmArgsBytes]
 	_ = [1]byte{}[unsafe.Sizeof(Lane{})-asmLaneStride]
 	_ = [1]byte{}[unsafe.Sizeof(GCMKey{})-asmGcmKeyBytes]
+	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Rounds)-asmGcmKeyRounds]
+	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Schedule)-asmGcmKeySchedule]
+	_ = [1]byte{}[unsafe.Offsetof(GCMKey{}.Table)-asmGcmKeyTable]
 	_ = [1]byte{}[unsafe.Sizeof(GCMState{})-asmGcmStateBytes]
+	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Y)-asmGcmStateY]
+	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Counter)-asmGcmStateCounter]
+	_ = [1]byte{}[unsafe.Offsetof(GCMState{}.Mask)-asmGcmStateMask]
 	_ = [1]byte{}[unsafe.Sizeof(ModeLane{})-asmLaneStride]
 	_ = [1]byte{}[unsafe.Sizeof(ModeArgs{})-asmArgsBytes]
-	_ = [1]byte{}[unsafe.Sizeof(AESKey{})-asmAESKeyBytes]
 	_ = [1]byte{}[unsafe.Sizeof(ModeLanesArgs{})-asmArgsBytes]
+	_ = [1]byte{}[unsafe.Sizeof(AESKey{})-asmAESKeyBytes]
+	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Rounds)-asmAESKeyRounds]
+	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Schedule)-asmAESKeySchedule]
+	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Inverse)-asmAESKeyInverse]
 )

@@ -158,3 +158,37 @@ func TestNoOtherList(t *testing.T) {
 		}
 	}
 }
+
+// TestNoClock: the libraries read no clock, so that nothing that they choose differs from start to start.
+func TestNoClock(t *testing.T) {
+	clock := regexp.MustCompile(`"time"|\b(clock_gettime|gettimeofday|time|clock)\(|rdtsc|[sS]td::time|Instant`)
+	for _, planted := range []string{"import \"time\"\n", "clock_gettime(CLOCK_MONOTONIC, &t);", "__rdtsc()", "std::time::Instant::now()"} {
+		if !clock.MatchString(planted) {
+			t.Errorf("%q is not found", planted)
+		}
+	}
+	folders := []string{"src", "rust/sealane/src", "internal", "aes", "aesgcm", "batch", "chacha20", "chacha20poly1305", "quic", "openssh", "afalg/*.go", "afalg/c/sealane_afalg.c", "sealane.go"}
+	out, err := exec.Command("git", append([]string{"-C", root, "ls-files", "--"}, folders...)...).Output()
+	if err != nil {
+		t.Skipf("NOT RUN: no list of files: %v", err)
+	}
+	read := map[string]int{}
+	for _, name := range strings.Fields(string(out)) {
+		kind := path.Ext(name)
+		if !slices.Contains([]string{".c", ".h", ".go", ".rs"}, kind) || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/example/") || strings.HasPrefix(name, "internal/randomseed/") {
+			continue // randomseed is for tests
+		}
+		content, err := os.ReadFile(root + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, _ := strings.Cut(string(content), "\n#[cfg(test)]\nmod tests")
+		if found := clock.FindString(text); found != "" {
+			t.Errorf("%s reads a clock: %s", name, found)
+		}
+		read[kind]++
+	}
+	if len(read) != 4 || read[".go"] < 50 {
+		t.Errorf("read %v files: that is not all", read)
+	}
+}

@@ -106,70 +106,212 @@ func (l *layout) offsets() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// A structure is what definitions of a prefix are the layout of.
+// A structure is what definitions of a prefix are the layout of. One with a summary is an argument of kernels, made of slots, and is
+// written here for all languages; the others are written by hand, and their layout is asserted.
 type structure struct {
-	Prefix string
-	C, Go  string
-	Size   string // the definition of its bytes
+	Prefix  string
+	C, Go   string
+	Size    string // the definition of its bytes
+	Summary string
 }
 
 // The longer of two prefixes is first.
 var structures = []*structure{
-	{"ARG_", "packet_args", "PacketArgs", "ARGS_BYTES"}, {"STATE_", "state", "State", "STATE_BYTES"},
-	{"BATCH_", "batch_args", "BatchArgs", "ARGS_BYTES"}, {"LANE_", "lane", "Lane", "LANE_STRIDE"},
-	{"GCM_KEY_", "gcm_key", "GCMKey", "GCM_KEY_BYTES"}, {"GCM_STATE_", "gcm_state", "GCMState", "GCM_STATE_BYTES"},
-	{"MODE_LANE_", "mode_lane", "ModeLane", "LANE_STRIDE"}, {"MODE_", "mode_args", "ModeArgs", "ARGS_BYTES"},
-	{"AES_KEY_", "aes_schedules", "AESKey", "AES_KEY_BYTES"},
+	{"ARG_", "packet_args", "PacketArgs", "ARGS_BYTES", "a packet, or a part of one"}, {"STATE_", "state", "State", "STATE_BYTES", ""},
+	{"BATCH_", "batch_args", "BatchArgs", "ARGS_BYTES", "many packets"}, {"LANE_", "lane", "Lane", "LANE_STRIDE", "one packet of a batch"},
+	{"GCM_KEY_", "gcm_key", "GCMKey", "GCM_KEY_BYTES", ""}, {"GCM_STATE_", "gcm_state", "GCMState", "GCM_STATE_BYTES", ""},
+	{"MODE_LANE_", "mode_lane", "ModeLane", "LANE_STRIDE", "a text or a sample, with its own key"},
+	{"MODE_", "mode_args", "ModeArgs", "ARGS_BYTES", "AES in the modes that do not authenticate: a text, or a key that is set up"},
+	{"MODE_", "", "ModeLanesArgs", "ARGS_BYTES", "the same of lanes, and masks"}, // in C mode_args, too
+	{"AES_KEY_", "aes_schedules", "AESKey", "AES_KEY_BYTES", ""},
 }
 
 // notOffsets begin like offsets.
 var notOffsets = []string{"BATCH_SCRATCH_BYTES"}
 
-// goStructures are those of fields that Go has in other structures than its prefix says, or in none.
-var goStructures = map[string][]string{
+// split are the fields that ModeLanesArgs has in place of ModeArgs, or both have, or neither.
+var split = map[string][]string{
 	"MODE_OPERATION": {"ModeArgs", "ModeLanesArgs"}, "MODE_LANES": {"ModeLanesArgs"}, "MODE_COUNT": {"ModeLanesArgs"},
 	"MODE_BYTES_EACH": {"ModeLanesArgs"}, "MODE_ENCRYPTS_ONLY": {},
 }
 
-// A field is where a structure has one.
-type field struct{ Structure, Name, Offset string }
-
-// fields returns all offsets, in Go or C.
-func (l *layout) fields(inGo bool) (fields []field) {
+// fields returns a structure's, in the order of their offsets. C has all of a prefix in one structure.
+func (l *layout) fields(s *structure, inC bool) (fields []define) {
 	for _, d := range l.defines {
-		i := slices.IndexFunc(structures, func(s *structure) bool { return strings.HasPrefix(d.name, s.Prefix) })
-		if i < 0 || d.name == structures[i].Size || slices.Contains(notOffsets, d.name) {
+		owner := slices.IndexFunc(structures, func(o *structure) bool { return strings.HasPrefix(d.name, o.Prefix) })
+		if owner < 0 || structures[owner].Prefix != s.Prefix || d.name == s.Size || slices.Contains(notOffsets, d.name) {
 			continue
 		}
-		name := strings.TrimPrefix(d.name, structures[i].Prefix)
-		if !inGo {
-			fields = append(fields, field{structures[i].C, strings.ToLower(name), d.name})
-			continue
-		}
-		in, ok := goStructures[d.name]
-		if !ok {
-			in = []string{structures[i].Go}
-		}
-		for _, s := range in {
-			fields = append(fields, field{s, goName(name), goName(d.name)})
+		if in, ok := split[d.name]; inC || ok && slices.Contains(in, s.Go) || !ok && structures[owner] == s {
+			fields = append(fields, d)
 		}
 	}
+	slices.SortStableFunc(fields, func(a, b define) int { return a.value - b.value })
 	return fields
 }
 
-// goLayout makes the Go file that compiles only if the structures are as asm/args.h says.
-func (l *layout) goLayout() ([]byte, error) {
+// size is a structure's in bytes.
+func (l *layout) size(s *structure) int {
+	return l.defines[slices.IndexFunc(l.defines, func(d define) bool { return d.name == s.Size })].value
+}
+
+// A slot is a place in a structure: a gap of some slots if it has no fields, and in C maybe several fields.
+type slot struct {
+	first, count int
+	fields       []define
+}
+
+func (l *layout) slots(s *structure, inC bool) (slots []slot) {
+	next := 0
+	for _, f := range append(l.fields(s, inC), define{value: l.size(s)}) {
+		at := f.value / 8
+		if at > next {
+			slots = append(slots, slot{first: next, count: at - next})
+		}
+		switch {
+		case f.name == "":
+		case at < next:
+			last := &slots[len(slots)-1]
+			last.fields = append(last.fields, f)
+		default:
+			slots = append(slots, slot{at, 1, []define{f}})
+			next = at + 1
+		}
+	}
+	return slots
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func remark(d define, begin, end string) string {
+	if d.comment == "" {
+		return ""
+	}
+	return begin + d.comment + end
+}
+
+// cLayout makes the C header with the arguments of kernels. Pointers are kept as integers.
+func (l *layout) cLayout() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// Code generated by tools/gas2go from %s; DO NOT EDIT.\n\npackage kernel\n\nimport \"unsafe\"\n\n", layoutSource)
-	b.WriteString("// A layout other than that of asm/args.h is an index out of range, and does not compile.\nvar (\n")
-	for _, f := range l.fields(true) {
-		fmt.Fprintf(&b, "\t_ = [1]byte{}[unsafe.Offsetof(%s{}.%s)-asm%s]\n", f.Structure, f.Name, f.Offset)
+	fmt.Fprintf(&b, "/* Code generated by tools/gas2go from %s; DO NOT EDIT. */\n/* clang-format off */\n#ifndef SEALANE_SRC_ARGS_H\n#define SEALANE_SRC_ARGS_H\n\n"+
+		"#include <stdint.h>\n", layoutSource)
+	for _, s := range structures {
+		if s.Summary == "" || s.C == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "\n/* %s. */\ntypedef struct sealane_%s {\n", capital(s.Summary), s.C)
+		for _, slot := range l.slots(s, true) {
+			switch len(slot.fields) {
+			case 0:
+				fmt.Fprintf(&b, "    uint64_t unused%d[%d];\n", slot.first, slot.count)
+			case 1:
+				fmt.Fprintf(&b, "    uint64_t %s;%s\n", s.cName(slot.fields[0]), remark(slot.fields[0], " /* ", " */"))
+			default:
+				b.WriteString("    union {\n")
+				for _, f := range slot.fields {
+					fmt.Fprintf(&b, "        uint64_t %s;%s\n", s.cName(f), remark(f, " /* ", " */"))
+				}
+				b.WriteString("    };\n")
+			}
+		}
+		fmt.Fprintf(&b, "} sealane_%s;\n", s.C)
 	}
-	for _, s := range append(structures, &structure{Go: "ModeLanesArgs", Size: "ARGS_BYTES"}) {
-		fmt.Fprintf(&b, "\t_ = [1]byte{}[unsafe.Sizeof(%s{})-asm%s]\n", s.Go, goName(s.Size))
+	b.WriteString("\n#endif\n")
+	return b.Bytes()
+}
+
+// asserted are C's assertions, of the structures that are written by hand.
+func (l *layout) asserted() (statements []string) {
+	for _, s := range structures {
+		for _, f := range l.fields(s, true) {
+			if s.Summary == "" {
+				statements = append(statements, fmt.Sprintf("_Static_assert(offsetof(sealane_%s, %s) == SEALANE_%s, \"%s\");", s.C, s.cName(f), f.name, s.cName(f)))
+			}
+		}
+		if s.C != "" {
+			statements = append(statements, fmt.Sprintf("_Static_assert(sizeof(sealane_%s) == SEALANE_%s, \"%s\");", s.C, s.Size, s.C))
+		}
 	}
-	b.WriteString(")\n")
+	return statements
+}
+
+func (s *structure) cName(f define) string {
+	return strings.ToLower(strings.TrimPrefix(f.name, s.Prefix))
+}
+
+// pointers are Go's types of slots that hold addresses.
+var pointers = map[string]string{
+	"OUT": "unsafe.Pointer", "IN": "unsafe.Pointer", "AD": "unsafe.Pointer", "KEY": "unsafe.Pointer", "NONCE": "unsafe.Pointer", "TAG": "unsafe.Pointer",
+	"ARG_STATE": "*State", "MODE_STATE": "*[16]byte", "MODE_LANE_CHAIN": "*[16]byte", "BATCH_LANES": "*Lane", "MODE_LANES": "*ModeLane",
+}
+
+// goLayout makes the Go file with the arguments of kernels. It compiles only if the other structures are as asm/args.h says.
+func (l *layout) goLayout() ([]byte, error) {
+	var b, asserted bytes.Buffer
+	fmt.Fprintf(&b, "// Code generated by tools/gas2go from %s; DO NOT EDIT.\n\npackage kernel\n\nimport \"unsafe\"\n", layoutSource)
+	for _, s := range structures {
+		fmt.Fprintf(&asserted, "\t_ = [1]byte{}[unsafe.Sizeof(%s{})-asm%s]\n", s.Go, goName(s.Size))
+		if s.Summary == "" {
+			for _, f := range l.fields(s, false) {
+				fmt.Fprintf(&asserted, "\t_ = [1]byte{}[unsafe.Offsetof(%s{}.%s)-asm%s]\n", s.Go, s.goName(f), goName(f.name))
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "\n// %s is %s.\ntype %s struct {\n", s.Go, s.Summary, s.Go)
+		for _, slot := range l.slots(s, false) {
+			if len(slot.fields) == 0 {
+				fmt.Fprintf(&b, "\t_ [%d]byte\n", 8*slot.count)
+				continue
+			}
+			f := slot.fields[0]
+			typ, ok := pointers[f.name]
+			if !ok {
+				typ, ok = pointers[strings.TrimPrefix(f.name, s.Prefix)]
+			}
+			switch {
+			case !ok:
+				fmt.Fprintf(&b, "\t%s uint64%s\n", s.goName(f), remark(f, " // ", ""))
+			case 8*slot.first+8 == l.size(s): // padding of no bytes at the end would have some
+				fmt.Fprintf(&b, "\t%s [8 / unsafe.Sizeof(uintptr(0))]%s // the first: %s\n", s.goName(f), typ, f.comment)
+			default:
+				fmt.Fprintf(&b, "\t%s %s%s\n\t_ [8 - unsafe.Sizeof(uintptr(0))]byte\n", s.goName(f), typ, remark(f, " // ", ""))
+			}
+		}
+		b.WriteString("}\n")
+	}
+	fmt.Fprintf(&b, "\n// A layout other than that of asm/args.h is an index out of range, and does not compile.\nvar (\n%s)\n", &asserted)
 	return format.Source(b.Bytes())
+}
+
+func (s *structure) goName(f define) string { return goName(strings.TrimPrefix(f.name, s.Prefix)) }
+
+// rustStructures has the arguments of kernels, too.
+func (l *layout) rustStructures() string {
+	var b strings.Builder
+	for _, s := range structures {
+		if s.Summary == "" {
+			continue
+		}
+		aligned := ""
+		if s.Size == "LANE_STRIDE" {
+			aligned = ", align(64)"
+		}
+		fmt.Fprintf(&b, "\n/// %s.\n#[derive(Clone, Copy, Default)]\n#[repr(C%s)]\npub(crate) struct %s {\n", capital(s.Summary), aligned, s.Go)
+		for _, slot := range l.slots(s, false) {
+			if len(slot.fields) == 0 {
+				fmt.Fprintf(&b, "    pub(crate) unused%d: [u64; %d],\n", slot.first, slot.count)
+				continue
+			}
+			f := slot.fields[0]
+			name := s.cName(f)
+			if name == "in" { // which is a word of Rust's
+				name = "input"
+			}
+			fmt.Fprintf(&b, "%s    pub(crate) %s: u64,\n", remark(f, "    // ", "\n"), name)
+		}
+		fmt.Fprintf(&b, "}\n\nconst _: () = assert!(core::mem::size_of::<%s>() == %s);\n", s.Go, s.Size)
+	}
+	return b.String()
 }
 
 // spelling is how Go writes words that are more than one English word.

@@ -149,11 +149,11 @@ func (t *target) rustModule(kernels []*kernel, dir, version string) []byte {
 
 func rustFile(source string) string { return strings.TrimSuffix(path.Base(source), ".S") + ".s" }
 
-// rustLayout makes the Rust file with all definitions of asm/args.h.
+// rustLayout makes the Rust file with all definitions of asm/args.h, and the structures.
 func (l *layout) rustLayout() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%sfrom %s; DO NOT EDIT.\n\n", generatedMarker, layoutSource)
-	b.WriteString("//! Layout of the kernels' arguments: offsets and sizes in bytes, and flags.\n")
+	b.WriteString("//! Layout of the kernels' arguments: offsets and sizes in bytes, and flags. Every slot has 8 bytes, and pointers are\n//! addresses in them.\n")
 	b.WriteString("#![allow(dead_code, unused_doc_comments, clippy::doc_markdown)]\n\n")
 	for _, d := range l.defines {
 		if d.comment != "" {
@@ -161,6 +161,7 @@ func (l *layout) rustLayout() []byte {
 		}
 		fmt.Fprintf(&b, "pub(crate) const %s: usize = %d;\n", d.name, d.value)
 	}
+	b.WriteString(l.rustStructures())
 	return b.Bytes()
 }
 

@@ -48,6 +48,7 @@ const (
 	outputPackage = "kernel"
 	offsetsFile   = outputDir + "/offsets.go"
 	goLayoutFile  = outputDir + "/layout.go"
+	cLayoutFile   = "src/args.h"
 	scratchFile   = "test/scratch.h"
 )
 
@@ -74,7 +75,7 @@ func translate(root string, targets []*target) (*report, error) {
 		return nil, err
 	}
 	r := &report{root: root, targets: targets, layout: l, version: version, ran: make(map[*target]bool),
-		files: map[string][]byte{offsetsFile: offsets, goLayoutFile: goLayout, rustLayout: l.rustLayout()}}
+		files: map[string][]byte{offsetsFile: offsets, goLayoutFile: goLayout, cLayoutFile: l.cLayout(), rustLayout: l.rustLayout()}}
 	if err := r.addTables(levels); err != nil {
 		return nil, err
 	}

@@ -19,11 +19,8 @@ use crate::cpu;
 #[cfg_attr(kernels = "riscv64", path = "frame_riscv64.rs")]
 #[cfg_attr(feature = "build-from-source", allow(unused_macros))]
 mod frame;
-mod args;
 pub(crate) mod layout;
 pub(crate) mod names;
-pub(crate) use args::Args;
-use args::{BatchArgs, Lane, ModeArgs, ModeLane, ModeLanesArgs, PacketArgs};
 use layout::*;
 
 /// A row's kernel.
@@ -78,6 +75,9 @@ pub(crate) enum AesGcm {}
 pub(crate) enum AesBlocks {}
 /// QUIC's masks.
 pub(crate) enum ChaCha20Masks {}
+
+/// A structure of layout.rs of the kernel's kind.
+pub(crate) type Args = core::ffi::c_void;
 
 /// Constants of a kernel.
 #[repr(C, align(64))]

@@ -3,7 +3,6 @@
 //! The levels of this instruction set, best first.
 #![allow(unused_imports)] // where no row wants one
 
-use super::args::{Args, PacketArgs};
 use super::layout::*;
 use super::{aarch64 as k, AesBlocks, AesGcm, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
