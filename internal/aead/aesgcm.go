@@ -109,7 +109,9 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 		panic(gcmOverlapsAD)
 	}
 	var args kernel.PacketArgs
-	args.Set(out, in, n, additionalData, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce)))
+	args.Out, args.In, args.Bytes, args.Total = out, in, uint64(n), uint64(n)
+	args.AD, args.ADBytes = ad, uint64(len(additionalData))
+	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
 	args.Tag = unsafe.Add(out, n)
 	kernel.AESGCM(k.usual, &args)
@@ -152,7 +154,9 @@ func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	}
 	var tag [2]uint64
 	var args kernel.PacketArgs
-	args.Set(out, in, n, additionalData, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce)))
+	args.Out, args.In, args.Bytes, args.Total = out, in, uint64(n), uint64(n)
+	args.AD, args.ADBytes = ad, uint64(len(additionalData))
+	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce | kernel.FlagOpen
 	args.Tag = unsafe.Pointer(&tag)
 	kernel.AESGCM(k.usual, &args)
@@ -194,8 +198,10 @@ func (k *aesGCM) openAny(dst, nonce, ciphertext, additionalData []byte) ([]byte,
 // run does a packet with a nonce of any size, in parts if it is long, and makes its tag.
 func (k *aesGCM) run(tag *[tagSize]byte, out, in, nonce, ad []byte, n int, direction uint64) {
 	var args kernel.PacketArgs
-	args.Set(unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in)), n, ad, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce)))
-	args.Tag = unsafe.Pointer(tag)
+	args.Out, args.In = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in))
+	args.Bytes, args.Total = uint64(n), uint64(n)
+	args.AD, args.ADBytes = unsafe.Pointer(unsafe.SliceData(ad)), uint64(len(ad))
+	args.Key, args.Nonce, args.Tag = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce)), unsafe.Pointer(tag)
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce | direction
 	if args.Bytes|args.ADBytes <= packet.PartBytes && k.nonceSize == gcmNonceSize {
 		kernel.AESGCM(k.level, &args)

@@ -143,9 +143,17 @@ func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	if alias.Overlap(out, ad) {
 		panic(overlapsAD)
 	}
+	// Set one by one: a composite literal is built elsewhere and copied, in loads that wait for its stores.
 	var args kernel.PacketArgs
-	args.Set(unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(plaintext)), n, ad, unsafe.Pointer(key), unsafe.Pointer(nonce))
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(ad))
+	args.ADBytes = uint64(len(ad))
+	args.Key = unsafe.Pointer(key)
+	args.Nonce = unsafe.Pointer(nonce)
 	args.Tag = unsafe.Pointer(&out[n])
+	args.Total = uint64(n)
 	args.Flags = kernel.FlagFirst | kernel.FlagLast
 	if (args.Bytes | args.ADBytes) > packet.PartBytes {
 		packet.ChaCha20Poly1305(level, &args)
@@ -175,8 +183,15 @@ func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	tag0, tag1 := binary.NativeEndian.Uint64(ciphertext[n:]), binary.NativeEndian.Uint64(ciphertext[n+8:])
 	var tag [2]uint64
 	var args kernel.PacketArgs
-	args.Set(unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(ciphertext)), n, ad, unsafe.Pointer(key), unsafe.Pointer(nonce))
+	args.Out = unsafe.Pointer(unsafe.SliceData(out))
+	args.In = unsafe.Pointer(unsafe.SliceData(ciphertext))
+	args.Bytes = uint64(n)
+	args.AD = unsafe.Pointer(unsafe.SliceData(ad))
+	args.ADBytes = uint64(len(ad))
+	args.Key = unsafe.Pointer(key)
+	args.Nonce = unsafe.Pointer(nonce)
 	args.Tag = unsafe.Pointer(&tag)
+	args.Total = uint64(n)
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen
 	if (args.Bytes | args.ADBytes) > packet.PartBytes {
 		packet.ChaCha20Poly1305(level, &args)

@@ -7,14 +7,6 @@ package kernel
 
 import "unsafe"
 
-// Set describes a whole packet of n bytes of text, without Tag and Flags. Set one by one: a composite literal is built elsewhere
-// and copied, in loads that wait for its stores.
-func (a *PacketArgs) Set(out, in unsafe.Pointer, n int, ad []byte, key, nonce unsafe.Pointer) {
-	a.Out, a.In, a.Bytes, a.Total = out, in, uint64(n), uint64(n)
-	a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(ad)), uint64(len(ad))
-	a.Key, a.Nonce = key, nonce
-}
-
 // What a call does.
 const (
 	FlagFirst = asmFlagFirst // derive the Poly1305 key from block 0, absorb the associated data, start at block 1

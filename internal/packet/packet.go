@@ -34,47 +34,8 @@ func ChaCha20Poly1305(level kernel.Level, a *kernel.PacketArgs) {
 	nonce := *(*[12]byte)(a.Nonce)
 	part := *a
 	part.Nonce, part.State = unsafe.Pointer(&nonce), &state
-	open := a.Flags & kernel.FlagOpen
-	part.Flags = kernel.FlagFirst | open
-	if a.ADBytes > PartBytes {
-		chaChaAD(level, &part)
-		part.Flags = open
-	}
-	part.Bytes = PartBytes
-	left := a.Total
-	for ; left > PartBytes; left -= PartBytes {
-		kernel.ChaCha20Poly1305(level, &part)
-		part.Out, part.In = unsafe.Add(part.Out, PartBytes), unsafe.Add(part.In, PartBytes)
-		part.Flags = open
-	}
-	part.Bytes = left
-	part.Flags |= kernel.FlagLast
-	kernel.ChaCha20Poly1305(level, &part)
-}
-
-// chaChaAD absorbs the associated data of a packet into its state. The first PartBytes go the usual way; the rest is opened
-// like ciphertext, which is how a kernel authenticates what it is given, and the outcome thrown away: it tells keystream.
-func chaChaAD(level kernel.Level, packet *kernel.PacketArgs) {
-	var opened [absorbBytes]byte
-	defer func() { clear(opened[:]) }()
-	part, state := *packet, packet.State
-	part.Flags, part.Bytes, part.ADBytes = kernel.FlagFirst, 0, PartBytes
-	kernel.ChaCha20Poly1305(level, &part)
-	counter := state.Counter
-	ad, left := unsafe.Add(packet.AD, PartBytes), packet.ADBytes-PartBytes
-	part.Out, part.Flags = unsafe.Pointer(&opened), kernel.FlagOpen
-	for left >= 64 {
-		part.In, part.Bytes = ad, min(left, absorbBytes)&^63
-		kernel.ChaCha20Poly1305(level, &part)
-		state.Counter = counter
-		left -= part.Bytes
-		if left > 0 {
-			ad = unsafe.Add(ad, part.Bytes)
-		}
-	}
-	if left > 0 {
-		state.Absorb(unsafe.Slice((*byte)(ad), left))
-	}
+	part.Flags &^= kernel.FlagLast
+	run(level, part, PartBytes, false)
 }
 
 // AESGCM does a packet: a has FlagFirst and FlagLast, and maybe FlagOpen. Its nonce has nonceBytes, which is not 0.
@@ -92,50 +53,72 @@ func AESGCM(level kernel.Level, a *kernel.PacketArgs, nonceBytes int) {
 		kernel.AESGCMNonce(level, (*kernel.GCMKey)(a.Key), &j0, unsafe.Slice((*byte)(a.Nonce), nonceBytes))
 	}
 	part.Nonce, part.State = unsafe.Pointer(&j0), state.State()
+	run(level, part, GCMPart(level), true)
+}
+
+func call(level kernel.Level, part *kernel.PacketArgs, gcm bool) {
+	if gcm {
+		kernel.AESGCM(level, part)
+	} else {
+		kernel.ChaCha20Poly1305(level, part)
+	}
+}
+
+// run does a packet of either cipher in parts of some size. part has the flags of the first one.
+func run(level kernel.Level, part kernel.PacketArgs, size uint64, gcm bool) {
 	later := part.Flags &^ kernel.FlagFirst
-	if a.ADBytes > PartBytes {
-		gcmAD(level, &part, &state)
+	if part.ADBytes > PartBytes {
+		absorb(level, part, gcm)
 		part.Flags = later
 	}
-	size := GCMPart(level)
 	part.Bytes = size
-	left := a.Total
+	left := part.Total
 	for ; left > size; left -= size {
-		kernel.AESGCM(level, &part)
+		call(level, &part, gcm)
 		part.Out, part.In = unsafe.Add(part.Out, size), unsafe.Add(part.In, size)
 		part.Flags = later
 	}
 	part.Bytes = left
 	part.Flags |= kernel.FlagLast
-	kernel.AESGCM(level, &part)
+	call(level, &part, gcm)
 }
 
-// gcmAD is chaChaAD for AES-GCM.
-func gcmAD(level kernel.Level, packet *kernel.PacketArgs, state *kernel.GCMState) {
+// absorb takes a packet's associated data into its state. The first PartBytes go the usual way; the rest is opened like
+// ciphertext, which is how a kernel authenticates what it is given, and the outcome thrown away: it tells keystream.
+func absorb(level kernel.Level, part kernel.PacketArgs, gcm bool) {
 	var opened [absorbBytes]byte
 	var hash kernel.GCMState
 	defer func() { opened, hash = [absorbBytes]byte{}, kernel.GCMState{} }()
-	part := *packet
-	part.Flags, part.Bytes, part.ADBytes = packet.Flags&^kernel.FlagOpen, 0, PartBytes
-	kernel.AESGCM(level, &part)
-	counter := state.Counter
-	ad, left := unsafe.Add(packet.AD, PartBytes), packet.ADBytes-PartBytes
-	part.Out, part.Flags = unsafe.Pointer(&opened), packet.Flags&kernel.FlagNonce|kernel.FlagOpen
+	state := part.State
+	gcmState := (*kernel.GCMState)(unsafe.Pointer(state))
+	ad, left := unsafe.Add(part.AD, PartBytes), part.ADBytes-PartBytes
+	part.Flags &^= kernel.FlagOpen
+	part.Bytes, part.ADBytes = 0, PartBytes
+	call(level, &part, gcm)
+	counter, gcmCounter := state.Counter, gcmState.Counter
+	part.Out, part.Flags = unsafe.Pointer(&opened), part.Flags&kernel.FlagNonce|kernel.FlagOpen
 	for left >= 64 {
 		part.In, part.Bytes = ad, min(left, absorbBytes)&^63
-		kernel.AESGCM(level, &part)
-		state.Counter = counter
-		left -= part.Bytes
-		if left > 0 {
+		call(level, &part, gcm)
+		if gcm {
+			gcmState.Counter = gcmCounter
+		} else {
+			state.Counter = counter
+		}
+		if left -= part.Bytes; left > 0 {
 			ad = unsafe.Add(ad, part.Bytes)
 		}
 	}
-	if left == 0 {
-		return
+	rest := unsafe.Slice((*byte)(ad), left)
+	switch {
+	case left == 0:
+	case gcm:
+		// The hash key is the encrypted block of zeroes: the mask for a J0 of zeroes.
+		var zero [16]byte
+		key := kernel.PacketArgs{Key: part.Key, Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: kernel.FlagFirst}
+		kernel.AESGCM(level, &key)
+		gcmState.Absorb(&hash.Mask, rest)
+	default:
+		state.Absorb(rest)
 	}
-	// The hash key is the encrypted block of zeroes: the mask for a J0 of zeroes.
-	var zero [16]byte
-	key := kernel.PacketArgs{Key: packet.Key, Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: kernel.FlagFirst}
-	kernel.AESGCM(level, &key)
-	state.Absorb(&hash.Mask, unsafe.Slice((*byte)(ad), left))
 }

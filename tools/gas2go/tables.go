@@ -307,7 +307,7 @@ const rustTemplate = `//! The levels of this instruction set, best first.
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
+use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
 use crate::level::Microarchitecture;
 

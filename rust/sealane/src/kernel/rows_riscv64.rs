@@ -4,7 +4,7 @@
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{riscv64 as k, AesBlocks, AesGcm, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
+use super::{riscv64 as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
 use crate::level::Microarchitecture;
 
