@@ -144,6 +144,9 @@ func TestSuricataFiles(t *testing.T) {
 		"s-padding": {"/s20k.txt 200 20000"}, "s-0rtt": {"/s1k.txt 200 1000", "/s200.txt 200 200"},
 		"s-keyupdate": {"/s1k.txt 200 1000", "/s200.txt 200 200", "/s20k.txt 200 20000"},
 		"s-resume":    slices.Repeat([]string{"/s200.txt 200 200"}, 5), "s-50conns": slices.Repeat([]string{"/s200.txt 200 200"}, 50),
+		// HTTP/3
+		"quic/q-chromium": {"/favicon.ico 404 555", "/index.html 200 90", "/page0.js 200 9896", "/page1 200 9890"},
+		"quic/q-nginx":    {"/page0 200 9890", "/page1 200 9890", "/upload 200 7"},
 	} {
 		plain := filepath.Join(t.TempDir(), "plain.pcap")
 		if out, ok := run(t, "read", testdata+name+".pcap", "--keys", keyFile(t, name+".keys"), "--write", plain); !ok {
