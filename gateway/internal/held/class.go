@@ -10,35 +10,15 @@ type Class struct {
 	Stamped bool
 }
 
-// A Source is the packet that bytes came in. Its class is computed when it decides something.
-type Source struct {
-	packet *packet.Segment // nil: class is there
-	class  Class
-}
-
-// From is the source of the bytes of a packet; nil says that nothing is known of their way.
-func From(p *packet.Segment) Source { return Source{packet: p} }
-
-// As is a source of a class.
-func As(c Class) Source { return Source{class: c} }
-
-// Class returns it.
-func (o *Source) Class() Class {
-	if o.packet != nil {
-		s := o.packet
-		o.class, o.packet = Class{s.TTL(), s.Sum(), true, s.Stamped()}, nil
+// ClassOf returns what a packet says; without one nothing is known.
+func ClassOf(p *packet.Segment) Class {
+	if p == nil {
+		return Class{}
 	}
-	return o.class
+	return Class{p.TTL(), p.Sum(), true, p.Stamped()}
 }
 
-// above tells whether its rank is higher than one.
-func (o *Source) above(rank int, usual Class) bool {
-	return rank < maxRank && o.Class().Rank(usual) > rank
-}
-
-const maxRank = 3
-
-// Rank tells how much a packet is like those that were authenticated in its direction, at most maxRank.
+// Rank tells how much a packet is like those that were authenticated in its direction, at most 3.
 func (c Class) Rank(usual Class) int {
 	n := 0
 	if c.Sum == packet.SumGood || usual.Known && usual.Sum != packet.SumGood || !c.Known {

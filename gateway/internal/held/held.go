@@ -9,8 +9,6 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
-
-	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
 // After tells whether sequence number a comes after b (RFC 9293, section 3.4).
@@ -70,17 +68,7 @@ type Segment struct {
 	Buf   []byte // of the pool
 	Order uint64 // of arrival
 	Mark  int64
-	class Class
-	due   bool // its checksum is not computed: head is there for that
-	head  packet.HeadSum
-}
-
-// Class returns what the packet says about its way.
-func (s *Segment) Class() Class {
-	if s.due {
-		s.due, s.class.Sum = false, s.head.With(s.Buf)
-	}
-	return s.class
+	Class Class
 }
 
 // A Seat is where a segment lies among others: what is asked of many is here.
@@ -173,31 +161,27 @@ func Same(a, b []byte) int {
 	return i
 }
 
-// A Novelty is what is new in bytes that came.
+// A Novelty is what bytes that came are beside those that are held.
 type Novelty struct {
-	From     uint32
-	Rest     []byte
+	Known    bool // one segment that counts no less has them all
 	Conflict bool // for the same place others are held
 	Copies   int  // held for the same place
 	over     []Seat
 }
 
-// Novel tells what of some bytes is new. Where nothing is in doubt it cuts off from both ends what is held already; else a copy is kept
-// whole, as its parts belong together, unless one that counts no less has it all. With MaxCopies it is not compared.
-func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelty) {
-	end := seq + uint32(len(data))
-	over := h.Over(seq, end)
-	x.over = over
-	for _, s := range over {
+// Novel compares bytes with what is held. With MaxCopies it does not: then they are taken for others.
+func (h *List) Novel(seq uint32, data []byte, class, usual Class) (x Novelty) {
+	end, rank := seq+uint32(len(data)), class.Rank(usual)
+	x.over = h.Over(seq, end)
+	for _, s := range x.over {
 		if s.rivals(seq, end) {
 			x.Copies++
 		}
 	}
-	if x.Copies >= MaxCopies {
-		x.From, x.Rest, x.Conflict = seq, data, true
+	if x.Conflict = x.Copies >= MaxCopies; x.Conflict {
 		return x
 	}
-	for _, s := range over {
+	for _, s := range x.over {
 		if !s.Within(seq, end) {
 			continue
 		}
@@ -210,38 +194,18 @@ func (h *List) Novel(seq uint32, data []byte, of *Source, usual Class) (x Novelt
 		n := min(len(a), len(b))
 		if !bytes.Equal(a[:n], b[:n]) {
 			x.Conflict = true
-		} else if inside && n == len(data) && !of.above(s.Class().Rank(usual), usual) {
-			return Novelty{From: seq}
+		} else if inside && n == len(data) && s.Class.Rank(usual) >= rank {
+			return Novelty{Known: true}
 		}
 	}
-	if !x.Conflict {
-		for _, s := range over {
-			if !After(s.Seq, seq) && After(s.End, seq) && !of.above(s.Class().Rank(usual), usual) {
-				n := min(int(s.End-seq), len(data))
-				seq, data = seq+uint32(n), data[n:]
-			}
-		}
-		for _, s := range slices.Backward(over) {
-			if len(data) > 0 && After(end, s.Seq) && !After(end, s.End) && !of.above(s.Class().Rank(usual), usual) {
-				n := min(int(end-s.Seq), len(data))
-				data, end = data[:len(data)-n], end-uint32(n)
-			}
-		}
-	}
-	x.From, x.Rest = seq, data
 	return x
 }
 
-// Insert adds bytes. The checksum of a packet is computed when it decides something.
-func (h *List) Insert(p *Pool, seq uint32, of *Source, order uint64, mark int64, data []byte) {
+// Insert adds bytes.
+func (h *List) Insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) {
 	s := p.Take(len(data))
 	copy(s.Buf, data)
-	s.Order, s.Mark = order, mark
-	if f := of.packet; f != nil && len(f.Payload) == len(data) {
-		s.class, s.due, s.head = Class{TTL: f.TTL(), Known: true, Stamped: f.Stamped()}, true, f.HeadSum()
-	} else {
-		s.class, s.due = of.Class(), false
-	}
+	s.Order, s.Mark, s.Class = order, mark, class
 	h.Bytes += len(data)
 	h.longest, h.Newest = max(h.longest, len(data)), max(h.Newest, order)
 	i := len(h.Segs)
@@ -326,7 +290,7 @@ func (h *List) Unbroken(at uint32, limit int) uint32 {
 
 // Crowded tells whether there are too many segments within the length of a record to take another one, of n bytes. If it counts more than
 // the worst of the next few of these, that one goes: what is least like the rest, then the smallest.
-func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual Class) bool {
+func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, class, usual Class) bool {
 	near := h.Segs
 	if !whole {
 		i := h.Find(seq - MaxRecord/2)
@@ -341,13 +305,13 @@ func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual
 		return false
 	}
 	var worst Seat
-	rank := of.Class().Rank(usual)
+	rank := class.Rank(usual)
 	for range few {
 		if h.hand++; h.hand >= len(near) {
 			h.hand = 0
 		}
 		s := near[h.hand]
-		x := s.Class().Rank(usual)
+		x := s.Class.Rank(usual)
 		if size := int(s.End - s.Seq); x < rank || x == rank && size < n {
 			worst, rank, n = s, x, size
 		}
@@ -361,14 +325,14 @@ func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, of *Source, usual
 
 // Joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing
 // came in between: not of the other side either, of which the last came when other says.
-func (h *List) Joins(p *Pool, seq uint32, of *Source, order, other uint64, data []byte) bool {
+func (h *List) Joins(p *Pool, seq uint32, class Class, order, other uint64, data []byte) bool {
 	n := len(h.Segs)
 	if n < MaxCrowd/2 {
 		return false
 	}
 	s := &h.Segs[n-1]
 	follows := s.End == seq && s.Order == h.Newest && other <= s.Order
-	if !follows || len(s.Buf)+len(data) > cap(s.Buf) || cap(s.Buf) > sizes[1] || s.Class() != of.Class() {
+	if !follows || len(s.Buf)+len(data) > cap(s.Buf) || cap(s.Buf) > sizes[1] || s.Class != class {
 		return false
 	}
 	s.Buf = append(s.Buf, data...)
@@ -427,18 +391,18 @@ func (h *List) LetGo(p *Pool) { h.Remove(p, h.Segs[len(h.Segs)-1]) }
 // Replace makes way for another copy of a place that has MaxCopies: of the last few copies the last of those least like the rest goes. So the
 // first ones stay, and the last. Small copies have to be better, and those of a beginning, because each hello is read. It returns false if
 // none goes.
-func (h *List) Replace(p *Pool, x *Novelty, of *Source, usual Class, beginning bool) bool {
-	rank := of.Class().Rank(usual) + 1
-	if beginning || len(x.Rest) < sizes[0] {
+func (h *List) Replace(p *Pool, x *Novelty, seq uint32, n int, class, usual Class, beginning bool) bool {
+	rank := class.Rank(usual) + 1
+	if beginning || n < sizes[0] {
 		rank--
 	}
 	var worst Seat
-	left, end := few, x.From+uint32(len(x.Rest))
+	left, end := few, seq+uint32(n)
 	for i := len(x.over) - 1; i >= 0 && left > 0; i-- {
-		if s := x.over[i]; s.rivals(x.From, end) {
+		if s := x.over[i]; s.rivals(seq, end) {
 			left--
-			if n := s.Class().Rank(usual); n < rank {
-				worst, rank = s, n
+			if x := s.Class.Rank(usual); x < rank {
+				worst, rank = s, x
 			}
 		}
 	}

@@ -29,12 +29,9 @@ func check(t *testing.T, data []byte) {
 			b[i] += byte((at + i) * 3)
 			copies[at+i] = append(copies[at+i], b[i])
 		}
-		x := h.Novel(base+uint32(at), b, &Source{class: class}, usual)
-		if seq, rest := x.From, x.Rest; len(rest) > 0 {
-			if !bytes.Contains(b, rest) || int32(seq-base) < int32(at) {
-				t.Fatal("new bytes are no part of the segment")
-			}
-			h.Insert(&p, seq, &Source{class: class}, order, 0, rest)
+		x := h.Novel(base+uint32(at), b, class, usual)
+		if !x.Known {
+			h.Insert(&p, base+uint32(at), class, order, 0, b)
 		}
 	}
 	sound(t, &h)
@@ -94,7 +91,7 @@ func sound(t *testing.T, h *List) {
 func plainly(h *List, seq uint32, data []byte, class, usual Class) Novelty {
 	k := *h
 	k.longest = 1 << 20
-	return k.Novel(seq, data, &Source{class: class}, usual)
+	return k.Novel(seq, data, class, usual)
 }
 
 // However segments come and go, long and short, nothing that matters is passed over.
@@ -111,15 +108,15 @@ func TestHeldLengths(t *testing.T) {
 			for i := range data {
 				data[i] = byte(r.IntN(2))
 			}
-			x := h.Novel(seq, data, &Source{class: usual}, usual)
-			if y := plainly(&h, seq, data, usual, usual); x.From != y.From || len(x.Rest) != len(y.Rest) || x.Conflict != y.Conflict || x.Copies != y.Copies {
+			x := h.Novel(seq, data, usual, usual)
+			if y := plainly(&h, seq, data, usual, usual); x.Known != y.Known || x.Conflict != y.Conflict || x.Copies != y.Copies {
 				t.Fatalf("%+v, and without blocks %+v", x, y)
 			}
 			if x.Conflict {
 				conflicts++
 			}
-			if len(x.Rest) > 0 {
-				h.Insert(&p, x.From, &Source{class: usual}, order, 0, x.Rest)
+			if !x.Known {
+				h.Insert(&p, seq, usual, order, 0, data)
 			}
 			switch at := base + r.Uint32N(600); r.IntN(40) {
 			case 0:
@@ -140,7 +137,7 @@ func TestHeldLengths(t *testing.T) {
 				}
 			}
 			if len(h.Segs) == 0 {
-				h.Insert(&p, base, &Source{class: usual}, order, 0, []byte{1})
+				h.Insert(&p, base, usual, order, 0, []byte{1})
 			}
 			sound(t, &h)
 		}

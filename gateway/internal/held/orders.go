@@ -13,7 +13,7 @@ const Policies = 4
 func (m *Maker) Arrange(h *List, usual Class, base, end uint32, policy uint8) []Seat {
 	before := func(a, b Seat) int {
 		if policy < 2 {
-			if x, y := a.Class().Rank(usual), b.Class().Rank(usual); x != y {
+			if x, y := a.Class.Rank(usual), b.Class.Rank(usual); x != y {
 				return x - y
 			}
 		}

@@ -149,9 +149,9 @@ func (m *Maker) Ways(h *List, usual Class, at uint32, n int, many bool, credit *
 		// The largest are tried first: a real segment is rarely the smallest.
 		slices.SortStableFunc(over, func(a, b Seat) int { return int(int32(a.End - b.End)) })
 		for _, s := range over {
-			more, class := 0, s.Class()
+			more, class := 0, s.Class
 			if b.end > 0 {
-				more = class.unlike(b.of.Class())
+				more = class.unlike(b.of.Class)
 				if s.Seq != place {
 					more++
 				}

@@ -19,7 +19,7 @@ func holds(p *Pool, base uint32, all ...any) *List {
 		if all[i+2].(bool) {
 			c.Sum = packet.SumBad
 		}
-		h.Insert(p, base+uint32(all[i].(int)), &Source{class: c}, uint64(i+1), 0, []byte(all[i+1].(string)))
+		h.Insert(p, base+uint32(all[i].(int)), c, uint64(i+1), 0, []byte(all[i+1].(string)))
 	}
 	return h
 }
@@ -88,7 +88,7 @@ func TestWaysBounded(t *testing.T) {
 		h, credit := &List{}, begun
 		for i := range MaxCrowd {
 			b := bytes.Repeat([]byte{byte(i)}, 1+i%7*16)
-			h.Insert(&p, uint32(i*3), &Source{class: Class{TTL: uint8(i % 3), Known: true}}, uint64(i), 0, b)
+			h.Insert(&p, uint32(i*3), Class{TTL: uint8(i % 3), Known: true}, uint64(i), 0, b)
 		}
 		seen := make(map[string]bool)
 		n := 0

@@ -260,7 +260,10 @@ const (
 func (s *Segment) Sum() Sum {
 	pseudo, says := s.aroundTCP()
 	if tcp := s.ip[s.head:]; says == SumGood && !good(sum(pseudo, tcp)) {
-		return otherwise(pseudo, tcp)
+		if at := be.Uint16(tcp[16:]); at != 0 && at != fold(pseudo) {
+			return SumBad
+		}
+		return SumOpen
 	}
 	return says
 }
@@ -293,39 +296,3 @@ func (s *Segment) aroundTCP() (uint64, Sum) {
 
 // good tells whether a one's complement sum is that of bytes with their right checksum.
 func good(sum uint64) bool { return fold(sum) == 0xffff }
-
-// otherwise returns what the checksum of TCP says if it is not good.
-func otherwise(pseudo uint64, tcp []byte) Sum {
-	if at := be.Uint16(tcp[16:]); at == 0 || at == fold(pseudo) {
-		return SumOpen
-	}
-	return SumBad
-}
-
-// A HeadSum is what the checksums of a packet come to without the payload of its segment.
-type HeadSum struct {
-	sum   uint32
-	says  Sum // if the payload adds what is missing
-	other Sum // else
-}
-
-// HeadSum looks at the headers alone.
-func (s *Segment) HeadSum() HeadSum {
-	pseudo, says := s.aroundTCP()
-	other := SumBad
-	if says == SumGood {
-		tcp := s.ip[s.head:]
-		other = otherwise(pseudo, tcp)
-		pseudo = sum(pseudo, tcp[:int(tcp[12]>>4)*4])
-		pseudo = pseudo>>32 + pseudo&0xffffffff
-	}
-	return HeadSum{uint32(pseudo>>32 + pseudo), says, other}
-}
-
-// With returns what the checksums say if that is the payload. TCP's header is a multiple of 4 bytes.
-func (h *HeadSum) With(payload []byte) Sum {
-	if h.says == SumGood && !good(sum(uint64(h.sum), payload)) {
-		return h.other
-	}
-	return h.says
-}

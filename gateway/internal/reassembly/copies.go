@@ -202,8 +202,8 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 		} else {
 			y = s.From(base)
 		}
-		if n := min(len(x), len(y)); n >= 5 && held.Same(x, y) == n && s.Class().Known {
-			p.authentic(side, s.Class(), len(s.Buf))
+		if n := min(len(x), len(y)); n >= 5 && held.Same(x, y) == n && s.Class.Known {
+			p.authentic(side, s.Class, len(s.Buf))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // perhaps without the first ones; without one, nothing is known of their way.
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from *packet.Segment, now int64) Result {
 	r.now = now
-	d := r.direction(p, int(side))
+	d, class := r.direction(p, int(side)), held.ClassOf(from)
 	if d.phase.early() && !d.held.Doubt && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.Ends(seq) && d.held.Bytes+len(data) < maxBeginning &&
 		len(d.held.Segs) < held.MaxCrowd && r.Pool.Room(len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
@@ -27,13 +27,12 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
 		if r.opens(p, side, len(data)) {
-			of := held.From(from)
-			p.authentic(side, of.Class(), len(data))
+			p.authentic(side, class, len(data))
 			r.release(p, int(side))
 			return Taken
 		}
-		if of := held.From(from); !d.held.Joins(&r.Pool, seq, &of, r.order, p.newest(1-side), data) {
-			d.held.Insert(&r.Pool, seq, &of, r.order, r.Dec.Mark, data)
+		if !d.held.Joins(&r.Pool, seq, class, r.order, p.newest(1-side), data) {
+			d.held.Insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		}
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
@@ -52,8 +51,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 			d.urgent = append(d.urgent[max(len(d.urgent)-maxUrgent+1, 0):], at)
 		}
 	}
-	of := held.From(from)
-	result := r.segment(p, d, side, seq, data, &of)
+	result := r.segment(p, d, side, seq, data, class)
 	if result != Repeated || !r.settled(p) {
 		r.settle(p, side, false)
 	}
@@ -83,7 +81,7 @@ func (r *Reassembler) settled(p *Pair) bool {
 	return true
 }
 
-func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source) Result {
+func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class held.Class) Result {
 	next := p.Next[side]
 	if d.phase == unbegun {
 		if seq != *next && looksLikeHello(data, side) && len(d.held.Segs) == 0 {
@@ -114,11 +112,11 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		d.Since = r.now // from here on something is missing
 	}
 	if d.phase == beginning {
-		if r.begin(p, d, side, seq, data, of) == Repeated {
+		if r.begin(p, d, side, seq, data, class) == Repeated {
 			return Repeated
 		}
 	} else if d.phase.stopped() || ahead > 0 || p.TLS.Searching(side) {
-		if r.keep(p, d, side, seq, data, of) == Repeated {
+		if r.keep(p, d, side, seq, data, class) == Repeated {
 			return Repeated
 		}
 	} else {
@@ -128,7 +126,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
 				r.Stats.Conflicts++
 				d.held.Doubt = true
-				r.keep(p, d, side, seq, data, of)
+				r.keep(p, d, side, seq, data, class)
 				if !d.phase.stopped() && seq+uint32(n) == *next {
 					r.Dec.Stop(p.TLS, side)
 					r.collect(p, side)
@@ -145,7 +143,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		}
 		*next += uint32(len(data))
 		r.order++
-		d.feeds(*next, r.order, of.Class())
+		d.feeds(*next, r.order, class)
 		r.Dec.Feed(p.TLS, side, data)
 		return Taken
 	}
@@ -224,10 +222,9 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		if len(fed) > 0 {
 			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
 		}
-		of := held.As(class)
-		if x := d.held.Novel(at, b[:n], &of, p.Usual[side]); len(x.Rest) > 0 {
+		if x := d.held.Novel(at, b[:n], class, p.Usual[side]); !x.Known {
 			d.held.Doubt = d.held.Doubt || x.Conflict
-			d.held.Insert(&r.Pool, x.From, &of, order, r.Dec.Mark, x.Rest)
+			d.held.Insert(&r.Pool, at, class, order, r.Dec.Mark, b[:n])
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -337,7 +334,7 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
 	}
 	b := s.From(*next)
 	*next += uint32(len(b))
-	d.feeds(*next, s.Order, s.Class())
+	d.feeds(*next, s.Order, s.Class)
 	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
@@ -353,7 +350,7 @@ func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best h
 		if s.From(at) == nil {
 			continue
 		}
-		if n := s.Class().Rank(p.Usual[side]); n > most || n == most && (s.Order < best.Order) == (d.policy&1 == 0) {
+		if n := s.Class.Rank(p.Usual[side]); n > most || n == most && (s.Order < best.Order) == (d.policy&1 == 0) {
 			best, most = s, n
 		}
 	}

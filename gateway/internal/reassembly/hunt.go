@@ -72,7 +72,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int,
 	if b := r.Dec.TakeHeld(p.TLS, side); len(b) > 0 {
 		*next -= uint32(len(b))
 		r.order++
-		d.held.Insert(&r.Pool, *next, &held.Source{}, r.order, r.Dec.Mark, b)
+		d.held.Insert(&r.Pool, *next, held.Class{}, r.order, r.Dec.Mark, b)
 	}
 	end := d.held.Covered(*next, held.MaxBytes, math.MaxUint64)
 	total, h := int(end-*next), d.hunt

@@ -276,7 +276,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 	if !d.held.Doubt && read == nil {
 		for i := len(d.held.Segs) - 1; i >= 0; i-- {
 			if s := d.held.Segs[i]; held.After(base, s.Seq) {
-				p.authentic(side, s.Class(), len(s.Buf))
+				p.authentic(side, s.Class, len(s.Buf))
 				break
 			}
 		}
@@ -310,8 +310,8 @@ func (p *Pair) authentic(side uint8, class held.Class, n int) {
 
 // spurious tells whether no receiver takes a packet: its checksum is bad, and the tap sees those that senders made. Where all that was
 // authenticated has good ones, only what a network card has put together has not, and that is longer.
-func (p *Pair) spurious(side uint8, n int, of *held.Source) bool {
-	return int32(n) <= p.clean[side] && of.Class().Sum == packet.SumBad
+func (p *Pair) spurious(side uint8, n int, class held.Class) bool {
+	return int32(n) <= p.clean[side] && class.Sum == packet.SumBad
 }
 
 // Jump says that all before a place was read elsewhere: TLS knows.

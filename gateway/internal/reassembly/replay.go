@@ -46,11 +46,11 @@ type step struct {
 }
 
 // begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
-func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source) Result {
+func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class held.Class) Result {
 	if d.held.Bytes+len(data) > maxBeginning && !d.held.Doubt && len(d.held.Segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
 		d.happens(opens)
-		d.usual = d.held.Segs[len(d.held.Segs)-1].Class()
+		d.usual = d.held.Segs[len(d.held.Segs)-1].Class
 		base := r.base(p, d, side)
 		d.held.Prune(&r.Pool, base)
 		if seq == *p.Next[side] && !d.phase.stopped() {
@@ -58,10 +58,10 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 			r.Dec.Feed(p.TLS, side, data)
 			return Taken
 		}
-		r.keep(p, d, side, seq, data, of)
+		r.keep(p, d, side, seq, data, class)
 		return Taken
 	}
-	result := r.keep(p, d, side, seq, data, of)
+	result := r.keep(p, d, side, seq, data, class)
 	if r.named(p, side, data, r.Dec.Mark); result == Repeated {
 		return Repeated
 	}

@@ -11,8 +11,8 @@ import "github.com/sealane/sealane/gateway/internal/held"
 // Only attackers send that many for one record. A direction that begins is one crowd.
 
 // keep puts a segment among those that are held, and makes room if there is none.
-func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *held.Source) Result {
-	if p.spurious(side, len(data), of) {
+func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class held.Class) Result {
+	if p.spurious(side, len(data), class) {
 		r.Stats.BadSums++
 		return Repeated
 	}
@@ -22,30 +22,29 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 	}
 	for {
 		before := len(h.Segs)
-		if h.Crowded(&r.Pool, d.phase.early(), seq, len(data), of, p.Usual[side]) {
+		if h.Crowded(&r.Pool, d.phase.early(), seq, len(data), class, p.Usual[side]) {
 			r.Stats.Evicted++
 			return Repeated
 		}
 		r.Stats.Evicted += uint64(before - len(h.Segs))
-		x := h.Novel(seq, data, of, p.Usual[side])
-		n := len(x.Rest)
-		if n == 0 {
+		x := h.Novel(seq, data, class, p.Usual[side])
+		if x.Known {
 			r.Stats.Repeated++
 			return Repeated
 		}
 		if x.Conflict && x.Copies >= held.MaxCopies {
 			r.Stats.Evicted++
-			if !h.Replace(&r.Pool, &x, of, p.Usual[side], d.phase.early()) {
+			if !h.Replace(&r.Pool, &x, seq, len(data), class, p.Usual[side], d.phase.early()) {
 				return Repeated
 			}
 		}
-		if d.phase.early() && !x.Conflict && h.Joins(&r.Pool, x.From, of, r.order+1, p.newest(1-side), x.Rest) {
+		if d.phase.early() && !x.Conflict && h.Joins(&r.Pool, seq, class, r.order+1, p.newest(1-side), data) {
 			r.order++
 			return Held
 		}
 		// What is missing may not come: the receiver has it, or there is no memory to wait for it.
-		room := r.Pool.Room(n)
-		many := (h.Bytes+n)/held.MaxBytes > h.Bytes/held.MaxBytes || len(h.Segs)%held.MaxCrowd == held.MaxCrowd-1
+		room := r.Pool.Room(len(data))
+		many := (h.Bytes+len(data))/held.MaxBytes > h.Bytes/held.MaxBytes || len(h.Segs)%held.MaxCrowd == held.MaxCrowd-1
 		if d.credit > burst/2 && !d.phase.early() && (!room || many && d.receipt == received) && r.seek(p, d, side, 0) {
 			r.stream(p, d, side)
 			if old := r.base(p, d, side) - seq; int32(old) > 0 {
@@ -57,7 +56,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			continue
 		}
 		if !room || len(h.Segs) >= held.MaxSegments {
-			if r.furthest(d, x.From) {
+			if r.furthest(d, seq) {
 				continue
 			}
 			r.Stats.Evicted++
@@ -68,9 +67,9 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			d.held.Doubt = true
 		}
 		r.order++
-		h.Insert(&r.Pool, x.From, of, r.order, r.Dec.Mark, x.Rest)
+		h.Insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		// One of very many copies is tried when there is time.
-		if x.Copies < held.MaxCopies && int32(x.From-d.base) < held.MaxRecord {
+		if x.Copies < held.MaxCopies && int32(seq-d.base) < held.MaxRecord {
 			d.happens(comes)
 		}
 		if r.largest == nil || h.Bytes > r.largest.held.Bytes {

@@ -41,7 +41,7 @@ func TestTrialOfBeginnings(t *testing.T) {
 		}
 		d := p.Dir[tls.Server]
 		r.order++
-		d.held.Insert(&r.Pool, 200+uint32(first), &held.Source{}, r.order, 0, flight[first:])
+		d.held.Insert(&r.Pool, 200+uint32(first), held.Class{}, r.order, 0, flight[first:])
 		all := [2][]candidate{r.candidates(&p, p.Dir[0], tls.Client, false), r.candidates(&p, d, tls.Server, false)}
 		results := map[int]int{}
 		try := func() (changed bool) {
