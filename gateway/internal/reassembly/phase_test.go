@@ -87,7 +87,7 @@ func TestNoFlags(t *testing.T) {
 		}
 		return names
 	}
-	if names := slices.Concat(flags(Direction{}), flags(Pair{}), flags(Reassembler{}), flags(core{})); len(names) > 0 {
+	if names := slices.Concat(flags(Direction{}), flags(Pair{}), flags(Reassembler{})); len(names) > 0 {
 		t.Errorf("flags: %v", names)
 	}
 	if names := flags(struct{ deep bool }{}); len(names) != 1 {

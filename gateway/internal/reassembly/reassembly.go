@@ -89,13 +89,7 @@ type Pair struct {
 
 // A Reassembler serves many connections. It belongs to one core.
 type Reassembler struct {
-	Dec *tls.Decrypter
-	*core
-	trials *Reassembler // reads connections in place of others, to see whether a record opens: see tryBoth
-}
-
-// A core has what its Reassemblers share.
-type core struct {
+	Dec   *tls.Decrypter
 	Pool  held.Pool
 	Stats Stats
 
@@ -106,11 +100,6 @@ type core struct {
 	free    []*Direction
 	make    held.Maker
 	largest *Direction
-	like    struct { // what is read in place of a connection
-		conn tls.Conn
-		next [2]uint32
-		dirs [2]Direction
-	}
 	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
 	changes uint64
 }
@@ -118,14 +107,10 @@ type core struct {
 // New returns a Reassembler that feeds d.
 func New(d *tls.Decrypter, limit int) *Reassembler {
 	d.Dispute = true
-	trials := tls.NewDecrypter(d.Store)
-	trials.Dispute, trials.Trial = true, true
-	trials.Expect(1)
-	c := &core{
-		Pool: held.Pool{Limit: limit}, spare: maxSpare,
+	return &Reassembler{
+		Dec: d, Pool: held.Pool{Limit: limit}, spare: maxSpare,
 		make: held.Maker{Seed: maphash.MakeSeed(), Arena: make(held.Arena, 0, held.ArenaBlock)},
 	}
-	return &Reassembler{Dec: d, core: c, trials: &Reassembler{Dec: trials, core: c}}
 }
 
 const (

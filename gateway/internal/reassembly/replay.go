@@ -243,8 +243,7 @@ search:
 			if slices.Contains(first.read, plain) {
 				continue
 			} else if !slices.Contains(first.read, whole) {
-				n = r.tryBoth(p, &all[0][i], &all[1][j], deep)
-				if n == proved && r.read(p, &all[0][i], &all[1][j], true, deep) == proved {
+				if n = r.read(p, &all[0][i], &all[1][j], true, deep); n == proved {
 					return true
 				}
 				if len(first.read) == maxRead {
@@ -302,28 +301,6 @@ func (r *Reassembler) pair(client, server *candidate, deep bool) (plain, whole u
 	return plain, ((plain^client.hash)*odd ^ server.hash) * odd
 }
 
-// tryBoth tells how good the reading of two beginnings is. It changes nothing of the connection.
-func (r *Reassembler) tryBoth(p *Pair, client, server *candidate, deep bool) int {
-	t, like, q := r.trials, &r.like, *p
-	like.conn = p.TLS.Like()
-	q.TLS, q.Next = &like.conn, [2]*uint32{&like.next[0], &like.next[1]}
-	for side, d := range p.Dir {
-		if d != nil {
-			like.dirs[side], q.Dir[side] = *d, &like.dirs[side]
-		}
-	}
-	t.Dec.Wait, t.Dec.Limits = r.Dec.Wait, r.Dec.Limits
-	n := t.read(&q, client, server, true, deep)
-	r.Dec.Stats.Trials, t.Dec.Stats.Trials = r.Dec.Stats.Trials+t.Dec.Stats.Trials, 0
-	t.Dec.Close(&like.conn)
-	for side, d := range p.Dir {
-		if d != nil && n != proved { // else it is read again, for the same price
-			d.credit, d.failed = q.Dir[side].credit, q.Dir[side].failed
-		}
-	}
-	return n
-}
-
 // read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
 func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bool) int {
 	r.Stats.Replays++
@@ -366,14 +343,13 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 		}
 		switch {
 		case p.TLS.Proved(side) && !before[side]:
-			if result = proved; !r.Dec.Trial {
-				r.prove(p, d, side, both[side].bytes)
-				d.happens(rereads)
-			}
+			result = proved
+			r.prove(p, d, side, both[side].bytes)
+			d.happens(rereads)
 		case begun[side] && p.TLS.Promising(side):
 			result = max(result, possible)
 		}
-		if p.TLS.InDispute(side) && !r.Dec.Trial {
+		if p.TLS.InDispute(side) {
 			r.collect(p, side)
 		}
 	}
@@ -384,11 +360,10 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 }
 
 // play feeds what both directions have in the order in which it came: of beginnings their bytes, and behind them what is held of a direction
-// that has proved to be right; without beginnings, what is held of both. A trial ends with a proof.
+// that has proved to be right; without beginnings, what is held of both.
 func (r *Reassembler) play(p *Pair, both []*candidate) {
-	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
 	at, done := [2]int{}, [2]int{}
-	for !r.Dec.Trial || before == [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)} {
+	for {
 		side, first := uint8(0), uint64(math.MaxUint64)
 		var due held.Seat
 		for i, d := range p.Dir {

@@ -44,10 +44,6 @@ type Decrypter struct {
 	// there may be other copies of its bytes.
 	Dispute bool
 
-	// Trial has a direction stop before the first record that opens, and be Proved: nothing is delivered, and the store does not know
-	// of it. It is for connections that are tried, in a Decrypter of their own.
-	Trial bool
-
 	// Mark is for the user. While a record is delivered, it has the value that it had when the record came.
 	Mark int64
 

@@ -111,10 +111,7 @@ func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Verdict {
 		skip = c.Prefix(side, rec)
 	}
 	o, v := d.open(c, side, rec[skip:])
-	if v == Taken && d.Trial {
-		c.proof[side] = current
-	}
-	if v == Postponed || v == Refused || v == Taken && d.Trial {
+	if v == Postponed || v == Refused {
 		return v
 	}
 	c.mode[side], d.took = reading, false
@@ -197,15 +194,6 @@ func (d *Decrypter) Stop(c *Conn, side uint8) {
 		d.halt(c, side)
 		d.keep(c, side, d.takePart(c, side))
 		d.dropPart(c, side)
-	}
-}
-
-// Like returns a connection that is what another one is by its hellos, to be read in a Trial from the beginning, or from the beginning of
-// a direction of which no record was opened: then Rewind is next.
-func (c *Conn) Like() Conn {
-	return Conn{
-		version: c.version, proof: c.proof, patience: c.patience, lineage: c.lineage, hellos: c.hellos, early: c.early, suite: c.suite,
-		asked: ^uint64(0), random: c.random,
 	}
 }
 

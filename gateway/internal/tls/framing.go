@@ -233,9 +233,6 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	v := Taken
 	if c.mode[side] != counting || d.late(c, side) {
 		o, is := d.open(c, side, rec)
-		if is == Taken && d.Trial {
-			c.proof[side], is = current, Refused
-		}
 		v = d.become(c, side, rec, o, is)
 	} else if !plausible(rec) {
 		d.abandon(c, side)
