@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"bytes"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -55,81 +56,74 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			all = append(all, c)
 			continue
 		}
-		var heads [][]byte
-		ended, order := false, 0
-		end := func(c chain) bool { // once
+		ended := false
+		end := func(c chain) { // once
 			if !ended {
 				all, ended = append(all, c), true
 			}
-			return len(heads) < maxHellos
 		}
-		r.alternatives(d, usual, at, min(left, 9), deep, func(head []byte) bool {
+		var heads [][]byte
+		new := func(head []byte) bool {
 			// 20 to 23: ChangeCipherSpec, an alert, a record of the handshake, and one that is protected.
-			n := tls.Frame(head)
-			if n == 0 || slices.ContainsFunc(heads, func(o []byte) bool { return sameHead(o, head, side) }) {
-				return len(heads) < maxHellos
+			if tls.Frame(head) == 0 || slices.ContainsFunc(heads, func(o []byte) bool { return sameHead(o, head, side) }) {
+				return false
 			}
 			heads = append(heads, head)
-			order++
-			greets := looksLikeHello(head, side)
+			return true
+		}
+		for order, head := range r.some(d, usual, at, min(left, 9), maxHellos, deep, new) {
+			n, greets := tls.Frame(head), looksLikeHello(head, side)
 			if head[0] == 23 || c.changed && !greets {
-				return end(c)
+				end(c)
+				continue
 			}
 			next := c
-			next.cost += order - 1
-			if n > left {
-				return end(next)
+			if next.cost += order; n > left {
+				end(next)
+				continue
 			}
-			b := r.withHead(d, usual, at, n, head, deep)
 			next.changed = next.changed || head[0] == 20
-			next.bytes = r.make.Join(c.bytes, b)
+			next.bytes = r.make.Join(c.bytes, r.withHead(d, usual, at, n, head, deep))
 			if !greets || len(head) < 9 || 9+size24(head) > n {
 				open = append(open, next)
-				return len(heads) < maxHellos
+				continue
 			}
-			var hellos []uint64
-			r.alternatives(d, usual, at, 9+size24(head), deep, func(hello []byte) bool {
-				if !sameHead(hello[:9], head, side) {
-					return true
-				}
+			var follows []uint64 // numbers for what follows from a hello
+			differs := func(hello []byte) bool {
 				what, ok := tls.Salient(hello[5:], side)
-				is := maphash.Bytes(r.make.Seed, what) // a number for what follows from it
-				if !ok || slices.Contains(hellos, is) {
-					return len(hellos) < maxHellos
+				is := maphash.Bytes(r.make.Seed, what)
+				if !ok || !sameHead(hello[:9], head, side) || slices.Contains(follows, is) {
+					return false
 				}
+				follows = append(follows, is)
+				return true
+			}
+			for i, hello := range r.some(d, usual, at, 9+size24(head), maxHellos, deep, differs) {
 				x := next
 				x.bytes = r.make.Join(next.bytes, nil)
 				copy(x.bytes[len(c.bytes):], hello)
-				x.hello = c.hello*31 + is
-				x.cost += len(hellos)
-				hellos = append(hellos, is)
+				x.hello = c.hello*31 + follows[i]
+				x.cost += i
 				open = append(open, x)
-				return len(hellos) < maxHellos
-			})
-			if len(hellos) == 0 && c.changed { // it is protected, and looks so by chance
-				return end(c)
 			}
-			return len(heads) < maxHellos
-		})
+			if len(follows) == 0 && c.changed { // it is protected, and looks so by chance
+				end(c)
+			}
+		}
 	}
 	return all
 }
 
 // withHead returns the likeliest record with a header: a gateway that is closed passes it.
-func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int, head []byte, deep bool) (found []byte) {
-	tried := 0
-	r.alternatives(d, usual, at, n, deep, func(b []byte) bool {
-		if tried++; slices.Equal(b[:min(n, len(head))], head[:min(n, len(head))]) {
-			found = b
-		}
-		return found == nil && tried < 4*maxHellos
-	})
-	if found == nil {
-		found = r.make.Take(n)
-		r.paint(d, usual, d.policy, at, found)
-		copy(found, head)
+func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int, head []byte, deep bool) []byte {
+	head = head[:min(n, len(head))]
+	if found := r.some(d, usual, at, n, 1, deep, func(b []byte) bool { return bytes.HasPrefix(b, head) }); len(found) > 0 {
+		return found[0]
 	}
-	return found
+	b := r.make.Take(n)
+	r.paint(d, usual, d.policy, at, b)
+	copy(b, head)
+	return b
 }
 
 // size24 returns how long the message is with whose header a record begins.

@@ -24,6 +24,17 @@ func (r *Reassembler) alternatives(d *Direction, usual held.Class, at uint32, n 
 	r.make.Ways(&d.held, usual, at, n, deep, &d.credit, each)
 }
 
+// some returns the likeliest of these that are wanted.
+func (r *Reassembler) some(d *Direction, usual held.Class, at uint32, n, most int, deep bool, wanted func(b []byte) bool) (all [][]byte) {
+	r.alternatives(d, usual, at, n, deep, func(b []byte) bool {
+		if wanted(b) {
+			all = append(all, b)
+		}
+		return len(all) < most
+	})
+	return all
+}
+
 // try looks for copies with which the record at base opens, and takes it. It returns Postponed if it may open once keys have come, of this
 // direction or of the other one.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8, deep bool) (v tls.Verdict) {
@@ -127,12 +138,9 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 		}
 		d.policy = policy
 		// Copies of its header come first: they say how long it is.
-		var heads [][]byte
-		r.alternatives(d, usual, base, 5, deep, func(head []byte) bool {
-			if n := tls.Frame(head); n > 0 && n <= have {
-				heads = append(heads, head)
-			}
-			return len(heads) < maxHellos
+		heads := r.some(d, usual, base, 5, maxHellos, deep, func(head []byte) bool {
+			n := tls.Frame(head)
+			return n > 0 && n <= have
 		})
 		most := fewWays
 		if deep {
@@ -251,18 +259,8 @@ func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []held.Seat
 	if n < skip+tls.TagBytes {
 		return false
 	}
-	var fronts, tags [][]byte
-	collect := func(at uint32, size int, into *[][]byte) {
-		r.alternatives(d, usual, at, size, true, func(b []byte) bool {
-			if *into = append(*into, b); into == &fronts && !bytes.Equal(b[:len(head)], head) {
-				*into = (*into)[:len(*into)-1]
-			}
-			return len(*into) < maxHellos
-		})
-	}
-	collect(d.base, skip, &fronts)
-	collect(d.base+uint32(n-tls.TagBytes), tls.TagBytes, &tags)
-	for _, front := range fronts {
+	tags := r.some(d, usual, d.base+uint32(n-tls.TagBytes), tls.TagBytes, maxHellos, true, func([]byte) bool { return true })
+	for _, front := range r.some(d, usual, d.base, skip, maxHellos, true, func(b []byte) bool { return bytes.HasPrefix(b, head) }) {
 		for _, tag := range tags {
 			b, all, ok := places(list, d.base, len(front), n-tls.TagBytes)
 			if copy(b, front); ok && r.Dec.BySums(p.TLS, side, append(b, tag...), all, &d.credit, test) {

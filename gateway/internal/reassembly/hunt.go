@@ -116,44 +116,33 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		return false, 0
 	}
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
-	b := r.make.Take(n)
-	for policy := range uint8(held.Policies) {
-		if policy > 0 && (!every || !d.held.Doubt || d.credit < 0) {
+	b, usual := r.make.Take(n), p.Usual[side]
+	for policy := range uint8(held.Policies + 1) {
+		ways := policy == held.Policies // with the first order again: ways through the copies of a possible record
+		if policy > 0 && (!every || !d.held.Doubt) || ways && numbers > huntNumbers[0] || policy > 0 && !ways && d.credit < 0 {
 			break
 		}
-		r.paint(d, p.Usual[side], d.policy^policy, start, b)
+		r.paint(d, usual, d.policy^policy%held.Policies, start, b)
 		all, whole := spots(b)
-		if len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
+		if ways || len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
 			slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
+		}
+		if ways {
+			all = all[:min(len(all), maxSpots)]
 		}
 		d.credit -= len(all) * perHeader
 		rest = min(rest, whole)
 		for _, s := range all {
-			if ok, short := r.bid(p, d, side, start+uint32(s.at), b[s.at:s.at+s.size], numbers, wait); ok || short {
-				return ok, min(rest, s.at)
+			at, before, recs := start+uint32(s.at), r.make.Arena, [][]byte{b[s.at : s.at+s.size]}
+			if ways {
+				recs = r.some(d, usual, at, s.size, fewWays, false, func(way []byte) bool { return bytes.Equal(way[:5], b[s.at:s.at+5]) })
 			}
-		}
-	}
-	if !every || !d.held.Doubt || numbers > huntNumbers[0] {
-		return false, rest
-	}
-	// Ways through the copies of a possible record.
-	r.paint(d, p.Usual[side], d.policy, start, b)
-	all, _ := spots(b)
-	slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
-	for _, s := range all[:min(len(all), maxSpots)] {
-		ok, short, ways := false, d.credit < 0, 0
-		before := r.make.Arena
-		r.alternatives(d, p.Usual[side], start+uint32(s.at), s.size, false, func(way []byte) bool {
-			if slices.Equal(way[:5], b[s.at:s.at+5]) && !short {
-				ok, short = r.bid(p, d, side, start+uint32(s.at), way, numbers, wait)
+			for _, rec := range recs {
+				if ok, short := r.bid(p, d, side, at, rec, numbers, wait); ok || short {
+					return ok, min(rest, s.at)
+				}
 			}
-			ways++
-			return !ok && !short && ways < fewWays
-		})
-		r.make.Arena = before
-		if ok || short {
-			return ok, min(rest, s.at)
+			r.make.Arena = before
 		}
 	}
 	return false, rest
