@@ -52,7 +52,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		}
 	}
 	result := r.segment(p, d, side, seq, data, class)
-	if result != Repeated || d.phase.early() && p.News() || d.phase == contested && d.credit >= 0 {
+	if result != Repeated || !r.settled(p) {
 		r.settle(p, side, false)
 	}
 	return result
@@ -64,6 +64,21 @@ func (r *Reassembler) opens(p *Pair, side uint8, n int) bool {
 	other := 1 - side
 	return p.TLS.Opened(side) && !p.TLS.InDispute(side) && !p.TLS.Searching(side) &&
 		len(r.Dec.Pending(p.TLS, side)) < n && !p.TLS.InDispute(other) && (p.Dir[other] == nil || !p.TLS.Proved(other))
+}
+
+// settled tells whether nothing would come of settle, if nothing came since it was called last.
+func (r *Reassembler) settled(p *Pair) bool {
+	for side, d := range p.Dir {
+		switch {
+		case d == nil:
+			if p.TLS.InDispute(uint8(side)) {
+				return false
+			}
+		case d.phase.early() && p.News(), d.phase == again, d.phase == streaming, d.phase == contested && d.credit >= 0:
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class held.Class) Result {
