@@ -375,16 +375,6 @@ func (h *List) Had(at uint32, b []byte, now, ago int64) bool {
 	return end == all
 }
 
-// Latest returns the order of the latest segment with bytes between two places.
-func (h *List) Latest(at, end uint32) (order uint64) {
-	for _, s := range h.Over(at, end) {
-		if s.Within(at, end) {
-			order = max(order, s.Order)
-		}
-	}
-	return order
-}
-
 // LetGo drops what is furthest ahead.
 func (h *List) LetGo(p *Pool) { h.Remove(p, h.Segs[len(h.Segs)-1]) }
 

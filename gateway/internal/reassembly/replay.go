@@ -34,9 +34,6 @@ type candidate struct {
 	bytes  []byte
 	hash   uint64 // of these, and origin
 	steps  []step // how it came
-	// These decide whether a record opens: the number of bytes in plain text, and the latest of the copies of the protected bytes behind them.
-	plain  int
-	latest uint64
 }
 
 type step struct {
@@ -122,10 +119,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (
 				return all
 			}
 			end := d.held.Covered(c.origin, maxStart, math.MaxUint64)
-			n, plain := int(end-c.origin), len(c.bytes)
-			if plain == 0 {
-				plain = n
-			}
+			n := int(end - c.origin)
 			before := r.make.Arena
 			b := r.make.Take(n)
 			d.credit -= held.Paint(r.make.Arrange(&d.held, usual, c.origin, end, d.policy^policy), c.origin, b) + n/4
@@ -135,8 +129,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (
 				r.make.Arena = before
 				continue
 			}
-			all = append(all, candidate{origin: c.origin, bytes: b, hash: hash, plain: plain,
-				latest: d.held.Latest(c.origin+uint32(plain), c.origin+uint32(plain)+held.MaxRecord)})
+			all = append(all, candidate{origin: c.origin, bytes: b, hash: hash})
 		}
 	}
 	return all
@@ -233,27 +226,26 @@ func (r *Reassembler) replay(p *Pair, deep bool) bool {
 	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
 		all[0] = r.likely(p, all[0])
 	}
+	const odd = 0x9e3779b97f4a7c15
 	best, score := [2]int{}, -1
 search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
-			plain, whole := r.pair(&all[0][i], &all[1][j], deep)
-			n, short := possible, false
-			if slices.Contains(first.read, plain) {
-				continue
-			} else if !slices.Contains(first.read, whole) {
-				if n = r.read(p, &all[0][i], &all[1][j], true, deep); n == proved {
+			client, server := &all[0][i], &all[1][j]
+			n, short, pair := possible, false, client.hash*odd^server.hash
+			if deep {
+				pair = ^pair
+			}
+			if !slices.Contains(first.read, pair) {
+				if n = r.read(p, client, server, true, deep); n == proved {
 					return true
 				}
 				if len(first.read) == maxRead {
 					first.read = first.read[:0]
 				}
-				switch n { // until more bytes come, or keys; what waits for keys is read again
-				case hopeless:
-					first.read = append(first.read, plain)
-				case possible:
-					first.read = append(first.read, whole)
+				if n <= possible { // until more bytes come, or keys; what waits for keys is read again
+					first.read = append(first.read, pair)
 				}
 				short = p.either(func(d *Direction) bool { return d.credit < 0 })
 			}
@@ -286,20 +278,6 @@ const (
 	waiting
 	proved
 )
-
-// pair returns numbers that decide whether a record opens with two beginnings. The first is of the bytes in plain text, and those that came last
-// behind them: where no record opens, none will. The second is of all bytes: where the next record is not whole, more may make it so, or
-// other copies.
-func (r *Reassembler) pair(client, server *candidate, deep bool) (plain, whole uint64) {
-	for _, c := range [...]*candidate{client, server} {
-		plain = plain*31 + maphash.Bytes(r.make.Seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
-	}
-	if deep {
-		plain = ^plain
-	}
-	const odd = 0x9e3779b97f4a7c15
-	return plain, ((plain^client.hash)*odd ^ server.hash) * odd
-}
 
 // read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
 func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bool) int {
