@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -83,7 +82,13 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				continue
 			}
 			next.changed = next.changed || head[0] == 20
-			next.bytes = r.make.Join(c.bytes, r.withHead(d, usual, at, n, head, deep))
+			begin := head[:min(n, len(head))]
+			likeliest := r.some(d, usual, at, n, 1, deep, func(b []byte) bool { return bytes.HasPrefix(b, begin) })
+			if len(likeliest) == 0 {
+				end(c)
+				continue
+			}
+			next.bytes = r.make.Join(c.bytes, likeliest[0])
 			if !greets || len(head) < 9 || 9+size24(head) > n {
 				open = append(open, next)
 				continue
@@ -112,18 +117,6 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 		}
 	}
 	return all
-}
-
-// withHead returns the likeliest record with a header: a gateway that is closed passes it.
-func (r *Reassembler) withHead(d *Direction, usual held.Class, at uint32, n int, head []byte, deep bool) []byte {
-	head = head[:min(n, len(head))]
-	if found := r.some(d, usual, at, n, 1, deep, func(b []byte) bool { return bytes.HasPrefix(b, head) }); len(found) > 0 {
-		return found[0]
-	}
-	b := r.make.Take(n)
-	r.paint(d, usual, d.policy, at, b)
-	copy(b, head)
-	return b
 }
 
 // size24 returns how long the message is with whose header a record begins.

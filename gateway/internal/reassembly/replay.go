@@ -194,93 +194,70 @@ func (r *Reassembler) replay(p *Pair, deep bool) bool {
 	}
 	mark := r.Dec.Mark
 	defer func(a held.Arena) { r.Dec.Mark, r.make.Arena = mark, a }(r.make.Arena)
-	var all [2][]candidate
 	var first *Direction // that begins
-	begins := func(side int, d *Direction) bool {
-		return d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side))
-	}
+	var begins [2]bool
 	for side, d := range p.Dir {
-		if begins(side, d) && (d.credit < 0 || p.claim != granted && d.credit < leastSearch) {
+		if begins[side] = d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side)); !begins[side] {
+			continue
+		}
+		if d.credit < 0 || p.claim != granted && d.credit < leastSearch {
 			r.Stats.Deferred++
 			p.unread()
 			return false
 		}
-	}
-	for side, d := range p.Dir {
-		if d != nil {
-			d.seen = r.order
-		}
-		if begins(side, d) {
-			if first == nil {
-				first = d
-			}
-			all[side] = r.candidates(p, d, uint8(side), deep)
-		}
-		if len(all[side]) == 0 {
-			all[side] = []candidate{{}}
+		if first == nil {
+			first = d
 		}
 	}
 	if first == nil {
 		return false
 	}
+	all := [2][]candidate{{{}}, {{}}}
+	for side, d := range p.Dir {
+		if d != nil {
+			d.seen = r.order
+		}
+		if begins[side] {
+			if c := r.candidates(p, d, uint8(side), deep); len(c) > 0 {
+				all[side] = c
+			}
+		}
+	}
 	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
 		all[0] = r.likely(p, all[0])
 	}
-	const odd = 0x9e3779b97f4a7c15
-	best, score := [2]int{}, -1
 search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
-			j := sum - i
-			client, server := &all[0][i], &all[1][j]
-			n, short, pair := possible, false, client.hash*odd^server.hash
+			client, server := &all[0][i], &all[1][sum-i]
+			const odd = 0x9e3779b97f4a7c15
+			pair := client.hash*odd ^ server.hash
 			if deep {
 				pair = ^pair
 			}
-			if !slices.Contains(first.read, pair) {
-				if n = r.read(p, client, server, true, deep); n == proved {
-					return true
-				}
-				if len(first.read) == maxRead {
-					first.read = first.read[:0]
-				}
-				if n <= possible { // until more bytes come, or keys; what waits for keys is read again
-					first.read = append(first.read, pair)
-				}
-				short = p.either(func(d *Direction) bool { return d.credit < 0 })
+			if slices.Contains(first.read, pair) {
+				continue
 			}
-			if n > score {
-				best, score = [2]int{i, j}, n
+			if r.read(p, client, server, true, deep) {
+				return true
 			}
-			if short {
+			if len(first.read) == maxRead {
+				first.read = first.read[:0]
+			}
+			if !p.TLS.Waiting() { // until more bytes come, or keys; what waits for keys is read again
+				first.read = append(first.read, pair)
+			}
+			if p.either(func(d *Direction) bool { return d.credit < 0 }) {
 				p.unread()
 				break search
 			}
 		}
 	}
-	if r.read(p, &all[0][best[0]], &all[1][best[1]], false, deep) == proved {
-		return true
-	}
-	// Bytes that are not needed to see a record open come behind it.
-	for side := range uint8(2) {
-		if d := p.Dir[side]; d != nil && d.phase == beginning {
-			r.advance(p, d, side)
-			d.credit -= int(min(*p.Next[side]-d.origin, maxBeginning))
-		}
-	}
-	return false
+	return r.read(p, &all[0][0], &all[1][0], false, deep)
 }
 
-// How good a reading is.
-const (
-	hopeless = iota
-	possible
-	waiting
-	proved
-)
-
-// read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
-func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bool) int {
+// read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record. It returns whether a record opened.
+func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bool) (proved bool) {
 	r.Stats.Replays++
 	derived := r.Dec.Derived
 	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
@@ -307,7 +284,6 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 		}
 	}
 	r.play(p, both[:])
-	result := hopeless
 	for side := range uint8(2) {
 		if d := p.Dir[side]; searches && begun[side] && d.phase == beginning && !p.TLS.Proved(side) && p.TLS.InDispute(side) && p.TLS.Protected(side) {
 			r.collect(p, side)
@@ -319,22 +295,16 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 		if begun[side] {
 			d.credit -= int(r.Dec.Derived-derived) * perKey
 		}
-		switch {
-		case p.TLS.Proved(side) && !before[side]:
-			result = proved
+		if p.TLS.Proved(side) && !before[side] {
+			proved = true
 			r.prove(p, d, side, both[side].bytes)
 			d.happens(rereads)
-		case begun[side] && p.TLS.Promising(side):
-			result = max(result, possible)
 		}
 		if p.TLS.InDispute(side) {
 			r.collect(p, side)
 		}
 	}
-	if p.TLS.Waiting() {
-		result = max(result, waiting)
-	}
-	return result
+	return proved
 }
 
 // play feeds what both directions have in the order in which it came: of beginnings their bytes, and behind them what is held of a direction

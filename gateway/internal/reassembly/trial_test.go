@@ -42,22 +42,22 @@ func TestTrialOfBeginnings(t *testing.T) {
 		d := p.Dir[tls.Server]
 		r.order++
 		d.held.Insert(&r.Pool, 200+uint32(first), held.Class{}, r.order, 0, flight[first:])
-		results := map[int]int{}
+		read := 0
 		for _, client := range slices.Backward(r.candidates(&p, p.Dir[0], tls.Client, false)) { // the likeliest last
 			for _, server := range r.candidates(&p, d, tls.Server, false) {
 				if opened > 0 {
 					break
 				}
+				read++
 				stats := dec.Stats
-				n := r.read(&p, &client, &server, true, false)
-				results[n]++
-				if stats.Trials = dec.Stats.Trials; n != proved && (said+opened > 0 || stats != dec.Stats || c.Opened(0) || c.Opened(1)) {
+				proved := r.read(&p, &client, &server, true, false)
+				if stats.Trials = dec.Stats.Trials; !proved && (said+opened > 0 || stats != dec.Stats || c.Opened(0) || c.Opened(1)) {
 					t.Errorf("suite %x: beginnings with which no record opens: %d callbacks, %+v", suite, said+opened, dec.Stats)
 				}
 			}
 		}
-		if results[proved] != 1 || opened != 1 || results[hopeless]+results[possible]+results[waiting] == 0 {
-			t.Errorf("suite %x: %v, %d opened", suite, results, opened)
+		if read < 2 || opened != 1 {
+			t.Errorf("suite %x: after %d pairs of beginnings %d connections were opened", suite, read, opened)
 		}
 	}
 }

@@ -241,9 +241,3 @@ func (d *Decrypter) Rewind(c *Conn, side uint8) {
 		}
 	}
 }
-
-// Promising tells whether what was read of a direction may be the beginning of one that can be read.
-func (c *Conn) Promising(side uint8) bool {
-	m := c.mode[side]
-	return c.hellos != unheard && !m.over() && m != counting && m != disputed
-}
