@@ -91,17 +91,10 @@ func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
 	if p.claim >= refused || side != tls.Client || len(b) < toRandom+32 || !looksLikeHello(b, side) {
 		return
 	}
-	random, changes := (*[32]byte)(b[toRandom:]), r.Dec.Store.Changes()
-	if *random == r.unknown && changes == r.changes {
-		return // as in the copy before
-	}
-	switch first, known := r.Dec.Store.Claim(random, mark); {
-	case first:
+	if first, known := r.Dec.Store.Claim((*[32]byte)(b[toRandom:]), mark); first {
 		r.grant(p)
-	case known:
+	} else if known {
 		p.claim = late
-	default:
-		r.unknown, r.changes = *random, changes
 	}
 }
 

@@ -34,12 +34,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		if !d.held.Joins(&r.Pool, seq, class, r.order, p.newest(1-side), data) {
 			d.held.Insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		}
-		for s := range p.Dir {
-			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
-				r.settle(p, side, false)
-				break
-			}
-		}
+		r.settle(p, side, false)
 		return Taken
 	}
 	r.Dec.Flush(p.TLS)
@@ -88,6 +83,12 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 			*next = seq // whatever the SYN said
 		}
 		d.begin(*next)
+	}
+	if d.phase == beginning && d.held.Bytes+len(data) > maxBeginning && !d.held.Doubt && len(d.held.Segs) > 0 {
+		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
+		d.happens(opens)
+		d.usual = d.held.Segs[len(d.held.Segs)-1].Class
+		d.held.Prune(&r.Pool, r.base(p, d, side))
 	}
 	if d.phase == beginning && !d.near(seq) && mayBeHello(data, side) {
 		p.Maybe(side, seq) // the SYN that was seen may be another's
@@ -157,22 +158,15 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 // begin has a direction begin at a place, if it has not.
 func (d *Direction) begin(seq uint32) {
 	if d.phase == unbegun {
-		d.origin, d.first = seq, seq
+		d.origin, d.maybe[0] = seq, seq
 		d.happens(begins)
 	}
 }
 
 // near tells whether a place is in the beginning of a direction, wherever that is.
 func (d *Direction) near(seq uint32) bool {
-	if seq-d.origin < maxBeginning || d.first != 0 && seq-d.first < maxBeginning {
-		return true
-	}
-	for _, at := range d.maybe {
-		if at != 0 && seq-at < maxBeginning {
-			return true
-		}
-	}
-	return false
+	return seq-d.origin < maxBeginning ||
+		slices.ContainsFunc(d.maybe[:], func(at uint32) bool { return at != 0 && seq-at < maxBeginning })
 }
 
 // base returns the place of the first byte that no tag has confirmed.

@@ -51,10 +51,9 @@ type Direction struct {
 	held      held.List
 	seen      uint64 // the order of the last segment when the handshake was read last; 0: it is to be read
 	origin    uint32 // where it begins, while it does
-	first     uint32 // what that was at first; 0 is nowhere
 	last      uint32 // where the last segment is
 	lastBytes int
-	maybe     [4]uint32  // where else it may begin, the last first; 0 is nowhere
+	maybe     [5]uint32  // where it may begin, what was said first, and then the last first; 0 is nowhere
 	base      uint32     // of the contested bytes, or where TLS stopped in the beginning
 	usual     held.Class // of the beginning's packets, if the direction streams before its keys are there
 	phase     phase
@@ -100,8 +99,6 @@ type Reassembler struct {
 	free    []*Direction
 	make    held.Maker
 	largest *Direction
-	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
-	changes uint64
 }
 
 // New returns a Reassembler that feeds d.
@@ -191,8 +188,8 @@ func (p *Pair) Stalled(side uint8) bool {
 // Maybe says that a direction may begin at a place.
 func (p *Pair) Maybe(side uint8, seq uint32) {
 	if d := p.Dir[side]; d != nil && d.phase.early() && !(d.phase == beginning && seq == d.origin) && !slices.Contains(d.maybe[:], seq) {
-		copy(d.maybe[1:], d.maybe[:])
-		d.maybe[0] = seq
+		copy(d.maybe[2:], d.maybe[1:])
+		d.maybe[1] = seq
 		d.held.Doubt, d.seen = true, 0
 	}
 }
@@ -258,14 +255,7 @@ const (
 func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 	base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
 	n := int(base - d.origin)
-	if !d.held.Doubt && read == nil {
-		for i := len(d.held.Segs) - 1; i >= 0; i-- {
-			if s := d.held.Segs[i]; held.After(base, s.Seq) {
-				p.authentic(side, s.Class, len(s.Buf))
-				break
-			}
-		}
-	} else if d.phase == beginning && n > 0 && n <= maxBeginning {
+	if d.phase == beginning && n > 0 && n <= maxBeginning {
 		for at := d.origin + uint32(len(read)); int(at-d.origin) < n; at = d.origin + uint32(len(read)) {
 			s := r.best(p, d, side, at)
 			if s.Segment == nil {

@@ -44,20 +44,6 @@ type step struct {
 
 // begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
 func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class held.Class) Result {
-	if d.held.Bytes+len(data) > maxBeginning && !d.held.Doubt && len(d.held.Segs) > 0 {
-		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
-		d.happens(opens)
-		d.usual = d.held.Segs[len(d.held.Segs)-1].Class
-		base := r.base(p, d, side)
-		d.held.Prune(&r.Pool, base)
-		if seq == *p.Next[side] && !d.phase.stopped() {
-			*p.Next[side] += uint32(len(data))
-			r.Dec.Feed(p.TLS, side, data)
-			return Taken
-		}
-		r.keep(p, d, side, seq, data, class)
-		return Taken
-	}
 	result := r.keep(p, d, side, seq, data, class)
 	if r.named(p, side, data, r.Dec.Mark); result == Repeated {
 		return Repeated
@@ -80,8 +66,8 @@ func (d *Direction) looksLikeHello(at uint32, side uint8) bool {
 // SYNs said, and where other hellos are.
 func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
 	all, others := []uint32{d.origin}, []uint32(nil)
-	for _, at := range append([]uint32{d.first}, d.maybe[:]...) {
-		if at != 0 && at != d.origin && !slices.Contains(others, at) {
+	for _, at := range d.maybe {
+		if at != 0 && at != d.origin {
 			others = append(others, at)
 		}
 	}
@@ -135,27 +121,20 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (
 	return all
 }
 
-// likely returns those candidates for what a client said whose random has secrets, some for each, or all of them if none has:
+// likely returns those candidates for what a client said whose random has secrets, or all of them if none has, but not many:
 // of the hellos little else matters to the other side's keys.
 func (r *Reassembler) likely(p *Pair, all []candidate) []candidate {
-	var kept, again []candidate
-	var randoms [][32]byte
+	var kept []candidate
 	for _, c := range all {
-		random, ok := tls.ClientRandom(c.bytes)
-		switch {
-		case !ok || !r.Dec.Store.Has(&random):
-		case slices.Contains(randoms, random):
-			again = append(again, c) // there may be a second one, after a HelloRetryRequest
-		case len(kept) < 4:
-			randoms = append(randoms, random)
+		if random, ok := tls.ClientRandom(c.bytes); ok && r.Dec.Store.Has(&random) {
 			r.named(p, tls.Client, c.bytes, r.Dec.Mark)
 			kept = append(kept, c)
 		}
 	}
 	if len(kept) == 0 {
-		return all[:min(len(all), 8)]
+		kept = all
 	}
-	return append(kept, again[:min(len(again), 8)]...)
+	return kept[:min(len(kept), 12)]
 }
 
 // perRead is what it costs to begin to read a direction again, and perKey what keys do, in bytes that are opened.
