@@ -169,7 +169,7 @@ type Novelty struct {
 	over     []Seat
 }
 
-// Novel compares bytes with what is held. With MaxCopies it does not: then they are taken for others.
+// Novel compares bytes with the segments for their place. With MaxCopies it does not: then they are taken for others.
 func (h *List) Novel(seq uint32, data []byte, class, usual Class) (x Novelty) {
 	end, rank := seq+uint32(len(data)), class.Rank(usual)
 	x.over = h.Over(seq, end)
