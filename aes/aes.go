@@ -158,6 +158,14 @@ func (c *Cipher) run(operation uint64, dst, src []byte, state *[BlockSize]byte) 
 	}
 }
 
+// few is run for some blocks, which do not hold the scheduler up.
+func (c *Cipher) few(operation uint64, dst, src []byte, state *[BlockSize]byte) {
+	var a kernel.ModeArgs
+	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src))
+	a.Key, a.State, a.Operation = unsafe.Pointer(&c.key), state, operation
+	kernel.AES(c.level, &a)
+}
+
 func checkBlocks(dst, src []byte) {
 	if len(src)%BlockSize != 0 {
 		panic("crypto/cipher: input not full blocks")

@@ -79,7 +79,7 @@ func (k *gcmSIV) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	p.makeTag(nonce, plaintext, additionalData)
 	p.crypt(out[:n], plaintext, &p.tag)
 	copy(out[n:], p.tag[:])
-	p = sivPacket{}
+	p.wipe()
 	return ret
 }
 
@@ -100,7 +100,7 @@ func (k *gcmSIV) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	p.crypt(out, ciphertext[:n], &tag)
 	p.makeTag(nonce, out, additionalData)
 	same := subtle.ConstantTimeCompare(p.tag[:], tag[:])
-	p = sivPacket{}
+	p.wipe()
 	if same != 1 {
 		clear(out)
 		return nil, errSIVOpen
@@ -126,13 +126,14 @@ func (p *sivPacket) derive(k *gcmSIV, nonce []byte, longest int) {
 	size := int(k.generating.size)
 	used := blocks[:BlockSize*(2+size/8)]
 	derivationBlocks(k.generating, used, nonce)
-	copy(p.hashKey[:8], used)
-	copy(p.hashKey[8:], used[BlockSize:])
+	half := func(to, from []byte) { binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(from)) }
+	half(p.hashKey[:8], blocks[:])
+	half(p.hashKey[8:], blocks[BlockSize:])
 	for i := 0; i < size; i += 8 {
-		copy(raw[i:i+8], used[2*BlockSize+2*i:])
+		half(raw[i:], blocks[2*BlockSize+2*i:])
 	}
 	p.message.level, p.message.size = k.generating.level, k.generating.size
-	kernel.AESKeySetup(p.message.level, &p.message.key, raw[:size])
+	kernel.AESEncryptionKeySetup(p.message.level, &p.message.key, raw[:size])
 	p.level = k.level
 	p.setHashKey(longest)
 	clear(blocks[:])
@@ -146,7 +147,7 @@ func (p *sivPacket) makeTag(nonce, text, ad []byte) {
 	binary.LittleEndian.PutUint64(sum[:], binary.LittleEndian.Uint64(sum[:])^binary.LittleEndian.Uint64(nonce))
 	binary.LittleEndian.PutUint32(sum[8:], binary.LittleEndian.Uint32(sum[8:])^binary.LittleEndian.Uint32(nonce[8:]))
 	sum[15] &= 0x7f
-	p.message.run(kernel.AESECBEncrypt, p.tag[:], sum[:], nil)
+	p.message.few(kernel.AESECBEncrypt, p.tag[:], sum[:], nil)
 	clear(sum[:])
 }
 

@@ -3,6 +3,7 @@
 package aes
 
 import (
+	"encoding/binary"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
@@ -16,12 +17,20 @@ type sivWork struct {
 // derivationBlocks encrypts a number and the nonce in each block.
 func derivationBlocks(c *Cipher, blocks, nonce []byte) {
 	var first [BlockSize]byte
-	copy(first[4:], nonce)
-	c.run(kernel.AESCTRLittle, blocks, blocks, &first)
+	binary.LittleEndian.PutUint32(first[4:], binary.LittleEndian.Uint32(nonce))
+	binary.LittleEndian.PutUint64(first[8:], binary.LittleEndian.Uint64(nonce[4:]))
+	c.few(kernel.AESCTRLittle, blocks, blocks, &first)
 }
 
 func (p *sivPacket) setHashKey(longest int) {
 	kernel.PolyvalKey(p.level, &p.hash, &p.hashKey, longest)
+}
+
+// wipe leaves out what no packet fills: the keys to decrypt, and the schedule of the hash's key.
+func (p *sivPacket) wipe() {
+	clear(p.message.key.Schedule[:])
+	clear(p.hash.Table[:])
+	p.hashKey, p.tag, p.sivWork = [BlockSize]byte{}, [BlockSize]byte{}, sivWork{}
 }
 
 // polyval absorbs associated data, text and their lengths, in parts that do not hold the scheduler up.
@@ -49,7 +58,7 @@ func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
 	p.message.run(kernel.AESCTRLittle, out[:whole], in[:whole], block)
 	if whole < len(in) {
 		copy(p.last[:], in[whole:])
-		p.message.run(kernel.AESCTRLittle, p.last[:], p.last[:], block)
+		p.message.few(kernel.AESCTRLittle, p.last[:], p.last[:], block)
 		copy(out[whole:], p.last[:])
 	}
 }

@@ -5,6 +5,7 @@ package aes
 import (
 	"crypto/subtle"
 	"encoding/binary"
+	"math/bits"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/kernel"
@@ -18,7 +19,7 @@ const sivChunk = 2048 // bytes that are reversed, or counted, at a time
 type sivWork struct {
 	state kernel.GCMState
 	held  int // bytes of chunk that wait
-	chunk [sivChunk]byte
+	chunk [sivChunk / BlockSize]wordBlock
 }
 
 // derivationBlocks encrypts a number and the nonce in each block.
@@ -30,26 +31,22 @@ func derivationBlocks(c *Cipher, blocks, nonce []byte) {
 	c.run(kernel.AESECBEncrypt, blocks, blocks, nil)
 }
 
-// blocksOf returns the whole blocks of b. Go checks no bounds in loops over them.
-func blocksOf(b []byte) [][BlockSize]byte {
-	return unsafe.Slice((*[BlockSize]byte)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/BlockSize)
+// A wordBlock is a block as words: loads and stores of bytes take several times as long.
+type wordBlock [BlockSize / 4]uint32
+
+// reverse reverses the bytes of a block, whatever the order of bytes in words is.
+func (b *wordBlock) reverse() {
+	b[0], b[1], b[2], b[3] = bits.ReverseBytes32(b[3]), bits.ReverseBytes32(b[2]), bits.ReverseBytes32(b[1]), bits.ReverseBytes32(b[0])
 }
 
-// reverse reverses the bytes of the whole blocks of in.
-func reverse(out, in []byte) {
-	from := blocksOf(in)
-	to := blocksOf(out)[:len(from)]
-	for i := range from {
-		first, last := binary.LittleEndian.Uint64(from[i][:8]), binary.LittleEndian.Uint64(from[i][8:])
-		binary.BigEndian.PutUint64(to[i][:8], last)
-		binary.BigEndian.PutUint64(to[i][8:], first)
-	}
-}
+func (b *wordBlock) bytes() *[BlockSize]byte { return (*[BlockSize]byte)(unsafe.Pointer(b)) }
+
+// bytes are those of the chunk.
+func (w *sivWork) bytes() *[sivChunk]byte { return (*[sivChunk]byte)(unsafe.Pointer(&w.chunk)) }
 
 func (p *sivPacket) setHashKey(int) {
 	var h [BlockSize]byte
-	reverse(h[:], p.hashKey[:])
-	high, low := binary.BigEndian.Uint64(h[:8]), binary.BigEndian.Uint64(h[8:])
+	low, high := binary.LittleEndian.Uint64(p.hashKey[:8]), binary.LittleEndian.Uint64(p.hashKey[8:])
 	binary.BigEndian.PutUint64(h[:8], high>>1^0xe1<<56&-(low&1))
 	binary.BigEndian.PutUint64(h[8:], low>>1|high<<63)
 	p.hash.Rounds = 10
@@ -61,7 +58,8 @@ func (p *sivPacket) setHashKey(int) {
 func (p *sivPacket) flush() {
 	var none [sivNonceSize]byte
 	var a kernel.PacketArgs
-	subtle.XORBytes(p.chunk[:BlockSize], p.chunk[:BlockSize], p.state.Y[:])
+	first := p.chunk[0].bytes()
+	subtle.XORBytes(first[:], first[:], p.state.Y[:])
 	a.AD, a.ADBytes = unsafe.Pointer(&p.chunk), uint64(p.held)
 	a.Key, a.Nonce, a.State = unsafe.Pointer(&p.hash), unsafe.Pointer(&none), p.state.State()
 	a.Flags = kernel.FlagFirst | kernel.FlagNonce
@@ -75,20 +73,19 @@ func (p *sivPacket) absorb(in []byte) {
 		if p.held == sivChunk {
 			p.flush()
 		}
-		n := min(len(in), sivChunk-p.held)
-		whole := n &^ (BlockSize - 1)
-		reverse(p.chunk[p.held:], in[:whole])
-		p.held += whole
-		if whole < n {
-			var last [BlockSize]byte
-			copy(last[:], in[whole:n])
-			reverse(p.chunk[p.held:], last[:])
-			p.held += BlockSize
-			clear(last[:])
+		from := p.held
+		n := copy(p.bytes()[from:], in)
+		p.held += (n + BlockSize - 1) &^ (BlockSize - 1)
+		clear(p.bytes()[from+n : p.held])
+		for i := from / BlockSize; i < p.held/BlockSize; i++ {
+			p.chunk[i].reverse()
 		}
 		in = in[n:]
 	}
 }
+
+// wipe wipes all of it: some kernels make keys to decrypt unasked.
+func (p *sivPacket) wipe() { *p = sivPacket{} }
 
 // polyval absorbs associated data, text and their lengths.
 func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
@@ -100,21 +97,25 @@ func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
 	p.absorb(text)
 	p.absorb(sum[:])
 	p.flush()
-	reverse(sum[:], p.state.Y[:])
+	for i, x := range p.state.Y {
+		sum[len(sum)-1-i] = x
+	}
 }
 
 // count adds the keystream of block and those after it.
 func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
-	low, high := binary.LittleEndian.Uint64(block[:8]), binary.LittleEndian.Uint64(block[8:])
+	var next wordBlock
+	*next.bytes() = *block
+	number := next.bytes()[:4]
 	for len(in) > 0 {
 		n := min(len(in), sivChunk)
-		stream := p.chunk[:(n+BlockSize-1)&^(BlockSize-1)]
-		blocks := blocksOf(stream)
+		blocks := p.chunk[:(n+BlockSize-1)/BlockSize]
 		for i := range blocks {
-			binary.LittleEndian.PutUint64(blocks[i][:8], low)
-			binary.LittleEndian.PutUint64(blocks[i][8:], high)
-			low = low&^0xffffffff | uint64(uint32(low)+1)
+			b := &blocks[i]
+			b[0], b[1], b[2], b[3] = next[0], next[1], next[2], next[3]
+			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)+1)
 		}
+		stream := p.bytes()[:len(blocks)*BlockSize]
 		p.message.run(kernel.AESECBEncrypt, stream, stream, nil)
 		subtle.XORBytes(out, in[:n], stream)
 		out, in = out[n:], in[n:]

@@ -167,10 +167,16 @@ func AESPortable(a *ModeArgs) {
 }
 
 // AESKeySetup makes a key of 16, 24 or 32 bytes for a level.
-func AESKeySetup(level Level, k *AESKey, key []byte) {
+func AESKeySetup(level Level, k *AESKey, key []byte) { aesKeySetup(level, k, key, 0) }
+
+// AESEncryptionKeySetup is the same for a key that decrypts nothing.
+func AESEncryptionKeySetup(level Level, k *AESKey, key []byte) { aesKeySetup(level, k, key, 1) }
+
+func aesKeySetup(level Level, k *AESKey, key []byte, encryptsOnly uint64) {
 	k.Rounds = uint64(6 + len(key)/4)
 	copy(k.Schedule[:], key)
 	var a ModeArgs
+	a.Bytes = encryptsOnly
 	a.Key, a.Operation = unsafe.Pointer(k), AESSetup
 	AES(level, &a)
 }

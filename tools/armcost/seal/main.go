@@ -1,11 +1,12 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES[,BYTES...] SEED [seal|open|both|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]
+//	seal BYTES[,BYTES...] SEED [seal|open|both|aes|plant]
+//	    [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|ccmbatchN|cmacbatchN|gmac128|modes|MODE128|MODE256]
 //
 // With more than one size it does each of them in turn.
 //
 // gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
-// batch, ChaCha20-Poly1305 with a key each. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
+// batch, ChaCha20-Poly1305 with a key each; ccmbatchN is AES-CCM, cmacbatchN is AES-CMAC in one call of SumCMAC. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
 // what the comparison of traces must find.
 //
 // ccm128, siv128 and cmac128 are AES-CCM, AES-GCM-SIV and AES-CMAC.
@@ -40,7 +41,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|both|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|both|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|ccmbatchN|cmacbatchN|gmac128|modes|MODE128|MODE256]")
 		os.Exit(2)
 	}
 	var sizes []int
@@ -72,14 +73,21 @@ func main() {
 
 // each seals or opens messages of all sizes.
 func each(cipherName string, sizes []int, open bool) {
-	if n, isBatch := strings.CutPrefix(cipherName, "batch"); isBatch {
+	if name, n, isBatch := strings.Cut(cipherName, "batch"); isBatch {
 		packets, err := strconv.Atoi(n)
 		if err != nil || packets < 1 {
 			fmt.Fprintln(os.Stderr, "seal: not a number of packets:", n)
 			os.Exit(2)
 		}
 		for _, size := range sizes {
-			many(packets, size, open)
+			switch name {
+			case "cmac":
+				macs(packets, size)
+			case "ccm":
+				many("ccm128", packets, size, open)
+			default:
+				many("chacha", packets, size, open)
+			}
 		}
 		return
 	}
@@ -134,7 +142,7 @@ func one(cipherName string, size int, open bool) {
 }
 
 // many does the same with a batch.
-func many(packets, size int, open bool) {
+func many(name string, packets, size int, open bool) {
 	ops := make([]batch.Op, packets)
 	text := make([][]byte, packets)
 	for i := range text {
@@ -144,11 +152,11 @@ func many(packets, size int, open bool) {
 	for round := range 6 {
 		for i := range ops {
 			key := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", os.Args[2], round, i))
-			aead, err := chacha20poly1305.New(key[:])
+			aead, err := newAEAD(key[:], name)
 			if err != nil {
 				panic(err)
 			}
-			ops[i] = batch.Op{AEAD: aead, Dst: text[i][:0], Nonce: key[:chacha20poly1305.NonceSize], Src: text[i][:size]}
+			ops[i] = batch.Op{AEAD: aead, Dst: text[i][:0], Nonce: key[:aead.NonceSize()], Src: text[i][:size]}
 		}
 		if !open {
 			runtime.Gosched()
@@ -172,6 +180,30 @@ func many(packets, size int, open bool) {
 		markEnd()
 		if opened != packets {
 			panic("a message was not opened")
+		}
+	}
+	fmt.Printf("%x\n", hash.Sum(nil))
+}
+
+// macs makes MACs side by side.
+func macs(packets, size int) {
+	texts := make([]sealaneaes.CMACText, packets)
+	hash := sha256.New()
+	for round := range 6 {
+		for i := range texts {
+			key := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", os.Args[2], round, i))
+			c, err := sealaneaes.New(key[:16])
+			if err != nil {
+				panic(err)
+			}
+			texts[i] = sealaneaes.CMACText{Cipher: c, Text: make([]byte, size)}
+		}
+		runtime.Gosched()
+		markStart()
+		sealaneaes.SumCMAC(texts)
+		markEnd()
+		for i := range texts {
+			hash.Write(texts[i].MAC[:])
 		}
 	}
 	fmt.Printf("%x\n", hash.Sum(nil))
