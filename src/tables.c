@@ -172,7 +172,7 @@ static const sealane_level chacha20poly1305_levels[] = {
      SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AVX | SEALANE_X86_AVX2 | SEALANE_X86_BMI2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_BMI | SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
      sealane_chacha20poly1305_avx512mix, sealane_chacha20poly1305_avx512_constants,
      {sealane_chacha20poly1305_batch_avx512, sealane_chacha20poly1305_batch_avx512_constants, 4, 32,
-      {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}},
+      {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 8, 8, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16}},
      CHACHA20_KEY_AT, WHOLE},
     {"avx512vl",
      SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AVX | SEALANE_X86_AVX2 | SEALANE_X86_BMI2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL,

@@ -51,7 +51,7 @@ pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 5] = [
         batch: Some(Batch {
             kernel: kernel!(k::chacha20poly1305_batch_avx512, k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS),
             few: 4,
-            from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
+            from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 8, 8, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16],
         }),
     },
     Level {
