@@ -27,7 +27,7 @@ INDUCTIONS = {
     "chacha_x86": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "chacha_avx512": r"x86_64/chacha20poly1305_avx512",
     "gcm": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "gcm_ce": r"aarch64/aesgcm_ce",
     "chacha_arm": r"aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon", "chacha_arm_open": r"arm/chacha20poly1305_neon",
-    "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*", "aes_modes": r".*/aes_(?!ssse3).*",
+    "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*|riscv64/chacha20poly1305_(rv64|zbb)", "aes_modes": r".*/aes_(?!ssse3).*",
     "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
     "permute": r"x86_64/aes(gcm)?_ssse3",
@@ -36,7 +36,7 @@ ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 # Of each architecture whose kernels are proved, its name in Go, its file of isa/, and where its sources are.
 ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
                  "mips": ("mips", "mips", "mips"), "mipsel": ("mipsle", "mips", "mips"),
-                 "mips64": ("mips64", "mips", "mips64"), "mips64el": ("mips64le", "mips", "mips64")}
+                 "mips64": ("mips64", "mips", "mips64"), "mips64el": ("mips64le", "mips", "mips64"), "riscv64": ("riscv64", "riscv", "riscv64")}
 SAID = ("changed since they were proved", "proved by another version of the prover", "without a record")
 
 

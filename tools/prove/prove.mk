@@ -11,13 +11,16 @@ PROVE_CC_mips := mips-linux-gnu-gcc
 PROVE_CC_mipsel := mipsel-linux-gnu-gcc
 PROVE_CC_mips64 := mips64-linux-gnuabi64-gcc
 PROVE_CC_mips64el := mips64el-linux-gnuabi64-gcc
+# Linked: assemblers leave jumps to the linker.
+PROVE_CC_riscv64 := riscv64-linux-gnu-gcc -nostdlib -static -Wl,--no-relax,-e,0,--build-id=none
 # Kernels of all architectures, as Go has them: their bodies; those of ARM where there are compilers for it.
 PROVE_KERNELS := $(sort $(wildcard asm/x86_64/*.S))
 PROVE_OBJECTS := $(PROVE_KERNELS:asm/%.S=$(B)/prove/body/%.o)
 PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
-# Of both byte orders.
-PROVE_MIPS := $(foreach a,mips mipsel mips64 mips64el,$(if $(shell command -v $(PROVE_CC_$(a))),\
-    $(patsubst asm/$(a:el=)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a:el=)/*.S)))))
+# MIPS of both byte orders, and RISC-V without vectors.
+PROVE_RISC := $(foreach a,mips mipsel mips64 mips64el,$(if $(shell command -v $(PROVE_CC_$(a))),\
+    $(patsubst asm/$(a:el=)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a:el=)/*.S))))) \
+    $(if $(shell command -v riscv64-linux-gnu-gcc),$(foreach l,rv64 zbb,$(B)/prove/body/riscv64/chacha20poly1305_$(l).o))
 # Those whose long texts are shown by induction.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/prove/body/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %/aesgcm_ssse3.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
@@ -38,15 +41,15 @@ PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_ar
     $(PROVE_PERMUTE)
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
-PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
+PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
 
 # $(call prove_object,architecture,where its sources are)
 define prove_object
 $(B)/prove/body/$(1)/%.o: asm/$(2)/%.S $(wildcard asm/*.h asm/*.S asm/$(2)/*.h asm/$(2:64=)/*.h)
 	@mkdir -p $$(@D)
-	$(PROVE_CC_$(1)) -DSEALANE_GO -g -c -o $$@ $$<
+	$(PROVE_CC_$(1)) -DSEALANE_GO -g $(if $(filter riscv64,$(1)),,-c) -o $$@ $$<
 endef
-$(foreach a,x86_64 aarch64 arm mips mipsel mips64 mips64el,$(eval $(call prove_object,$(a),$(a:el=))))
+$(foreach a,x86_64 aarch64 arm mips mipsel mips64 mips64el riscv64,$(eval $(call prove_object,$(a),$(a:el=))))
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
@@ -54,15 +57,15 @@ $(PROVE_VENV)/bin/python:
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
-prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
+prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
 	$(PROVE_PYTHON) tools/prove all --queries $(B)/prove/queries $(PROVE_CHOSEN)
 
 .PHONY: prove-all
 # What stands there for this code, by these files, is not proved again: PROVE_ALL=--again.
 PROVE_ALL ?=
-prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS) ## every kernel, and a record of it, tools/prove/proved.jsonl
+prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## every kernel, and a record of it, tools/prove/proved.jsonl
 	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
-	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_MIPS)
+	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
@@ -132,10 +135,22 @@ $(eval $(call long_suite,long-prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
-ifneq ($(PROVE_MIPS),)
-$(eval $(call suite,prove-mips,$(PROVE_PYTHON) $(PROVE_MIPS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_MIPS)))
+PROVE_RISC_LOOPS := $(filter %/mips/chacha20poly1305_mips32r2.o %/mips64el/chacha20poly1305_mips64r2.o %_zbb.o,$(PROVE_RISC))
+ifneq ($(PROVE_RISC),)
+$(eval $(call suite,prove-risc,$(PROVE_PYTHON) $(PROVE_RISC),tools/prove/quick $(PROVE_PYTHON) $(PROVE_RISC)))
+$(eval $(call suite,prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC_LOOPS),\
+    $(PROVE_PYTHON) tools/prove induction.chacha_risc --quick --planted $(PROVE_RISC_LOOPS)))
+ifneq ($(and $(shell command -v qemu-mips),$(shell command -v qemu-riscv64)),)
+$(eval $(call suite,prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 20 $(PROVE_RISC)))
+$(eval $(call suite,prove-planted-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
+    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 2 --% $(filter %_zbb.o,$(PROVE_RISC))" plant))
+$(eval $(call long_suite,long-prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
+    $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_RISC)))
+endif
+$(eval $(call long_suite,long-prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC),\
+    $(PROVE_PYTHON) tools/prove induction.chacha_risc --planted $(filter-out %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC))))
 else
-$(eval $(call suite,prove-mips,,test/routers --missing "compilers for MIPS"))
+$(eval $(call suite,prove-risc,,test/routers --missing "compilers for MIPS and RISC-V"))
 endif
 $(eval $(call suite,prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove induction.chacha_x86 --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
@@ -188,7 +203,7 @@ $(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove mutation.native --first 5 --calls 6 --% /dev/null \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
 # All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
-$(foreach o,$(filter-out $(PROVE_PERMUTE),$(PROVE_OBJECTS)) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
+$(foreach o,$(filter-out $(PROVE_PERMUTE),$(PROVE_OBJECTS)) $(PROVE_ARM) $(PROVE_RISC),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove tests.semantics --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))

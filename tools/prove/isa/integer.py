@@ -7,7 +7,25 @@ from isa.code import known
 from spec import reverse
 from values import linear, terms
 from values.linear import Undecided
-from values.terms import ATOMS, add, add_modular, cat, const, cut, either, equal, extend, shift_left, subtract, tainted, undefined
+from values.terms import ATOMS, Unproved, add, add_modular, cat, const, cut, either, equal, extend, shift_left, subtract, tainted, undefined
+
+def encodings(text, widths):
+    """(mask, match, name, [(field, where it begins)]) of instructions of 32 bits: a name, constant bits, and fields of some widths."""
+    found, name = [], None
+    for token in text.split():
+        if not token.isdigit() and token not in widths:
+            name, at = token, 32
+            found.append([0, 0, name, []])
+            continue
+        at -= widths.get(token) or len(token)
+        if token in widths:
+            found[-1][3].append((token, at))
+        else:
+            found[-1][0] |= (1 << len(token)) - 1 << at
+            found[-1][1] |= int(token, 2) << at
+        assert at >= 0, name
+    return found
+
 
 class Registers:
     """32 registers, the first of which is always 0."""
@@ -32,8 +50,11 @@ class Registers:
 
     def address(self, r, offset, size=1):
         a = self.known(self.read(r), "an address") + offset & (1 << self.bits) - 1
-        if size > 1:
+        base, by = linear.any_place(self.read(r)) or (None, 0)
+        if base is None or base.modulus % size:
             self.memory.aligned(a, size)
+        elif any((n + by + offset) % size for n in base.of):
+            raise Unproved(f"an access of {size} bytes that may not be aligned")
         return a
 
     def stored(self, at, v):
@@ -55,7 +76,7 @@ def halves_of(loads, size, base, r, offset, first, isa):
         if loads:
             v = m.memory.load(at, size)
             whole = m.half.get(r) == key
-            m.write(r, extend(sign(swap(v), isa.POINTER), isa.POINTER) if whole else tainted(isa.POINTER))
+            m.write(r, from_word(swap(v), isa.POINTER) if whole else tainted(isa.POINTER))
             if not whole:
                 m.half[r] = at, size, first
             return
@@ -67,8 +88,28 @@ def halves_of(loads, size, base, r, offset, first, isa):
     return run
 
 
-def sign(v, bits):
-    return cat(v, *[cut(v, v.width - 1, 1)] * (bits - v.width)) if v.width < bits else v
+# ---- Words in registers of 64 bits ------------------------------------------------------------------------------------------
+
+_words = terms.memo()
+
+
+def from_word(v, bits):
+    """A word in a register: its highest bit is in all bits above."""
+    return cat(v, *[cut(v, v.width - 1, 1)] * (bits - v.width)) if bits > v.width else v
+
+
+def is_word(v):
+    if v.width == 32:
+        return True
+    r = _words.get(v)
+    if r is None:
+        r = _words[v] = from_word(cut(v, 0, 32), v.width) is v
+    return r
+
+
+def of_words(f, x, y):
+    """An operation bit by bit, which of words is a word."""
+    return from_word(f(cut(x, 0, 32), cut(y, 0, 32)), x.width) if x.width > 32 and is_word(x) and is_word(y) else f(x, y)
 
 
 # ---- Sums and comparisons -------------------------------------------------------------------------------------------------

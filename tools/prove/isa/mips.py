@@ -4,7 +4,7 @@ Encodings and meanings are of MIPS's manual (MD00086, MD00087); tests/semantics_
 the kernels use is known here, and whatever is not stops the run. A branch and its delay slot are one step.
 """
 import capstone
-from isa.integer import Registers, equals, halves_of, less, low_bits, minus, of_pointers, plus
+from isa.integer import Registers, encodings, equals, from_word, halves_of, is_word, less, low_bits, minus, of_pointers, of_words, plus
 from spec import reverse
 from values import terms
 from values.terms import Unproved, add, both, cat, const, cut, extend, invert, product, rotate_left, select, shift_left, shift_right, sign_fill, xor
@@ -38,25 +38,7 @@ WIDTHS = {**dict.fromkeys("stda", 5), "i": 16}
 BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bgez": lambda x, _: invert(cut(x, x.width - 1, 1))}
 
 
-def encodings():
-    """(mask, match, name, [(field, shift)]) of each."""
-    found, name = [], None
-    for token in ENCODINGS.split():
-        if token.isalnum() and not token.isdigit() and token not in WIDTHS:
-            name, at = token, 32
-            found.append([0, 0, name, []])
-            continue
-        at -= WIDTHS.get(token) or len(token)
-        if token in WIDTHS:
-            found[-1][3].append((token, at))
-        else:
-            found[-1][0] |= (1 << len(token)) - 1 << at
-            found[-1][1] |= int(token, 2) << at
-        assert at >= 0
-    return found
-
-
-KNOWN = encodings()
+KNOWN = encodings(ENCODINGS, WIDTHS)
 
 
 def swapped(v, width, size):
@@ -82,23 +64,6 @@ class Machine(Registers):
     def __init__(self, memory, bits):
         super().__init__(memory, bits)
         self.product = terms.undefined(2 * bits)  # HI and LO
-
-
-_words = terms.memo()
-
-
-def from_word(v, bits):
-    """A word in a register: its bit 31 is in all bits above."""
-    return cat(v, *[cut(v, 31, 1)] * (bits - 32)) if bits > 32 else v
-
-
-def is_word(v):
-    if v.width == 32:
-        return True
-    r = _words.get(v)
-    if r is None:
-        r = _words[v] = from_word(cut(v, 0, 32), v.width) is v
-    return r
 
 
 def word(v):
@@ -176,13 +141,7 @@ class Isa:
         if name in ("and", "or", "xor", "nor", "sltu"):
             f = WHOLE[name]
 
-            def logic(m):
-                x, y = m.read(s), m.read(t)
-                if bits > 32 and name != "sltu" and is_word(x) and is_word(y):
-                    m.write(d, from_word(f(cut(x, 0, 32), cut(y, 0, 32)), bits))
-                else:
-                    m.write(d, f(x, y))
-            return logic
+            return lambda m: m.write(d, f(m.read(s), m.read(t)) if name == "sltu" else of_words(f, m.read(s), m.read(t)))
         if name == "lui":
             return lambda m: m.write(t, from_word(const(i << 16, 32), bits))
         if name in ("addiu", "daddiu"):
@@ -196,11 +155,11 @@ class Isa:
         if name in OF_DOUBLES:
             return lambda m: m.write(d, OF_DOUBLES[name](m.read(s), m.read(t)))
         if name in OF_WORDS:
-            def of_words(m):
+            def arithmetic(m):
                 m.write(d, from_word(OF_WORDS[name](word(m.read(s)), word(m.read(t))), bits))
                 if name == "mul":  # what HI and LO are then, nothing says
                     m.product = terms.tainted(2 * bits)
-            return of_words
+            return arithmetic
         if name == "movz":
             return lambda m: m.write(d, select(equals(m.read(t), const(0, bits)), m.read(s), m.read(d)))
         if name in ("ins", "dinsu"):

@@ -1,0 +1,133 @@
+"""RISC-V of 64 bits with M, and roriw of Zbb: what each instruction does to registers and memory, in terms of values.
+
+Encodings and meanings are of the RISC-V manual, volume I; tests/semantics_risc.py compares them with an emulator. Only what the kernels
+in integer registers use is known here, and whatever is not stops the run.
+
+ChaCha20's words are in the lower halves of registers: of a sum of such the upper half is taken as any number.
+"""
+import capstone
+from isa.integer import Registers, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers, of_words, plus
+from values import linear, terms
+from values.terms import Unproved, cat, const, cut, extend, invert, product, rotate_left, shift_left, shift_right, xor
+
+MACHINE, POINTER, COUNTER = "EM_RISCV", 64, 32  # COUNTER: bits of ChaCha20's in a state
+ARGUMENTS = (10, 11, 12)
+BITWISE = "(?!)"
+BY_INDUCTION = {"chacha20poly1305_rv64": 128, "chacha20poly1305_zbb": 128}  # run/lists.py
+RESERVED = (1, 2, 3, 4, 27)
+
+# Fields of an encoding: registers s, t and d; a and w, of 6 and 5 bits; i, of 12; h and l, of 7 and 5, a number of 12; j, of 20.
+ENCODINGS = """
+add   0000000 t s 000 d 0110011    sub   0100000 t s 000 d 0110011    sltu  0000000 t s 011 d 0110011
+xor   0000000 t s 100 d 0110011    or    0000000 t s 110 d 0110011
+mul   0000001 t s 000 d 0110011    mulhu 0000001 t s 011 d 0110011
+addi  i s 000 d 0010011            sltiu i s 011 d 0010011            andi  i s 111 d 0010011
+slli  000000 a s 001 d 0010011     srli  000000 a s 101 d 0010011
+slliw 0000000 w s 001 d 0011011    srliw 0000000 w s 101 d 0011011    roriw 0110000 w s 101 d 0011011
+lbu   i s 100 d 0000011    lw    i s 010 d 0000011    lwu   i s 110 d 0000011    ld    i s 011 d 0000011
+sb    h t s 000 l 0100011    sw    h t s 010 l 0100011    sd    h t s 011 l 0100011
+beq   h t s 000 l 1100011    bne   h t s 001 l 1100011    bltu  h t s 110 l 1100011    bgeu  h t s 111 l 1100011
+jal   j 00000 1101111        jalr  000000000000 00001 000 00000 1100111
+"""
+WIDTHS = {**dict.fromkeys("stdwl", 5), "a": 6, "h": 7, "i": 12, "j": 20}
+KNOWN = encodings(ENCODINGS, WIDTHS)
+SIZES = {"lbu": 1, "sb": 1, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8}
+
+
+class Machine(Registers):
+    def __init__(self, memory):
+        super().__init__(memory, POINTER)
+
+
+def decoder():
+    md = capstone.Cs(capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV64)
+    md.skipdata = True  # it does not know Zbb
+    return md
+
+
+def signed(n, bits):
+    return n - (n >> bits - 1 << bits)
+
+
+_halves = terms.memo()  # values whose upper half is any number
+
+
+def half(v):
+    """The word in the lower half of a register with any upper half."""
+    r = cat(v, terms.fresh(32))
+    _halves[r] = True
+    return r
+
+
+def is_half(v):
+    return v in _halves or is_word(v) and cut(v, 31, 1).constant is None
+
+
+def add(x, y):
+    if is_half(x) or is_half(y):
+        return half(terms.add_modular(cut(x, 0, 32), cut(y, 0, 32)))
+    return plus(x, y)
+
+
+def exclusive_or(x, y):
+    if x in _halves or y in _halves:
+        return half(xor(cut(x, 0, 32), cut(y, 0, 32)))
+    return of_words(xor, x, y)
+
+
+def either(x, y):
+    if linear.any_place(x) and linear.any_place(y):
+        return of_pointers(x, y)
+    return of_words(terms.either, x, y)
+
+
+TWO = {"add": add, "sub": minus, "sltu": less, "xor": exclusive_or, "or": either,
+       "mul": lambda x, y: cut(product(x, y), 0, 64), "mulhu": lambda x, y: cut(product(x, y), 64, 64)}
+IMMEDIATE = {"addi": add, "sltiu": less, "andi": low_bits}
+SHIFTS = {"slli": shift_left, "srli": shift_right, "slliw": shift_left, "srliw": shift_right, "roriw": lambda v, n: rotate_left(v, 32 - n)}
+BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bltu": lambda x, y: cut(less(x, y), 0, 1),
+            "bgeu": lambda x, y: invert(cut(less(x, y), 0, 1))}
+
+
+def fields(code, pc):
+    """The name of an instruction, and its fields."""
+    bytes_ = code[pc:pc + 4] if pc >= 0 else b""
+    n = int.from_bytes(bytes_, "little")
+    for mask, match, name, known in KNOWN if len(bytes_) == 4 else ():
+        if n & mask == match:
+            found = {f: n >> at & (1 << WIDTHS[f]) - 1 for f, at in known}
+            if any(found.get(r) in RESERVED for r in "std"):
+                raise Unproved(f"{name} of a reserved register")
+            return name, found
+    raise Unproved(f"no known instruction at {pc:#x}: {bytes_.hex()}")
+
+
+def meaning(code, pc):
+    name, f = fields(code, pc)
+    text = f"{name} " + ", ".join(f"{k} {v}" for k, v in f.items())
+    if name == "jalr":
+        return None, None, None, text
+    if name == "jal":
+        j = f["j"]
+        return (lambda m: None), pc + signed((j >> 19) << 20 | (j & 0xff) << 12 | (j >> 8 & 1) << 11 | (j >> 9 & 0x3ff) << 1, 21), None, text
+    if name in BRANCHES:
+        h, low, test = f["h"], f["l"], BRANCHES[name]
+        target = pc + signed((h >> 6) << 12 | (low & 1) << 11 | (h & 0x3f) << 5 | (low >> 1) << 1, 13)
+        return None, pc + 4, (lambda m: test(m.read(f["s"]), m.read(f["t"])), target), text
+    return step(name, **f), pc + 4, None, text
+
+
+def step(name, s=0, t=0, d=0, a=0, w=0, i=0, h=0, l=0):
+    if name in TWO:
+        return lambda m: m.write(d, TWO[name](m.read(s), m.read(t)))
+    if name in IMMEDIATE:
+        return lambda m: m.write(d, IMMEDIATE[name](m.read(s), const(signed(i, 12), 64)))
+    if name in SHIFTS:
+        if name.endswith("w"):
+            return lambda m: m.write(d, from_word(SHIFTS[name](cut(m.read(s), 0, 32), w), 64))
+        return lambda m: m.write(d, SHIFTS[name](m.read(s), a))
+    size = SIZES[name]
+    if name[0] == "s":
+        return lambda m: m.stored(m.address(s, signed(h << 5 | l, 12), size), extend(m.read(t), 8 * size))
+    whole = from_word if name == "lw" else extend
+    return lambda m: m.write(d, whole(m.memory.load(m.address(s, signed(i, 12), size), size), 64))
