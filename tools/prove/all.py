@@ -32,6 +32,7 @@ INDUCTIONS = {
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
     "permute": r"x86_64/aes(gcm)?_ssse3",
 }
+OF_SOURCES = "run.abi", "run.frame"
 ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 # Of each architecture whose kernels are proved, its name in Go, its file of isa/, and where its sources are.
 ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
@@ -77,7 +78,7 @@ def source(kernel):
 def parts_of(kernel):
     inductions = [f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)]
     return [*([] if "induction.permute" in inductions else ["run.prove"]), *inductions,
-            *(["run.abi"] if ARCHITECTURES[kernel.split("/")[0]][2] in ("x86_64", "aarch64", "arm") else [])]
+            "run.frame" if kernel.startswith(("mips", "riscv")) else "run.abi"]
 
 
 def by(part, kernel):
@@ -134,10 +135,10 @@ def run(*command):
 
 def prove(part, path, kernel, args):
     """What a part of the prover shows of a kernel, for the record; None: not all."""
-    options = [] if part == "run.abi" else ["--jobs", str(args.jobs)]
+    options = [] if part in OF_SOURCES else ["--jobs", str(args.jobs)]
     options += ["--queries", args.queries] if args.queries and ASK_SOLVER.fullmatch(part) else []
     before = processor_time()
-    said, (shown, wrong) = run(HERE, part, *options, source(kernel) if part == "run.abi" else path)
+    said, (shown, wrong) = run(HERE, part, *options, source(kernel) if part in OF_SOURCES else path)
     points = re.findall(r"SEALANE_POINT=(\d+)", "".join(said))
     return None if wrong or not shown else \
         {"prover": by(part, kernel), "cases": shown, "seconds": round(processor_time() - before), "points": [int(p) for p in points]}

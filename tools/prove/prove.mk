@@ -147,6 +147,8 @@ $(eval $(call suite,prove-planted-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
 $(eval $(call long_suite,long-prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
     $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_RISC)))
 endif
+$(eval $(call long_suite,long-prove-frame,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove run.frame \
+    $(wildcard asm/mips/*.S asm/mips64/*.S) asm/riscv64/chacha20poly1305_rv64.S asm/riscv64/chacha20poly1305_zbb.S))
 $(eval $(call long_suite,long-prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC),\
     $(PROVE_PYTHON) tools/prove induction.chacha_risc --planted $(filter-out %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC))))
 else

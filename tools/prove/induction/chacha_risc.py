@@ -36,7 +36,7 @@ def authenticating(begin, registers, limbs, weights, carries=False):
 
 
 def of_message(shape):
-    """Residues of the address of what is authenticated."""
+    """Residues of the address of the authenticated text."""
     return Call.cases[IN + 1 if shape.opens or shape.in_place else OUT + 3][1]
 
 

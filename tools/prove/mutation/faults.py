@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 
-from run import abi, kernels, lists, modes, packets, proof
+from run import abi, frame, kernels, lists, modes, packets, proof
 from spec.args import FIRST, LAST, ROOT
 from values.terms import Unproved
 
-COMPILERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc", "arm": "arm-linux-gnueabihf-gcc"}
+COMPILERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc", "arm": "arm-linux-gnueabihf-gcc", **{isa: c[0] for isa, c in frame.COMPILERS.items()}}
 TEXT, MACROS, ENTRY = "x86_64/chacha20poly1305_ssse3.S", "asm.S", r"^( *function (?:KERNEL\w*|sealane_\w+)(?:, later)?\n)"
 GCM_KERNEL = "x86_64/aesgcm_kernel.h"
 LEAVE = r"^( *endfunction\b)"
@@ -25,7 +25,7 @@ LEAVE = r"^( *endfunction\b)"
 
 class Fault:
     """kernel: ISA/name. changes: (file, pattern, replacement). calls: which of a full run's; None: that the object is read; ABI: what
-    C links, by run/abi.py."""
+    C links, by run/abi.py or run/frame.py."""
 
     def __init__(self, what, kernel, changes, calls):
         self.what, self.kernel, self.changes, self.calls = what, kernel, changes, calls
@@ -46,6 +46,7 @@ def of_polyval(s):
 
 ABI = "abi"
 SOME = of_bytes(0, 10, 64, 65)
+MIPS, RISCV = "mips/chacha20poly1305_mips32r2", "riscv64/chacha20poly1305_zbb"
 SSSE3, NEON, BATCH = "x86_64/chacha20poly1305_ssse3", "aarch64/chacha20poly1305_neon", "x86_64/chacha20poly1305_batch_avx2"
 
 FAULTS = [
@@ -156,6 +157,22 @@ FAULTS = [
           [("aarch64/aesgcm_neon.S", r"    tbz flags, #5, \.Llengths_append\n", "    b .Llengths_append\n")], of_polyval),
     Fault("a counter at a block's begin that runs into the nonce", "x86_64/aes_aesni",
           [("x86_64/aes_aesni.S", r"paddd (.+)", r"paddq \1")], lambda s: s.mode == modes.CTR_LITTLE and s.blocks in (2, 9)),
+    Fault("MIPS: a branch on the key", MIPS, entry("mips/chacha20poly1305_text.h", """    load_pointer k1, SEALANE_ARG_KEY, args
+    lbu k1, 0(k1)
+    beq k1, $0, .Lplanted
+      nop
+"""), SOME),
+    Fault("MIPS: a byte of a word at any address comes from beside it", MIPS,
+          [("mips/chacha20poly1305_names.h", r"\\right \\x, \\at \+ \\bytes - 1", r"\\right \\x, \\at + \\bytes - 2")], SOME),
+    Fault("MIPS: nothing in a delay slot", MIPS, [("mips/chacha20poly1305_text.h", r"(bne remaining, \$0, \.Lblock\n *)sw k0, STATE \+ 48\(scratch\)", r"\1nop")],
+          of_bytes(1420)),
+    Fault("MIPS: a product left out", "mips/aesgcm_mips32r2", [("mips/aesgcm_mips32r2.S", r"    maddu d3, e2\n", "")],
+          lambda s: getattr(s, "size", None) == 16 and s.flags == FIRST | LAST and not s.j0 and not s.opens),
+    Fault("MIPS: a register is restored from another slot", MIPS, [(MACROS, r"LOAD_REGISTER \$\\n, \(\\n - 16\)", r"LOAD_REGISTER $\\n, (23 - \\n)")], ABI),
+    Fault("MIPS: an instruction that Go has not", MIPS, entry("mips/chacha20poly1305_text.h", "#if !defined(SEALANE_GO)\n    addu $8, $9, $10\n#endif\n"), ABI),
+    Fault("RISC-V: a key that is not aligned is loaded by words", RISCV, [("riscv64/chacha20poly1305_text.h", r"    bnez count, \.Lkey_bytes\n", "")], SOME),
+    Fault("RISC-V: a rotation by another number", RISCV, [("riscv64/chacha20poly1305_text.h", r"roriw_zbb \\d2, \\d2, 32 - \\bits", r"roriw_zbb \\d2, \\d2, 31 - \\bits")], SOME),
+    Fault("RISC-V: a register is not saved", RISCV, [(MACROS, r"    \\do s3, 19, 24\n", "")], ABI),
     Fault("a second function", SSSE3, [(TEXT, r"^(endfunction\n)", "\\1function sealane_chacha20poly1305_another\nendfunction\n")], None),
 ]
 
@@ -178,7 +195,7 @@ def build(fault, folder, changed):
     path = os.path.join(folder, name + ".o")
     for one in {name, name.replace("_batch_", "_")}:  # the keys of lanes too
         if os.path.exists(source := os.path.join(tree, isa, one + ".S")):
-            subprocess.run([COMPILERS[isa], "-DSEALANE_GO", "-g", "-c", "-o", os.path.join(folder, one + ".o"), source], check=True)
+            subprocess.run([COMPILERS[isa], "-DSEALANE_GO", "-g", *(frame.LINKED if isa == "riscv64" else ["-c"]), "-o", os.path.join(folder, one + ".o"), source], check=True)
     return path
 
 
@@ -187,7 +204,7 @@ def refusal(fault, path):
     calls = fault.calls
     if calls is ABI:
         isa, source = fault.kernel.split("/")[0], os.path.join(os.path.dirname(path), "asm", fault.kernel + ".S")
-        results = list(abi.conventions(source, os.path.dirname(path), isa))
+        results = list((frame if isa in frame.COMPILERS else abi).conventions(source, os.path.dirname(path), isa))
         return next((f"{name}: {why}" for name, _, why in results if why), None), len(results)
     kernel = kernels.Kernel(path)
     if calls is None:

@@ -1,7 +1,7 @@
 """Which calls of a kernel are run: all of them, and the few of a quick run."""
 import random
 
-from isa import arm32, x86
+from isa import x86
 from run import modes
 from run.packets import BatchShape, GcmShape, PolyvalShape, Setup, Shape
 from spec.args import FIRST, LAST
@@ -85,7 +85,7 @@ def gcm_shapes(quick, arm=False, induction=None):
     for n in (100, 700):
         for opens in both:
             yield GcmShape(n, ad=5, opens=opens, in_place=True)
-    # AES-GCM-SIV's. Of 32-bit ARM's kernels a hash key of GHASH is given; the others have POLYVAL.
+    # AES-GCM-SIV's. Of 32-bit ARM's and MIPS's kernels a hash key of GHASH is given; the others have POLYVAL.
     for n in (64, 640):
         yield GcmShape(n, opens=True, flags=FIRST, given=True)
     for n in (0, 33, 320, 700) if quick else sorted({*range(340), *(b + d for b in GCM_BORDERS for d in (-1, 0, 1)), 560, 816, 1072, 1420, 3000}):
@@ -165,7 +165,8 @@ def shapes(kernel, quick):
     else:
         induction = {**BY_INDUCTION, **getattr(kernel.isa, "BY_INDUCTION", {})}.get(kernel.name.removeprefix("sealane_"))
         found = list((gcm_shapes if "aesgcm" in kernel.name else chacha_shapes)(quick, kernel.isa is not x86, induction))
-    if kernel.isa is arm32:
+    has_polyval = kernel.isa.MACHINE not in ("EM_ARM", "EM_MIPS")
+    if not has_polyval:
         found = [s for s in found if not isinstance(s, PolyvalShape)]
     if kernel.bitwise:
         found = [s for s in found if not getattr(s, "given", False)]
@@ -190,7 +191,7 @@ def shapes(kernel, quick):
         one = GcmShape(40, ad=21, opens=True, j0=True)
         one.function = True
         rest.insert(0, one)
-        if kernel.isa is not arm32:
+        if has_polyval:
             rest.insert(1, PolyvalShape(20, ad=5))
             rest[1].function = True
     return setup + rest[:count]

@@ -3,8 +3,8 @@ semantics_arm.py does it.
 
     tests.semantics_risc [--inputs N] [--seed S] [--plant] OBJECT...
 
-A form is a name, which of its registers are the same, and its constants. Of what loads or stores a part of a word at any address two that
-belong together are one form. A branch is one with its delay slot, and instructions that tell whether it was taken. --plant makes one
+A form is a name, which of its registers are the same, and its constants. Two accesses to the parts of a word at any address
+are one form. A branch is one with its delay slot, and instructions that tell whether it was taken. --plant makes one
 form in ten wrong, which must be found.
 """
 import argparse
@@ -31,7 +31,7 @@ class Mips:
     """Assembly around a form, with the record's address in $30."""
 
     free = [i for i in range(1, 26) if i != 23]
-    take = 8  # a register that a branch's delay slot and what follows it add to
+    take = 8  # a register to which a branch's delay slot and the instructions behind it add
 
     def __init__(self, isa):
         self.bits, self.big = isa.POINTER, isa.big

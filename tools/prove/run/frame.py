@@ -1,0 +1,109 @@
+"""What C links on MIPS and RISC-V, beside what is proved: Go's object, which is a kernel's body alone.
+
+    run.frame SOURCE...
+
+For each compiler the source is assembled as a C library has it. Shown is that the code is, in this order,
+
+    saves     the stack pointer is lowered, and each register that the calling convention preserves is stored in a place of its own
+    body      Go's, bit for bit: jumps are relative. On 32-bit MIPS, most significant byte first, a pointer among the arguments is the
+              second word of its slot, and not the first: a load from such a slot of $4 may read four bytes further
+    restores  the same registers from the same places, and the stack pointer as it was
+
+and that the body mentions no other register that is preserved. Exit status 1 if one is not.
+"""
+import argparse
+import os
+import subprocess
+import tempfile
+
+from run.kernels import Kernel
+from spec.args import A, ROOT
+from values.terms import Unproved
+
+COMPILERS = {"mips": ["mips-linux-gnu-gcc", "mipsel-linux-gnu-gcc"], "mips64": ["mips64-linux-gnuabi64-gcc", "mips64el-linux-gnuabi64-gcc"],
+             "riscv64": ["riscv64-linux-gnu-gcc"]}
+LINKED = "-nostdlib -static -Wl,--no-relax,-e,0,--build-id=none".split()
+PRESERVED = {"EM_MIPS": range(16, 23), "EM_RISCV": (8, 9, *range(18, 27))}
+POINTERS = [A["ARG_" + name] for name in "OUT IN AD KEY NONCE TAG STATE".split()]
+
+
+def assembled(command, source, folder, *flags):
+    path = os.path.join(folder, "a.o")
+    linked = command.startswith("riscv64")
+    subprocess.run([command, *flags, *(LINKED if linked else ["-c"]), "-o", path, source], check=True)
+    return Kernel(path)
+
+
+def words(kernel):
+    return [int.from_bytes(kernel.code[i:i + 4], "big" if getattr(kernel.isa, "big", False) else "little") for i in range(0, len(kernel.code), 4)]
+
+
+class Mips:
+    def __init__(self, bits):
+        self.add, self.store, self.load = (0x19, 0x3f, 0x37) if bits == 64 else (9, 0x2b, 0x23)
+        self.returns, self.go_returns = lambda size: [0x03e00008, self.moved(size)], [0x03e00008, 0]
+
+    def moved(self, by):
+        return self.add << 26 | 29 << 21 | 29 << 16 | by & 0xffff
+
+    def access(self, stores, r, at):
+        return (self.store if stores else self.load) << 26 | 29 << 21 | r << 16 | at
+
+
+class RiscV:
+    go_returns = [0x00008067]
+
+    def __init__(self, bits):
+        self.returns = lambda size: [self.moved(size), *self.go_returns]
+
+    def moved(self, by):
+        return (by & 0xfff) << 20 | 2 << 15 | 2 << 7 | 0x13
+
+    def access(self, stores, r, at):
+        return (at >> 5 << 25 | r << 20 | 2 << 15 | 3 << 12 | (at & 31) << 7 | 0x23) if stores else at << 20 | 2 << 15 | 3 << 12 | r << 7 | 3
+
+
+def prove(go, other):
+    """Of one kernel's two forms. Returns the number of instructions that are not Go's."""
+    isa, bits = go.isa, go.isa.POINTER
+    registers, of = PRESERVED[isa.MACHINE], (RiscV if isa.MACHINE == "EM_RISCV" else Mips)(bits)
+    mine, code = words(go), words(other)
+    body = mine[:-len(of.go_returns)]
+    if mine[len(body):] != of.go_returns:
+        raise Unproved("Go's does not end with a return")
+    for pc in range(0, 4 * len(body), 4):
+        isa.fields(go.code, pc)  # refuses registers that are reserved
+    places = [bits // 8 * i for i in range(len(registers))]
+    size = -(-len(registers) * bits // 8 // 16) * 16 if isa.MACHINE == "EM_RISCV" else bits
+    saves = [of.moved(-size), *(of.access(True, r, at) for r, at in zip(registers, places))]
+    restores = [*(of.access(False, r, at) for r, at in zip(registers, places)), *of.returns(size)]
+    if code[:len(saves)] != saves or code[-len(restores):] != restores or len(code) != len(saves) + len(body) + len(restores):
+        raise Unproved("the frame is another one")
+    for i, (x, y) in enumerate(zip(body, code[len(saves):])):
+        pointer = bits == 32 and isa.big and x >> 21 == 0x23 << 5 | 4 and x & 0xffff in POINTERS
+        if y != x and not (pointer and y == x + 4):
+            raise Unproved(f"at {4 * (len(saves) + i):#x} {y:08x}: where Go has {x:08x}")
+    return len(code) - len(body)
+
+
+def conventions(source, folder, isa):
+    """(compiler, instructions of the frame or why it is refused) of a source."""
+    for command in COMPILERS[isa]:
+        try:
+            yield command, prove(*(assembled(command, source, folder, *flags) for flags in (["-DSEALANE_GO"], []))), None
+        except Unproved as e:
+            yield command, 0, str(e)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sources", nargs="+")
+    args = parser.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for source in args.sources:
+            for command, n, why in conventions(source, folder, os.path.basename(os.path.dirname(source))):
+                print(f"{'FAIL' if why else 'ok  '} {os.sep.join(source.split(os.sep)[-2:])}, {command}: {why or f'{n} instructions of the frame'}", flush=True)
+                passed, failed = passed + (not why), failed + bool(why)
+    print(f"frame: {passed} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0
