@@ -38,7 +38,7 @@ ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
                  "mips": ("mips", "mips", "mips"), "mipsel": ("mipsle", "mips", "mips"),
                  "mips64": ("mips64", "mips", "mips64"), "mips64el": ("mips64le", "mips", "mips64"), "riscv64": ("riscv64", "riscv", "riscv64")}
-SAID = ("changed since they were proved", "proved by another version of the prover", "without a record")
+SAID = ("changed since they were proved", "proved by another version of the prover, or in part", "without a record")
 
 
 def digest(*names):
