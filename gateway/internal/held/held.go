@@ -343,10 +343,10 @@ func (h *List) Joins(p *Pool, seq uint32, class Class, order, other uint64, data
 	return true
 }
 
-// Ends tells whether nothing is held behind a place, or with a hole before it.
-func (h *List) Ends(at uint32) bool {
+// Behind tells whether something is held behind a place.
+func (h *List) Behind(at uint32) bool {
 	n := len(h.Segs)
-	return n == 0 || h.Segs[n-1].End == at
+	return n > 0 && After(h.Segs[n-1].End, at)
 }
 
 // Said returns when all of some bytes had come: a sender of only the first bytes of a hello does not come first.

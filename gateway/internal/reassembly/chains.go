@@ -12,18 +12,16 @@ import (
 // A chain is what a direction may have begun with, record by record, as far as they are in plain text. Only what matters is told apart:
 // hellos by what follows from them, other records by their headers.
 type chain struct {
-	origin  uint32
-	bytes   []byte
-	hello   uint64 // what follows from its hellos
-	cost    int
-	changed bool // ChangeCipherSpec was seen
+	fork
+	bytes []byte
+	cost  int
 }
 
 // A fork is what decides about what follows from a chain.
 type fork struct {
-	at, origin uint32
-	hello      uint64
-	changed    bool
+	origin, end uint32
+	hello       uint64 // what follows from its hellos
+	changed     bool   // ChangeCipherSpec was seen
 }
 
 const (
@@ -38,18 +36,17 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 	seen := map[fork]bool{}
 	var open []chain
 	for i, origin := range origins {
-		open = append(open, chain{origin: origin, cost: i})
+		open = append(open, chain{fork: fork{origin: origin, end: origin}, cost: i})
 	}
 	for walked := 0; len(open) > 0 && len(all) < maxChains && walked < maxWalk && d.credit >= 0; walked++ {
 		slices.SortStableFunc(open, func(a, b chain) int { return a.cost - b.cost })
 		c := open[0]
 		open = open[1:]
-		at := c.origin + uint32(len(c.bytes))
-		is := fork{at, c.origin, c.hello, c.changed}
-		if seen[is] {
+		if seen[c.fork] {
 			continue
 		}
-		seen[is] = true
+		seen[c.fork] = true
+		at := c.end
 		left := int(d.held.Covered(at, maxStart-len(c.bytes), math.MaxUint64) - at)
 		if left < 5 {
 			all = append(all, c)
@@ -62,7 +59,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			}
 		}
 		var heads [][]byte
-		new := func(head []byte) bool {
+		says := func(head []byte) bool {
 			// 20 to 23: ChangeCipherSpec, an alert, a record of the handshake, and one that is protected.
 			if tls.Frame(head) == 0 || slices.ContainsFunc(heads, func(o []byte) bool { return sameHead(o, head, side) }) {
 				return false
@@ -70,7 +67,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			heads = append(heads, head)
 			return true
 		}
-		for order, head := range r.some(d, usual, at, min(left, 9), maxHellos, deep, new) {
+		for order, head := range r.some(d, usual, at, min(left, 9), maxHellos, deep, says) {
 			n, greets := tls.Frame(head), looksLikeHello(head, side)
 			if head[0] == 23 || c.changed && !greets {
 				end(c)
@@ -88,7 +85,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				end(c)
 				continue
 			}
-			next.bytes = r.make.Join(c.bytes, likeliest[0])
+			next.bytes, next.end = r.make.Join(c.bytes, likeliest[0]), c.end+uint32(n)
 			if !greets || len(head) < 9 || 9+size24(head) > n {
 				open = append(open, next)
 				continue

@@ -17,7 +17,7 @@ import (
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from *packet.Segment, now int64) Result {
 	r.now = now
 	d, class := r.direction(p, int(side)), held.ClassOf(from)
-	if d.phase.early() && !d.held.Doubt && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.Ends(seq) && d.held.Bytes+len(data) < maxBeginning &&
+	if d.phase.early() && !d.held.Doubt && seq == *p.Next[side] && !p.TLS.Proved(side) && !d.held.Behind(seq) && d.held.Bytes+len(data) < maxBeginning &&
 		len(d.held.Segs) < held.MaxCrowd && r.Pool.Room(len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
 		d.begin(seq)

@@ -178,11 +178,7 @@ func (r *Reassembler) Release(p *Pair) {
 // Stalled tells whether a direction waits for bytes, or for copies of them.
 func (p *Pair) Stalled(side uint8) bool {
 	d := p.Dir[side]
-	if d == nil {
-		return false
-	}
-	last := len(d.held.Segs) - 1
-	return d.phase.stopped() || last >= 0 && held.After(d.held.Segs[last].End, *p.Next[side])
+	return d != nil && (d.phase.stopped() || d.held.Behind(*p.Next[side]))
 }
 
 // Maybe says that a direction may begin at a place.

@@ -96,7 +96,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (
 	origins := r.origins(d, side)
 	chains := r.chains(p, d, side, origins, deep)
 	for _, origin := range origins { // where records are not told apart, as a hello is in several, or something is missing
-		chains = append(chains, chain{origin: origin})
+		chains = append(chains, chain{fork: fork{origin: origin}})
 	}
 	for policy := range uint8(held.Policies) {
 		for i := range chains {

@@ -32,8 +32,7 @@ func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 	if d.phase.stopped() {
 		at = d.held.Unbroken(d.base, held.MaxRecord)
 	}
-	last := len(d.held.Segs) - 1
-	return at, last >= 0 && held.After(d.held.Segs[last].End, at)
+	return at, d.held.Behind(at)
 }
 
 // The factor by which bytes without an acknowledgment are waited for longer: they will be sent again.
@@ -74,9 +73,10 @@ func (r *Reassembler) press(p *Pair, side uint8, wait int64, end bool) {
 	if d.phase.early() || end {
 		p.asked = 0
 		r.settle(p, side, end || p.Contested())
-		if d = p.Dir[side]; d != nil && d.phase.early() {
-			r.fund(p, d, end)
-			r.leave(p, d, side, wait)
+		if d = p.Dir[side]; d != nil && d.phase.early() && !p.TLS.Proved(side) {
+			if r.fund(p, d, end); r.seek(p, d, side, wait) {
+				r.settle(p, side, false)
+			}
 		}
 	}
 	for range 1 << 12 {
@@ -97,51 +97,38 @@ func (r *Reassembler) press(p *Pair, side uint8, wait int64, end bool) {
 	}
 }
 
-// leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If
-// there is one, the beginning is over.
-func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, wait int64) {
-	if !p.TLS.Protected(side) || p.TLS.Proved(side) {
-		return
-	}
-	next := *p.Next[side]
-	if !p.TLS.InDispute(side) {
-		d.base = next
-		r.Dec.Stop(p.TLS, side)
-		if !p.TLS.InDispute(side) {
-			return
-		}
-	}
-	r.collect(p, side)
-	*p.Next[side] = d.base
-	if r.proof(p, d, side, func() bool { return r.pass(p, d, side, wait) }) {
-		r.settle(p, side, false)
-	} else {
-		*p.Next[side] = next
-	}
-}
-
-// seek looks for a record that opens behind what is missing or does not open. It has to have been there for wait.
-func (r *Reassembler) seek(p *Pair, d *Direction, side uint8, wait int64) bool {
+// seek looks for a record that opens behind what is missing or does not open. It has to have been there for wait. In a direction that begins
+// the beginning is over then.
+func (r *Reassembler) seek(p *Pair, d *Direction, side uint8, wait int64) (found bool) {
 	if !p.TLS.Protected(side) {
 		return !p.TLS.Waiting() && r.concede(p, d, side)
 	}
+	next := *p.Next[side]
 	if !d.phase.stopped() {
-		r.Dec.Stop(p.TLS, side)
+		if !p.TLS.InDispute(side) {
+			d.base = next // for a side that has nothing pending
+			r.Dec.Stop(p.TLS, side)
+		}
 		if p.TLS.Searching(side) {
 			return r.overleap(p, d, side, wait)
 		}
 		if !p.TLS.InDispute(side) {
 			return r.concede(p, d, side)
 		}
-		d.base = *p.Next[side] // for a side that has nothing pending
 		r.collect(p, side)
-		if !d.phase.stopped() {
-			d.happens(stops)
-			d.base = *p.Next[side]
-		}
 	}
-	found := r.pass(p, d, side, wait)
-	if found {
+	if d.phase.early() {
+		*p.Next[side] = d.base
+		if found = r.proof(p, d, side, func() bool { return r.pass(p, d, side, wait) }); !found {
+			*p.Next[side] = next
+		}
+		return found
+	}
+	if !d.phase.stopped() {
+		d.happens(stops)
+		d.base = *p.Next[side]
+	}
+	if found = r.pass(p, d, side, wait); found {
 		d.happens(opens)
 	}
 	return found
