@@ -160,7 +160,7 @@ func (w *Worker) finish(e *entry, x flow.Event) {
 	// Keys that are there count, and no others will.
 	w.dec.Expire(&c.tls)
 	w.order.Retry(&c.pair, w.now, true)
-	if w.order.Search(&c.pair, w.now, true); w.doubted(c) {
+	if w.order.Search(&c.pair, w.now, 0, true); w.doubted(c) {
 		w.tryTurned(c, true, true)
 	}
 	for side := range uint8(2) {

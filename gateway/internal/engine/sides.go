@@ -54,10 +54,14 @@ func (w *Worker) heard(c *conn) {
 // tryTurned reads a connection of which no record has opened the other way round. If none opens so, it is as before.
 func (w *Worker) tryTurned(c *conn, patient, end bool) {
 	c.turned = w.now
+	wait := w.o.HoleWait
+	if end {
+		wait = 0
+	}
 	for range 2 {
 		w.turn(c)
 		if patient {
-			w.order.Search(&c.pair, w.now, end)
+			w.order.Search(&c.pair, w.now, wait, end)
 		} else {
 			w.order.Retry(&c.pair, w.now, false)
 		}

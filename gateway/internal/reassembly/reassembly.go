@@ -340,22 +340,14 @@ func (r *Reassembler) Turn(p *Pair) {
 	}
 }
 
-// Search looks with patience for beginnings with which a record opens, in a connection that CanTurn. At the end of the connection there is
-// some work for it in any case.
-func (r *Reassembler) Search(p *Pair, now int64, end bool) {
-	if !r.CanTurn(p) || !p.Contested() || !r.keyed(p) {
-		return
-	}
+// Search looks with patience for beginnings with which a record opens, in a connection that CanTurn, and for a record behind them that has been
+// there for wait. At the end of the connection there is some work for it in any case.
+func (r *Reassembler) Search(p *Pair, now, wait int64, end bool) {
 	r.now = now
 	for side := range uint8(2) {
-		if !r.CanTurn(p) {
-			return
+		if r.CanTurn(p) && p.Contested() && r.keyed(p) {
+			r.press(p, side, wait, end)
 		}
-		for _, d := range p.Dir {
-			r.fund(p, d, end)
-			d.failed = d.failed[:0]
-		}
-		r.settle(p, side, true)
 	}
 }
 

@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -148,18 +149,11 @@ const perStep = 64
 
 // steps tells how far a candidate had come with each segment.
 func (d *Direction) steps(c *candidate) (all []step) {
-	var orders []step
-	for _, s := range d.held.Segs {
-		orders = append(orders, step{s.Order, s.Mark, 0})
-	}
-	slices.SortFunc(orders, func(a, b step) int { return int(int64(a.order - b.order)) })
-	if len(orders) > 64 {
-		orders = orders[len(orders)-64:]
-	}
+	segs := slices.SortedFunc(slices.Values(d.held.Segs), func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
 	last := 0
-	for _, s := range orders {
-		if n := int(d.held.Covered(c.origin, len(c.bytes), s.order) - c.origin); n > last {
-			all = append(all, step{s.order, s.mark, n})
+	for _, s := range segs[max(len(segs)-64, 0):] {
+		if n := int(d.held.Covered(c.origin, len(c.bytes), s.Order) - c.origin); n > last {
+			all = append(all, step{s.Order, s.Mark, n})
 			last = n
 		}
 	}
