@@ -127,7 +127,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (
 func (r *Reassembler) likely(p *Pair, all []candidate) []candidate {
 	var kept []candidate
 	for _, c := range all {
-		if random, ok := tls.ClientRandom(c.bytes); ok && r.Dec.Store.Has(&random) {
+		if r.known(c.bytes, tls.Client) {
 			r.named(p, tls.Client, c.bytes, r.Dec.Mark)
 			kept = append(kept, c)
 		}

@@ -244,20 +244,6 @@ func (m *messages) drop() {
 	m.body = nil
 }
 
-// ClientRandom returns the random of a ClientHello that begins with b and is whole in one record.
-func ClientRandom(b []byte) (random [32]byte, ok bool) {
-	if len(b) < headerBytes+4 || !LooksLikeClientHello(b) {
-		return random, false
-	}
-	record := int(be.Uint16(b[3:]))
-	size := int(be.Uint32(b[headerBytes:]) & 0xffffff)
-	if size+4 > record || len(b) < headerBytes+record {
-		return random, false
-	}
-	h, ok := parseClientHello(b[headerBytes+4:][:size])
-	return h.random, ok
-}
-
 // Salient returns what the keys and the epochs of a connection follow from, of a message that is the hello of a side: as bytes, to be
 // compared. It returns false if b does not begin with one.
 func Salient(b []byte, side uint8) (what []byte, ok bool) {
