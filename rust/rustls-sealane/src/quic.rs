@@ -7,41 +7,32 @@ use sealane::{Algorithm, HeaderKey, TAG_LEN};
 
 use crate::Cipher;
 
-pub(crate) fn algorithm(theirs: &'static dyn QuicAlgorithm, algorithm: Algorithm) -> &'static dyn QuicAlgorithm {
-    Box::leak(Box::new(Quic { algorithm, theirs }))
-}
-
-struct Quic {
-    algorithm: Algorithm,
-    theirs: &'static dyn QuicAlgorithm,
-}
+pub(crate) struct Quic(pub(crate) Algorithm);
 
 impl QuicAlgorithm for Quic {
     fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
-        Box::new(Packets { algorithm: self.algorithm, cipher: Cipher::new(self.algorithm, key.as_ref()), iv })
+        Box::new(Packets { algorithm: self.0, cipher: Cipher::new(self.0, key.as_ref()), iv })
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
-        match HeaderKey::new(self.algorithm, key.as_ref()) {
-            Ok(key) => Box::new(Headers(key)),
-            Err(_) => self.theirs.header_protection_key(key), // no level of sealane's works on this CPU
-        }
+        Box::new(Headers(HeaderKey::new(self.0, key.as_ref()).ok()))
     }
 
     fn aead_key_len(&self) -> usize {
-        self.algorithm.key_len()
+        self.0.key_len()
     }
 }
 
 const SAMPLE_LEN: usize = 16;
 
-struct Headers(HeaderKey);
+/// A key; none if sealane has no level for it on this CPU, and then all packets fail.
+struct Headers(Option<HeaderKey>);
 
 impl Headers {
     /// Masks (section 5.4.1). The lower bits of the first byte say how long the packet number is, and are masked.
     fn apply(&self, sample: &[u8], first: &mut u8, number: &mut [u8], masked: bool) -> Result<(), Error> {
         let sample = sample.try_into().map_err(|_| Error::General("sample of invalid length".into()))?;
-        let mask = self.0.mask(sample);
+        let mask = self.0.as_ref().ok_or_else(|| Error::General("sealane has no level here".into()))?.mask(sample);
         let changed = *first ^ (mask[0] & if *first & 0x80 == 0 { 0x1f } else { 0x0f });
         let plain = if masked { changed } else { *first };
         let length = usize::from(plain & 3) + 1;

@@ -8,9 +8,10 @@ use rustls::crypto::CipherSuiteCommon;
 use rustls::{ConnectionTrafficSecrets, ContentType, Error, ProtocolVersion, SupportedCipherSuite, Tls13CipherSuite};
 use sealane::{Algorithm, TAG_LEN};
 
-use crate::{quic, Cipher};
+use crate::quic::Quic;
+use crate::Cipher;
 
-/// A suite of another provider with its AEAD replaced.
+/// A suite of another provider with its AEAD replaced. It has QUIC where the other's has none, as graviola's.
 pub(crate) fn suite(theirs: &'static Tls13CipherSuite, algorithm: Algorithm) -> SupportedCipherSuite {
     let aead: &'static Aead = Box::leak(Box::new(Aead { algorithm, theirs: theirs.aead_alg }));
     SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {
@@ -21,7 +22,7 @@ pub(crate) fn suite(theirs: &'static Tls13CipherSuite, algorithm: Algorithm) -> 
         },
         hkdf_provider: theirs.hkdf_provider,
         aead_alg: aead,
-        quic: theirs.quic.map(|theirs| quic::algorithm(theirs, algorithm)),
+        quic: Some(Box::leak(Box::new(Quic(algorithm)))),
     })))
 }
 
