@@ -57,8 +57,8 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{
 var chaCha20Poly1305BatchPlans = batchPlans{
 	AVX512:    newBatchPlan([][2]int{{4, 32}}),
 	AVX512Mix: newBatchPlan([][2]int{{4, 11}, {5, 2}, {8, 2}, {16, 17}}),
-	AVX512VL:  newBatchPlan([][2]int{{4, 8}}),
-	AVX2:      newBatchPlan([][2]int{{4, 12}}),
+	AVX512VL:  newBatchPlan([][2]int{{8, 2}}),
+	AVX2:      newBatchPlan([][2]int{{4, 4}, {6, 8}}),
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.

@@ -60,8 +60,8 @@ pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 5] = [
         kernel: kernel!(k::chacha20poly1305_avx512vl, k::CHACHA20POLY1305_AVX512VL_CONSTANTS),
         batch: Some(Batch {
             kernel: kernel!(k::chacha20poly1305_batch_avx2, k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS),
-            few: 4,
-            from: &[4, 4, 4, 4, 4, 4, 4, 4],
+            few: 8,
+            from: &[8, 8],
         }),
     },
     Level {
@@ -71,7 +71,7 @@ pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 5] = [
         batch: Some(Batch {
             kernel: kernel!(k::chacha20poly1305_batch_avx2, k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS),
             few: 4,
-            from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
+            from: &[4, 4, 4, 4, 6, 6, 6, 6, 6, 6, 6, 6],
         }),
     },
     Level {
