@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use aes_gcm::aead::generic_array::GenericArray;
 use aes_gcm::aead::{AeadInPlace, KeyInit};
+use rows::{Session, TAG};
 use sealane::{Algorithm, Key};
 
 const SIZES: [usize; 8] = [64, 256, 576, 1024, 1420, 4096, 8192, 16384];
@@ -26,23 +27,7 @@ const RUN_NS: u64 = 30_000;
 /// whose addresses are alike in the lowest 12 bits wait for each other, which is luck. Texts begin at different places, too.
 const PLACES: usize = 16;
 
-/// Seals or opens `text` in place; returns the tag, or whether it was right by not panicking.
-trait Candidate {
-    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16];
-    /// `text` is followed by the tag.
-    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool;
-}
-
 struct Sealane(Key);
-
-impl Candidate for Sealane {
-    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
-        self.0.seal_in_place(nonce, b"", text).expect("sealed")
-    }
-    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
-        self.0.open_in_place(nonce, b"", text, tag).is_ok()
-    }
-}
 
 macro_rules! ring_like {
     ($name:ident, $library:ident) => {
@@ -60,24 +45,12 @@ macro_rules! ring_like {
             }
         }
 
-        impl Candidate for $name {
-            fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
+        impl Session for $name {
+            fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
                 let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
-                let tag = self.0.seal_in_place_separate_tag(nonce, $library::aead::Aad::empty(), text).expect("sealed");
+                let tag =
+                    self.0.seal_in_place_separate_tag(nonce, $library::aead::Aad::from(ad), text).expect("sealed");
                 tag.as_ref().try_into().expect("tag")
-            }
-            fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], _: &[u8; 16]) -> bool {
-                // The text with its tag behind it: that is all that both libraries have.
-                let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
-                self.0.open_in_place(nonce, $library::aead::Aad::empty(), text).is_ok()
-            }
-        }
-
-        impl rows::Session for $name {
-            fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
-                let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
-                let tag = self.0.seal_in_place_separate_tag(nonce, $library::aead::Aad::from(ad), text).ok()?;
-                tag.as_ref().try_into().ok()
             }
             fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
                 let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
@@ -92,25 +65,13 @@ ring_like!(AwsLc, aws_lc_rs);
 
 struct RustCrypto<C>(C);
 
-impl<C: AeadInPlace> Candidate for RustCrypto<C> {
-    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
-        let nonce = GenericArray::from_slice(nonce);
-        let tag = self.0.encrypt_in_place_detached(nonce, b"", text).expect("sealed");
+impl<C: AeadInPlace> Session for RustCrypto<C> {
+    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
+        let tag = self.0.encrypt_in_place_detached(GenericArray::from_slice(nonce), ad, text).expect("sealed");
         tag.as_slice().try_into().expect("tag")
     }
-    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
-        let nonce = GenericArray::from_slice(nonce);
-        self.0.decrypt_in_place_detached(nonce, b"", text, GenericArray::from_slice(tag)).is_ok()
-    }
-}
-
-impl<C: AeadInPlace> rows::Session for RustCrypto<C> {
-    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
-        let tag = self.0.encrypt_in_place_detached(GenericArray::from_slice(nonce), ad, text).ok()?;
-        tag.as_slice().try_into().ok()
-    }
     fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
-        let (text, tag) = packet.split_at_mut(packet.len() - 16);
+        let (text, tag) = packet.split_at_mut(packet.len() - TAG);
         let (nonce, tag) = (GenericArray::from_slice(nonce), GenericArray::from_slice(tag));
         self.0.decrypt_in_place_detached(nonce, ad, text, tag).is_ok()
     }
@@ -118,7 +79,7 @@ impl<C: AeadInPlace> rows::Session for RustCrypto<C> {
 
 #[cfg(c_library)]
 mod c {
-    use super::{Algorithm, Candidate};
+    use super::{Algorithm, Session, TAG};
     use std::os::raw::c_int;
 
     #[repr(C, align(64))]
@@ -164,74 +125,72 @@ mod c {
         }
     }
 
-    impl Candidate for C {
-        fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
-            let (mut tag, p, n) = ([0; 16], text.as_mut_ptr(), text.len());
+    impl Session for C {
+        fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
+            let (mut tag, p, n) = ([0; TAG], text.as_mut_ptr(), text.len());
             // SAFETY: include/sealane.h: in place.
             let made =
-                unsafe { sealane_seal(self, p, tag.as_mut_ptr(), nonce.as_ptr(), 12, std::ptr::null(), 0, p, n) };
+                unsafe { sealane_seal(self, p, tag.as_mut_ptr(), nonce.as_ptr(), 12, ad.as_ptr(), ad.len(), p, n) };
             assert_eq!(made, 0);
             tag
         }
-        fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
+        fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
+            let (text, tag) = packet.split_at_mut(packet.len() - TAG);
             let (p, n) = (text.as_mut_ptr(), text.len());
             // SAFETY: include/sealane.h: in place.
-            unsafe { sealane_open(self, p, tag.as_ptr(), nonce.as_ptr(), 12, std::ptr::null(), 0, p, n) == 0 }
+            unsafe { sealane_open(self, p, tag.as_ptr(), nonce.as_ptr(), 12, ad.as_ptr(), ad.len(), p, n) == 0 }
         }
     }
 }
 
 /// A candidate that makes one wrong byte.
-struct Faulty(Box<dyn Candidate>);
+struct Faulty(Box<dyn Session>);
 
-impl Candidate for Faulty {
-    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
-        let tag = self.0.seal(nonce, text);
+impl Session for Faulty {
+    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
+        let tag = self.0.seal(nonce, ad, text);
         text[0] ^= 1;
         tag
     }
-    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
-        self.0.open(nonce, text, tag)
+    fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
+        self.0.open(nonce, ad, packet)
     }
 }
 
 struct Entry {
     name: &'static str,
-    candidate: Box<dyn Candidate>,
-    /// Whether `open` wants the tag behind the text.
-    attached: bool,
+    candidate: Box<dyn Session>,
 }
 
 fn candidates(algorithm: Algorithm, fault: &str) -> Vec<Entry> {
     let key = [7; 32];
     let key = &key[..algorithm.key_len()];
-    let rustcrypto: Box<dyn Candidate> = match algorithm {
+    let rustcrypto: Box<dyn Session> = match algorithm {
         Algorithm::ChaCha20Poly1305 => {
             Box::new(RustCrypto(chacha20poly1305::ChaCha20Poly1305::new_from_slice(key).expect("key")))
         }
         Algorithm::Aes128Gcm => Box::new(RustCrypto(aes_gcm::Aes128Gcm::new_from_slice(key).expect("key"))),
         _ => Box::new(RustCrypto(aes_gcm::Aes256Gcm::new_from_slice(key).expect("key"))),
     };
-    let mut all: Vec<(&'static str, Box<dyn Candidate>, bool)> = vec![
-        ("sealane", Box::new(Sealane(Key::new(algorithm, key).expect("key"))), false),
+    let mut all: Vec<(&'static str, Box<dyn Session>)> = vec![
+        ("sealane", Box::new(Sealane(Key::new(algorithm, key).expect("key")))),
         #[cfg(c_library)]
-        ("sealane, C", Box::new(c::C::new(algorithm, key)), false),
-        ("ring", Box::new(Ring::new(algorithm, key)), true),
-        ("aws-lc-rs", Box::new(AwsLc::new(algorithm, key)), true),
-        ("RustCrypto", rustcrypto, false),
-        ("OpenSSL", Box::new(peers::Evp::new(algorithm, key)), false),
+        ("sealane, C", Box::new(c::C::new(algorithm, key))),
+        ("ring", Box::new(Ring::new(algorithm, key))),
+        ("aws-lc-rs", Box::new(AwsLc::new(algorithm, key))),
+        ("RustCrypto", rustcrypto),
+        ("OpenSSL", Box::new(peers::Evp::new(algorithm, key))),
         #[cfg(native)]
-        ("its native", Box::new(native::Native::new(algorithm, key)), false),
+        ("its native", Box::new(native::Native::new(algorithm, key))),
     ];
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     if graviola::util::is_cpu_supported() {
-        all.push(("graviola", Box::new(peers::Graviola::new(algorithm, key)), false));
+        all.push(("graviola", Box::new(peers::Graviola::new(algorithm, key))));
     }
     all.drain(..)
-        .map(|(name, candidate, attached)| Entry {
+        .map(|(name, candidate)| Entry {
             name,
             candidate: if name == fault { Box::new(Faulty(candidate)) } else { candidate },
-            attached,
         })
         .collect()
 }
@@ -239,18 +198,15 @@ fn candidates(algorithm: Algorithm, fault: &str) -> Vec<Entry> {
 /// All make the same of a packet, and open it; else why not.
 fn agree(entries: &mut [Entry], bytes: usize) -> Result<(), String> {
     let text: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
-    let mut first: Option<(Vec<u8>, [u8; 16])> = None;
+    let mut first: Option<Vec<u8>> = None;
     for entry in entries {
         let mut sealed = text.clone();
-        let tag = entry.candidate.seal(&[1; 12], &mut sealed);
-        let (expected, expected_tag) = first.get_or_insert((sealed.clone(), tag));
-        if sealed != *expected || tag != *expected_tag {
+        let tag = entry.candidate.seal(&[1; 12], b"", &mut sealed);
+        sealed.extend_from_slice(&tag);
+        if sealed != *first.get_or_insert(sealed.clone()) {
             return Err(format!("{} seals {} bytes differently", entry.name, bytes));
         }
-        if entry.attached {
-            sealed.extend_from_slice(&tag);
-        }
-        if !entry.candidate.open(&[1; 12], &mut sealed, &tag) || sealed[..bytes] != text[..] {
+        if !entry.candidate.open(&[1; 12], b"", &mut sealed) || sealed[..bytes] != text[..] {
             return Err(format!("{} does not open {} bytes", entry.name, bytes));
         }
     }
@@ -260,26 +216,23 @@ fn agree(entries: &mut [Entry], bytes: usize) -> Result<(), String> {
 /// Nanoseconds a packet in a run of `count`.
 fn time(entry: &mut Entry, bytes: usize, open: bool, count: usize, offset: usize) -> f64 {
     let mut room = vec![0x55; 4096 + bytes];
-    let text = &mut room[offset..offset + bytes];
+    let mut text = &mut room[offset..offset + bytes];
     let mut nonce = [0; 12];
     if !open {
         let start = Instant::now();
         for i in 0..count as u64 {
             nonce[4..].copy_from_slice(&i.to_le_bytes());
-            black_box(entry.candidate.seal(&nonce, black_box(&mut *text)));
+            // Of a slice itself black_box stores two words and loads them as one, for which CPUs wait.
+            black_box(entry.candidate.seal(&nonce, b"", black_box(&mut text)));
         }
         return start.elapsed().as_nanos() as f64 / count as f64;
     }
     // Copies of one packet, each of which is opened once.
-    let tag = entry.candidate.seal(&nonce, text);
-    let mut text = text.to_vec();
-    if entry.attached {
-        text.extend_from_slice(&tag);
-    }
-    let mut copies = text.repeat(count);
+    let tag = entry.candidate.seal(&nonce, b"", text);
+    let mut copies = [&*text, &tag].concat().repeat(count);
     let start = Instant::now();
-    for copy in copies.chunks_exact_mut(text.len()) {
-        assert!(entry.candidate.open(&nonce, black_box(copy), &tag));
+    for mut copy in copies.chunks_exact_mut(bytes + TAG) {
+        assert!(entry.candidate.open(&nonce, b"", black_box(&mut copy)));
     }
     start.elapsed().as_nanos() as f64 / count as f64
 }

@@ -2,7 +2,7 @@
 
 use sealane::Algorithm;
 
-use crate::{rows, Candidate};
+use crate::{Session, TAG};
 
 #[repr(C)]
 struct Opaque([u8; 0]);
@@ -45,10 +45,6 @@ impl Native {
         assert!(!key.is_null());
         Native(key)
     }
-
-    fn open(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8], tag: &[u8; 16]) -> bool {
-        unsafe { native_open(self.0, nonce, ad.as_ptr(), ad.len(), text.as_mut_ptr(), text.len(), tag) }
-    }
 }
 
 impl Drop for Native {
@@ -57,27 +53,17 @@ impl Drop for Native {
     }
 }
 
-impl Candidate for Native {
-    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
-        rows::Session::seal(self, nonce, b"", text).expect("sealed")
-    }
-
-    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
-        Native::open(self, nonce, b"", text, tag)
-    }
-}
-
-impl rows::Session for Native {
-    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
-        let mut tag = [0; 16];
+impl Session for Native {
+    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
+        let mut tag = [0; TAG];
         let (ad, ad_bytes) = (ad.as_ptr(), ad.len());
-        let good = unsafe { native_seal(self.0, nonce, ad, ad_bytes, text.as_mut_ptr(), text.len(), &mut tag) };
-        good.then_some(tag)
+        assert!(unsafe { native_seal(self.0, nonce, ad, ad_bytes, text.as_mut_ptr(), text.len(), &mut tag) });
+        tag
     }
 
     fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
-        let (text, tag) = packet.split_at_mut(packet.len() - 16);
-        let tag: &[u8; 16] = (&*tag).try_into().expect("a tag");
-        Native::open(self, nonce, ad, text, tag)
+        let (text, tag) = packet.split_at_mut(packet.len() - TAG);
+        let tag: &[u8; TAG] = (&*tag).try_into().expect("a tag");
+        unsafe { native_open(self.0, nonce, ad.as_ptr(), ad.len(), text.as_mut_ptr(), text.len(), tag) }
     }
 }

@@ -7,7 +7,7 @@ use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
 use sealane::Algorithm;
 
-use crate::{rows, Candidate};
+use crate::{Session, TAG};
 
 /// libcrypto's EVP, as msquic calls it (src/platform/crypt_openssl.c): one context for a key and direction, and for each
 /// packet the nonce, the associated data, the text, the end and the tag.
@@ -56,21 +56,12 @@ fn crypt(ctx: &mut CipherCtx, ad: &[u8], text: &mut [u8]) -> Result<(), ErrorSta
     Ok(())
 }
 
-impl Candidate for Evp {
-    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
-        self.try_seal(nonce, b"", text).expect("sealed")
-    }
-    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
-        self.try_open(nonce, b"", text, tag).is_ok()
-    }
-}
-
-impl rows::Session for Evp {
-    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
-        self.try_seal(nonce, ad, text).ok()
+impl Session for Evp {
+    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
+        self.try_seal(nonce, ad, text).expect("sealed")
     }
     fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
-        let (text, tag) = packet.split_at_mut(packet.len() - 16);
+        let (text, tag) = packet.split_at_mut(packet.len() - TAG);
         self.try_open(nonce, ad, text, tag).is_ok()
     }
 }
@@ -82,7 +73,7 @@ pub(crate) use on_graviola::Graviola;
 mod on_graviola {
     use graviola::aead::{AesGcm, ChaCha20Poly1305};
 
-    use super::{rows, Algorithm, Candidate};
+    use super::{Algorithm, Session, TAG};
 
     #[allow(clippy::large_enum_variant)]
     pub(crate) enum Graviola {
@@ -99,36 +90,21 @@ mod on_graviola {
         }
     }
 
-    impl Candidate for Graviola {
-        fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
-            rows::Session::seal(self, nonce, b"", text).expect("sealed")
-        }
-        fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
-            self.checked(nonce, b"", text, tag)
-        }
-    }
-
-    impl Graviola {
-        fn checked(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8], tag: &[u8]) -> bool {
-            match self {
-                Graviola::ChaCha(key) => key.decrypt(nonce, ad, text, tag).is_ok(),
-                Graviola::Gcm(key) => key.decrypt(nonce, ad, text, tag).is_ok(),
-            }
-        }
-    }
-
-    impl rows::Session for Graviola {
-        fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
-            let mut tag = [0; 16];
+    impl Session for Graviola {
+        fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
+            let mut tag = [0; TAG];
             match self {
                 Graviola::ChaCha(key) => key.encrypt(nonce, ad, text, &mut tag),
                 Graviola::Gcm(key) => key.encrypt(nonce, ad, text, &mut tag),
             }
-            Some(tag)
+            tag
         }
         fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
-            let (text, tag) = packet.split_at_mut(packet.len() - 16);
-            self.checked(nonce, ad, text, tag)
+            let (text, tag) = packet.split_at_mut(packet.len() - TAG);
+            match self {
+                Graviola::ChaCha(key) => key.decrypt(nonce, ad, text, tag).is_ok(),
+                Graviola::Gcm(key) => key.decrypt(nonce, ad, text, tag).is_ok(),
+            }
         }
     }
 }

@@ -7,8 +7,8 @@ use zeroize::Zeroize;
 
 use crate::dit::Dit;
 use crate::kernel::{
-    AesBlocks, AesGcm, AesKey, CallNonce, ChaCha20Masks, ChaCha20Poly1305, GcmKey, Parts, Runnable, Tag, Text, Unused,
-    UNUSED_LEN,
+    bytes_of_tag, AesBlocks, AesGcm, AesKey, CallNonce, ChaCha20Masks, ChaCha20Poly1305, GcmKey, Parts, Runnable, Tag,
+    Text, Unused, UNUSED_LEN,
 };
 use crate::level::Usable;
 #[cfg(feature = "portable")]
@@ -28,14 +28,6 @@ pub(crate) fn tag_of_bytes(bytes: &[u8; 16]) -> Tag {
         [bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]],
     ];
     [u64::from_ne_bytes(low), u64::from_ne_bytes(high)]
-}
-
-#[inline(always)]
-pub(crate) fn bytes_of_tag(tag: &Tag) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&tag[0].to_ne_bytes());
-    bytes[8..].copy_from_slice(&tag[1].to_ne_bytes());
-    bytes
 }
 
 /// AES-GCM's key at one level. It is wiped when it is dropped.

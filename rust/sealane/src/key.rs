@@ -1,8 +1,8 @@
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{bytes_of_tag, hchacha20, same_tag, tag_of_bytes, wiping, Gcm};
+use crate::cipher::{hchacha20, same_tag, tag_of_bytes, wiping, Gcm};
 use crate::dit::Dit;
-use crate::kernel::{AesGcm, CallNonce, ChaCha20Poly1305, Tag, Text};
+use crate::kernel::{bytes_of_tag, AesGcm, CallNonce, ChaCha20Poly1305, Tag, Text};
 use crate::level::{Usable, AESGCM, CHACHA20POLY1305};
 use crate::Error;
 

@@ -2,9 +2,8 @@
 
 use zeroize::Zeroize;
 
-use crate::cipher::bytes_of_tag;
 use crate::dit::Dit;
-use crate::kernel::{CallNonce, Tag, Text};
+use crate::kernel::{bytes_of_tag, CallNonce, Tag, Text};
 use crate::key::{is_tag, State, SubKey};
 use crate::{Error, Key, TAG_LEN};
 

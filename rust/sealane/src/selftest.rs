@@ -4,11 +4,12 @@
 
 use core::ops::Range;
 
-use crate::cipher::{bytes_of_tag, Aes, AnyParts, ChaChaMaskKey, Gcm};
+use crate::cipher::{Aes, AnyParts, ChaChaMaskKey, Gcm};
 #[cfg(polyval)]
 use crate::kernel::GcmKey;
 use crate::kernel::{
-    AesBlocks, AesGcm, CallNonce, ChaCha20Masks, ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Tag, Text, Unused,
+    bytes_of_tag, AesBlocks, AesGcm, CallNonce, ChaCha20Masks, ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Tag,
+    Text, Unused,
 };
 use crate::level::Usable;
 

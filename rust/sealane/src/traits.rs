@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::bytes_of_tag;
+use crate::kernel::bytes_of_tag;
 use crate::kernel::Text;
 use crate::{Algorithm, Error, Key};
 
