@@ -323,14 +323,20 @@
 /* The key schedule (5.2) word by word. */
 #define word w3        /* the last one made */
 #define words x4       /* of the key */
-#define phase x5
+#define phase x5       /* the next word's number modulo words */
 #define rcon w9
 #define next x16       /* to be made */
 #define end x17
 #define old x19        /* one that many words back */
-#include "aes_key.h"
 .macro expand_key
-    expand_begin key, rounds, old
+    sub words, rounds, #6
+    add old, key, #SEALANE_GCM_KEY_SCHEDULE
+    add next, old, words, lsl #2
+    add end, old, rounds, lsl #4
+    add end, end, #16
+    mov phase, #0
+    mov rcon, #1
+    mov t3d, #0x1b
     load_table LOOKUP_SBOX
     ldur word, [next, #-4]
 .Lword:
@@ -343,6 +349,17 @@
     sub_bytes 1
     umov word, v0.s[0]
     cbnz phase, .Lword_add
-    rotate_and_add
-    expand_word_end old
+    eor word, rcon, word, ror #8            /* RotWord and the round constant */
+    lsl rcon, rcon, #1
+    cmp rcon, #256
+    csel rcon, t3d, rcon, eq
+.Lword_add:
+    ldr t1d, [old], #4
+    add phase, phase, #1
+    cmp phase, words
+    csel phase, xzr, phase, eq
+    eor word, word, t1d
+    str word, [next], #4
+    cmp next, end
+    b.lo .Lword
 .endm

@@ -28,7 +28,7 @@ ready:
 	WORD $0xa9401003 // ldp x3, x4, [x0]
 	WORD $0xf9400805 // ldr x5, [x0, #16]
 	WORD $0xf9402007 // ldr x7, [x0, #64]
-	WORD $0xb401e5e5 // cbz x5, 0x3ce8
+	WORD $0xb401ec25 // cbz x5, 0x3db0
 	WORD $0x9100426a // add x10, x19, #0x10
 	WORD $0x9104026b // add x11, x19, #0x100
 	WORD $0x52800a8d // mov w13, #0x54
@@ -3049,9 +3049,9 @@ ready:
 // 0x2e6c:
 	WORD $0x510014ca // sub w10, w6, #0x5
 	WORD $0x7100055f // cmp w10, #0x1
-	WORD $0x540073a8 // b.hi 0x3ce8
+	WORD $0x540079e8 // b.hi 0x3db0
 	WORD $0xa90024e8 // stp x8, x9, [x7]
-	WORD $0x1400039b // b 0x3ce8
+	WORD $0x140003cd // b 0x3db0
 // 0x2e80:
 	WORD $0xd2800005 // mov x5, #0x0
 	WORD $0x54000048 // b.hi 0x2e8c
@@ -3079,7 +3079,7 @@ ready:
 	WORD $0x54005cc0 // b.eq 0x3a6c
 	WORD $0xf100049f // cmp x4, #0x1
 	WORD $0x54006320 // b.eq 0x3b40
-	WORD $0x14000382 // b 0x3ce8
+	WORD $0x140003b4 // b 0x3db0
 // 0x2ee4:
 	WORD $0xf9401473 // ldr x19, [x3, #40]
 	WORD $0x91004273 // add x19, x19, #0x10
@@ -3997,61 +3997,113 @@ ready:
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb0500ff // cmp x7, x5
 	WORD $0x54fffb63 // b.cc 0x3b8c
-	WORD $0xb4000625 // cbz x5, 0x3ce8
+	WORD $0xb4000c65 // cbz x5, 0x3db0
 	WORD $0xf940186a // ldr x10, [x3, #48]
 	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x1400002e // b 0x3ce8
+	WORD $0x14000060 // b 0x3db0
 // 0x3c34:
-	WORD $0xd1001ac5 // sub x5, x22, #0x6
-	WORD $0x9100426a // add x10, x19, #0x10
-	WORD $0x8b050948 // add x8, x10, x5, lsl #2
-	WORD $0x8b161149 // add x9, x10, x22, lsl #4
-	WORD $0x91004129 // add x9, x9, #0x10
-	WORD $0xd2800006 // mov x6, #0x0
-	WORD $0x52800027 // mov w7, #0x1
-	WORD $0x5280036d // mov w13, #0x1b
+	WORD $0x91008268 // add x8, x19, #0x20
+	WORD $0x8b161109 // add x9, x8, x22, lsl #4
+	WORD $0x5281c1aa // mov w10, #0xe0d
+	WORD $0x3cdf0100 // ldur q0, [x8, #-16]
+	WORD $0x72a181ea // movk w10, #0xc0f, lsl #16
+	WORD $0x5280002b // mov w11, #0x1
+	WORD $0x4e040d47 // dup v7.4s, w10
+	WORD $0x5280036c // mov w12, #0x1b
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0xb85fc104 // ldur w4, [x8, #-4]
-// 0x3c5c:
-	WORD $0xb4000106 // cbz x6, 0x3c7c
-	WORD $0xf10020bf // cmp x5, #0x8
-	WORD $0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-	WORD $0x54000181 // b.ne 0x3c98
-	WORD $0x4e040c80 // dup v0.4s, w4
-	WORD $0x4e284820 // aese v0.16b, v1.16b
-	WORD $0x0e043c04 // mov w4, v0.s[0]
-	WORD $0x14000008 // b 0x3c98
-// 0x3c7c:
-	WORD $0x4e040c80 // dup v0.4s, w4
-	WORD $0x4e284820 // aese v0.16b, v1.16b
-	WORD $0x0e043c04 // mov w4, v0.s[0]
-	WORD $0x4ac420e4 // eor w4, w7, w4, ror #8
-	WORD $0x531f78e7 // lsl w7, w7, #1
-	WORD $0x710400ff // cmp w7, #0x100
-	WORD $0x1a8701a7 // csel w7, w13, w7, eq
-// 0x3c98:
-	WORD $0xb840454b // ldr w11, [x10], #4
-	WORD $0x910004c6 // add x6, x6, #0x1
-	WORD $0xeb0500df // cmp x6, x5
-	WORD $0x9a8603e6 // csel x6, xzr, x6, eq
-	WORD $0x4a0b0084 // eor w4, w4, w11
-	WORD $0xb8004504 // str w4, [x8], #4
+	WORD $0x36100736 // tbz w22, #2, 0x3d3c
+	WORD $0x360803d6 // tbz w22, #1, 0x3cd4
+	WORD $0x3cc10503 // ldr q3, [x8], #16
+// 0x3c64:
+	WORD $0x4e070062 // tbl v2.16b, {v3.16b}, v7.16b
+	WORD $0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+	WORD $0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+	WORD $0x4e284822 // aese v2.16b, v1.16b
+	WORD $0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+	WORD $0x4e040d66 // dup v6.4s, w11
+	WORD $0x531f796b // lsl w11, w11, #1
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x7104017f // cmp w11, #0x100
+	WORD $0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+	WORD $0x1a8b018b // csel w11, w12, w11, eq
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+	WORD $0x3c810500 // str q0, [x8], #16
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd43 // b.cc 0x3c5c
+	WORD $0x540006e0 // b.eq 0x3d80
+	WORD $0x4e1c0402 // dup v2.4s, v0.s[3]
+	WORD $0x6e034025 // ext v5.16b, v1.16b, v3.16b, #8
+	WORD $0x6e032026 // ext v6.16b, v1.16b, v3.16b, #4
+	WORD $0x4e284822 // aese v2.16b, v1.16b
+	WORD $0x6e036024 // ext v4.16b, v1.16b, v3.16b, #12
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x3c810503 // str q3, [x8], #16
+	WORD $0x17ffffe5 // b 0x3c64
+// 0x3cd4:
+	WORD $0x4f00e503 // movi v3.16b, #0x8
+	WORD $0x6e2384e7 // sub v7.16b, v7.16b, v3.16b
+	WORD $0xfc408503 // ldr d3, [x8], #8
+// 0x3ce0:
+	WORD $0x4e070062 // tbl v2.16b, {v3.16b}, v7.16b
+	WORD $0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+	WORD $0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+	WORD $0x4e284822 // aese v2.16b, v1.16b
+	WORD $0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+	WORD $0x4e040d66 // dup v6.4s, w11
+	WORD $0x531f796b // lsl w11, w11, #1
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x7104017f // cmp w11, #0x100
+	WORD $0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+	WORD $0x1a8b018b // csel w11, w12, w11, eq
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+	WORD $0x3c810500 // str q0, [x8], #16
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54000300 // b.eq 0x3d80
+	WORD $0x4f605464 // shl v4.2d, v3.2d, #32
+	WORD $0x4e1c0402 // dup v2.4s, v0.s[3]
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0xfc008503 // str d3, [x8], #8
+	WORD $0x17ffffea // b 0x3ce0
+// 0x3d3c:
+	WORD $0x4e070002 // tbl v2.16b, {v0.16b}, v7.16b
+	WORD $0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+	WORD $0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+	WORD $0x4e284822 // aese v2.16b, v1.16b
+	WORD $0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+	WORD $0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+	WORD $0x4e040d66 // dup v6.4s, w11
+	WORD $0x531f796b // lsl w11, w11, #1
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x7104017f // cmp w11, #0x100
+	WORD $0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+	WORD $0x1a8b018b // csel w11, w12, w11, eq
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+	WORD $0x3c810500 // str q0, [x8], #16
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54fffe01 // b.ne 0x3d3c
+// 0x3d80:
 	WORD $0xf940080a // ldr x10, [x0, #16]
-	WORD $0xb500016a // cbnz x10, 0x3ce8
+	WORD $0xb500016a // cbnz x10, 0x3db0
 	WORD $0x3cdf0d20 // ldr q0, [x9, #-16]!
 	WORD $0x9104026b // add x11, x19, #0x100
 	WORD $0x9100426a // add x10, x19, #0x10
-// 0x3ccc:
+// 0x3d94:
 	WORD $0x3c810560 // str q0, [x11], #16
 	WORD $0x3cdf0d20 // ldr q0, [x9, #-16]!
 	WORD $0x4e287800 // aesimc v0.16b, v0.16b
 	WORD $0xeb0a013f // cmp x9, x10
-	WORD $0x54ffff81 // b.ne 0x3ccc
+	WORD $0x54ffff81 // b.ne 0x3d94
 	WORD $0x3dc00120 // ldr q0, [x9]
 	WORD $0x3d800160 // str q0, [x11]
-// 0x3ce8:
+// 0x3db0:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0

@@ -11,7 +11,7 @@
 .inst 0xa9401003 // ldp x3, x4, [x0]
 .inst 0xf9400805 // ldr x5, [x0, #16]
 .inst 0xf9402007 // ldr x7, [x0, #64]
-.inst 0xb401e5e5 // cbz x5, 0x3ce8
+.inst 0xb401ec25 // cbz x5, 0x3db0
 .inst 0x9100426a // add x10, x19, #0x10
 .inst 0x9104026b // add x11, x19, #0x100
 .inst 0x52800a8d // mov w13, #0x54
@@ -3032,9 +3032,9 @@
 // 0x2e6c:
 .inst 0x510014ca // sub w10, w6, #0x5
 .inst 0x7100055f // cmp w10, #0x1
-.inst 0x540073a8 // b.hi 0x3ce8
+.inst 0x540079e8 // b.hi 0x3db0
 .inst 0xa90024e8 // stp x8, x9, [x7]
-.inst 0x1400039b // b 0x3ce8
+.inst 0x140003cd // b 0x3db0
 // 0x2e80:
 .inst 0xd2800005 // mov x5, #0x0
 .inst 0x54000048 // b.hi 0x2e8c
@@ -3062,7 +3062,7 @@
 .inst 0x54005cc0 // b.eq 0x3a6c
 .inst 0xf100049f // cmp x4, #0x1
 .inst 0x54006320 // b.eq 0x3b40
-.inst 0x14000382 // b 0x3ce8
+.inst 0x140003b4 // b 0x3db0
 // 0x2ee4:
 .inst 0xf9401473 // ldr x19, [x3, #40]
 .inst 0x91004273 // add x19, x19, #0x10
@@ -3980,58 +3980,110 @@
 .inst 0x910040e7 // add x7, x7, #0x10
 .inst 0xeb0500ff // cmp x7, x5
 .inst 0x54fffb63 // b.cc 0x3b8c
-.inst 0xb4000625 // cbz x5, 0x3ce8
+.inst 0xb4000c65 // cbz x5, 0x3db0
 .inst 0xf940186a // ldr x10, [x3, #48]
 .inst 0x3d800140 // str q0, [x10]
-.inst 0x1400002e // b 0x3ce8
+.inst 0x14000060 // b 0x3db0
 // 0x3c34:
-.inst 0xd1001ac5 // sub x5, x22, #0x6
-.inst 0x9100426a // add x10, x19, #0x10
-.inst 0x8b050948 // add x8, x10, x5, lsl #2
-.inst 0x8b161149 // add x9, x10, x22, lsl #4
-.inst 0x91004129 // add x9, x9, #0x10
-.inst 0xd2800006 // mov x6, #0x0
-.inst 0x52800027 // mov w7, #0x1
-.inst 0x5280036d // mov w13, #0x1b
+.inst 0x91008268 // add x8, x19, #0x20
+.inst 0x8b161109 // add x9, x8, x22, lsl #4
+.inst 0x5281c1aa // mov w10, #0xe0d
+.inst 0x3cdf0100 // ldur q0, [x8, #-16]
+.inst 0x72a181ea // movk w10, #0xc0f, lsl #16
+.inst 0x5280002b // mov w11, #0x1
+.inst 0x4e040d47 // dup v7.4s, w10
+.inst 0x5280036c // mov w12, #0x1b
 .inst 0x4f00e401 // movi v1.16b, #0x0
-.inst 0xb85fc104 // ldur w4, [x8, #-4]
-// 0x3c5c:
-.inst 0xb4000106 // cbz x6, 0x3c7c
-.inst 0xf10020bf // cmp x5, #0x8
-.inst 0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-.inst 0x54000181 // b.ne 0x3c98
-.inst 0x4e040c80 // dup v0.4s, w4
-.inst 0x4e284820 // aese v0.16b, v1.16b
-.inst 0x0e043c04 // mov w4, v0.s[0]
-.inst 0x14000008 // b 0x3c98
-// 0x3c7c:
-.inst 0x4e040c80 // dup v0.4s, w4
-.inst 0x4e284820 // aese v0.16b, v1.16b
-.inst 0x0e043c04 // mov w4, v0.s[0]
-.inst 0x4ac420e4 // eor w4, w7, w4, ror #8
-.inst 0x531f78e7 // lsl w7, w7, #1
-.inst 0x710400ff // cmp w7, #0x100
-.inst 0x1a8701a7 // csel w7, w13, w7, eq
-// 0x3c98:
-.inst 0xb840454b // ldr w11, [x10], #4
-.inst 0x910004c6 // add x6, x6, #0x1
-.inst 0xeb0500df // cmp x6, x5
-.inst 0x9a8603e6 // csel x6, xzr, x6, eq
-.inst 0x4a0b0084 // eor w4, w4, w11
-.inst 0xb8004504 // str w4, [x8], #4
+.inst 0x36100736 // tbz w22, #2, 0x3d3c
+.inst 0x360803d6 // tbz w22, #1, 0x3cd4
+.inst 0x3cc10503 // ldr q3, [x8], #16
+// 0x3c64:
+.inst 0x4e070062 // tbl v2.16b, {v3.16b}, v7.16b
+.inst 0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+.inst 0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x4e040d66 // dup v6.4s, w11
+.inst 0x531f796b // lsl w11, w11, #1
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x7104017f // cmp w11, #0x100
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x1a8b018b // csel w11, w12, w11, eq
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+.inst 0x3c810500 // str q0, [x8], #16
 .inst 0xeb09011f // cmp x8, x9
-.inst 0x54fffd43 // b.cc 0x3c5c
+.inst 0x540006e0 // b.eq 0x3d80
+.inst 0x4e1c0402 // dup v2.4s, v0.s[3]
+.inst 0x6e034025 // ext v5.16b, v1.16b, v3.16b, #8
+.inst 0x6e032026 // ext v6.16b, v1.16b, v3.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e036024 // ext v4.16b, v1.16b, v3.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+.inst 0x3c810503 // str q3, [x8], #16
+.inst 0x17ffffe5 // b 0x3c64
+// 0x3cd4:
+.inst 0x4f00e503 // movi v3.16b, #0x8
+.inst 0x6e2384e7 // sub v7.16b, v7.16b, v3.16b
+.inst 0xfc408503 // ldr d3, [x8], #8
+// 0x3ce0:
+.inst 0x4e070062 // tbl v2.16b, {v3.16b}, v7.16b
+.inst 0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+.inst 0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x4e040d66 // dup v6.4s, w11
+.inst 0x531f796b // lsl w11, w11, #1
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x7104017f // cmp w11, #0x100
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x1a8b018b // csel w11, w12, w11, eq
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+.inst 0x3c810500 // str q0, [x8], #16
+.inst 0xeb09011f // cmp x8, x9
+.inst 0x54000300 // b.eq 0x3d80
+.inst 0x4f605464 // shl v4.2d, v3.2d, #32
+.inst 0x4e1c0402 // dup v2.4s, v0.s[3]
+.inst 0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+.inst 0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+.inst 0xfc008503 // str d3, [x8], #8
+.inst 0x17ffffea // b 0x3ce0
+// 0x3d3c:
+.inst 0x4e070002 // tbl v2.16b, {v0.16b}, v7.16b
+.inst 0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+.inst 0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x4e040d66 // dup v6.4s, w11
+.inst 0x531f796b // lsl w11, w11, #1
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x7104017f // cmp w11, #0x100
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x1a8b018b // csel w11, w12, w11, eq
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+.inst 0x3c810500 // str q0, [x8], #16
+.inst 0xeb09011f // cmp x8, x9
+.inst 0x54fffe01 // b.ne 0x3d3c
+// 0x3d80:
 .inst 0xf940080a // ldr x10, [x0, #16]
-.inst 0xb500016a // cbnz x10, 0x3ce8
+.inst 0xb500016a // cbnz x10, 0x3db0
 .inst 0x3cdf0d20 // ldr q0, [x9, #-16]!
 .inst 0x9104026b // add x11, x19, #0x100
 .inst 0x9100426a // add x10, x19, #0x10
-// 0x3ccc:
+// 0x3d94:
 .inst 0x3c810560 // str q0, [x11], #16
 .inst 0x3cdf0d20 // ldr q0, [x9, #-16]!
 .inst 0x4e287800 // aesimc v0.16b, v0.16b
 .inst 0xeb0a013f // cmp x9, x10
-.inst 0x54ffff81 // b.ne 0x3ccc
+.inst 0x54ffff81 // b.ne 0x3d94
 .inst 0x3dc00120 // ldr q0, [x9]
 .inst 0x3d800160 // str q0, [x11]
-// 0x3ce8:
+// 0x3db0:

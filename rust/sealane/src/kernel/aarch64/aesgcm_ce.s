@@ -2867,7 +2867,7 @@
 .inst 0xad100020 // stp q0, q0, [x1, #512]
 .inst 0xad110020 // stp q0, q0, [x1, #544]
 .inst 0x3d809020 // str q0, [x1, #576]
-.inst 0x140001a2 // b 0x3264
+.inst 0x140001d4 // b 0x332c
 // 0x2be0:
 .inst 0x91044266 // add x6, x19, #0x110
 .inst 0xf940200a // ldr x10, [x0, #64]
@@ -3092,7 +3092,7 @@
 .inst 0x6e301e94 // eor v20.16b, v20.16b, v16.16b
 .inst 0x3d801cd0 // str q16, [x6, #112]
 .inst 0xfd001cb4 // str d20, [x5, #56]
-.inst 0xb4001a4b // cbz x11, 0x3264
+.inst 0xb400208b // cbz x11, 0x332c
 .inst 0x0ef0e200 // pmull v0.1q, v16.1d, v16.1d
 .inst 0x0ef4e282 // pmull v2.1q, v20.1d, v20.1d
 .inst 0x4ef0e201 // pmull2 v1.1q, v16.2d, v16.2d
@@ -3111,7 +3111,7 @@
 .inst 0x3d8018c1 // str q1, [x6, #96]
 .inst 0xfd0018a0 // str d0, [x5, #48]
 .inst 0xf100417f // cmp x11, #0x10
-.inst 0x540017e9 // b.ls 0x3264
+.inst 0x54001e29 // b.ls 0x332c
 .inst 0x4ea11c31 // mov v17.16b, v1.16b
 .inst 0x4ea01c15 // mov v21.16b, v0.16b
 .inst 0x0ef1e224 // pmull v4.1q, v17.1d, v17.1d
@@ -3147,7 +3147,7 @@
 .inst 0xad0204c5 // stp q5, q1, [x6, #64]
 .inst 0x6d0200a4 // stp d4, d0, [x5, #32]
 .inst 0xf100c17f // cmp x11, #0x30
-.inst 0x54001369 // b.ls 0x3264
+.inst 0x540019a9 // b.ls 0x332c
 .inst 0x4ea51cb3 // mov v19.16b, v5.16b
 .inst 0x4ea41c97 // mov v23.16b, v4.16b
 .inst 0x0ee1e268 // pmull v8.1q, v19.1d, v1.1d
@@ -3214,63 +3214,115 @@
 .inst 0xad0104c5 // stp q5, q1, [x6, #32]
 .inst 0x6d0020ac // stp d12, d8, [x5]
 .inst 0x6d0100a4 // stp d4, d0, [x5, #16]
-.inst 0x14000058 // b 0x3264
+.inst 0x1400008a // b 0x332c
 // 0x3108:
 .inst 0x3620007a // tbz w26, #4, 0x3114
 .inst 0x3dc00140 // ldr q0, [x10]
-.inst 0x1400002e // b 0x31c8
+.inst 0x14000060 // b 0x3290
 // 0x3114:
 .inst 0xb9400276 // ldr w22, [x19]
-.inst 0xd1001ac5 // sub x5, x22, #0x6
-.inst 0x9100426a // add x10, x19, #0x10
-.inst 0x8b050948 // add x8, x10, x5, lsl #2
-.inst 0x8b161149 // add x9, x10, x22, lsl #4
-.inst 0x91004129 // add x9, x9, #0x10
-.inst 0xd2800006 // mov x6, #0x0
-.inst 0x52800027 // mov w7, #0x1
-.inst 0x5280036d // mov w13, #0x1b
+.inst 0x91008268 // add x8, x19, #0x20
+.inst 0x8b161109 // add x9, x8, x22, lsl #4
+.inst 0x5281c1aa // mov w10, #0xe0d
+.inst 0x3cdf0100 // ldur q0, [x8, #-16]
+.inst 0x72a181ea // movk w10, #0xc0f, lsl #16
+.inst 0x5280002b // mov w11, #0x1
+.inst 0x4e040d47 // dup v7.4s, w10
+.inst 0x5280036c // mov w12, #0x1b
 .inst 0x4f00e401 // movi v1.16b, #0x0
-.inst 0xb85fc104 // ldur w4, [x8, #-4]
-// 0x3140:
-.inst 0xb4000106 // cbz x6, 0x3160
-.inst 0xf10020bf // cmp x5, #0x8
-.inst 0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-.inst 0x54000181 // b.ne 0x317c
-.inst 0x4e040c80 // dup v0.4s, w4
-.inst 0x4e284820 // aese v0.16b, v1.16b
-.inst 0x0e043c04 // mov w4, v0.s[0]
-.inst 0x14000008 // b 0x317c
-// 0x3160:
-.inst 0x4e040c80 // dup v0.4s, w4
-.inst 0x4e284820 // aese v0.16b, v1.16b
-.inst 0x0e043c04 // mov w4, v0.s[0]
-.inst 0x4ac420e4 // eor w4, w7, w4, ror #8
-.inst 0x531f78e7 // lsl w7, w7, #1
-.inst 0x710400ff // cmp w7, #0x100
-.inst 0x1a8701a7 // csel w7, w13, w7, eq
-// 0x317c:
-.inst 0xb840454b // ldr w11, [x10], #4
-.inst 0x910004c6 // add x6, x6, #0x1
-.inst 0xeb0500df // cmp x6, x5
-.inst 0x9a8603e6 // csel x6, xzr, x6, eq
-.inst 0x4a0b0084 // eor w4, w4, w11
-.inst 0xb8004504 // str w4, [x8], #4
+.inst 0x36100736 // tbz w22, #2, 0x3220
+.inst 0x360803d6 // tbz w22, #1, 0x31b8
+.inst 0x3cc10503 // ldr q3, [x8], #16
+// 0x3148:
+.inst 0x4e070062 // tbl v2.16b, {v3.16b}, v7.16b
+.inst 0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+.inst 0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x4e040d66 // dup v6.4s, w11
+.inst 0x531f796b // lsl w11, w11, #1
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x7104017f // cmp w11, #0x100
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x1a8b018b // csel w11, w12, w11, eq
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+.inst 0x3c810500 // str q0, [x8], #16
 .inst 0xeb09011f // cmp x8, x9
-.inst 0x54fffd43 // b.cc 0x3140
+.inst 0x540006e0 // b.eq 0x3264
+.inst 0x4e1c0402 // dup v2.4s, v0.s[3]
+.inst 0x6e034025 // ext v5.16b, v1.16b, v3.16b, #8
+.inst 0x6e032026 // ext v6.16b, v1.16b, v3.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e036024 // ext v4.16b, v1.16b, v3.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+.inst 0x3c810503 // str q3, [x8], #16
+.inst 0x17ffffe5 // b 0x3148
+// 0x31b8:
+.inst 0x4f00e503 // movi v3.16b, #0x8
+.inst 0x6e2384e7 // sub v7.16b, v7.16b, v3.16b
+.inst 0xfc408503 // ldr d3, [x8], #8
+// 0x31c4:
+.inst 0x4e070062 // tbl v2.16b, {v3.16b}, v7.16b
+.inst 0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+.inst 0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x4e040d66 // dup v6.4s, w11
+.inst 0x531f796b // lsl w11, w11, #1
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x7104017f // cmp w11, #0x100
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x1a8b018b // csel w11, w12, w11, eq
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+.inst 0x3c810500 // str q0, [x8], #16
+.inst 0xeb09011f // cmp x8, x9
+.inst 0x54000300 // b.eq 0x3264
+.inst 0x4f605464 // shl v4.2d, v3.2d, #32
+.inst 0x4e1c0402 // dup v2.4s, v0.s[3]
+.inst 0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+.inst 0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+.inst 0xfc008503 // str d3, [x8], #8
+.inst 0x17ffffea // b 0x31c4
+// 0x3220:
+.inst 0x4e070002 // tbl v2.16b, {v0.16b}, v7.16b
+.inst 0x6e004025 // ext v5.16b, v1.16b, v0.16b, #8
+.inst 0x6e002026 // ext v6.16b, v1.16b, v0.16b, #4
+.inst 0x4e284822 // aese v2.16b, v1.16b
+.inst 0x6e006024 // ext v4.16b, v1.16b, v0.16b, #12
+.inst 0x6e261ca5 // eor v5.16b, v5.16b, v6.16b
+.inst 0x4e040d66 // dup v6.4s, w11
+.inst 0x531f796b // lsl w11, w11, #1
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x7104017f // cmp w11, #0x100
+.inst 0x6e221ca5 // eor v5.16b, v5.16b, v2.16b
+.inst 0x1a8b018b // csel w11, w12, w11, eq
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e251c00 // eor v0.16b, v0.16b, v5.16b
+.inst 0x3c810500 // str q0, [x8], #16
+.inst 0xeb09011f // cmp x8, x9
+.inst 0x54fffe01 // b.ne 0x3220
+// 0x3264:
 .inst 0x4f00e400 // movi v0.16b, #0x0
 .inst 0x9100426a // add x10, x19, #0x10
 .inst 0xd100812b // sub x11, x9, #0x20
-// 0x31a8:
+// 0x3270:
 .inst 0x3cc10541 // ldr q1, [x10], #16
 .inst 0x4e284820 // aese v0.16b, v1.16b
 .inst 0xeb0b015f // cmp x10, x11
-.inst 0x54000068 // b.hi 0x31c0
+.inst 0x54000068 // b.hi 0x3288
 .inst 0x4e286800 // aesmc v0.16b, v0.16b
-.inst 0x17fffffb // b 0x31a8
-// 0x31c0:
+.inst 0x17fffffb // b 0x3270
+// 0x3288:
 .inst 0x3dc00141 // ldr q1, [x10]
 .inst 0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-// 0x31c8:
+// 0x3290:
 .inst 0x4e200800 // rev64 v0.16b, v0.16b
 .inst 0x4e083c0a // mov x10, v0.d[0]
 .inst 0x4e183c0b // mov x11, v0.d[1]
@@ -3291,7 +3343,7 @@
 .inst 0x6e0a4142 // ext v2.16b, v10.16b, v10.16b, #8
 .inst 0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 .inst 0xd280012c // mov x12, #0x9
-// 0x3218:
+// 0x32e0:
 .inst 0x6e0a4143 // ext v3.16b, v10.16b, v10.16b, #8
 .inst 0x6e2a1c63 // eor v3.16b, v3.16b, v10.16b
 .inst 0x3c9f054a // str q10, [x10], #-16
@@ -3310,5 +3362,5 @@
 .inst 0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 .inst 0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 .inst 0xf100058c // subs x12, x12, #0x1
-.inst 0x54fffdc1 // b.ne 0x3218
-// 0x3264:
+.inst 0x54fffdc1 // b.ne 0x32e0
+// 0x332c:
