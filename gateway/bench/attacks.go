@@ -11,18 +11,20 @@ var timesOf = regexp.MustCompile(`([0-9.]+) times/op`)
 
 // forged returns how many times the processor time of ordinary packets forged ones as long take: those of the kind that takes most,
 // of the kinds that the suite of attacks has.
-func forged() (most float64, ok bool) {
+func forged() []value {
 	if *attack == "" {
-		return 0, false
+		return nil
 	}
 	cmd := exec.Command(*goTool, "test", "-C", *attack, "-count=1", "-run", "^$", "-bench", "^BenchmarkForgedTimes$", "-benchtime", "1x", ".")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	must(err == nil, "%s\n%v", out, err)
+	most := 0.0
 	for _, m := range timesOf.FindAllSubmatch(out, -1) {
 		v, err := strconv.ParseFloat(string(m[1]), 64)
 		must(err == nil, "%v", err)
 		most = max(most, v)
 	}
-	return most, most > 0
+	must(most > 0, "no kind of forged packets in %s", out)
+	return one(most)
 }

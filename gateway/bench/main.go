@@ -3,6 +3,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -13,13 +14,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,27 +34,37 @@ import (
 )
 
 var (
-	short    = flag.Bool("short", false, "less work, no floors: to see that it runs")
-	floors   = flag.Bool("floors", true, "fail if a figure is below its floor")
-	only     = flag.String("run", "", "only figures whose name contains this")
-	profile  = flag.String("cpuprofile", "", "write a profile")
-	gateway  = flag.String("gateway", "", "the sealane-gateway command, for the comparison with tshark")
-	without  = flag.String("without", "", "this command, built with -tags trusting, for what authenticated reassembly costs")
-	attack   = flag.String("attack", "", "folder of the suite of attacks, for what forged packets cost")
-	goTool   = flag.String("go", "go", "the go command, which runs benchmarks of that folder")
-	single   = flag.String("figure", "", "measure the figure of this name alone, and print nothing but its value")
-	out      = flag.String("out", "", "write the table to this file as well")
-	verbose  = flag.Bool("v", false, "say more")
-	failures int
+	short   = flag.Bool("short", false, "less work, no floors: to see that it runs")
+	floors  = flag.Bool("floors", true, "fail if a figure is below its floor")
+	only    = flag.String("run", "", "only figures whose name contains this")
+	profile = flag.String("cpuprofile", "", "write a profile of the measurement, or of the last of several")
+	gateway = flag.String("gateway", "", "the sealane-gateway command, for the comparison with tshark")
+	without = flag.String("without", "", "this command, built with -tags trusting, for what authenticated reassembly costs")
+	attack  = flag.String("attack", "", "folder of the suite of attacks, for what forged packets cost")
+	goTool  = flag.String("go", "go", "the go command, which runs benchmarks of that folder")
+	single  = flag.String("figure", "", "measure what begins with this figure in this process, and print its values as JSON")
+	out     = flag.String("out", "", "write the table to this file as well")
+	verbose = flag.Bool("v", false, "say more")
 )
 
 // Names of figures that others rest on.
 const (
 	bulkGCM          = "decrypt, 16 KB records, AES-128-GCM"
-	bulkChaCha       = "decrypt, 16 KB records, ChaCha20-Poly1305"
 	recordsGCM       = "200-byte records of 1,000 flows, AES-128-GCM"
 	shortConnections = "short connections"
 )
+
+// A measurement has figures, each with a value; without values, it cannot run here. Each has a process of its own, as heaps
+// and huge pages of one before would change its speed.
+type measurement struct {
+	measure func() []value
+	figures []figure
+}
+
+// A value of a figure, with the median of the pieces of its work: 0 if that is not known.
+type value struct{ Value, Median float64 }
+
+func one(v float64) []value { return []value{{Value: v}} }
 
 // A figure is a line of the table. What is absolute has no floor, as machines and their load differ: floors are those of ratios to something that
 // is measured in alternation with it.
@@ -63,7 +72,6 @@ type figure struct {
 	name, unit string
 	floor      float64 // 0: none; if negative, what it may be at most
 	bound      string
-	measure    func() (float64, bool)
 }
 
 func (f *figure) fails(v float64) bool { return v < f.floor || f.floor < 0 && v > -f.floor }
@@ -78,86 +86,93 @@ func (f *figure) limit() string {
 	return fmt.Sprint(f.floor)
 }
 
+var measurements = []measurement{
+	{func() []value { return download(traffic.AES128, false) }, []figure{
+		{bulkGCM, "Gbit/s", 0, "parsing, copying segments into records, AES-GCM: about alike"},
+		{"16 KB records, AES-128-GCM: of the speed of bare records", "ratio", 0.35, "parsing; bare records are copied from memory and opened"},
+	}},
+	{func() []value { return download(traffic.ChaCha20, false) }, []figure{
+		{"decrypt, 16 KB records, ChaCha20-Poly1305", "Gbit/s", 0, "ChaCha20-Poly1305"},
+		{"16 KB records, ChaCha20-Poly1305: of the speed of bare records", "ratio", 0.5, "the same"},
+	}},
+	{func() []value { return download(traffic.AES128, true) }, []figure{{"the same with pcap output, AES-128-GCM", "Gbit/s", 0, "copying, checksums"}}},
+	{func() []value { return download(traffic.ChaCha20, true) }, []figure{{"the same with pcap output, ChaCha20-Poly1305", "Gbit/s", 0, "ChaCha20-Poly1305, then copying and checksums"}}},
+	{func() []value { return records(traffic.AES128, 200, 1000) }, []figure{{recordsGCM, "M records/s", 0, "work per packet: parser, table, sums"}}},
+	{func() []value { return records(traffic.ChaCha20, 200, 1000) }, []figure{{"200-byte records of 1,000 flows, ChaCha20-Poly1305", "M records/s", 0, "ChaCha20-Poly1305, side by side in vectors"}}},
+	{func() []value { return datagrams(traffic.AES128) }, []figure{{"QUIC, datagrams of 1,200 bytes, AES-128-GCM", "Gbit/s", 0, "work per packet: parser, header masks, AES-GCM, streams"}}},
+	{func() []value { return datagrams(traffic.ChaCha20) }, []figure{{"QUIC, datagrams of 1,200 bytes, ChaCha20-Poly1305", "Gbit/s", 0, "ChaCha20-Poly1305"}}},
+	{connections, []figure{{shortConnections, "thousand/s", 0, "key schedules: 8 derivations, 4 AEADs"}}},
+	{flows, []figure{{"1 M flows, of the speed of 1,000", "ratio", 0.8, "memory: three cache lines for a packet, asked for ahead"}}},
+	{lateKeys, []figure{{"keys up to 40 ms late: connections decrypted", "%", 100, "how long ciphertext may wait: 50 ms"}}},
+	{workers, []figure{
+		{"1 worker on a processor of its own, 16 KB records, AES-128-GCM", "Gbit/s, elapsed", 0, "as the first row; by the clock on the wall"},
+		{"2 workers on a processor each", "Gbit/s, elapsed", 0, "memory, and other load"},
+		{"2 workers, of the speed of 1, alternating", "ratio", 1.8, "memory, and other load; two processors may be one core's threads"},
+	}},
+	{func() []value { return beside(bulkGCM) }, []figure{{"authenticated reassembly: of the speed without it, 16 KB records", "ratio", 0.9, "what is due takes the same way"}}},
+	{func() []value { return beside(recordsGCM) }, []figure{{"authenticated reassembly: of the speed without it, 200-byte records", "ratio", 0.9, "what is due takes the same way"}}},
+	{func() []value { return beside(shortConnections) }, []figure{{"authenticated reassembly: of the speed without it, short connections", "ratio", 0.9, "checksums and copies of the handshake"}}},
+	{forged, []figure{{"forged packets: the dearest kind, of the time of ordinary ones as long", "times", -3, "trials of copies, which have a budget"}}},
+	{func() []value { return halfOpen(0) }, []figure{{"memory of live --memory 1024: 1 M half-open connections", "MiB", -1024, "a small table of their own"}}},
+	{func() []value { return halfOpen(700) }, []figure{{"memory of live --memory 1024: 1 M with 700 bytes of a hello", "MiB", -1024, "the table, and held segments"}}},
+	{func() []value { return besideTshark(records16K, true, "-q", "-z", "io,stat,0") }, []figure{{"against tshark, same capture", "times", 10, "tshark; here reading the file, ciphers, copying, checksums"}}},
+	{func() []value { return besideTshark(quicDatagrams, false, "-q", "-z", "io,stat,0,quic.stream_data") }, []figure{{"against tshark, QUIC, datagrams of 1,200 bytes: both only count", "times", 8, "tshark; here ciphers 30 %, reading the file 18 %, starting 12 %"}}},
+	{func() []value {
+		return besideTshark(quicDatagrams, true, "-T", "fields", "-e", "quic.stream_data", "-Y", "quic.stream_data")
+	}, []figure{{"against tshark, QUIC, the same: both write the streams", "times", 20, "tshark, which writes digits"}}},
+	{veth, []figure{{"live on veth, 1500 B, what the reading core can take", "Mpps", 0, "ciphers, and reading the ring; from a run of 300,000 packets without a drop"}}},
+}
+
+// measured returns the values of the measurement whose first figure has this name, by a process of a command, which is this one or a build of it
+// with other tags.
+func measured(command, name string) (values []value) {
+	cmd := exec.Command(command, append(os.Args[1:], "-figure", name)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	must(err == nil, "%s: %v", name, err)
+	err = json.Unmarshal(out, &values)
+	must(err == nil, "%s: %v", name, err)
+	return values
+}
+
 func main() {
 	flag.Parse()
-	if *profile != "" {
-		f, err := os.Create(*profile)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		pprof.StartCPUProfile(f)
-		defer pprof.StopCPUProfile()
+	if *single != "" {
+		alone()
+		return
 	}
-	runtime.GOMAXPROCS(1) // all on one core, the collector too
-	figures := []figure{
-		{bulkGCM, "Gbit/s", 0, "parsing, copying segments into records, AES-GCM: about alike", func() (float64, bool) { return bulk(traffic.AES128).speed() }},
-		{bulkChaCha, "Gbit/s", 0, "ChaCha20-Poly1305", func() (float64, bool) { return bulk(traffic.ChaCha20).speed() }},
-		{"the same with pcap output, AES-128-GCM", "Gbit/s", 0, "copying, checksums", func() (float64, bool) { return bulkWritten(traffic.AES128).speed() }},
-		{"the same with pcap output, ChaCha20-Poly1305", "Gbit/s", 0, "ChaCha20-Poly1305, then copying and checksums", func() (float64, bool) { return bulkWritten(traffic.ChaCha20).speed() }},
-		{"16 KB records, AES-128-GCM: of the speed of bare records", "ratio", 0.35, "parsing; bare records are copied from memory and opened", func() (float64, bool) { return bulk(traffic.AES128).share() }},
-		{"16 KB records, ChaCha20-Poly1305: of the speed of bare records", "ratio", 0.5, "the same", func() (float64, bool) { return bulk(traffic.ChaCha20).share() }},
-		{recordsGCM, "M records/s", 0, "work per packet: parser, table, sums", func() (float64, bool) { return records(traffic.AES128, 200, 1000) }},
-		{"200-byte records of 1,000 flows, ChaCha20-Poly1305", "M records/s", 0, "ChaCha20-Poly1305, side by side in vectors", func() (float64, bool) { return records(traffic.ChaCha20, 200, 1000) }},
-		{"QUIC, datagrams of 1,200 bytes, AES-128-GCM", "Gbit/s", 0, "work per packet: parser, header masks, AES-GCM, streams", func() (float64, bool) { return datagrams(traffic.AES128) }},
-		{"QUIC, datagrams of 1,200 bytes, ChaCha20-Poly1305", "Gbit/s", 0, "ChaCha20-Poly1305", func() (float64, bool) { return datagrams(traffic.ChaCha20) }},
-		{shortConnections, "thousand/s", 0, "key schedules: 8 derivations, 4 AEADs", connections},
-		{"1 M flows, of the speed of 1,000", "ratio", 0.8, "memory: three cache lines for a packet, asked for ahead", flows},
-		{"keys up to 40 ms late: connections decrypted", "%", 100, "how long ciphertext may wait: 50 ms", lateKeys},
-		{"1 worker on a processor of its own, 16 KB records, AES-128-GCM", "Gbit/s, elapsed", 0, "as the first row; by the clock on the wall", oneWorker},
-		{"2 workers on a processor each", "Gbit/s, elapsed", 0, "memory, and other load", twoWorkers},
-		{"2 workers, of the speed of 1, alternating", "ratio", 1.8, "memory, and other load; two processors may be one core's threads", ofOne},
-		{"authenticated reassembly: of the speed without it, 16 KB records", "ratio", 0.9, "what is due takes the same way", beside(bulkGCM)},
-		{"authenticated reassembly: of the speed without it, 200-byte records", "ratio", 0.9, "what is due takes the same way", beside(recordsGCM)},
-		{"authenticated reassembly: of the speed without it, short connections", "ratio", 0.9, "checksums and copies of the handshake", beside(shortConnections)},
-		{"forged packets: the dearest kind, of the time of ordinary ones as long", "times", -3, "trials of copies, which have a budget", forged},
-		{"memory of live --memory 1024: 1 M half-open connections", "MiB", -1024, "a small table of their own", halfOpen(0)},
-		{"memory of live --memory 1024: 1 M with 700 bytes of a hello", "MiB", -1024, "the table, and held segments", halfOpen(700)},
-		{"against tshark, same capture", "times", 10, "tshark; here reading the file, ciphers, copying, checksums", besideTshark(records16K, true, "-q", "-z", "io,stat,0")},
-		{"against tshark, QUIC, datagrams of 1,200 bytes: both only count", "times", 8, "tshark; here ciphers 30 %, reading the file 18 %, starting 12 %", besideTshark(quicDatagrams, false, "-q", "-z", "io,stat,0,quic.stream_data")},
-		{"against tshark, QUIC, the same: both write the streams", "times", 20, "tshark, which writes digits", besideTshark(quicDatagrams, true, "-T", "fields", "-e", "quic.stream_data", "-Y", "quic.stream_data")},
-	}
-	if runtime.GOOS == "linux" {
-		figures = append(figures, figure{"live on veth, 1500 B, what the reading core can take", "Mpps", 0, "ciphers, and reading the ring; from a run of 300,000 packets without a drop", veth})
-	}
+	self, err := os.Executable()
+	must(err == nil, "%v", err)
 	var table strings.Builder
 	line := func(format string, args ...any) {
 		fmt.Printf(format, args...)
 		fmt.Fprintf(&table, format, args...)
 	}
-	for _, f := range figures {
-		if *single == f.name {
-			v, _ := f.measure()
-			fmt.Println(v)
-		}
-	}
-	if *single != "" {
-		return
-	}
+	failures := 0
 	line("| one core | measured | in the median | floor | what bounds it |\n|---|---|---|---|---|\n")
-	for _, f := range figures {
-		if !strings.Contains(f.name, *only) {
+	for _, m := range measurements {
+		if !slices.ContainsFunc(m.figures, func(f figure) bool { return strings.Contains(f.name, *only) }) {
 			continue
 		}
-		median = 0
-		v, ok := f.measure()
-		debug.FreeOSMemory()
-		mark, middle := "", ""
-		switch {
-		case !ok:
-			line("| %s | not run | | %s %s | %s |\n", f.name, f.limit(), f.unit, f.bound)
-			continue
-		case f.fails(v) && !*short:
-			mark = " (below)"
-			if f.floor < 0 {
-				mark = " (above)"
+		values := measured(self, m.figures[0].name)
+		for i, f := range m.figures {
+			if len(values) == 0 {
+				line("| %s | not run | | %s %s | %s |\n", f.name, f.limit(), f.unit, f.bound)
+				continue
 			}
-			failures++
+			v, mark, middle := values[i], "", ""
+			if f.fails(v.Value) && !*short {
+				mark = " (below)"
+				if f.floor < 0 {
+					mark = " (above)"
+				}
+				failures++
+			}
+			if v.Median > 0 {
+				middle = fmt.Sprintf("%.3g", v.Median)
+			}
+			line("| %s | %.3g %s%s | %s | %s | %s |\n", f.name, v.Value, f.unit, mark, middle, f.limit(), f.bound)
 		}
-		if median > 0 {
-			middle = fmt.Sprintf("%.3g", median)
-		}
-		line("| %s | %.3g %s%s | %s | %s | %s |\n", f.name, v, f.unit, mark, middle, f.limit(), f.bound)
 	}
 	if *out != "" {
 		text := fmt.Sprintf("# The TLS gateway\n\n`make bench-gateway` on %s, %s. Processor time of one core, by the fastest tenth of many pieces of "+
@@ -166,9 +181,22 @@ func main() {
 		must(os.WriteFile(*out, []byte(text), 0o644) == nil, "cannot write %s", *out)
 	}
 	if failures > 0 && *floors && !*short {
-		pprof.StopCPUProfile()
 		os.Exit(1)
 	}
+}
+
+// alone writes the values of one measurement to standard output.
+func alone() {
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		must(err == nil, "%v", err)
+		pprof.StartCPUProfile(f)
+		defer pprof.StopCPUProfile()
+	}
+	runtime.GOMAXPROCS(1) // all on one core, the collector too
+	i := slices.IndexFunc(measurements, func(m measurement) bool { return m.figures[0].name == *single })
+	must(i >= 0, "no measurement begins with the figure %q", *single)
+	json.NewEncoder(os.Stdout).Encode(measurements[i].measure())
 }
 
 // count is a Sink that only counts.
@@ -197,19 +225,15 @@ func processor() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// median is what a figure is in the median of the pieces of its work, 0 if that is not known.
-var median float64
-
 // best is alternating for one kind of work.
-func best(n int, sizes []float64, prepare func() func(piece int)) float64 {
-	return alternating(n, sizes, func() []func(int) { return []func(int){prepare()} })[0]
+func best(n int, sizes []float64, prepare func() func(piece int)) []value {
+	return alternating(n, sizes, func() []func(int) { return []func(int){prepare()} })
 }
 
-// alternating returns the time that the fastest tenth of the pieces of each kind of work took at most, relative to their size, in seconds per
-// unit: the clock of the processor is at times wrong, in virtual machines above all, and then a piece seems to take less than it can. The kinds
+// alternating returns the speed of each kind of work, in units of their size per second, which the fastest tenth of its pieces had at least: the clock of the processor is at times wrong, in virtual machines above all, and then a piece seems to take less than it can. The kinds
 // alternate piece by piece, so what slows the machine slows all of them. The work is done several times over, each time with functions
 // from prepare.
-func alternating(n int, sizes []float64, prepare func() []func(piece int)) []float64 {
+func alternating(n int, sizes []float64, prepare func() []func(piece int)) (speeds []value) {
 	var all [][]float64
 	for range n {
 		kinds := prepare()
@@ -223,13 +247,11 @@ func alternating(n int, sizes []float64, prepare func() []func(piece int)) []flo
 			}
 		}
 	}
-	var fastest []float64
 	for _, times := range all {
 		sort.Float64s(times)
-		fastest = append(fastest, times[len(times)/10])
+		speeds = append(speeds, value{1 / times[len(times)/10], 1 / times[len(times)/2]})
 	}
-	median = 1 / all[0][len(all[0])/2]
-	return fastest
+	return speeds
 }
 
 // inOnePlace moves frames into one block of memory, one behind the other as a ring or a file has them.
@@ -279,12 +301,6 @@ func must(ok bool, what string, args ...any) {
 	}
 }
 
-// rates are Gbit/s of frames, and of bare records as long, with the median of the first.
-type rates struct{ frames, bare, middle float64 }
-
-func (r rates) speed() (float64, bool) { median = r.middle; return r.frames, true }
-func (r rates) share() (float64, bool) { median = 0; return r.frames / r.bare, true }
-
 // bare returns a function that copies records from memory and opens them, with nothing around it.
 func bare(suite uint16) func(records int) {
 	key := make([]byte, 32)
@@ -311,24 +327,8 @@ func bare(suite uint16) func(records int) {
 	}
 }
 
-var (
-	bulk        = once(func(suite uint16) rates { return download(suite, false) })
-	bulkWritten = once(func(suite uint16) rates { return download(suite, true) })
-)
-
-// once returns f that is called once for each suite: two figures may be of one measurement.
-func once(f func(suite uint16) rates) func(suite uint16) rates {
-	known := map[uint16]rates{}
-	return func(suite uint16) rates {
-		if _, there := known[suite]; !there {
-			known[suite] = f(suite)
-		}
-		return known[suite]
-	}
-}
-
-// download reads frames of a download over eight connections.
-func download(suite uint16, pcap bool) rates {
+// download returns Gbit/s of a download over eight connections, and its ratio to the speed of bare records.
+func download(suite uint16, pcap bool) []value {
 	r := rand.New(rand.NewPCG(1, 1))
 	const conns = 8
 	total := 96 << 20
@@ -355,7 +355,7 @@ func download(suite uint16, pcap bool) rates {
 	must(err == nil, "%v", err)
 	defer null.Close()
 	open := bare(suite)
-	t := alternating(repeats(), sizes, func() []func(int) {
+	v := alternating(repeats(), sizes, func() []func(int) {
 		c := &count{}
 		var sink output.Sink = c
 		if pcap {
@@ -371,13 +371,13 @@ func download(suite uint16, pcap bool) rates {
 			}
 		}, func(i int) { open(int(sizes[i] * 1e9 / 8 / (1 << 14))) }}
 	})
-	return rates{1 / t[0], 1 / t[1], median}
+	return []value{v[0], {Value: v[0].Value / v[1].Value}}
 }
 
 // datagrams returns Gbit/s of datagrams of 1,200 bytes, of eight connections of QUIC.
 const datagramBytes = 1200
 
-func datagrams(suite uint16) (float64, bool) {
+func datagrams(suite uint16) []value {
 	r := rand.New(rand.NewPCG(1, 1))
 	const conns, size = 8, datagramBytes
 	total := 64 << 10
@@ -400,7 +400,7 @@ func datagrams(suite uint16) (float64, bool) {
 	}
 	inOnePlace(frames)
 	parts, sizes := pieces(frames[start:], 4096, func(capture.Frame) float64 { return size * 8 / 1e9 })
-	t := best(repeats(), sizes, func() func(int) {
+	return best(repeats(), sizes, func() func(int) {
 		c := &count{}
 		w := engine.NewWorker(store(sessions...), c, engine.Options{Flows: 1000})
 		w.Frames(frames[:start])
@@ -411,7 +411,6 @@ func datagrams(suite uint16) (float64, bool) {
 			}
 		}
 	})
-	return 1 / t, true
 }
 
 // A shift is what one worker reads: connections of its own.
@@ -453,7 +452,6 @@ func newShift(number int) *shift {
 // is ready.
 func work(shifts []*shift) float64 {
 	runtime.GOMAXPROCS(len(shifts))
-	defer runtime.GOMAXPROCS(1)
 	begin, done := make(chan struct{}), make(chan time.Duration, len(shifts))
 	bits := 0.0
 	for i, s := range shifts {
@@ -484,26 +482,23 @@ func work(shifts []*shift) float64 {
 	return bits / slowest.Seconds() / 1e9
 }
 
-// byTurns returns Gbit/s of one worker and of two, who take turns: the best of each.
-var byTurns = sync.OnceValue(func() (best [2]float64) {
+// workers returns Gbit/s of one worker and of two, who take turns: the best of each, and their ratio.
+func workers() []value {
+	if runtime.NumCPU() < 2 {
+		return nil
+	}
 	shifts := []*shift{newShift(0), newShift(1)}
+	best := make([]value, 2)
 	for range 5 * repeats() {
-		for n := 1; n <= len(shifts); n++ {
-			best[n-1] = max(best[n-1], work(shifts[:n]))
+		for n := range best {
+			best[n].Value = max(best[n].Value, work(shifts[:n+1]))
 		}
 	}
-	return best
-})
-
-// twoCores tells whether there are as many.
-func twoCores() bool { return runtime.NumCPU() >= 2 }
-
-func oneWorker() (float64, bool)  { return byTurns()[0], twoCores() }
-func twoWorkers() (float64, bool) { return byTurns()[1], twoCores() }
-func ofOne() (float64, bool)      { return byTurns()[1] / byTurns()[0], twoCores() }
+	return append(best, value{Value: best[1].Value / best[0].Value})
+}
 
 // records returns million records per second, each in a packet of its own.
-func records(suite uint16, size, flows int) (float64, bool) {
+func records(suite uint16, size, flows int) []value {
 	r := rand.New(rand.NewPCG(1, 1))
 	rounds := 400
 	if *short {
@@ -529,7 +524,7 @@ func records(suite uint16, size, flows int) (float64, bool) {
 		}
 	}
 	parts, sizes := pieces(all, 16*flows, func(capture.Frame) float64 { return 1e-6 })
-	t := best(repeats(), sizes, func() func(int) {
+	return best(repeats(), sizes, func() func(int) {
 		c := &count{}
 		w := engine.NewWorker(store(sessions...), c, engine.Options{Flows: flows})
 		w.Frames(frames[:start])
@@ -540,11 +535,10 @@ func records(suite uint16, size, flows int) (float64, bool) {
 			}
 		}
 	})
-	return 1 / t, true
 }
 
 // connections returns thousand connections per second: a handshake, a request, an answer of 1 KB, an end.
-func connections() (float64, bool) {
+func connections() []value {
 	r := rand.New(rand.NewPCG(1, 1))
 	n := 20000
 	if *short {
@@ -570,7 +564,7 @@ func connections() (float64, bool) {
 		parts[len(parts)-1] = frames
 		sizes[len(sizes)-1] += 1e-3
 	}
-	t := best(min(repeats(), 3), sizes, func() func(int) {
+	return best(min(repeats(), 3), sizes, func() func(int) {
 		st := keys.NewStore(1 << 20)
 		(&keys.Log{Store: st}).Write(log)
 		c := &count{}
@@ -582,11 +576,10 @@ func connections() (float64, bool) {
 			}
 		}
 	})
-	return 1 / t, true
 }
 
 // flows returns the speed with many flows in the table, all of which have traffic in no order, of that with few.
-func flows() (float64, bool) {
+func flows() []value {
 	many := 1000000
 	if *short {
 		many = 20000
@@ -595,7 +588,7 @@ func flows() (float64, bool) {
 	if *verbose {
 		fmt.Fprintf(os.Stderr, "%.0f and %.0f ns for a packet\n", 1e9/f[0], 1e9/f[1])
 	}
-	return f[1] / f[0], true
+	return one(f[1] / f[0])
 }
 
 // speed returns packets per second of n flows. All have the same keys and bytes, so that their packets can be made as they
@@ -647,7 +640,7 @@ func speed(n, packets int) float64 {
 
 // lateKeys returns how many of a hundred connections are decrypted from the first byte to the last, if the keys of each
 // come up to 40 ms after its first packet.
-func lateKeys() (float64, bool) {
+func lateKeys() []value {
 	r := rand.New(rand.NewPCG(1, 1))
 	n := 2000
 	if *short {
@@ -687,7 +680,7 @@ func lateKeys() (float64, bool) {
 	}
 	w.Tick(events[len(events)-1].time + 1e9)
 	w.Close()
-	return 100 * float64(c.whole) / float64(n), true
+	return one(100 * float64(c.whole) / float64(n))
 }
 
 // whole is a Sink that counts the connections of lateKeys of which nothing is missing.
@@ -709,43 +702,41 @@ func (c *whole) End(f *output.Flow) {
 // besideTshark returns how many times the gateway's processor time tshark takes for one capture, which make appends to frames. make returns its
 // keys, and how often tshark has to find stream data in it, if that is known. The gateway writes the plaintext or only counts it, and tshark
 // does as its arguments say.
-func besideTshark(make func(frames *[]capture.Frame) (keyLog []byte, found int), write bool, how ...string) func() (float64, bool) {
-	return func() (float64, bool) {
-		if _, err := exec.LookPath("tshark"); err != nil || *gateway == "" {
-			return 0, false
-		}
-		dir, err := os.MkdirTemp("", "sealane-bench")
-		must(err == nil, "%v", err)
-		defer os.RemoveAll(dir)
-		var frames []capture.Frame
-		log, found := make(&frames)
-		file, keyLog := filepath.Join(dir, "capture.pcap"), filepath.Join(dir, "keys")
-		must(os.WriteFile(file, traffic.Pcap(frames), 0o600) == nil, "cannot write %s", file)
-		must(os.WriteFile(keyLog, log, 0o600) == nil, "cannot write %s", keyLog)
-		run := func(out io.Writer, name string, args ...string) float64 {
-			cmd := exec.Command(name, args...)
-			cmd.Env, cmd.Stdout = append(os.Environ(), "GOMAXPROCS=1"), out
-			err := cmd.Run()
-			must(err == nil, "%s: %v", name, err)
-			return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-		}
-		here := []string{"read", file, "--keys", keyLog, "--workers", "1"}
-		if write {
-			here = append(here, "--write", "/dev/null")
-		}
-		there := append([]string{"-r", file, "-o", "tls.keylog_file:" + keyLog, "-o", "tcp.reassemble_out_of_order:TRUE"}, how...)
-		// They alternate, and the fastest of each counts: the gateway takes about a tenth of a second, a tenth of it to start.
-		slow, fast := math.Inf(1), math.Inf(1)
-		for range max(5*repeats()/7, 1) {
-			var said findings
-			slow = min(slow, run(&said, "tshark", there...))
-			must(found == 0 || said.packets() == found, "tshark found stream data in %d packets of %d", said.packets(), found)
-			for range 3 {
-				fast = min(fast, run(nil, *gateway, here...))
-			}
-		}
-		return slow / fast, true
+func besideTshark(make func(frames *[]capture.Frame) (keyLog []byte, found int), write bool, how ...string) []value {
+	if _, err := exec.LookPath("tshark"); err != nil || *gateway == "" {
+		return nil
 	}
+	dir, err := os.MkdirTemp("", "sealane-bench")
+	must(err == nil, "%v", err)
+	defer os.RemoveAll(dir)
+	var frames []capture.Frame
+	log, found := make(&frames)
+	file, keyLog := filepath.Join(dir, "capture.pcap"), filepath.Join(dir, "keys")
+	must(os.WriteFile(file, traffic.Pcap(frames), 0o600) == nil, "cannot write %s", file)
+	must(os.WriteFile(keyLog, log, 0o600) == nil, "cannot write %s", keyLog)
+	run := func(out io.Writer, name string, args ...string) float64 {
+		cmd := exec.Command(name, args...)
+		cmd.Env, cmd.Stdout = append(os.Environ(), "GOMAXPROCS=1"), out
+		err := cmd.Run()
+		must(err == nil, "%s: %v", name, err)
+		return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	}
+	here := []string{"read", file, "--keys", keyLog, "--workers", "1"}
+	if write {
+		here = append(here, "--write", "/dev/null")
+	}
+	there := append([]string{"-r", file, "-o", "tls.keylog_file:" + keyLog, "-o", "tcp.reassemble_out_of_order:TRUE"}, how...)
+	// They alternate, and the fastest of each counts: the gateway takes about a tenth of a second, a tenth of it to start.
+	slow, fast := math.Inf(1), math.Inf(1)
+	for range max(5*repeats()/7, 1) {
+		var said findings
+		slow = min(slow, run(&said, "tshark", there...))
+		must(found == 0 || said.packets() == found, "tshark found stream data in %d packets of %d", said.packets(), found)
+		for range 3 {
+			fast = min(fast, run(nil, *gateway, here...))
+		}
+	}
+	return one(slow / fast)
 }
 
 // findings are what tshark writes about packets with stream data: a line for each, or a table with their number.

@@ -2,6 +2,6 @@
 
 package main
 
-func veth() (float64, bool) { return 0, false }
+func veth() []value { return nil }
 
-func halfOpen(int) func() (float64, bool) { return veth }
+func halfOpen(int) []value { return nil }
