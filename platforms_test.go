@@ -13,7 +13,8 @@ import (
 
 var long = flag.Bool("long", false, "build for other systems, and run on emulated processors")
 
-// TestEmulatedCPUs starts this program on processors that lack features: it must choose the best level that is left.
+// TestEmulatedCPUs starts this program on processors that lack features: it must choose the best level that they
+// support.
 func TestEmulatedCPUs(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-x86_64")
 	if err != nil || runtime.GOARCH != "amd64" || runtime.GOOS != "linux" {
@@ -28,7 +29,7 @@ func TestEmulatedCPUs(t *testing.T) {
 		built[l.Name] = true
 	}
 	for cpu, want := range map[string]string{"Haswell": "avx2", "Nehalem": "ssse3", "Opteron_G1": "portable"} {
-		if !built[want] { // purego
+		if !built[want] { // built with purego
 			want = "portable"
 		}
 		cmd := exec.Command(qemu, "-cpu", cpu, self)
@@ -42,8 +43,8 @@ func TestEmulatedCPUs(t *testing.T) {
 	}
 }
 
-// TestPlatforms vets the packages, tests included, for systems of every kind, and runs the tests of some processors
-// under emulation: s390x and ppc64 are big-endian, 386, arm and mipsle have 32 bits.
+// TestPlatforms vets the packages, tests included, for systems of every kind, and runs tests under emulation for some
+// processors: s390x and ppc64 are big-endian; 386, arm and mipsle have 32 bits.
 func TestPlatforms(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: only with -long")
@@ -78,7 +79,7 @@ func TestPlatforms(t *testing.T) {
 					t.Skipf("NOT RUN: needs %s", qemu)
 				}
 				args = append(args, "-exec="+qemu)
-				t.Setenv("SEALANE_TEST_EXEC", qemu) // for tests that start themselves
+				t.Setenv("SEALANE_TEST_EXEC", qemu) // for tests that start their own program
 			}
 			run(t, "linux/"+processor, args...)
 		})

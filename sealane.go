@@ -1,6 +1,7 @@
-// Package sealane tells which implementations of its ciphers this machine can run, which one is used, and why.
+// Package sealane reports the implementations ("levels") of the module's ciphers: which ones this machine can run,
+// which one new keys use, and why.
 //
-// The ciphers are in the packages below it.
+// The ciphers themselves are in the subpackages.
 package sealane
 
 import (
@@ -17,10 +18,10 @@ import (
 
 // A Cipher is a primitive with all its implementations.
 type Cipher struct {
-	Name   string  // the name of its package
+	Name   string  // name of its Go package
 	Levels []Level // best first; the last is portable code
 
-	// EnvironmentError says that SEALANE_CPU, SEALANE_ASM or SEALANE_AFALG has a value that means nothing here, and no effect.
+	// EnvironmentError is not nil if SEALANE_CPU, SEALANE_ASM or SEALANE_AFALG has an invalid value, which is ignored.
 	EnvironmentError error
 }
 
@@ -28,20 +29,20 @@ type Cipher struct {
 type Level struct {
 	Name        string
 	Description string
-	Needs       []Feature // of the CPU
-	Supported   bool      // the CPU has them all
-	Passed      bool      // it gave the known answers; levels that are not supported are not tested
-	Chosen      bool      // new keys use it
-	Why         string    // why it was chosen or not, in words
+	Needs       []Feature // CPU features that the level requires
+	Supported   bool      // the CPU has all features in Needs
+	Passed      bool      // the known-answer test passed; it runs only if Supported
+	Chosen      bool      // new keys use this level
+	Why         string    // human-readable reason why it was chosen or not
 }
 
-// A Feature is an instruction set extension.
+// A Feature is a CPU instruction set extension.
 type Feature struct {
 	Name    string
-	Present bool // in the CPU, and enabled by the operating system
+	Present bool // the CPU has it and the operating system enables it
 }
 
-// Ciphers reports on all ciphers. It runs the known-answer tests that have not run yet in this process.
+// Ciphers reports on all ciphers. It runs the known-answer tests that have not run in this process yet.
 func Ciphers() []Cipher {
 	var ciphers []Cipher
 	for _, t := range []*dispatch.Table{&kernel.ChaCha20Poly1305Levels, &kernel.AESGCMLevels} {
@@ -65,13 +66,14 @@ func Ciphers() []Cipher {
 	return ciphers
 }
 
-// SetMaxLevel caps the levels that this process picks from: name is the best one to use, as in SEALANE_CPU ("avx2",
-// "neon", ..., "portable"; [Implementation] tells a key's). A cipher that has no level of that name takes the next below.
-// Names of other architectures may be given, and cap nothing. The environment can lower this cap and not raise it.
+// SetMaxLevel caps the levels that this process chooses from. name is the best level to use, as in SEALANE_CPU ("avx2",
+// "neon", ..., "portable"); [Implementation] returns the level of a key. A cipher without a level of that name uses its
+// next lower level. Level names of other architectures are accepted and have no effect. The environment can lower this
+// cap but not raise it.
 //
-// It is to be called before the process makes its first key, from any goroutine; of several calls the last one counts. The
-// first key, and the first call of [Ciphers], ends that: from then on this returns an error and changes nothing. Of a call
-// at the same time as the first key the outcome is the one or the other: no error if and only if all keys keep to the cap.
+// Call SetMaxLevel before the process makes its first key; any goroutine may call it, and the last call counts. After
+// the first key or the first call of [Ciphers], it returns an error and changes nothing. If it runs concurrently with
+// the first key, it returns nil if and only if all keys obey the cap.
 func SetMaxLevel(name string) error {
 	if all := dispatch.AllLevels(); !slices.Contains(all, name) {
 		return errors.New("sealane: no level " + strconv.Quote(name) + ": there are " + strings.Join(all, " "))
@@ -82,7 +84,7 @@ func SetMaxLevel(name string) error {
 	return nil
 }
 
-// Implementation returns the name of the level that a cipher of this module runs at, or "" for other ciphers.
+// Implementation returns the name of the level that a cipher of this module uses, or "" for other ciphers.
 func Implementation(a cipher.AEAD) string {
 	if i, ok := a.(interface{ Implementation() string }); ok {
 		return i.Implementation()

@@ -21,17 +21,17 @@ import (
 	"github.com/sealane/sealane/internal/dispatch"
 )
 
-// outcome is what a process with some environment says.
+// outcome is the report of a process that was started with some environment.
 type outcome struct {
 	Used, UsedX string
 	Levels      []sealane.Level
 	Error       string
 
-	UsedGCM, ChosenGCM     string // the next key's level, and the reported one
-	MaxLevelError, TooLate string // of SetMaxLevel, before the first key and after it
+	UsedGCM, ChosenGCM     string // level of the next key, and the one that Ciphers reports
+	MaxLevelError, TooLate string // from SetMaxLevel, before and after the first key
 }
 
-// TestMain is also the process that TestEnvironment starts.
+// TestMain also runs in the process that TestEnvironment starts.
 func TestMain(m *testing.M) {
 	if os.Getenv("SEALANE_TEST_CHILD") == "" {
 		flag.Parse()
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	if aead, err := chacha20poly1305.NewX(key); err == nil {
 		o.UsedX = sealane.Implementation(aead)
 	}
-	// What the environment says now comes too late.
+	// A change of the environment is too late from here on.
 	os.Setenv("SEALANE_ASM", "0")
 	if os.Getenv("SEALANE_TEST_MAX") != "" {
 		o.TooLate = setMaxLevel("portable")
@@ -72,11 +72,11 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// start runs this program with more environment, and returns what it says and its standard error.
+// start runs this program with additional environment variables, and returns its report and its standard error.
 func start(t *testing.T, program string, attributes *syscall.SysProcAttr, environment ...string) (o outcome, stderr string) {
 	t.Helper()
 	cmd := exec.Command(program)
-	if emulator := strings.Fields(os.Getenv("SEALANE_TEST_EXEC")); len(emulator) > 0 { // what go test -exec was given
+	if emulator := strings.Fields(os.Getenv("SEALANE_TEST_EXEC")); len(emulator) > 0 { // the argument of go test -exec
 		cmd = exec.Command(emulator[0], append(emulator[1:], program)...)
 	}
 	for _, e := range os.Environ() {
@@ -136,8 +136,8 @@ func setMaxLevel(name string) string {
 	return ""
 }
 
-// TestEnvironmentOnce sets SEALANE_ASM=0 between the first key, of ChaCha20-Poly1305, and the next, of AES-GCM: it has no
-// effect, although it has one at the start.
+// TestEnvironmentOnce sets SEALANE_ASM=0 between the first key, of ChaCha20-Poly1305, and the next, of AES-GCM. This
+// has no effect, although the variable has one at the start.
 func TestEnvironmentOnce(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -160,8 +160,8 @@ func TestSetMaxLevel(t *testing.T) {
 	}
 	levels := [][]sealane.Level{sealane.Ciphers()[0].Levels, sealane.Ciphers()[1].Levels}
 	order := dispatch.AllLevels()
-	// below is the best level that runs here and is not above a cap, nor, unless the cap names a level of these, above the one
-	// that is chosen without. Names of other architectures cap nothing.
+	// below returns the best runnable level that is not above the cap. Unless the cap names a level in levels, the
+	// result is also not above the default choice. Names of other architectures cap nothing.
 	below := func(levels []sealane.Level, cap string) string {
 		if !slices.Contains(dispatch.Levels(), cap) {
 			return chosen(levels)
@@ -197,7 +197,7 @@ func TestSetMaxLevel(t *testing.T) {
 			}
 		}
 	}
-	// The environment lowers the cap and does not raise it.
+	// The environment lowers the cap but cannot raise it.
 	for _, c := range []struct{ max, environment, want string }{
 		{order[0], "SEALANE_CPU=portable", "portable"}, {order[0], "SEALANE_ASM=0", "portable"},
 		{"portable", "SEALANE_CPU=" + levels[0][0].Name, "portable"},
@@ -248,7 +248,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestCorrupted makes the known-answer test of each level fail: the next is taken, and Ciphers tells of the failure.
+// TestCorrupted makes the known-answer test of each level fail: the next level is used, and Ciphers reports the
+// failure.
 func TestCorrupted(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -276,7 +277,7 @@ func TestCorrupted(t *testing.T) {
 	}
 }
 
-// TestSetUID runs this program with more rights than whoever starts it: the environment must not matter.
+// TestSetUID runs this program with raised privileges: the environment must be ignored.
 func TestSetUID(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("NOT RUN: needs Linux and root, to make a set-uid program")

@@ -1,18 +1,19 @@
-// Package aes implements AES (FIPS 197) in the modes that encrypt and do not authenticate: single blocks, CTR, CBC and XTS.
+// Package aes implements AES (FIPS 197): single blocks and the unauthenticated modes CTR, CBC and XTS, and also CCM,
+// CMAC and GCM-SIV.
 //
-// [NewCipher] takes the place of crypto/aes's: what it returns has what package crypto/cipher looks for, so that
-// [cipher.NewCTR], [cipher.NewCBCEncrypter], [cipher.NewCBCDecrypter] and [cipher.NewGCM] of it run the assembly of this module.
-// A text is done by one kernel, chosen for the CPU when the first key of the process is made and after it has given a known
-// answer. The environment variable SEALANE_CPU limits the choice, SEALANE_ASM=0 forces portable code. On every CPU, also those
-// without AES instructions, all of it is constant-time: tables are never indexed by secrets.
+// [NewCipher] replaces NewCipher of crypto/aes. Its result implements the interfaces that package crypto/cipher looks
+// for, so [cipher.NewCTR], [cipher.NewCBCEncrypter], [cipher.NewCBCDecrypter] and [cipher.NewGCM] use the assembly of
+// this module. One kernel processes a whole text. The first key of the process selects the kernel for the CPU, after a
+// known-answer test. The environment variable SEALANE_CPU limits the choice, and SEALANE_ASM=0 forces portable code.
+// The code is constant-time on every CPU, including those without AES instructions: secrets never index a table.
 //
-// None of these modes notices a text that was changed on its way, and CTR and CBC let others change it on purpose: for
-// packets, files and messages use packages aesgcm or chacha20poly1305. These modes are for protocols and formats that have
-// them and authenticate by other means, and XTS for sectors of storage.
+// CTR, CBC and XTS do not detect modified text, and with CTR and CBC an attacker can change it in a chosen way. For
+// packets, files and messages use packages aesgcm or chacha20poly1305. CTR and CBC are for protocols and formats that
+// require them and authenticate by other means, and XTS is for storage sectors.
 //
-// Padding of CBC is the caller's task, as in package crypto/cipher. If a sender learns, by an error or by time, that the padding of
-// unauthenticated text was wrong, the sender can decrypt (Vaudenay 2002). Compare a MAC over the ciphertext first. New designs should
-// not use CBC.
+// As in package crypto/cipher, the caller handles CBC padding. If a sender learns, from an error or from timing, that
+// the padding of unauthenticated text was wrong, the sender can decrypt (Vaudenay 2002). Verify a MAC over the
+// ciphertext first. New designs should not use CBC.
 package aes
 
 import (
@@ -29,7 +30,7 @@ import (
 // BlockSize is the AES block size in bytes.
 const BlockSize = 16
 
-// KeySizeError is the error of a key of another length than 16, 24 or 32 bytes. It is crypto/aes's.
+// KeySizeError is the error for a key that does not have 16, 24 or 32 bytes. It is the type of crypto/aes.
 type KeySizeError = aes.KeySizeError
 
 var (
@@ -37,17 +38,17 @@ var (
 	errSelfTest = errors.New("aes: no implementation passes its known-answer test")
 )
 
-// A Cipher is an AES key, safe for concurrent use. It is a [cipher.Block] from which package crypto/cipher makes the streams and
-// modes of this package.
+// A Cipher is an AES key. It is safe for concurrent use. Package crypto/cipher accepts it as a [cipher.Block] and then
+// uses the streams and modes of this package.
 type Cipher struct {
-	key   kernel.AESKey // first, to lie in whole cache lines
-	raw   [32]byte      // for GCM, which has a key of its own
+	key   kernel.AESKey // first, to align with cache lines
+	raw   [32]byte      // for GCM, which has its own key schedule
 	size  uint8
 	level kernel.Level
 }
 
-// NewCipher is crypto/aes's: a [cipher.Block], which is a [*Cipher]. The key, which is copied, has 16, 24 or 32 bytes, for
-// AES-128, AES-192 or AES-256.
+// NewCipher replaces NewCipher of crypto/aes. The returned [cipher.Block] is a [*Cipher]. The key has 16, 24 or 32
+// bytes, for AES-128, AES-192 or AES-256, and is copied.
 func NewCipher(key []byte) (cipher.Block, error) {
 	c, err := New(key)
 	if err != nil {
@@ -56,7 +57,7 @@ func NewCipher(key []byte) (cipher.Block, error) {
 	return c, nil
 }
 
-// New is [NewCipher] with the methods of [Cipher].
+// New is like [NewCipher], but returns the concrete type.
 func New(key []byte) (*Cipher, error) {
 	level, ok := kernel.AESLevels.Choose()
 	if !ok {
@@ -80,14 +81,14 @@ func newAt(level kernel.Level, key []byte) (*Cipher, error) {
 	return c, nil
 }
 
-// Implementation returns the name of the level that c runs at.
+// Implementation returns the name of the level that c uses.
 func (c *Cipher) Implementation() string { return kernel.AESLevels.Name(uint8(c.level)) }
 
 // BlockSize returns 16.
 func (c *Cipher) BlockSize() int { return BlockSize }
 
-// Encrypt encrypts the first block of src into dst. It panics as crypto/aes's does if either is shorter, or if they overlap and
-// do not begin at the same byte.
+// Encrypt encrypts the first block of src into dst. Like crypto/aes, it panics if either is shorter than a block, or if
+// they overlap without starting at the same byte.
 func (c *Cipher) Encrypt(dst, src []byte) { c.block(dst, src, kernel.AESECBEncrypt) }
 
 // Decrypt decrypts the first block of src into dst, with the panics of Encrypt.
@@ -106,21 +107,22 @@ func (c *Cipher) block(dst, src []byte, operation uint64) {
 	c.run(operation, dst, src[:BlockSize], nil)
 }
 
-// EncryptBlocks encrypts every block of src by itself into dst: ECB, which shows where blocks are equal, and is a part of other
-// constructions (key wrap, header masks). It panics like [cipher.BlockMode]'s CryptBlocks.
+// EncryptBlocks encrypts each block of src independently into dst (ECB mode). ECB reveals which blocks are equal; use
+// it only as a part of other constructions (key wrap, header masks). It panics like CryptBlocks of [cipher.BlockMode].
 func (c *Cipher) EncryptBlocks(dst, src []byte) {
 	checkBlocks(dst, src)
 	c.run(kernel.AESECBEncrypt, dst, src, nil)
 }
 
-// DecryptBlocks is the inverse of EncryptBlocks.
+// DecryptBlocks is the inverse of EncryptBlocks, with the same panics.
 func (c *Cipher) DecryptBlocks(dst, src []byte) {
 	checkBlocks(dst, src)
 	c.run(kernel.AESECBDecrypt, dst, src, nil)
 }
 
-// NewGCM is what [cipher.NewGCM], [cipher.NewGCMWithNonceSize] and [cipher.NewGCMWithTagSize] call: package aesgcm's.
-// [cipher.NewGCMWithRandomNonce] takes keys of crypto/aes alone: aesgcm.NewWithRandomNonce is for keys of this module.
+// NewGCM returns AES-GCM of package aesgcm. [cipher.NewGCM], [cipher.NewGCMWithNonceSize] and
+// [cipher.NewGCMWithTagSize] call it. [cipher.NewGCMWithRandomNonce] accepts only keys of crypto/aes; use
+// aesgcm.NewWithRandomNonce instead.
 func (c *Cipher) NewGCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 	level, err := aead.AESGCMLevel()
 	if err != nil {
@@ -129,8 +131,8 @@ func (c *Cipher) NewGCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 	return aead.NewAESGCM(level, c.raw[:c.size], nonceSize, tagSize)
 }
 
-// partBytes is the most that is done in one call of a kernel, some microseconds' worth, so that the scheduler and the
-// garbage collector need not wait for long; less at levels that are slow.
+// A kernel call processes at most partBytes, which takes some microseconds, or slowPartBytes at slow levels. Longer
+// calls would delay the scheduler and the garbage collector.
 const (
 	partBytes     = 64 << 10
 	slowPartBytes = 4 << 10
@@ -143,7 +145,7 @@ func partOf(level kernel.Level) int {
 	return partBytes
 }
 
-// run does an operation on whole blocks of src. dst has room.
+// run applies an operation to the whole blocks of src. dst has room.
 func (c *Cipher) run(operation uint64, dst, src []byte, state *[BlockSize]byte) {
 	out, in := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
 	var a kernel.ModeArgs
@@ -158,7 +160,7 @@ func (c *Cipher) run(operation uint64, dst, src []byte, state *[BlockSize]byte) 
 	}
 }
 
-// few is run for some blocks, which do not hold the scheduler up.
+// few is run for a few blocks, which do not delay the scheduler.
 func (c *Cipher) few(operation uint64, dst, src []byte, state *[BlockSize]byte) {
 	var a kernel.ModeArgs
 	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src))

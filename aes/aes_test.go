@@ -33,7 +33,7 @@ func random(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// forEachLevel runs f for every level of AES. Those that the CPU lacks are skipped by name.
+// forEachLevel runs f for every level of AES, and skips levels that the CPU lacks.
 func forEachLevel(t *testing.T, f func(t *testing.T, level kernel.Level)) {
 	for _, row := range kernel.AESLevels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestNIST(t *testing.T) {
 	})
 }
 
-// TestRFC3686 has its test vectors 1 to 9: the counter block is nonce, initialization vector, 1.
+// TestRFC3686 checks its test vectors 1 to 9. The counter block is nonce, initialization vector, 1.
 func TestRFC3686(t *testing.T) {
 	text := make([]byte, 36)
 	for i := range text {
@@ -151,7 +151,7 @@ func TestRFC3686(t *testing.T) {
 	})
 }
 
-// TestXTSVectors has vectors of IEEE 1619, appendix B: 1 to 3, 15 to 18.
+// TestXTSVectors checks vectors 1 to 3 and 15 to 18 of IEEE 1619, appendix B.
 func TestXTSVectors(t *testing.T) {
 	count := func(n int) string {
 		var b strings.Builder
@@ -225,7 +225,7 @@ func wycheproof(t *testing.T, name string, f func(v wycheproofTest)) {
 	}
 }
 
-// unpad removes PKCS #7's padding as a caller would, who has compared a MAC before.
+// unpad removes PKCS #7 padding like a caller that has already verified a MAC.
 func unpad(b []byte) ([]byte, bool) {
 	if len(b) == 0 {
 		return nil, false
@@ -298,7 +298,7 @@ func TestWycheproofXTS(t *testing.T) {
 	})
 }
 
-// TestAgainstStandardLibrary has random texts in random pieces, apart and in place, with counters that carry far.
+// TestAgainstStandardLibrary encrypts random texts in random pieces, apart and in place, with counters that carry far.
 func TestAgainstStandardLibrary(t *testing.T) {
 	rounds := 300
 	if testing.Short() {
@@ -377,7 +377,7 @@ func TestAgainstStandardLibrary(t *testing.T) {
 	})
 }
 
-// TestEncryptCBC has texts of many lengths and keys side by side.
+// TestEncryptCBC encrypts texts of many lengths and keys side by side.
 func TestEncryptCBC(t *testing.T) {
 	forEachLevel(t, func(t *testing.T, level kernel.Level) {
 		r := newRand(t)
@@ -411,7 +411,7 @@ func TestEncryptCBC(t *testing.T) {
 	})
 }
 
-// refXTS is XTS by its definition (IEEE 1619, 5.3), from single blocks of the standard library.
+// refXTS is XTS from its definition (IEEE 1619, section 5.3), with single blocks of the standard library.
 func refXTS(data, tweakKey cipher.Block, dst, src []byte, tweak [16]byte, decrypt bool) {
 	f := data.Encrypt
 	if decrypt {
@@ -515,7 +515,8 @@ func mustPanic(t *testing.T, want string, f func()) {
 	f()
 }
 
-// TestPanics has the standard library's panics, from it and from this package, and those that are only here. Nothing is written.
+// TestPanics compares the panics of the standard library with those of this package, and checks the additional ones
+// here. Nothing may be written.
 func TestPanics(t *testing.T) {
 	c, err := NewCipher(make([]byte, 16))
 	if err != nil {
@@ -605,8 +606,8 @@ func TestNoAllocations(t *testing.T) {
 	})
 }
 
-// TestRandomNonce: crypto/cipher's constructor for random nonces takes its own keys alone, and package aesgcm has one for those of
-// this module, as NewGCM's comment says.
+// TestRandomNonce checks the comment of NewGCM: the constructor in crypto/cipher accepts only standard library keys,
+// and package aesgcm has one for keys of this module.
 func TestRandomNonce(t *testing.T) {
 	c, err := NewCipher(make([]byte, 16))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/batch"
 )
 
-// BenchmarkStandardLibrary has this package beside crypto/aes, by the same calls.
+// BenchmarkStandardLibrary compares this package with crypto/aes, through the same calls.
 func BenchmarkStandardLibrary(b *testing.B) {
 	key, iv := make([]byte, 16), make([]byte, 16)
 	std, _ := aes.NewCipher(key)
@@ -52,7 +52,7 @@ func BenchmarkStandardLibrary(b *testing.B) {
 	}
 }
 
-// BenchmarkSideBySide has eight packets of CCM or texts of CMAC in one call, and in eight.
+// BenchmarkSideBySide processes eight CCM packets or CMAC texts in one call, and in eight calls.
 func BenchmarkSideBySide(b *testing.B) {
 	c, err := New(make([]byte, 16))
 	if err != nil {

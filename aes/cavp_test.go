@@ -14,14 +14,14 @@ import (
 )
 
 type cavpCase struct {
-	mode, name              string // ECB, CBC or XTS; file and place in it
+	mode, name              string // ECB, CBC or XTS; file and position in it
 	key, iv, text, sealed   []byte
-	isNumber                bool // XTS's tweak is a data unit's number
+	isNumber                bool // the tweak of XTS is a data unit number
 	number                  uint64
-	encrypt, decrypt, count func(dst, src []byte) // of a key; count: CTR
+	encrypt, decrypt, count func(dst, src []byte) // functions of a key; count is for CTR
 }
 
-// cavp reads NIST's files: paragraphs of one case each, a line per field.
+// cavp parses NIST's files: a paragraph per case, a line per field.
 func cavp(t *testing.T) (cases []cavpCase) {
 	files, err := filepath.Glob("../test/vectors/nist/aes/*.rsp")
 	if err != nil || len(files) != 34 {
@@ -60,7 +60,7 @@ func cavp(t *testing.T) (cases []cavpCase) {
 	return cases
 }
 
-// at makes the key.
+// at sets up the key at a level.
 func (c *cavpCase) at(level kernel.Level) error {
 	if c.mode == "XTS" {
 		x, err := newXTSAt(level, c.key)
@@ -90,7 +90,7 @@ func (c *cavpCase) at(level kernel.Level) error {
 	return nil
 }
 
-// check runs a case both ways, apart and in place, and returns the error.
+// check runs a case in both directions, apart and in place, and returns the first error.
 func (c *cavpCase) check() error {
 	for _, way := range []struct {
 		name     string
@@ -110,14 +110,15 @@ func (c *cavpCase) check() error {
 	if c.count == nil {
 		return nil
 	}
-	out := make([]byte, BlockSize) // what ECB makes of a block is CTR's key stream of that counter
+	out := make([]byte, BlockSize) // the ECB output of a block is the CTR key stream of that counter
 	if c.count(out, out); !bytes.Equal(out, c.sealed[:BlockSize]) {
 		return fmt.Errorf("%s: a key stream of %x, want %x", c.name, out, c.sealed[:BlockSize])
 	}
 	return nil
 }
 
-// TestCAVP runs NIST's vectors of ECB, CBC and XTS. Each with one bit of its ciphertext, text or initial value changed must be found wrong.
+// TestCAVP runs NIST's vectors for ECB, CBC and XTS. Each case must also fail with one bit of its ciphertext, text or
+// initial value flipped.
 func TestCAVP(t *testing.T) {
 	cases := cavp(t)
 	if len(cases) != 1438 {

@@ -25,16 +25,18 @@ type ccm struct {
 	nonceSize, tagSize int
 }
 
-// NewCCM returns AES-CCM (NIST SP 800-38C, RFC 3610) under the key, for protocols that have it: TLS (nonces of 12
-// bytes, and tags of 16, or of 8 in its suites CCM_8), 802.11, Bluetooth, Matter. Elsewhere AES-GCM is several times
-// as fast.
+// NewCCM returns AES-CCM (NIST SP 800-38C, RFC 3610) with the key c, for protocols that require it: TLS (12-byte nonces
+// with tags of 16 bytes, or 8 in CCM_8 suites), 802.11, Bluetooth, Matter. Elsewhere prefer AES-GCM, which is several
+// times as fast.
 //
-// A nonce has 7 to 13 bytes and is used once. A tag has an even number of bytes from 4 to 16; one of 4 lets one
-// forgery in 2^32 through. Seal panics if the nonce has another length, or the text 2^(8 * (15 - nonceSize)) bytes or
-// more: 64 KiB with nonces of 13 bytes, 16 MiB with 12. Open panics for the nonce. Both panic, with nothing written,
-// if the output overlaps the additional data, or the input elsewhere than exactly at its start. If Open fails, the
-// bytes that the plaintext would have filled are zero. What is returned is safe for concurrent use. Package batch runs
-// its packets side by side; give them in batches of their own.
+// A nonce has 7 to 13 bytes and must be used only once. A tag has an even number of bytes from 4 to 16; a forgery
+// passes a 4-byte tag with a probability of 2^-32. Seal panics if the nonce has another size, or if the plaintext has
+// 2^(8 * (15 - nonceSize)) bytes or more: 64 KiB with 13-byte nonces, 16 MiB with 12-byte nonces. Open panics if the
+// nonce has another size. Both panic, with nothing written, if the output overlaps the additional data, or overlaps the
+// input without starting at the same byte. If Open fails, the bytes that the plaintext would have filled are zero.
+//
+// The returned AEAD is safe for concurrent use. Package batch runs its packets side by side; give them their own
+// batches.
 func (c *Cipher) NewCCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 	if nonceSize < 7 || nonceSize > 13 {
 		return nil, errCCMNonceSize
@@ -48,12 +50,12 @@ func (c *Cipher) NewCCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 func (k *ccm) NonceSize() int { return k.nonceSize }
 func (k *ccm) Overhead() int  { return k.tagSize }
 
-// fits says whether the length n fits in the length field, which has 15 - nonceSize bytes.
+// fits reports whether the length n fits in the length field, which has 15 - nonceSize bytes.
 func (k *ccm) fits(n int) bool {
 	return k.nonceSize == 7 || uint64(n)>>(8*(15-k.nonceSize)) == 0
 }
 
-// sealing checks the arguments of Seal, and returns dst with room for the output, and that room.
+// sealing checks the arguments of Seal, and returns dst extended by the output, and that output.
 func (k *ccm) sealing(dst, nonce, plaintext, additionalData []byte) (ret, out []byte) {
 	if len(nonce) != k.nonceSize {
 		panic("crypto/cipher: incorrect nonce length given to CCM")
@@ -79,7 +81,7 @@ func (k *ccm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	return ret
 }
 
-// opening is sealing for Open. The ciphertext is too short or too long if it returns false.
+// opening is the counterpart of sealing for Open. It returns false if the ciphertext is too short or too long.
 func (k *ccm) opening(dst, nonce, ciphertext, additionalData []byte) (ret, out []byte, ok bool) {
 	if len(nonce) != k.nonceSize {
 		panic("crypto/cipher: incorrect nonce length given to CCM")
@@ -121,14 +123,14 @@ func checkAEAD(out, in, ad []byte) {
 	}
 }
 
-// ccmPacket is a packet in progress.
+// A ccmPacket is a packet in progress.
 type ccmPacket struct {
 	mac
 	ctr  ctr
-	mask [BlockSize]byte // of the tag
+	mask [BlockSize]byte // mask of the tag; finally the tag
 }
 
-// begin absorbs the lengths and the associated data, and begins the counters.
+// begin absorbs the lengths and the associated data, and sets the counter.
 func (p *ccmPacket) begin(k *ccm, nonce, ad []byte, n uint64) {
 	var first [2 * BlockSize]byte
 	head, ad := k.lengths(&first, nonce, ad, n)
@@ -137,7 +139,7 @@ func (p *ccmPacket) begin(k *ccm, nonce, ad []byte, n uint64) {
 	k.counters(&p.ctr, &p.mask, nonce)
 }
 
-// counters begins the counters (SP 800-38C, appendix A.3), and makes the mask of the tag, which is zero before.
+// counters sets the counter (SP 800-38C, appendix A.3), and makes the mask of the tag. mask is zero before the call.
 func (k *ccm) counters(s *ctr, mask *[BlockSize]byte, nonce []byte) {
 	s.c = k.c
 	s.counter[0] = byte(14 - k.nonceSize)
@@ -145,8 +147,8 @@ func (k *ccm) counters(s *ctr, mask *[BlockSize]byte, nonce []byte) {
 	s.whole(mask[:], mask[:])
 }
 
-// lengths returns what is chained first (appendix A.2), which it writes to the zeroes in first, and the associated data
-// that is not in it.
+// lengths returns the first blocks to chain (appendix A.2), and the rest of the associated data. first is zero before
+// the call and holds these blocks afterwards.
 func (k *ccm) lengths(first *[2 * BlockSize]byte, nonce, ad []byte, n uint64) (head, rest []byte) {
 	lengthBytes := 15 - k.nonceSize
 	binary.BigEndian.PutUint64(first[8:], n)
@@ -174,9 +176,9 @@ func (k *ccm) lengths(first *[2 * BlockSize]byte, nonce, ad []byte, n uint64) (h
 	return first[:], ad[with:]
 }
 
-// run does the text, and leaves the tag in mask. An x86-64 CPU with AES instructions encrypts four blocks while it waits for
-// the chain of the four before them, which leave room for both among the instructions that it reorders: CTR then costs
-// nothing. Others do not look so far ahead, and more blocks at a time take less.
+// run processes the text, and leaves the tag in mask. An x86-64 CPU with AES instructions encrypts four blocks while it
+// waits for the CBC-MAC chain of the previous four. Both fit in its reorder buffer, so CTR costs no time. Other CPUs do
+// not look so far ahead, and are faster with more blocks at a time.
 func (p *ccmPacket) run(c *Cipher, out, in []byte, open bool) {
 	part := absorbBytes
 	if runtime.GOARCH == "amd64" && !c.level.SlowAES() {

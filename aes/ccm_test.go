@@ -14,7 +14,7 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// some returns how many of n cases run: all, or in short runs every fourth.
+// some returns how many of n cases to run: all, or every fourth in short mode.
 func some(n int) int {
 	if testing.Short() {
 		return n / 4
@@ -22,7 +22,7 @@ func some(n int) int {
 	return n
 }
 
-// refCMAC is SP 800-38B, block by block.
+// refCMAC implements SP 800-38B block by block.
 func refCMAC(b cipher.Block, text []byte) []byte {
 	var subkey, chain [BlockSize]byte
 	times := func() {
@@ -52,7 +52,7 @@ func refCMAC(b cipher.Block, text []byte) []byte {
 	return chain[:]
 }
 
-// refCCM is SP 800-38C: what is authenticated is written down as a whole, and then chained.
+// refCCM implements SP 800-38C: it writes the whole authenticated input down, and then chains it.
 func refCCM(b cipher.Block, nonce, text, ad []byte, tagSize int) []byte {
 	length := 15 - len(nonce)
 	blocks := append([]byte{byte((tagSize-2)/2<<3 | (length - 1))}, nonce...)
@@ -288,7 +288,7 @@ func TestCCMMisuse(t *testing.T) {
 	}
 }
 
-// TestSumCMAC has texts of many lengths and keys side by side.
+// TestSumCMAC computes MACs of texts of many lengths and keys side by side.
 func TestSumCMAC(t *testing.T) {
 	forEachLevel(t, func(t *testing.T, level kernel.Level) {
 		r := newRand(t)
@@ -316,8 +316,8 @@ func TestSumCMAC(t *testing.T) {
 	})
 }
 
-// TestCCMBatch has packets of many lengths and keys side by side, among them those of another cipher, too short ones, and
-// forged ones.
+// TestCCMBatch processes packets of many lengths and keys side by side, with some of another cipher, some too short,
+// and some forged.
 func TestCCMBatch(t *testing.T) {
 	other, err := cipher.NewGCM(theirs(t, make([]byte, 16)))
 	if err != nil {
@@ -423,11 +423,11 @@ func ExampleCipher_NewCCM() {
 	if err != nil {
 		panic(err)
 	}
-	a, err := c.NewCCM(12, 8) // TLS's CCM_8
+	a, err := c.NewCCM(12, 8) // CCM_8 of TLS
 	if err != nil {
 		panic(err)
 	}
-	nonce := make([]byte, 12) // used once
+	nonce := make([]byte, 12) // use it only once
 	sealed := a.Seal(nil, nonce, []byte("a packet"), []byte("its header"))
 	text, err := a.Open(nil, nonce, sealed, []byte("its header"))
 	fmt.Printf("%s %v\n", text, err)

@@ -8,11 +8,11 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// absorbBytes is how much a kernel chains in one call for a MAC. Its output needs as much room, and nothing but the
-// last block of it is of use.
+// absorbBytes is the most that one kernel call chains for a MAC. The kernel writes as many bytes, of which only the
+// last block is used.
 const absorbBytes = 512
 
-// A mac chains blocks as CBC does, and keeps the last one.
+// A mac chains blocks like CBC, and keeps the last one.
 type mac struct {
 	chain  [BlockSize]byte
 	unused [absorbBytes]byte
@@ -29,7 +29,7 @@ func (m *mac) absorb(c *Cipher, in []byte) {
 	}
 }
 
-// absorbPadded does the same, and behind the whole blocks one that is filled up with zeroes.
+// absorbPadded is absorb for any length: it pads the last block with zeroes.
 func (m *mac) absorbPadded(c *Cipher, in []byte) {
 	whole := len(in) &^ (BlockSize - 1)
 	m.absorb(c, in[:whole])
@@ -45,23 +45,22 @@ func (m *mac) absorbPadded(c *Cipher, in []byte) {
 type cmac struct {
 	c    *Cipher
 	mac  mac
-	held [BlockSize]byte // what waits: a subkey is added to the last block, whole or not
-	n    int             // its bytes
+	held [BlockSize]byte // input not yet chained: the last block, whole or not, needs a subkey
+	n    int             // bytes in held
 }
 
-// NewCMAC returns AES-CMAC (NIST SP 800-38B, RFC 4493) under the key. Its MACs have 16 bytes, of which protocols with
-// shorter ones take the first. It is for one goroutine at a time. Compare MACs by [crypto/subtle.ConstantTimeCompare]
-// or [crypto/hmac.Equal]. Of the text, nothing but the block that waits is left behind after a Write, and nothing
-// after Reset.
+// NewCMAC returns AES-CMAC (NIST SP 800-38B, RFC 4493) with the key c. A MAC has 16 bytes; protocols with shorter MACs
+// use the first bytes. The hash is not safe for concurrent use. Compare MACs with [crypto/subtle.ConstantTimeCompare]
+// or [crypto/hmac.Equal]. After Write, it keeps only the last block of the text; after Reset, none.
 func (c *Cipher) NewCMAC() hash.Hash { return &cmac{c: c} }
 
 func (h *cmac) Size() int      { return BlockSize }
 func (h *cmac) BlockSize() int { return BlockSize }
 
-// Reset begins another text.
+// Reset starts a new text.
 func (h *cmac) Reset() { h.mac, h.held, h.n = mac{}, [BlockSize]byte{}, 0 }
 
-// Write adds to the text; it returns no error.
+// Write adds p to the text. It never returns an error.
 func (h *cmac) Write(p []byte) (int, error) {
 	size := len(p)
 	n := copy(h.held[h.n:], p)
@@ -77,7 +76,7 @@ func (h *cmac) Write(p []byte) (int, error) {
 	return size, nil
 }
 
-// Sum appends the MAC of the text written so far to b. It leaves the state unchanged.
+// Sum appends the MAC of the text written so far to b. It does not change the state.
 func (h *cmac) Sum(b []byte) []byte {
 	var last, m mac
 	last.absorb(h.c, last.chain[:])
@@ -89,7 +88,7 @@ func (h *cmac) Sum(b []byte) []byte {
 	return b
 }
 
-// addLast turns E(0) into the last block: last, whole or filled up, with a subkey added to it (SP 800-38B, section 6.2).
+// addLast turns E(0) into the final block: last, padded if it is not whole, XOR a subkey (SP 800-38B, section 6.2).
 func addLast(block *[BlockSize]byte, last []byte) {
 	double(block)
 	if len(last) < BlockSize {

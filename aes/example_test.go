@@ -8,10 +8,10 @@ import (
 	"github.com/sealane/sealane/aes"
 )
 
-// Package crypto/cipher makes the modes of such a key, as it does of crypto/aes's. The text is NIST SP 800-38A's, F.5.1.
+// Package crypto/cipher builds modes on such a key, as on one of crypto/aes. The text is from NIST SP 800-38A, F.5.1.
 func ExampleNewCipher() {
 	key, _ := hex.DecodeString("2b7e151628aed2a6abf7158809cf4f3c")
-	iv, _ := hex.DecodeString("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff") // never twice under one key
+	iv, _ := hex.DecodeString("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff") // never use it twice with one key
 	text, _ := hex.DecodeString("6bc1bee22e409f96e93d7e117393172a")
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -23,7 +23,7 @@ func ExampleNewCipher() {
 	// 874d6191b620e3261bef6864990db6ce
 }
 
-// Sectors of a disk: XTS has two keys in one, and the number of a sector in place of a nonce.
+// An XTS key consists of two keys, and the sector number takes the place of a nonce.
 func ExampleNewXTS() {
 	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 	x, err := aes.NewXTS(key)

@@ -22,21 +22,20 @@ var (
 	errSIVOpen    = errors.New("aes: message authentication failed")
 )
 
-// gcmSIV is AES-GCM-SIV (RFC 8452), put together of the kernels of AES and AES-GCM.
+// gcmSIV is AES-GCM-SIV (RFC 8452), composed of AES and AES-GCM kernels.
 type gcmSIV struct {
 	generating *Cipher
 	level      kernel.Level // of AES-GCM
 }
 
-// NewGCMSIV returns AES-GCM-SIV (RFC 8452), with nonces of 12 bytes and tags of 16. The key, which is copied, has 16
-// or 32 bytes. A nonce that is used twice tells no more than whether packets are equal, so that nonces may be random,
-// of many machines under one key. It is slower than AES-GCM, as each nonce has its own keys and the text is read
-// twice.
+// NewGCMSIV returns AES-GCM-SIV (RFC 8452), with 12-byte nonces and 16-byte tags. The key has 16 or 32 bytes and is
+// copied. A repeated nonce reveals only whether packets are equal, so nonces may be random, even when several machines
+// share a key. It is slower than AES-GCM, because each nonce has its own keys and the text is read twice.
 //
-// Seal panics if the nonce is not 12 bytes, or the text or the additional data longer than 2^36; Open panics for the
-// nonce. Both panic, with nothing written, if the output overlaps the additional data, or the input elsewhere than
-// exactly at its start. If Open fails, the bytes that the plaintext would have filled are zero. What is returned is
-// safe for concurrent use.
+// Seal panics if the nonce is not 12 bytes, or if the plaintext or the additional data is longer than 2^36 bytes. Open
+// panics if the nonce is not 12 bytes. Both panic, with nothing written, if the output overlaps the additional data, or
+// overlaps the input without starting at the same byte. If Open fails, the bytes that the plaintext would have filled
+// are zero. The returned AEAD is safe for concurrent use.
 func NewGCMSIV(key []byte) (cipher.AEAD, error) {
 	aesLevel, ok := kernel.AESLevels.Choose()
 	if !ok {
@@ -108,7 +107,8 @@ func (k *gcmSIV) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	return ret, nil
 }
 
-// sivPacket is a packet in progress. How its parts are made says gcmsiv_kernels.go, or where kernels have no POLYVAL gcmsiv_ofgcm.go.
+// A sivPacket is a packet in progress. gcmsiv_kernels.go makes its parts with POLYVAL kernels, and gcmsiv_ofgcm.go does
+// so on CPUs without them.
 type sivPacket struct {
 	message Cipher
 	hash    kernel.GCMKey
@@ -118,8 +118,8 @@ type sivPacket struct {
 	sivWork
 }
 
-// derive makes the keys of one nonce, 8 bytes of each block (section 4). longest is the longer length of text and
-// associated data.
+// derive makes the keys of one nonce, 8 bytes from each block (section 4). longest is the larger of the lengths of text
+// and associated data.
 func (p *sivPacket) derive(k *gcmSIV, nonce []byte, longest int) {
 	var blocks [6 * BlockSize]byte
 	var raw [32]byte
@@ -140,7 +140,7 @@ func (p *sivPacket) derive(k *gcmSIV, nonce []byte, longest int) {
 	clear(raw[:])
 }
 
-// makeTag makes the tag of plaintext and associated data (section 4).
+// makeTag computes the tag of plaintext and associated data (section 4).
 func (p *sivPacket) makeTag(nonce, text, ad []byte) {
 	var sum [BlockSize]byte
 	p.polyval(&sum, text, ad)
@@ -151,7 +151,7 @@ func (p *sivPacket) makeTag(nonce, text, ad []byte) {
 	clear(sum[:])
 }
 
-// crypt adds key stream to the text. The first four bytes of the counter block count, little-endian, and wrap around.
+// crypt XORs key stream into the text. The first four bytes of the counter block count, little-endian, and wrap around.
 func (p *sivPacket) crypt(out, in []byte, tag *[BlockSize]byte) {
 	block := *tag
 	block[15] |= 0x80

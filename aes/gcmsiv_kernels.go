@@ -9,12 +9,12 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// sivWork is what else a packet needs.
+// sivWork is additional working space of a packet.
 type sivWork struct {
 	last [BlockSize]byte
 }
 
-// derivationBlocks encrypts a number and the nonce in each block.
+// derivationBlocks fills each block with its number and the nonce, and encrypts it.
 func derivationBlocks(c *Cipher, blocks, nonce []byte) {
 	var first [BlockSize]byte
 	binary.LittleEndian.PutUint32(first[4:], binary.LittleEndian.Uint32(nonce))
@@ -26,14 +26,14 @@ func (p *sivPacket) setHashKey(longest int) {
 	kernel.PolyvalKey(p.level, &p.hash, &p.hashKey, longest)
 }
 
-// wipe leaves out what no packet fills: the keys to decrypt, and the schedule of the hash's key.
+// wipe skips what no packet writes: the decryption keys and the key schedule of the hash key.
 func (p *sivPacket) wipe() {
 	clear(p.message.key.Schedule[:])
 	clear(p.hash.Table[:])
 	p.hashKey, p.tag, p.sivWork = [BlockSize]byte{}, [BlockSize]byte{}, sivWork{}
 }
 
-// polyval absorbs associated data, text and their lengths, in parts that do not hold the scheduler up.
+// polyval absorbs associated data, text and their lengths, in parts that do not delay the scheduler.
 func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
 	var a kernel.PacketArgs
 	var state kernel.GCMState
@@ -52,7 +52,7 @@ func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
 	state.Y = [16]byte{}
 }
 
-// count adds the key stream of block and those after it.
+// count XORs key stream into the text, starting with the counter block.
 func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
 	whole := len(in) &^ (BlockSize - 1)
 	p.message.run(kernel.AESCTRLittle, out[:whole], in[:whole], block)

@@ -11,18 +11,18 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-const sivChunk = 2048 // bytes that are reversed, or counted, at a time
+const sivChunk = 2048 // bytes that are reversed or counted at a time
 
-// sivWork is what else a packet needs. POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is
-// reversed and multiplied by x, its result reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks
-// as associated data, which it does not decrypt.
+// sivWork is additional working space of a packet. POLYVAL equals GHASH of byte-reversed blocks, with a hash key that
+// is reversed and multiplied by x; its result is reversed again (RFC 8452, appendix A). An AES-GCM kernel takes such
+// blocks as associated data, which it does not decrypt.
 type sivWork struct {
 	state kernel.GCMState
-	held  int // bytes of chunk that wait
+	held  int // pending bytes in chunk
 	chunk [sivChunk / BlockSize]wordBlock
 }
 
-// derivationBlocks encrypts a number and the nonce in each block.
+// derivationBlocks fills each block with its number and the nonce, and encrypts it.
 func derivationBlocks(c *Cipher, blocks, nonce []byte) {
 	for i := 0; i < len(blocks); i += BlockSize {
 		blocks[i] = byte(i / BlockSize)
@@ -31,17 +31,17 @@ func derivationBlocks(c *Cipher, blocks, nonce []byte) {
 	c.run(kernel.AESECBEncrypt, blocks, blocks, nil)
 }
 
-// A wordBlock is a block as words: loads and stores of bytes take several times as long.
+// A wordBlock is a block as 32-bit words, because byte loads and stores take several times as long.
 type wordBlock [BlockSize / 4]uint32
 
-// reverse reverses the bytes of a block, whatever the order of bytes in words is.
+// reverse reverses the bytes of a block on machines of either endianness.
 func (b *wordBlock) reverse() {
 	b[0], b[1], b[2], b[3] = bits.ReverseBytes32(b[3]), bits.ReverseBytes32(b[2]), bits.ReverseBytes32(b[1]), bits.ReverseBytes32(b[0])
 }
 
 func (b *wordBlock) bytes() *[BlockSize]byte { return (*[BlockSize]byte)(unsafe.Pointer(b)) }
 
-// bytes are those of the chunk.
+// bytes returns the chunk as bytes.
 func (w *sivWork) bytes() *[sivChunk]byte { return (*[sivChunk]byte)(unsafe.Pointer(&w.chunk)) }
 
 func (p *sivPacket) setHashKey(int) {
@@ -54,7 +54,8 @@ func (p *sivPacket) setHashKey(int) {
 	clear(h[:])
 }
 
-// flush absorbs the blocks of chunk. Each call of a kernel begins with the sum zero, hence the last one goes into the first block.
+// flush absorbs the blocks of chunk. Each kernel call starts with a zero sum, so flush XORs the previous sum into the
+// first block.
 func (p *sivPacket) flush() {
 	var none [sivNonceSize]byte
 	var a kernel.PacketArgs
@@ -67,7 +68,7 @@ func (p *sivPacket) flush() {
 	p.held = 0
 }
 
-// absorb absorbs data, filled up with zeroes to whole blocks.
+// absorb absorbs data, padded with zeroes to whole blocks.
 func (p *sivPacket) absorb(in []byte) {
 	for len(in) > 0 {
 		if p.held == sivChunk {
@@ -84,7 +85,7 @@ func (p *sivPacket) absorb(in []byte) {
 	}
 }
 
-// wipe wipes all of it: some kernels make keys to decrypt unasked.
+// wipe clears the whole packet, because some kernels always make decryption keys.
 func (p *sivPacket) wipe() { *p = sivPacket{} }
 
 // polyval absorbs associated data, text and their lengths.
@@ -102,7 +103,7 @@ func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
 	}
 }
 
-// count adds the keystream of block and those after it.
+// count XORs key stream into the text, starting with the counter block.
 func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
 	var next wordBlock
 	*next.bytes() = *block

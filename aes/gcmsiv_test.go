@@ -12,14 +12,14 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// refPOLYVAL is RFC 8452, section 3, bit by bit: little-endian polynomials, and a product times x^-128.
+// refPOLYVAL implements RFC 8452, section 3, bit by bit, with little-endian polynomials and the product times x^-128.
 func refPOLYVAL(h [16]byte, data []byte) (sum [16]byte) {
 	var low, high uint64
 	for ; len(data) > 0; data = data[16:] {
 		v0, v1 := low^binary.LittleEndian.Uint64(data), high^binary.LittleEndian.Uint64(data[8:])
 		low, high = 0, 0
 		for bit := 127; bit >= 0; bit-- {
-			// v is divided by x, of which the inverse is x^127 + x^126 + x^125 + x^120.
+			// Divide v by x. The inverse of x is x^127 + x^126 + x^125 + x^120.
 			odd := v0 & 1
 			v0, v1 = v0>>1|v1<<63, v1>>1^odd*(0xe1<<56)
 			if h[bit/8]>>(bit%8)&1 == 1 {
@@ -32,7 +32,7 @@ func refPOLYVAL(h [16]byte, data []byte) (sum [16]byte) {
 	return sum
 }
 
-// refGCMSIV is RFC 8452, section 4.
+// refGCMSIV implements RFC 8452, section 4.
 func refGCMSIV(t *testing.T, key, nonce, text, ad []byte) []byte {
 	generating := theirs(t, key)
 	var keys []byte
@@ -65,7 +65,8 @@ func refGCMSIV(t *testing.T, key, nonce, text, ad []byte) []byte {
 	return append(out, tag[:]...)
 }
 
-// forEachGCMLevel runs f for every level of AES-GCM, beside the best of AES that the CPU has and the portable one.
+// forEachGCMLevel runs f for every level of AES-GCM, combined with the CPU's best level of AES and with the portable
+// one.
 func forEachGCMLevel(t *testing.T, f func(t *testing.T, make func(key []byte) (cipher.AEAD, error))) {
 	best, _ := kernel.AESLevels.Choose()
 	for _, row := range kernel.AESGCMLevels.Rows {
@@ -128,7 +129,7 @@ func TestGCMSIVAllLengths(t *testing.T) {
 	})
 }
 
-// TestWycheproofGCMSIV has the vectors of RFC 8452, appendix C, too.
+// TestWycheproofGCMSIV also covers the vectors of RFC 8452, appendix C.
 func TestWycheproofGCMSIV(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "test", "vectors", "wycheproof", "aes_gcm_siv_test.json"))
 	if err != nil {

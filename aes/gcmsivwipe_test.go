@@ -2,7 +2,7 @@ package aes
 
 import "testing"
 
-// A packet's wipe leaves out fields that its level must not have written.
+// The wipe of a packet skips some fields. The level must not have written to them.
 func TestGCMSIVWiped(t *testing.T) {
 	for _, size := range []int{16, 32} {
 		a, err := NewGCMSIV([]byte("a key for AES-GCM-SIV, 32 bytes.")[:size])

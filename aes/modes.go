@@ -9,36 +9,36 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// ctr is counter mode (NIST SP 800-38A, 6.5). Texts may come in pieces of any length.
+// ctr is counter mode (NIST SP 800-38A, section 6.5). Texts may come in pieces of any length.
 type ctr struct {
 	c       *Cipher
-	counter [BlockSize]byte // of the first block that is not in stream
+	counter [BlockSize]byte // counter of the next block after stream
 	stream  [BlockSize]byte // key stream
-	left    int             // bytes at its end that were not used yet
-	blocks  uint64          // that the counter lasts for; 0: it wraps around
+	left    int             // unused bytes at the end of stream
+	blocks  uint64          // blocks until the counter is exhausted; 0 if it wraps around
 }
 
-// NewCTR returns counter mode, its counter of 128 bits beginning at iv and wrapping around, as of SSH (RFC 4344) and
-// [cipher.NewCTR], which calls it. The counter's values must never be used twice under one key: equal key stream reveals the sum
-// of both texts. It panics unless iv has 16 bytes.
+// NewCTR returns counter mode with a 128-bit counter that starts at iv and wraps around, as in SSH (RFC 4344).
+// [cipher.NewCTR] calls it. Never use a counter value twice with one key: equal key streams reveal the XOR of both
+// texts. NewCTR panics unless iv has 16 bytes. The stream is not safe for concurrent use.
 func (c *Cipher) NewCTR(iv []byte) cipher.Stream {
 	if len(iv) != BlockSize {
-		panic("bad IV length") // as crypto/aes
+		panic("bad IV length") // the message of crypto/aes
 	}
 	return &ctr{c: c, counter: [BlockSize]byte(iv)}
 }
 
-// NewCTR32 returns counter mode whose counter is the last 4 bytes of the block iv, as of IPsec (RFC 3686), where the others
-// are nonce and initialization vector, and the counter begins at 1. Its XORKeyStream panics before the counter, with nothing written,
-// where it would wrap around.
+// NewCTR32 returns counter mode whose counter is the last 4 bytes of the 16-byte block iv, as in IPsec (RFC 3686).
+// There, the other bytes are the nonce and the initialization vector, and the counter starts at 1. XORKeyStream panics,
+// with nothing written, if the counter would wrap around. NewCTR32 panics unless iv has 16 bytes.
 func (c *Cipher) NewCTR32(iv []byte) cipher.Stream {
 	if len(iv) != BlockSize {
-		panic("bad IV length") // as crypto/aes
+		panic("bad IV length") // the message of crypto/aes
 	}
 	return &ctr{c: c, counter: [BlockSize]byte(iv), blocks: 1<<32 - uint64(binary.BigEndian.Uint32(iv[12:]))}
 }
 
-// plain does a few whole blocks whose counter does not carry, in one call.
+// plain processes a few whole blocks in one call; the counter does not carry.
 func (s *ctr) plain(dst, src []byte) {
 	var a kernel.ModeArgs
 	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src))
@@ -46,15 +46,15 @@ func (s *ctr) plain(dst, src []byte) {
 	kernel.AES(s.c.level, &a)
 }
 
-// isPlain says whether n bytes are few blocks whose counter does not carry.
+// isPlain reports whether n bytes are a few whole blocks for which the counter does not carry.
 func (s *ctr) isPlain(n int) bool {
 	return n <= slowPartBytes && uint64(binary.BigEndian.Uint32(s.counter[12:]))+slowPartBytes/BlockSize < 1<<32
 }
 
-// exhausted is none left: 0 is no limit.
+// exhausted marks a counter with no blocks left, since 0 means no limit.
 const exhausted = 1 << 63
 
-// XORKeyStream has the panics of crypto/aes's.
+// XORKeyStream panics like that of crypto/aes.
 func (s *ctr) XORKeyStream(dst, src []byte) {
 	if len(dst) < len(src) {
 		panic("crypto/aes: len(dst) < len(src)")
@@ -92,7 +92,7 @@ func (s *ctr) XORKeyStream(dst, src []byte) {
 	}
 }
 
-// xorFew is subtle.XORBytes for less than a block, where a call costs more than the bytes.
+// xorFew is subtle.XORBytes for less than a block, where the call would cost more than the work.
 func xorFew(dst, src, stream []byte) int {
 	n := min(len(src), len(stream))
 	dst, src, stream = dst[:n], src[:n], stream[:n]
@@ -102,7 +102,8 @@ func xorFew(dst, src, stream []byte) int {
 	return n
 }
 
-// whole does whole blocks. Kernels count with 32 bits: a text ends where they wrap around, and goes on with a carry.
+// whole processes whole blocks. Kernels count with 32 bits, so each kernel call ends where that counter wraps around,
+// and whole carries into the upper bits.
 func (s *ctr) whole(dst, src []byte) {
 	if s.isPlain(len(src)) {
 		s.plain(dst, src)
@@ -121,15 +122,15 @@ func (s *ctr) whole(dst, src []byte) {
 	}
 }
 
-// cbc is cipher block chaining (NIST SP 800-38A, 6.2).
+// cbc is cipher block chaining (NIST SP 800-38A, section 6.2).
 type cbc struct {
 	c       *Cipher
 	iv      [BlockSize]byte
 	decrypt bool
 }
 
-// NewCBCEncrypter returns cipher block chaining; [cipher.NewCBCEncrypter] calls it. It panics unless iv has 16 bytes. iv must be new
-// for each text, and unpredictable before the text is chosen.
+// NewCBCEncrypter returns a cipher block chaining encrypter; [cipher.NewCBCEncrypter] calls it. It panics unless iv has
+// 16 bytes. iv must be new for each text, and unpredictable to anyone who chooses the text.
 func (c *Cipher) NewCBCEncrypter(iv []byte) cipher.BlockMode {
 	if len(iv) != BlockSize {
 		panic("cipher.NewCBCEncrypter: IV length must equal block size")
@@ -137,7 +138,8 @@ func (c *Cipher) NewCBCEncrypter(iv []byte) cipher.BlockMode {
 	return &cbc{c: c, iv: [BlockSize]byte(iv)}
 }
 
-// NewCBCDecrypter returns its inverse; [cipher.NewCBCDecrypter] calls it.
+// NewCBCDecrypter returns a cipher block chaining decrypter; [cipher.NewCBCDecrypter] calls it. It panics unless iv has
+// 16 bytes.
 func (c *Cipher) NewCBCDecrypter(iv []byte) cipher.BlockMode {
 	if len(iv) != BlockSize {
 		panic("cipher.NewCBCDecrypter: IV length must equal block size")
@@ -147,7 +149,7 @@ func (c *Cipher) NewCBCDecrypter(iv []byte) cipher.BlockMode {
 
 func (m *cbc) BlockSize() int { return BlockSize }
 
-// SetIV begins another text, as the standard library's does.
+// SetIV starts a new text, like SetIV in the standard library.
 func (m *cbc) SetIV(iv []byte) {
 	if len(iv) != BlockSize {
 		panic("cipher: incorrect length IV")
@@ -183,16 +185,17 @@ func runLanes(level kernel.Level, lanes []kernel.ModeLane, n int) {
 	kernel.AES(level, a.Mode())
 }
 
-// A CBCText is one of several that are encrypted side by side: a block of one must wait for the block before it, but not for
-// those of others.
+// A CBCText is one of several texts that are encrypted side by side. A block must wait for the previous block of its
+// own text, but not for those of other texts.
 type CBCText struct {
 	Cipher   *Cipher
-	IV       *[BlockSize]byte // left as the last block of the ciphertext
-	Dst, Src []byte           // Src whole blocks; Dst as long or longer, equal to it or disjoint
+	IV       *[BlockSize]byte // initial value; replaced by the last block of the ciphertext
+	Dst, Src []byte           // Src has whole blocks; Dst is at least as long, and equal to Src or disjoint
 }
 
-// EncryptCBC encrypts texts by cipher block chaining, any mix of keys and lengths, several times as fast as one after the other. What
-// is written for one text must not overlap anything of another. It panics like CryptBlocks, with nothing written.
+// EncryptCBC encrypts texts by cipher block chaining, with any mix of keys and lengths, several times as fast as one
+// after the other. The output of one text must not overlap anything of another. EncryptCBC panics like CryptBlocks,
+// with nothing written.
 func EncryptCBC(texts []CBCText) {
 	for i := range texts {
 		checkBlocks(texts[i].Dst, texts[i].Src)
@@ -213,7 +216,7 @@ func EncryptCBC(texts []CBCText) {
 	r.until(0)
 }
 
-// cbcRun holds the texts that are in progress: eight of one level and key size. The next takes the place of the first that ends.
+// cbcRun holds the texts in progress: eight of one level and key size. When one ends, the next text takes its place.
 type cbcRun struct {
 	lanes [8]kernel.ModeLane
 	left  [8]int
@@ -229,7 +232,7 @@ func (r *cbcRun) add(t *CBCText) {
 	r.count++
 }
 
-// until goes on until no more than count texts are left.
+// until continues until at most count texts are left.
 func (r *cbcRun) until(count int) {
 	for r.count > count {
 		n := slowPartBytes

@@ -9,21 +9,21 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// A job is a text in progress, one of several whose blocks are chained side by side. It points to nothing that may lie
-// on the stack.
+// A job is a text in progress, one of several whose blocks are chained side by side. It has no pointer to memory that
+// may be on the stack.
 type job struct {
 	c     *Cipher
-	at    int // of which text or packet
+	at    int // index of its text or packet
 	chain [BlockSize]byte
-	now   []byte              // whole blocks that are chained next
-	rest  [2][]byte           // associated data and text that are not in now; of CMAC the text
-	part  int                 // of rest
-	block [2 * BlockSize]byte // room for now
+	now   []byte              // whole blocks to chain next
+	rest  [2][]byte           // associated data and text that are not in now yet; for CMAC the text
+	part  int                 // index into rest
+	block [2 * BlockSize]byte // storage for now
 
-	k            *ccm // nil: CMAC
+	k            *ccm // nil for CMAC
 	open         bool
 	out, in, ret []byte
-	tag          []byte // to be compared
+	tag          []byte // tag to compare with
 	ctr          ctr
 	mask         [BlockSize]byte
 }
@@ -34,7 +34,7 @@ type results struct {
 	ops  []aead.Op
 }
 
-// next takes the next blocks; it returns false at the end.
+// next sets now to the next blocks, or returns false at the end.
 func (j *job) next() bool {
 	if j.k == nil {
 		return j.nextCMAC()
@@ -55,7 +55,7 @@ func (j *job) next() bool {
 	return false
 }
 
-// nextCMAC has chained E(0) at first; then come the text without its last block, and that block.
+// nextCMAC is next for CMAC. After the chained E(0) come the text without its last block, and then the last block.
 func (j *job) nextCMAC() bool {
 	text := j.rest[0]
 	whole := max(len(text)-1, 0) &^ (BlockSize - 1)
@@ -76,7 +76,7 @@ func (j *job) nextCMAC() bool {
 	return false
 }
 
-// end leaves the result, and returns 1 unless a packet is forged.
+// end stores the result. It returns 1 unless a packet is forged.
 func (j *job) end(r results) int {
 	if j.k == nil {
 		r.macs[j.at].MAC = j.chain
@@ -98,14 +98,14 @@ func (j *job) end(r results) int {
 	return 1
 }
 
-// A sideBySide has the texts in progress, of one level and key size: the first count of those in of. The next one takes
-// the place of one that has ended.
+// A sideBySide holds the texts in progress, all of one level and key size: the first count entries of in. When one
+// ends, the next takes its place.
 type sideBySide struct {
 	lanes   [8]kernel.ModeLane
 	of      [8]*job
 	jobs    [8]job
 	count   int
-	longest int // step so far
+	longest int // largest step so far
 	good    int
 	unused  [8][absorbBytes / 2]byte
 }
@@ -120,7 +120,7 @@ var sidesBySide = sync.Pool{New: func() any {
 
 func newSideBySide() *sideBySide { return sidesBySide.Get().(*sideBySide) }
 
-// done wipes what the calls have left, also after a panic.
+// done wipes the data of the calls, also after a panic.
 func (s *sideBySide) done() {
 	clear(s.jobs[:])
 	for i := range s.unused {
@@ -131,7 +131,7 @@ func (s *sideBySide) done() {
 	sidesBySide.Put(s)
 }
 
-// room returns where a text of that key is prepared, when there is one.
+// room returns an entry in which to prepare a text with this key, and waits until one is free.
 func (s *sideBySide) room(c *Cipher, at int, r results) *job {
 	if other := s.of[0].c; s.count > 0 && (other.level != c.level || other.size != c.size) {
 		s.until(0, r)
@@ -142,14 +142,14 @@ func (s *sideBySide) room(c *Cipher, at int, r results) *job {
 	return j
 }
 
-// add lets the text in that room join the others.
+// add starts the text that was prepared in that entry.
 func (s *sideBySide) add(j *job) {
 	at := (uintptr(unsafe.Pointer(j)) - uintptr(unsafe.Pointer(&s.jobs[0]))) / unsafe.Sizeof(*j)
 	s.lanes[s.count] = laneOf(j.c, s.unused[at][:], j.now, &j.chain)
 	s.count++
 }
 
-// until goes on until no more than count texts are left.
+// until continues until at most count texts are left.
 func (s *sideBySide) until(count int, r results) {
 	for s.count > count {
 		n := len(s.unused[0])
@@ -172,16 +172,16 @@ func (s *sideBySide) until(count int, r results) {
 	}
 }
 
-// A CMACText is one of several whose MACs are made side by side: a block of one must wait for the block before it, but
-// not for those of others.
+// A CMACText is one of several texts whose MACs are computed side by side. A block must wait for the previous block of
+// its own text, but not for those of other texts.
 type CMACText struct {
 	Cipher *Cipher
 	Text   []byte
 	MAC    [BlockSize]byte // result
 }
 
-// SumCMAC makes the MACs of texts as [Cipher.NewCMAC] does, any mix of keys and lengths, several times as fast as one
-// after the other. Texts may overlap. Compare MACs by [crypto/subtle.ConstantTimeCompare].
+// SumCMAC computes the MACs of texts like [Cipher.NewCMAC], with any mix of keys and lengths, several times as fast as
+// one after the other. Texts may overlap. Compare MACs with [crypto/subtle.ConstantTimeCompare].
 func SumCMAC(texts []CMACText) {
 	r := results{macs: texts}
 	s := newSideBySide()
@@ -194,7 +194,7 @@ func SumCMAC(texts []CMACText) {
 	s.until(0, r)
 }
 
-// ccmBatch seals or opens packets of CCM, and returns how many succeeded. It panics where Seal and Open would.
+// ccmBatch seals or opens CCM packets, and returns how many succeeded. It panics where Seal and Open would.
 func ccmBatch(ops []aead.Op, open bool) int {
 	r := results{ops: ops}
 	s := newSideBySide()

@@ -14,17 +14,17 @@ var (
 	errXTSHalves  = errors.New("aes: the halves of an XTS key are equal")
 )
 
-// XTS is AES-XTS (IEEE 1619, NIST SP 800-38E), for sectors of storage, safe for concurrent use. It hides the content of a
-// sector, but not that a sector is unchanged. A changed ciphertext decrypts to other text, without an error.
+// XTS is AES-XTS (IEEE 1619, NIST SP 800-38E) for storage sectors. It is safe for concurrent use. It hides the content
+// of a sector, but reveals whether a sector has changed. A changed ciphertext decrypts to other text, without an error.
 type XTS struct {
 	data, tweak *Cipher
 }
 
-// maxXTS is how many bytes a data unit has at most: 2^20 blocks (IEEE 1619, 5.1).
+// maxXTS is the largest data unit in bytes: 2^20 blocks (IEEE 1619, section 5.1).
 const maxXTS = 1 << 24
 
-// NewXTS returns AES-128-XTS for a key of 32 bytes and AES-256-XTS for one of 64, two keys that must differ (NIST IG C.I, FIPS
-// 140-3): an error tells.
+// NewXTS returns AES-128-XTS for a 32-byte key and AES-256-XTS for a 64-byte key. The halves of the key must differ
+// (NIST IG C.I, FIPS 140-3); otherwise NewXTS returns an error.
 func NewXTS(key []byte) (*XTS, error) {
 	level, ok := kernel.AESLevels.Choose()
 	if !ok {
@@ -52,9 +52,9 @@ func newXTSAt(level kernel.Level, key []byte) (*XTS, error) {
 	return &XTS{data, tweak}, nil
 }
 
-// Encrypt encrypts a sector. It is x/crypto/xts's, and takes texts of any length from 16 bytes on to 2^24, where that takes whole
-// blocks only. dst may be src, or be disjoint from it; it panics, with nothing written, if it overlaps it otherwise or is shorter, or if
-// src has no such length.
+// Encrypt encrypts a sector. Like x/crypto/xts it encodes the sector number as the tweak, but it takes any length from
+// 16 to 2^24 bytes, not only whole blocks. dst may be equal to src or disjoint from it. Encrypt panics, with nothing
+// written, if they overlap otherwise, if dst is shorter than src, or if the length of src is out of range.
 func (x *XTS) Encrypt(dst, src []byte, sector uint64) {
 	var tweak [BlockSize]byte
 	binary.LittleEndian.PutUint64(tweak[:], sector)
@@ -68,12 +68,12 @@ func (x *XTS) Decrypt(dst, src []byte, sector uint64) {
 	x.crypt(dst, src, &tweak, kernel.AESXTSDecrypt)
 }
 
-// EncryptTweak is Encrypt with all 16 bytes of the tweak, which is public.
+// EncryptTweak is Encrypt with a 16-byte tweak instead of a sector number. The tweak is public.
 func (x *XTS) EncryptTweak(dst, src []byte, tweak [BlockSize]byte) {
 	x.crypt(dst, src, &tweak, kernel.AESXTSEncrypt)
 }
 
-// DecryptTweak is Decrypt with all 16 bytes of the tweak.
+// DecryptTweak is Decrypt with a 16-byte tweak.
 func (x *XTS) DecryptTweak(dst, src []byte, tweak [BlockSize]byte) {
 	x.crypt(dst, src, &tweak, kernel.AESXTSDecrypt)
 }
@@ -98,8 +98,9 @@ func (x *XTS) crypt(dst, src []byte, tweak *[BlockSize]byte, operation uint64) {
 	*tweak = [BlockSize]byte{}
 }
 
-// steal does a text whose last block is not whole (IEEE 1619, 5.3.2): that takes what it lacks from the block before it, whose output
-// is the last, cut off, and both are done the other way round; decrypting, their tweaks are, too.
+// steal processes a text that does not end with a whole block (ciphertext stealing, IEEE 1619, section 5.3.2). The last
+// block is filled up from the output of the previous block, whose remaining bytes become the last output. The two
+// outputs are stored in swapped order, and for decryption the tweaks are swapped too.
 func (x *XTS) steal(dst, src []byte, tweak *[BlockSize]byte, operation uint64) {
 	whole := len(src) &^ (BlockSize - 1)
 	before, rest := whole-BlockSize, len(src)-whole

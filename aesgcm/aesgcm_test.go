@@ -14,7 +14,7 @@ import (
 	"github.com/sealane/sealane/aesgcm"
 )
 
-// A maker is one of the package's functions, and its counterpart in crypto/cipher.
+// A maker is a function of this package with its counterpart in crypto/cipher.
 type maker struct {
 	name       string
 	ours, peer func(key []byte) (cipher.AEAD, error)
@@ -55,8 +55,7 @@ func random(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// TestStandardLibrary compares with crypto/cipher: which keys and sizes are refused and in what words, what is sealed, and
-// what opens.
+// TestStandardLibrary compares with crypto/cipher: refused keys and sizes, error texts, sealed packets, and accepted packets.
 func TestStandardLibrary(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, m := range makers() {
@@ -104,7 +103,7 @@ func flipped(p []byte, i int) []byte {
 	return p
 }
 
-// TestPanics compares the panics with crypto/cipher's.
+// TestPanics compares the panics with those of crypto/cipher.
 func TestPanics(t *testing.T) {
 	key, space := make([]byte, 16), make([]byte, 200)
 	ours, err := aesgcm.New(key)
@@ -143,8 +142,8 @@ func panicOf(call func(cipher.AEAD), a cipher.AEAD) (message string) {
 	return ""
 }
 
-// TestLevel checks that the level is the best that the CPU has and SEALANE_CPU allows; a name that only another cipher has
-// means the next below it, which other tests cover.
+// TestLevel checks that the level is the best one that the CPU has and SEALANE_CPU allows. A name that only another
+// cipher has selects the next lower level, which other tests cover.
 func TestLevel(t *testing.T) {
 	a, err := aesgcm.New(make([]byte, 16))
 	if err != nil {

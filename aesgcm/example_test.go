@@ -8,9 +8,9 @@ import (
 	"github.com/sealane/sealane/aesgcm"
 )
 
-// The nonce is the packet's number, which both sides count: no nonce is used twice, and none is sent.
+// The nonce is the packet number, which both sides count, so no nonce repeats and none is sent.
 func ExampleNew() {
-	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f") // of a key exchange
+	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f") // from a key exchange
 	aead, err := aesgcm.New(key)
 	if err != nil {
 		panic(err)
@@ -34,7 +34,7 @@ func ExampleNew() {
 	// cipher: message authentication failed
 }
 
-// The nonce is random, and travels in front of the ciphertext.
+// The nonce is random and precedes the ciphertext.
 func ExampleNewWithRandomNonce() {
 	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f")
 	aead, err := aesgcm.NewWithRandomNonce(key)
@@ -52,7 +52,7 @@ func ExampleNewWithRandomNonce() {
 	// a record, <nil>
 }
 
-// Systems that agreed on a nonce of 16 bytes, or on a tag of 12.
+// For existing systems with a 16-byte nonce or a 12-byte tag.
 func ExampleNewWithNonceSize() {
 	key := make([]byte, 32)
 	aead, err := aesgcm.NewWithNonceSize(key, 16)

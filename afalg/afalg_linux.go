@@ -14,33 +14,33 @@ import (
 	"github.com/sealane/sealane/internal/inprocess"
 )
 
-// How many packets of a key the kernel works on at a time. Each takes a file descriptor, from the first use on; packets
-// beyond are done in the process.
+// poolSize is the number of packets of a key that the kernel processes at a time. Each takes a file descriptor from its
+// first use on. Further packets are processed in the process.
 const poolSize = 8
 
-// AEAD is a key in the Linux kernel. It is safe for concurrent use. Seal and Open do not allocate if dst has the
-// capacity and packets need no more associated data than those before.
+// AEAD is a key in the Linux kernel. It is safe for concurrent use. Seal and Open do not allocate if dst has enough
+// capacity and the associated data is no longer than in earlier packets.
 type AEAD struct {
 	algorithm Algorithm
 	inProcess cipher.AEAD
-	done      atomic.Uint64 // packets done in the process
-	automatic bool          // one of automaticKeys
+	done      atomic.Uint64 // packets processed in the process
+	automatic bool          // counted in automaticKeys
 
 	transform struct {
-		sync.Mutex     // held to accept and to close, not for a packet
+		sync.Mutex     // held during accept and close, not during a packet
 		fd         int // -1 once closed
 	}
 	closed atomic.Bool
 	spare  [poolSize]atomic.Pointer[operation]
-	open   atomic.Int32 // operations that exist
+	open   atomic.Int32 // number of existing operations
 }
 
-// New gives the kernel a copy of the key: 32 bytes for ChaCha20Poly1305, 16, 24 or 32 for AESGCM. The first call for an
-// algorithm tests it with known answers.
+// New gives the kernel a copy of the key: 32 bytes for ChaCha20Poly1305, or 16, 24 or 32 bytes for AESGCM. The first
+// call for an algorithm runs its known-answer tests.
 //
-// The result takes one file descriptor, and up to eight more as packets are in the works at the same time; Close, or its
-// becoming unreachable, gives them back. The key is also kept in the process, for what the kernel cannot do.
-// Errors wrap [ErrUnsupported], [ErrKnownAnswer] or [ErrKeySize], or are the kernel's.
+// An AEAD takes one file descriptor, and up to eight more for packets in progress at the same time. Close releases
+// them, and so does the garbage collector. The process also keeps the key, for packets that the kernel cannot process.
+// Errors wrap [ErrUnsupported], [ErrKnownAnswer] or [ErrKeySize], or come from the kernel.
 func New(algorithm Algorithm, key []byte) (*AEAD, error) {
 	inProcess, err := inProcessOf(algorithm, key)
 	if err != nil {
@@ -52,7 +52,7 @@ func New(algorithm Algorithm, key []byte) (*AEAD, error) {
 	return newAEAD(algorithm, key, inProcess)
 }
 
-// inProcessOf returns the cipher that does what the kernel does not.
+// inProcessOf returns the in-process cipher for packets that the kernel cannot process.
 func inProcessOf(algorithm Algorithm, key []byte) (cipher.AEAD, error) {
 	switch {
 	case algorithm == ChaCha20Poly1305 && len(key) == 32:
@@ -82,17 +82,17 @@ func (a *AEAD) NonceSize() int { return nonceSize }
 // Overhead returns 16.
 func (a *AEAD) Overhead() int { return tagSize }
 
-// Driver returns the name of the kernel's implementation as /proc/crypto had it when the algorithm was first used.
+// Driver returns the name of the kernel's implementation in /proc/crypto, as of the first use of the algorithm.
 func (a *AEAD) Driver() string { return supportOf(a.algorithm).Driver }
 
-// Implementation returns "af_alg" and the driver, for github.com/sealane/sealane.Implementation.
+// Implementation returns "af_alg" and the driver; [github.com/sealane/sealane.Implementation] calls it.
 func (a *AEAD) Implementation() string { return "af_alg " + a.Driver() }
 
-// InProcess returns how many packets the kernel did not do.
+// InProcess returns the number of packets that were processed in the process and not by the kernel.
 func (a *AEAD) InProcess() uint64 { return a.done.Load() }
 
-// Close gives the file descriptors back, and the kernel wipes its copy of the key. Packets that are in the works come to
-// their end. Seal and Open go on to work, in the process. Closing again does nothing.
+// Close releases the file descriptors, and the kernel wipes its copy of the key. Packets in progress are completed.
+// Seal and Open continue to work, in the process. Closing again does nothing.
 func (a *AEAD) Close() error {
 	if a.closed.Swap(true) {
 		return nil
@@ -113,7 +113,7 @@ func (a *AEAD) Close() error {
 	return unix.Close(fd)
 }
 
-// take returns an operation that is not in use, or nil.
+// take returns an unused operation, or nil if there is none.
 func (a *AEAD) take() *operation {
 	if a.closed.Load() {
 		return nil
@@ -140,12 +140,12 @@ func (a *AEAD) take() *operation {
 	return nil
 }
 
-// give takes an operation back; with an error other than that of a wrong tag it is not used again.
+// give returns an operation to the pool. After an error other than a wrong tag, it closes the operation.
 func (a *AEAD) give(o *operation, err error) {
 	if err == nil || errors.Is(err, unix.EBADMSG) {
 		for i := range a.spare {
 			if a.spare[i].CompareAndSwap(nil, o) {
-				// Close may have looked at this place before.
+				// Close may already have checked this slot.
 				if !a.closed.Load() || !a.spare[i].CompareAndSwap(o, nil) {
 					return
 				}
@@ -157,8 +157,9 @@ func (a *AEAD) give(o *operation, err error) {
 	a.open.Add(-1)
 }
 
-// Seal is that of [cipher.AEAD]. It panics if the nonce is not 12 bytes, the plaintext is too long for the algorithm, or
-// the output overlaps the additional data, or the plaintext elsewhere than exactly at its start.
+// Seal implements [cipher.AEAD]. It panics if the nonce is not 12 bytes, if the plaintext is too long for the
+// algorithm, if the output overlaps the additional data, or if it overlaps the plaintext without starting at the same
+// byte.
 func (a *AEAD) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	total := len(plaintext) + tagSize
 	if o := a.takeFor(dst, nonce, plaintext, additionalData, total); o != nil {
@@ -174,8 +175,8 @@ func (a *AEAD) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	return a.inProcess.Seal(dst, nonce, plaintext, additionalData)
 }
 
-// Open is that of [cipher.AEAD], with Seal's panics. If it fails, the bytes that the plaintext would have filled are
-// zero.
+// Open implements [cipher.AEAD], with the panics of Seal. If it fails, the bytes that the plaintext would have filled
+// are zero.
 func (a *AEAD) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
 	total := len(ciphertext) - tagSize
 	if total >= 0 {
@@ -201,8 +202,8 @@ func (a *AEAD) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, erro
 	return opened, nil
 }
 
-// takeFor returns an operation for a packet, or nil if the process has to do it: it is too long, or wrong, and then the
-// cipher in the process panics.
+// takeFor returns an operation for a packet, or nil if the process must handle it: the packet is too long, or its
+// arguments are wrong and the in-process cipher will panic.
 func (a *AEAD) takeFor(dst, nonce, input, ad []byte, total int) *operation {
 	if len(nonce) != nonceSize || len(ad)+max(len(input), total) > MaxPacket {
 		return nil
@@ -216,7 +217,7 @@ func (a *AEAD) takeFor(dst, nonce, input, ad []byte, total int) *operation {
 	return a.take()
 }
 
-// do is run, by way of memory of our own where output takes the input's place: if it fails, the input is still whole.
+// do calls run. In place, the output goes to a separate buffer first, so that the input survives a failure.
 func (o *operation) do(direction uint32, output, nonce, input, ad []byte) error {
 	if !alias.Overlap(output, input) {
 		return o.run(direction, output, nonce, input, ad)
@@ -233,7 +234,7 @@ func (o *operation) do(direction uint32, output, nonce, input, ad []byte) error 
 	return err
 }
 
-// extend appends n bytes to b, and returns the whole and the new part.
+// extend appends n bytes to b, and returns the whole slice and the new part.
 func extend(b []byte, n int) (all, added []byte) {
 	if total := len(b) + n; cap(b) >= total {
 		all = b[:total]

@@ -21,7 +21,7 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestMain is also the process that TestAuto starts.
+// TestMain also runs in the process that TestAuto starts.
 func TestMain(m *testing.M) {
 	if os.Getenv("SEALANE_AFALG_CHILD") == "" {
 		os.Exit(m.Run())
@@ -60,7 +60,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// TestDecide: the kernel gets AES-GCM alone, of an engine that does all of it, where the CPU has no AES instructions.
+// TestDecide: the kernel gets only AES-GCM, only from an engine that does all of it, and only on CPUs without AES
+// instructions.
 func TestDecide(t *testing.T) {
 	engine := Support{Algorithm: AESGCM, Usable: true, Driver: "gcm-aes-caam", Hardware: true}
 	with := func(change func(s *Support)) Support {
@@ -71,7 +72,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		support Support
 		level   kernel.Level
-		want    string // of the reason; "": the kernel
+		want    string // part of the reason; "" if the kernel is chosen
 	}{
 		{engine, kernel.NEON, ""},
 		{engine, kernel.ARMv6, ""},
@@ -92,7 +93,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestAuto: only the variable makes the kernel a candidate, and no machine that tests run on has an engine.
+// TestAuto: without the variable, the kernel is never a candidate. No test machine has an engine.
 func TestAuto(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -100,7 +101,7 @@ func TestAuto(t *testing.T) {
 	}
 	run := func(value string, environ ...string) string {
 		cmd := exec.Command(self)
-		if emulator := strings.Fields(os.Getenv("SEALANE_TEST_EXEC")); len(emulator) > 0 { // what go test -exec was given
+		if emulator := strings.Fields(os.Getenv("SEALANE_TEST_EXEC")); len(emulator) > 0 { // the argument of go test -exec
 			cmd = exec.Command(emulator[0], append(emulator[1:], self)...)
 		}
 		cmd.Env = append(append(os.Environ(), "SEALANE_AFALG_CHILD=1", "SEALANE_AFALG="+value), environ...)
@@ -185,7 +186,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// concurrently has more packets in the works than the kernel gets.
+// concurrently has more packets in progress than the kernel gets.
 func concurrently(t *testing.T, a *AEAD, process cipher.AEAD) {
 	var wait sync.WaitGroup
 	for g := range 3 * poolSize {
@@ -218,7 +219,7 @@ func concurrently(t *testing.T, a *AEAD, process cipher.AEAD) {
 	}
 }
 
-// TestCloseInUse closes while packets are in the works.
+// TestCloseInUse closes the key while packets are in progress.
 func TestCloseInUse(t *testing.T) {
 	need(t, ChaCha20Poly1305)
 	before := descriptors(t)
@@ -253,7 +254,7 @@ func TestCloseInUse(t *testing.T) {
 	}
 }
 
-// TestDescriptorsExhausted: no packet is lost when there are none.
+// TestDescriptorsExhausted: without file descriptors, no packet is lost.
 func TestDescriptorsExhausted(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	a, process := pair(t, ChaCha20Poly1305, fill(32, r))
@@ -317,7 +318,7 @@ func TestAutomaticKeys(t *testing.T) {
 	}
 }
 
-// TestBrokenSocket: an operation that fails is not used again, and the packet is not lost, not even in place.
+// TestBrokenSocket: a failed operation is not used again, and its packet is not lost, even in place.
 func TestBrokenSocket(t *testing.T) {
 	each(t, func(t *testing.T, algorithm Algorithm) {
 		r := rand.New(rand.NewPCG(10, 11))
@@ -333,7 +334,7 @@ func TestBrokenSocket(t *testing.T) {
 			if err := unix.Pipe2(pipe, unix.O_CLOEXEC); err != nil {
 				t.Fatal(err)
 			}
-			if err := unix.Dup3(pipe[0], o.fd, unix.O_CLOEXEC); err != nil { // no socket any more
+			if err := unix.Dup3(pipe[0], o.fd, unix.O_CLOEXEC); err != nil { // replaces the socket by a pipe
 				t.Fatal(err)
 			}
 			unix.Close(pipe[0])
@@ -350,7 +351,7 @@ func TestBrokenSocket(t *testing.T) {
 	})
 }
 
-// TestKnownAnswers: a kernel that answered wrongly would be found out, and one that lacks a driver is told apart.
+// TestKnownAnswers: wrong answers of a kernel are detected, and differ from a missing driver.
 func TestKnownAnswers(t *testing.T) {
 	if err := test("gcm(nothing)", knownAnswers[AESGCM]); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("a missing driver: %v", err)
@@ -369,7 +370,7 @@ func TestKnownAnswers(t *testing.T) {
 	})
 }
 
-// TestAvailable has a usable algorithm's driver, or why it is not usable.
+// TestAvailable: a usable algorithm has a driver, and any other has a reason.
 func TestAvailable(t *testing.T) {
 	for _, s := range Available() {
 		t.Logf("%+v", s)

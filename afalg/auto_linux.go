@@ -21,7 +21,7 @@ func init() {
 	}
 }
 
-// wanted says whether the environment asks for the kernel.
+// wanted reports whether the environment asks for the kernel.
 func wanted() bool { return offload.Variable() == "auto" }
 
 func replace(primitive string, key []byte, inProcess cipher.AEAD) cipher.AEAD {
@@ -35,12 +35,12 @@ func replace(primitive string, key []byte, inProcess cipher.AEAD) cipher.AEAD {
 	return automatically(algorithm, key, inProcess)
 }
 
-// The keys that the kernel has without the program's having asked for that. Nothing closes them but the collector, so they
-// leave the program three of four of the file descriptors it may have.
+// automaticKeys counts the keys that SEALANE_AFALG=auto has given to the kernel. Only the garbage collector closes
+// them, so they may use at most a quarter of the process's file descriptors.
 var automaticKeys atomic.Int64
 
 func automatically(algorithm Algorithm, key []byte, inProcess cipher.AEAD) cipher.AEAD {
-	var limit unix.Rlimit // none, if it cannot be had
+	var limit unix.Rlimit // zero if it is unknown
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
 	if uint64(automaticKeys.Add(1)) <= limit.Cur/4/(1+poolSize) {
 		if a, err := newAEAD(algorithm, key, inProcess); err == nil {
@@ -57,7 +57,7 @@ var selections = map[Algorithm]func() Selection{
 	AESGCM:           sync.OnceValue(func() Selection { return choose(AESGCM) }),
 }
 
-// Selections returns what SEALANE_AFALG=auto came to; nil without the variable.
+// Selections returns the decisions of SEALANE_AFALG=auto, or nil without that variable.
 func Selections() []Selection {
 	if !wanted() {
 		return nil
@@ -77,10 +77,11 @@ func choose(algorithm Algorithm) Selection {
 	return decide(supportOf(algorithm).Support, level)
 }
 
-// decide compares what a packet costs the CPU, which is the same at every start: no clock is read. By
-// bench/results/afalg-instructions.txt the way through Linux takes 16,000 to 25,000 instructions besides the cipher. At 1420 bytes
-// vector code needs 11,000 to 14,000 for ChaCha20-Poly1305 and AES instructions need 4,000 for AES-GCM, so that no engine
-// can win. AES-GCM without AES instructions needs 42,000. An engine that does only the AES of it leaves more than that.
+// decide compares instruction counts per packet and reads no clock, so the decision is the same at every start.
+// bench/results/afalg-instructions.txt: the path through Linux takes 16,000 to 25,000 instructions besides the cipher.
+// At 1420 bytes, ChaCha20-Poly1305 takes 11,000 to 14,000 with vector code, and AES-GCM 4,000 with AES instructions, so
+// no engine can win. AES-GCM without AES instructions takes 42,000. An engine that does only the AES part leaves more
+// work than it saves.
 func decide(s Support, level kernel.Level) Selection {
 	no := func(why string) Selection { return Selection{Algorithm: s.Algorithm, Why: why} }
 	switch {

@@ -14,7 +14,7 @@ import (
 
 var algorithms = []Algorithm{ChaCha20Poly1305, AESGCM}
 
-// support is a Support, and the error that New returns if it is not usable.
+// A support is a Support with the error that New returns if the algorithm is not usable.
 type support struct {
 	Support
 	err error
@@ -27,8 +27,8 @@ var supports = map[Algorithm]func() support{
 
 func supportOf(a Algorithm) support { return supports[a]() }
 
-// Available reports what the kernel offers: nothing is assumed of its version or its configuration, each algorithm is
-// tried with known answers, once in a process.
+// Available reports what the kernel offers. It does not rely on the kernel's version or configuration: once per
+// process, it runs known-answer tests for each algorithm.
 func Available() []Support {
 	var all []Support
 	for _, a := range algorithms {
@@ -51,10 +51,11 @@ func find(algorithm Algorithm) support {
 	return s
 }
 
-// A knownAnswer is one packet.
+// A knownAnswer is one test packet.
 type knownAnswer struct{ key, nonce, ad, text, sealed string }
 
-// From RFC 8439, section 2.8.2, and from test cases 4 and 16 of The Galois/Counter Mode of Operation (McGrew and Viega).
+// From RFC 8439, section 2.8.2, and from test cases 4 and 16 of "The Galois/Counter Mode of Operation" (McGrew and
+// Viega).
 var knownAnswers = map[Algorithm][]knownAnswer{
 	ChaCha20Poly1305: {{
 		"808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f", "070000004041424344454647", "50515253c0c1c2c3c4c5c6c7",
@@ -75,7 +76,7 @@ var knownAnswers = map[Algorithm][]knownAnswer{
 	}},
 }
 
-// test seals and opens known packets and a forged one, all by the kernel.
+// test seals and opens known packets and a forged one in the kernel.
 func test(algorithm Algorithm, answers []knownAnswer) error {
 	for _, answer := range answers {
 		var b [5][]byte
@@ -92,7 +93,7 @@ func test(algorithm Algorithm, answers []knownAnswer) error {
 	return nil
 }
 
-// restriction says why a kernel from 7.3 on refuses what it has.
+// restriction explains why a kernel since 7.3 refuses an algorithm that it has.
 func restriction() string {
 	if text, err := os.ReadFile("/proc/sys/crypto/af_alg_restrict"); err == nil && string(bytes.TrimSpace(text)) != "0" {
 		return "; crypto.af_alg_restrict is " + string(bytes.TrimSpace(text))

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A driver is one of the kernel's implementations of an algorithm, as /proc/crypto has it.
+// A driver is an entry of /proc/crypto: one of the kernel's implementations of an algorithm.
 type driver struct {
 	algorithm, name string
 	priority        int
@@ -17,7 +17,7 @@ type driver struct {
 	async, internal bool
 }
 
-// driversIn reads the text of /proc/crypto.
+// driversIn parses the text of /proc/crypto.
 func driversIn(text string) []driver {
 	var all []driver
 	for _, entry := range strings.Split(text, "\n\n") {
@@ -38,12 +38,12 @@ func driversIn(text string) []driver {
 	return all
 }
 
-// How many sockets are opened to see whose users become more. Others, who come and go, open one at a time.
+// probes is the number of sockets opened to see whose reference count rises. Other programs open sockets one at a time.
 const probes = 3
 
-// driverBehind returns the driver that the sockets of an algorithm get. It is the one that has more users while some more
-// sockets are open: priorities do not tell, since from 7.2 on Linux keeps drivers of engines from AF_ALG, but has them in
-// /proc/crypto all the same.
+// driverBehind returns the driver that the sockets of an algorithm use: the one whose reference count rises while
+// additional sockets are open. Priorities do not tell, since Linux 7.2 hides engine drivers from AF_ALG but still lists
+// them in /proc/crypto.
 func driverBehind(algorithm string, open func() (int, error)) (driver, bool) {
 	before, err := os.ReadFile("/proc/crypto")
 	if err != nil {
@@ -63,8 +63,8 @@ func driverBehind(algorithm string, open func() (int, error)) (driver, bool) {
 	return pick(algorithm, driversIn(string(before)), driversIn(string(after)))
 }
 
-// pick returns the driver with most new users; if others' going hides them, or the kernel does not count, the one of the
-// highest priority.
+// pick returns the driver with the largest rise. If other programs' closing sockets hide it, or the kernel does not
+// count, it returns the driver with the highest priority.
 func pick(algorithm string, before, after []driver) (best driver, ok bool) {
 	most := 0
 	for _, d := range after {
@@ -87,8 +87,8 @@ func pick(algorithm string, before, after []driver) (best driver, ok bool) {
 	return best, ok
 }
 
-// Parts of the names of crypto engines' drivers in Linux (drivers/crypto), and of the kernel's own code (arch/*/crypto,
-// crypto, lib/crypto), some of which is called asynchronously too.
+// Parts of driver names: of crypto engines in Linux (drivers/crypto), and of the kernel's own code (arch/*/crypto,
+// crypto, lib/crypto), some of which is also asynchronous.
 var (
 	engines = []string{
 		"artpec", "aspeed", "atmel", "caam", "ccp", "ccree", "cesa", "chcr", "cpt", "dcp", "eip93", "hisi", "iproc", "keembay", "mtk", "n5",
@@ -102,11 +102,11 @@ var (
 	}
 )
 
-// hardware says whether the driver, or one that it is put together from, is that of a crypto engine: it has an engine's
-// name, or it is asynchronous without a name of the kernel's own code. The kernel's flag for that
-// (CRYPTO_ALG_KERN_DRIVER_ONLY) is no better, many engines' drivers do not set it.
+// hardware reports whether the driver, or one that it is composed of, belongs to a crypto engine: it has the name of an
+// engine, or it is asynchronous and has no name of the kernel's own code. The kernel's flag CRYPTO_ALG_KERN_DRIVER_ONLY
+// is not reliable, because many engine drivers do not set it.
 func (d driver) hardware() bool {
-	// gcm_base(ctr-aes-caam,ghash-generic) is made by a template of two drivers.
+	// For example, gcm_base(ctr-aes-caam,ghash-generic) is a template over two drivers.
 	for _, part := range strings.FieldsFunc(d.name, func(r rune) bool { return r == ',' || r == ')' }) {
 		part = part[strings.LastIndexByte(part, '(')+1:]
 		words := strings.FieldsFunc(part, func(r rune) bool { return r == '-' || r == '_' })

@@ -38,7 +38,7 @@ refcnt       : 2
 async        : no
 `
 
-// TestPick: what the sockets use is found by its users, else by priority.
+// TestPick: the driver that the sockets use is found by its reference count, or else by priority.
 func TestPick(t *testing.T) {
 	text := func(engine, aesni int) []driver { return driversIn(fmt.Sprintf(procCrypto, engine, aesni)) }
 	before := text(1, 5)
@@ -66,7 +66,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestHardware has the names of the drivers for both algorithms, and for what templates make them of, in Linux 6.1 and later.
+// TestHardware checks the names of the drivers for both algorithms, also within templates, in Linux 6.1 and later.
 func TestHardware(t *testing.T) {
 	for _, c := range []struct {
 		async, hardware bool
@@ -99,13 +99,13 @@ func TestHardware(t *testing.T) {
 	}
 }
 
-// The kernel's plainest code, which its templates make asynchronous drivers of.
+// The kernel's generic code, from which its templates make asynchronous drivers.
 var plainest = map[Algorithm]string{
 	ChaCha20Poly1305: "rfc7539(chacha20-generic,poly1305-generic)",
 	AESGCM:           "gcm_base(ctr(aes-generic),ghash-generic)",
 }
 
-// needDriver has the kernel put a driver together, which from then on may be the one that the algorithm's sockets get.
+// needDriver makes the kernel instantiate a driver, which the algorithm's sockets may use from then on.
 func needDriver(t *testing.T, algorithm Algorithm, name string) {
 	t.Helper()
 	need(t, algorithm)
@@ -119,8 +119,8 @@ func needDriver(t *testing.T, algorithm Algorithm, name string) {
 	unix.Close(fd)
 }
 
-// keepsEngines says whether this is a Linux of 7.2 or later, which has neither engines nor other asynchronous drivers for
-// sockets.
+// keepsEngines reports whether this is Linux 7.2 or later, which offers sockets neither engines nor other asynchronous
+// drivers.
 func keepsEngines(t *testing.T) bool {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -133,7 +133,7 @@ func keepsEngines(t *testing.T) bool {
 	return major > 7 || major == 7 && minor >= 2
 }
 
-// TestDriverBehind: of several drivers it is the one that the sockets use.
+// TestDriverBehind: among several drivers, it returns the one that the sockets use.
 func TestDriverBehind(t *testing.T) {
 	each(t, func(t *testing.T, algorithm Algorithm) {
 		for _, name := range []string{plainest[algorithm], "cryptd(" + plainest[algorithm] + ")"} {
@@ -145,7 +145,7 @@ func TestDriverBehind(t *testing.T) {
 	})
 }
 
-// TestAsynchronous runs packets over drivers that answer later, from another thread of the kernel, as those of engines do.
+// TestAsynchronous runs packets over drivers that answer later and from another kernel thread, as engine drivers do.
 func TestAsynchronous(t *testing.T) {
 	for _, template := range []string{"cryptd", "pcrypt"} {
 		t.Run(template, func(t *testing.T) {

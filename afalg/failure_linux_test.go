@@ -19,8 +19,8 @@ import (
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
-// lossless seals and opens packets, in place and apart, and a forged one, by a key whose operations fail, and wants all as if
-// nothing had happened; it returns how many the process did.
+// lossless seals and opens packets, in place and apart, and a forged one, with a key whose operations fail. The results
+// must be the same as without failure. It returns how many packets were processed in the process.
 func lossless(t *testing.T, what string, a *AEAD, process cipher.AEAD) uint64 {
 	t.Helper()
 	r := rand.New(rand.NewPCG(18, 19))
@@ -48,7 +48,7 @@ func lossless(t *testing.T, what string, a *AEAD, process cipher.AEAD) uint64 {
 	return a.InProcess() - before
 }
 
-// TestSystemCallsFail has each system call of a packet fail, by a filter that rules one thread.
+// TestSystemCallsFail makes each system call of a packet fail, with a seccomp filter on one thread.
 func TestSystemCallsFail(t *testing.T) {
 	for _, c := range []struct {
 		call   string
@@ -64,7 +64,7 @@ func TestSystemCallsFail(t *testing.T) {
 				a, process := pair(t, algorithm, make([]byte, 32))
 				done := make(chan error)
 				go func() {
-					runtime.LockOSThread() // for ever: the thread ends with this function
+					runtime.LockOSThread() // never unlocked, so the thread ends with this function
 					if err := fail(c.number, errno); err != nil {
 						done <- err
 						return
@@ -88,7 +88,7 @@ func TestSystemCallsFail(t *testing.T) {
 // fail makes a system call fail in this thread from now on.
 func fail(number uintptr, errno unix.Errno) error {
 	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // system call number
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(number)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
@@ -103,7 +103,7 @@ func fail(number uintptr, errno unix.Errno) error {
 	return nil
 }
 
-// TestShort: an operation that takes or gives less than a packet.
+// TestShort: an operation transfers fewer bytes than a packet has.
 func TestShort(t *testing.T) {
 	each(t, func(t *testing.T, algorithm Algorithm) {
 		a, process := pair(t, algorithm, make([]byte, 32))
@@ -140,7 +140,7 @@ func TestShort(t *testing.T) {
 			r := rand.New(rand.NewPCG(20, 21))
 			nonce, text := fill(nonceSize, r), fill(40000, r)
 			want := process.Seal(nil, nonce, text, nil)
-			inPlace := append(make([]byte, 0, len(want)), text...) // which a short answer must not have changed
+			inPlace := append(make([]byte, 0, len(want)), text...) // a short answer must leave it intact
 			if got := a.Seal(inPlace[:0], nonce, inPlace, nil); !bytes.Equal(got, want) {
 				t.Errorf("%s: sealed wrongly", what)
 			}
@@ -154,7 +154,7 @@ func TestShort(t *testing.T) {
 	})
 }
 
-// TestWithout runs on kernels that lack what the variable says: AF_ALG, or the ciphers.
+// TestWithout runs on kernels that lack AF_ALG or the ciphers, as the variable says.
 func TestWithout(t *testing.T) {
 	lacks := os.Getenv("SEALANE_AFALG_WITHOUT")
 	want := map[string]unix.Errno{"af_alg": unix.EAFNOSUPPORT, "drivers": unix.ENOENT}[lacks]

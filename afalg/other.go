@@ -8,24 +8,24 @@ import (
 	"runtime"
 )
 
-// AEAD is an AEAD of the Linux kernel. There is none here.
+// AEAD is an AEAD of the Linux kernel. This system has none.
 type AEAD struct{ cipher.AEAD }
 
-// New returns an error here: AF_ALG belongs to Linux.
+// New always returns an error on this system, because AF_ALG exists only on Linux.
 func New(Algorithm, []byte) (*AEAD, error) {
 	return nil, fmt.Errorf("%w: AF_ALG belongs to Linux, and this is %s", ErrUnsupported, runtime.GOOS)
 }
 
-// Close does nothing here.
+// Close does nothing on this system.
 func (a *AEAD) Close() error { return nil }
 
-// Driver returns "" here.
+// Driver returns "" on this system.
 func (a *AEAD) Driver() string { return "" }
 
-// InProcess returns 0 here.
+// InProcess returns 0 on this system.
 func (a *AEAD) InProcess() uint64 { return 0 }
 
-// Available reports both algorithms as not usable here.
+// Available reports both algorithms as not usable on this system.
 func Available() []Support {
 	var s []Support
 	for _, a := range []Algorithm{ChaCha20Poly1305, AESGCM} {
@@ -34,5 +34,5 @@ func Available() []Support {
 	return s
 }
 
-// Selections returns nil here.
+// Selections returns nil on this system.
 func Selections() []Selection { return nil }

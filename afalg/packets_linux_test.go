@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// need skips where the kernel lacks the algorithm, but in the virtual machines, whose kernels have it.
+// need skips the test if the kernel lacks the algorithm, except in the virtual machines, whose kernels must have it.
 func need(t testing.TB, algorithm Algorithm) {
 	t.Helper()
 	for _, s := range Available() {
@@ -44,7 +44,7 @@ func pair(t testing.TB, algorithm Algorithm, key []byte) (*AEAD, cipher.AEAD) {
 	return a, b
 }
 
-// inKernel fails if the kernel did not do every packet.
+// inKernel fails the test unless the kernel processed every packet.
 func inKernel(t testing.TB, a *AEAD) {
 	t.Helper()
 	if n := a.InProcess(); n != 0 {
@@ -86,7 +86,7 @@ func TestLengths(t *testing.T) {
 			}
 			for n := 0; n <= 2048; n += step {
 				lengths = append(lengths, [2]int{n, n % 21})
-				if n == 300 { // more blocks of the same
+				if n == 300 { // longer texts only repeat blocks
 					step = 7
 				}
 			}
@@ -107,7 +107,7 @@ func TestLengths(t *testing.T) {
 	})
 }
 
-// inAndOut seals and opens packets of these lengths (text, associated data), and compares with the other side.
+// inAndOut seals and opens packets of these lengths (text, associated data), and compares kernel and process.
 func inAndOut(t *testing.T, kernel *AEAD, process cipher.AEAD, lengths [][2]int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(14, 15))
@@ -167,7 +167,7 @@ func TestWycheproof(t *testing.T) {
 		ran := 0
 		for _, group := range suite.TestGroups {
 			if group.IVSize != 8*nonceSize || group.TagSize != 8*tagSize {
-				continue // for a cipher with other nonces
+				continue // a cipher with other nonces
 			}
 			for _, test := range group.Tests {
 				ran++
@@ -204,7 +204,7 @@ func TestTamper(t *testing.T) {
 	})
 }
 
-// tamper changes every bit of a packet.
+// tamper flips each bit of a packet.
 func tamper(t *testing.T, a *AEAD) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(16, 17))
@@ -285,7 +285,7 @@ func TestKeySize(t *testing.T) {
 	}
 }
 
-// BenchmarkSeal has both sides of the question whether to use this package.
+// BenchmarkSeal compares both alternatives: this package and the in-process cipher.
 func BenchmarkSeal(b *testing.B) {
 	for _, algorithm := range []Algorithm{ChaCha20Poly1305, AESGCM} {
 		key := make([]byte, 32)

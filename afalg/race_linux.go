@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// The race detector does not see what the kernel reads and writes.
+// The race detector does not see the kernel's memory accesses, so these functions report them.
 
 func raceRead(buffers ...[]byte) {
 	for _, b := range buffers {

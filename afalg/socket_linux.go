@@ -21,7 +21,7 @@ func newTransform(algorithm Algorithm, key []byte) (int, error) {
 	return fd, nil
 }
 
-// bound opens a socket of an algorithm, by its name or a driver's.
+// bound opens a socket for an algorithm, given its name or the name of a driver.
 func bound(name string) (int, error) {
 	fd, err := unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -38,14 +38,14 @@ func setUp(fd int, key []byte) error {
 	if err := setKey(fd, key); err != nil {
 		return fmt.Errorf("set key: %w", err)
 	}
-	// The kernel takes the size from the length of the option, whose bytes it does not read.
+	// The kernel takes the tag size from the length of the option, and does not read its bytes.
 	if err := unix.SetsockoptString(fd, unix.SOL_ALG, unix.ALG_SET_AEAD_AUTHSIZE, string(make([]byte, tagSize))); err != nil {
 		return fmt.Errorf("set tag size: %w", err)
 	}
 	return nil
 }
 
-// setKey does without unix.SetsockoptString, which would leave the key in an immutable string.
+// setKey does not use unix.SetsockoptString, which would leave the key in an immutable string.
 func setKey(fd int, key []byte) error {
 	_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_ALG, unix.ALG_SET_KEY,
 		uintptr(unsafe.Pointer(unsafe.SliceData(key))), uintptr(len(key)), 0)
@@ -55,20 +55,20 @@ func setKey(fd int, key []byte) error {
 	return nil
 }
 
-// An operation is a socket that does one packet at a time, with its buffers. It keeps no pointer to a
-// caller's memory after a packet.
+// An operation is a socket that processes one packet at a time, with its buffers. It keeps no pointer to a caller's
+// memory after a packet.
 type operation struct {
 	fd      int
 	message unix.Msghdr
 	in      [2]unix.Iovec // associated data, text
 	out     [2]unix.Iovec
 	control []byte
-	ad      []byte  // where the kernel returns the associated data
-	none    [1]byte // where no output goes: a read of nothing would not run the packet
-	text    []byte  // output of a packet that is done in place: a failure must not have touched the input
+	ad      []byte  // receives the associated data from the kernel
+	none    [1]byte // receives an empty output: a read of 0 bytes would not run the packet
+	text    []byte  // output of an in-place packet: a failure must leave the input intact
 }
 
-// Control messages: what to do, the nonce, and the size of the associated data.
+// Offsets in the control messages: the direction, the nonce, and the size of the associated data.
 var (
 	opAt      = unix.CmsgLen(0)
 	ivAt      = unix.CmsgSpace(4) + unix.CmsgLen(0) // struct af_alg_iv: a length and the bytes
@@ -98,8 +98,8 @@ func newOperation(transform int) (*operation, error) {
 
 func (o *operation) close() { unix.Close(o.fd) }
 
-// run sends ad and input, and reads as much output as there must be. It returns EBADMSG for a wrong tag, after which the
-// operation can be used again; after any other error it is in an unknown state.
+// run sends ad and input, and reads the expected amount of output. After EBADMSG, which means a wrong tag, the
+// operation can be used again; after any other error its state is unknown.
 func (o *operation) run(direction uint32, output, nonce, input, ad []byte) error {
 	raceRead(nonce, input, ad)
 	raceWrite(output)
@@ -112,7 +112,8 @@ func (o *operation) run(direction uint32, output, nonce, input, ad []byte) error
 	n := vector(&o.in, ad, input)
 	o.message.Iov = &o.in[0]
 	o.message.SetIovlen(n)
-	// The socket's buffer holds a packet; if it did not, waiting would be for ever, since there is no other reader.
+	// The socket's buffer holds a packet. If it did not, a blocking send would never return, since there is no other
+	// reader.
 	sent, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(o.fd), uintptr(unsafe.Pointer(&o.message)), unix.MSG_DONTWAIT)
 	if errno == 0 && int(sent) != len(ad)+len(input) {
 		errno = unix.EMSGSIZE
@@ -135,7 +136,7 @@ func (o *operation) run(direction uint32, output, nonce, input, ad []byte) error
 	return nil
 }
 
-// vector fills v with the buffers that are not empty, and returns how many they are. With none, it is one empty one.
+// vector fills v with the non-empty buffers, and returns their number. If all are empty, it uses one empty buffer.
 func vector(v *[2]unix.Iovec, buffers ...[]byte) int {
 	n := 0
 	for _, b := range buffers {

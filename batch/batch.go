@@ -1,10 +1,11 @@
 // Package batch seals and opens many packets in one call.
 //
-// A small packet alone keeps a CPU's vector units idle most of the time: each step of the cipher waits for the one
-// before. Packets of a batch run side by side in the lanes of the vectors, several times as fast, whether they have one
-// key or a key each. Large packets and levels without a kernel for batches (all of AES-GCM) are done one by
-// one; so is whatever is not of this module, which makes any cipher.AEAD welcome in a batch. AES-CCM of package aes runs
-// eight packets side by side, of any length; give them in batches of their own.
+// For a single small packet, a CPU's vector units are idle most of the time, because each step of the cipher waits for
+// the previous one. The packets of a batch run side by side in the vector lanes, several times as fast, whether they
+// share one key or have one each. Large packets are processed individually, and so is every packet of a level that has
+// no batch kernel (for example, all levels of AES-GCM). A batch may also contain any other [cipher.AEAD], whose packets
+// are processed individually. AES-CCM of package aes runs eight packets of any length side by side; give them their own
+// batches.
 //
 //	ops := make([]batch.Op, len(packets)) // kept from call to call
 //	for i, p := range packets {
@@ -19,9 +20,9 @@
 //
 // Command github.com/sealane/sealane/batch/example is a complete program.
 //
-// Some dozens of packets at once are best; their order does not matter. Nothing is allocated but what a Dst lacks in
-// capacity, and seldom some memory to work in. Running time depends on lengths, on the number of packets, and on which
-// tags were right.
+// Some dozens of packets per call work best, in any order. Memory is allocated only where a Dst lacks capacity, and
+// rarely for working space. The running time depends on the lengths, on the number of packets, and on which tags were
+// right.
 package batch
 
 import (
@@ -33,39 +34,39 @@ import (
 
 // An Op is one packet: the arguments of a cipher.AEAD's Seal or Open, and the results.
 //
-// Within an Op its AEAD's rules hold: Dst may be Src[:0] to work in place, and may not overlap it otherwise, nor AD.
-// What one Op writes, the bytes appended to Dst, must not overlap anything of another: that is not checked, and Ops of
-// which it is not true may fail or hold the wrong bytes.
+// Each Op follows the rules of its AEAD: Dst may be Src[:0] to work in place, but may not otherwise overlap Src or AD.
+// The bytes that one Op appends to its Dst must not overlap any buffer of another Op. This is not checked: Ops that
+// violate it may fail or hold wrong bytes.
 type Op struct {
 	AEAD cipher.AEAD
 
 	Dst   []byte // the output is appended to it
 	Nonce []byte
-	Src   []byte // plaintext to be sealed, or ciphertext with its tag to be opened
+	Src   []byte // plaintext to seal, or ciphertext with its tag to open
 	AD    []byte // additional data
 
-	Out []byte // result: Dst with the output, nil if Err is not
-	Err error  // result: of Open, as the AEAD's own
+	Out []byte // result: Dst with the output, or nil if Err is not nil
+	Err error  // result: the error of the AEAD's Open
 }
 
-// SealBatch seals each Op's Src to its Out.
+// SealBatch seals the Src of each Op to its Out.
 //
-// It panics where the AEAD's own Seal would, such as on a nonce of the wrong length. Other packets may then have been
-// sealed or not.
+// It panics where Seal of the AEAD would, for example on a nonce of the wrong length. Other packets may or may not have
+// been sealed by then.
 func SealBatch(ops []Op) {
 	aead.SealBatch(internal(ops))
 }
 
-// OpenBatch opens each Op's Src to its Out, and returns how many are authentic. Those that are not have an Err, no Out,
-// and zeroes where the plaintext would have been; the others do not suffer from them.
+// OpenBatch opens the Src of each Op to its Out, and returns how many are authentic. An Op that is not authentic has an
+// Err, no Out, and zeroes in place of the plaintext. It does not affect the others.
 //
-// It panics where the AEAD's own Open would, such as on a nonce of the wrong length. Other packets may then have been
-// opened or not, and the content of their Dst must not be used.
+// It panics where Open of the AEAD would, for example on a nonce of the wrong length. Other packets may or may not have
+// been opened by then; do not use the contents of their Dst.
 func OpenBatch(ops []Op) (opened int) {
 	return aead.OpenBatch(internal(ops))
 }
 
-// The two types have the same fields: else this does not compile.
+// This compiles only if both types have the same fields.
 var _ = aead.Op(Op{})
 
 func internal(ops []Op) []aead.Op {

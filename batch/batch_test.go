@@ -15,7 +15,7 @@ import (
 func Example() {
 	var ops []batch.Op
 	for i := range 3 {
-		aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize)) // each packet has its own key, or all one
+		aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize)) // one key per packet, or one for all
 		if err != nil {
 			panic(err)
 		}
@@ -40,7 +40,7 @@ func Example() {
 	// "packet 2", <nil>
 }
 
-// TestOthers has ciphers that are not of this module, and no packets at all.
+// TestOthers covers ciphers of other modules, and empty batches.
 func TestOthers(t *testing.T) {
 	batch.SealBatch(nil)
 	if n := batch.OpenBatch([]batch.Op{}); n != 0 {
@@ -68,13 +68,13 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestExampleProgram runs the example that is a program of its own.
+// TestExampleProgram runs the example that is a separate program.
 func TestExampleProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN: builds a program")
 	}
 	cmd := exec.Command("go", "run", "./example")
-	cmd.Env = append(os.Environ(), "GOOS=", "GOARCH=") // of this machine, also where tests are emulated
+	cmd.Env = append(os.Environ(), "GOOS=", "GOARCH=") // for this machine, even when tests are emulated
 	out, err := cmd.CombinedOutput()
 	if want := "1600 packets of 256 bytes for 8 peers: 1440 authentic, 160 not\n"; err != nil || string(out) != want {
 		t.Errorf("%v: %s, want %s", err, out, want)

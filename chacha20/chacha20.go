@@ -1,9 +1,9 @@
-// Package chacha20 implements ChaCha20 as it was first (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008), with 64 bits of
-// counter and 64 of nonce, by the kernels of package chacha20poly1305. RFC 8439 has 32 and 96. It is constant-time and
-// does not allocate.
+// Package chacha20 implements the original ChaCha20 (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008), which has
+// a 64-bit counter and a 64-bit nonce; RFC 8439 has 32 and 96 bits. It uses the kernels of package chacha20poly1305, is
+// constant-time, and does not allocate.
 //
-// It does not authenticate. Use package chacha20poly1305 unless a protocol or format has this cipher, and then compare
-// a MAC over the ciphertext before it is decrypted.
+// ChaCha20 alone does not authenticate. Use package chacha20poly1305 unless a protocol or format requires this cipher;
+// in that case verify a MAC over the ciphertext before decrypting.
 package chacha20
 
 import (
@@ -33,13 +33,13 @@ var (
 	errFIPS    = errors.New("chacha20: use of ChaCha20 is not allowed in FIPS 140-only mode")
 )
 
-// A Cipher is a key, safe for concurrent use.
+// A Cipher is a ChaCha20 key. It is safe for concurrent use.
 type Cipher struct {
 	key   [KeySize]byte
 	level kernel.Level
 }
 
-// New returns a cipher for a key of 32 bytes, which is copied.
+// New returns a cipher with a copy of the given 32-byte key.
 func New(key []byte) (*Cipher, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {
@@ -58,13 +58,15 @@ func newAt(level kernel.Level, key []byte) (*Cipher, error) {
 	return &Cipher{[KeySize]byte(key), level}, nil
 }
 
-// Implementation returns the name of the level that c runs at.
+// Implementation returns the name of the level that c uses.
 func (c *Cipher) Implementation() string { return kernel.ChaCha20Poly1305Levels.Name(uint8(c.level)) }
 
-// XOR encrypts or decrypts src, which is the same, and writes it to dst. counter is the number of its first block, usually 0.
-// A text may come in several calls: those before the last one take whole blocks. No block may be used twice with one nonce.
-// XOR panics, with nothing written, if the nonce does not have 8 bytes, if dst is shorter than src, if it overlaps src
-// elsewhere than exactly at its start, or if the counter behind the text would be 2^64.
+// XOR encrypts or decrypts src, which is the same operation, and writes the result to dst. counter is the number of the
+// first 64-byte block, usually 0. A text may be split over several calls; each call except the last takes whole blocks.
+// Never use a block twice with one nonce.
+//
+// XOR panics, with nothing written, if the nonce is not 8 bytes, if dst is shorter than src, if dst overlaps src
+// without starting at the same byte, or if the counter after the text would be 2^64.
 func (c *Cipher) XOR(dst, src, nonce []byte, counter uint64) {
 	if len(nonce) != NonceSize {
 		panic("chacha20: bad nonce length")
@@ -79,8 +81,8 @@ func (c *Cipher) XOR(dst, src, nonce []byte, counter uint64) {
 	if (uint64(len(src))+BlockSize-1)/BlockSize > math.MaxUint64-counter {
 		panic("chacha20: counter overflow")
 	}
-	// RFC 8439's nonce begins with the upper half of the counter here. Kernels count with 32 bits: a part ends where they
-	// wrap around.
+	// The first 4 bytes of an RFC 8439 nonce hold the upper half of the counter here. Kernels count with 32 bits, so
+	// each part ends where that counter wraps around.
 	var long [12]byte
 	copy(long[4:], nonce)
 	for len(src) > 0 {
@@ -91,7 +93,7 @@ func (c *Cipher) XOR(dst, src, nonce []byte, counter uint64) {
 		}
 		binary.LittleEndian.PutUint32(long[:], uint32(counter>>32))
 		keystream.Crypt(c.level, &c.key, &long, uint32(counter), dst[:n], src[:n])
-		counter += blocks // used only after a whole part
+		counter += blocks // the next iteration only follows a whole part
 		dst, src = dst[n:], src[n:]
 	}
 }

@@ -25,7 +25,7 @@ func random(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// onLevels runs a test with a maker of ciphers at each level of this CPU.
+// onLevels runs a test at each level of this CPU, with a constructor for that level.
 func onLevels(t *testing.T, run func(t *testing.T, newCipher func(key []byte) *Cipher)) {
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func onLevels(t *testing.T, run func(t *testing.T, newCipher func(key []byte) *C
 	}
 }
 
-// TestPublished has the vectors of draft-agl-tls-chacha20poly1305-04, section 7.
+// TestPublished checks the vectors of draft-agl-tls-chacha20poly1305-04, section 7.
 func TestPublished(t *testing.T) {
 	zeros := strings.Repeat("00", 31)
 	const counting = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -75,7 +75,7 @@ func TestPublished(t *testing.T) {
 	})
 }
 
-// block is one of keystream by the definition.
+// block computes one block of keystream from the definition.
 func block(key, nonce []byte, counter uint64) (out []byte) {
 	x := [16]uint32{0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}
 	for i := range 8 {
@@ -99,7 +99,7 @@ func block(key, nonce []byte, counter uint64) (out []byte) {
 	return out
 }
 
-// TestCounters has texts of all lengths, across a carry of the counter's lower half and up to its end.
+// TestCounters encrypts texts of all lengths, across a carry into the upper half of the counter and up to its end.
 func TestCounters(t *testing.T) {
 	t.Logf("seed %d", seed)
 	onLevels(t, func(t *testing.T, newCipher func([]byte) *Cipher) {
@@ -173,7 +173,7 @@ func TestMisuse(t *testing.T) {
 	c.XOR(nil, nil, nonce, math.MaxUint64)
 	c.XOR(memory, memory[:64], nonce, math.MaxUint64-1)
 	if raceEnabled {
-		return // with the race detector less stays on the stack
+		return // fewer values stay on the stack under the race detector
 	}
 	if n := testing.AllocsPerRun(20, func() { c.XOR(memory, memory, nonce, math.MaxUint32) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -181,7 +181,7 @@ func TestMisuse(t *testing.T) {
 }
 
 func Example() {
-	c, err := New(make([]byte, KeySize)) // yours
+	c, err := New(make([]byte, KeySize)) // use your own key
 	if err != nil {
 		panic(err)
 	}

@@ -1,13 +1,13 @@
 // Package chacha20poly1305 implements the ChaCha20-Poly1305 AEAD (RFC 8439) and its variant with an extended nonce,
 // XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03).
 //
-// It has the API of golang.org/x/crypto/chacha20poly1305, with the same panics, errors and overlap rules: changing the
-// import path is the whole migration. A whole packet is done by one assembly kernel, chosen for the CPU when the first
-// key of the process is made and after the kernel has given a known answer; package github.com/sealane/sealane tells
-// which. The environment variable SEALANE_CPU limits the choice, SEALANE_ASM=0 forces portable code.
+// The API is that of golang.org/x/crypto/chacha20poly1305, with the same panics, errors and overlap rules. To migrate,
+// change the import path. One assembly kernel processes a whole packet. The first key of the process selects the kernel
+// for the CPU, after a known-answer test; package github.com/sealane/sealane reports the choice. The environment
+// variable SEALANE_CPU limits the choice, and SEALANE_ASM=0 forces portable code.
 //
-// The returned ciphers are safe for concurrent use. Seal and Open do not allocate if dst has the capacity, run in a
-// time that depends only on the lengths, and wipe their intermediate values.
+// The returned ciphers are safe for concurrent use. Seal and Open do not allocate if dst has enough capacity. Their
+// running time depends only on the lengths, and they wipe their intermediate values.
 package chacha20poly1305
 
 import (
@@ -21,22 +21,22 @@ const (
 	// KeySize is the size of the key, in bytes.
 	KeySize = 32
 
-	// NonceSize is the size of the nonce of ChaCha20-Poly1305, in bytes. It is too short for random nonces if a key
-	// seals more than 2^32 packets.
+	// NonceSize is the size of a ChaCha20-Poly1305 nonce, in bytes. It is too short for random nonces if one key seals
+	// more than 2^32 packets.
 	NonceSize = 12
 
-	// NonceSizeX is the size of the nonce of XChaCha20-Poly1305, in bytes.
+	// NonceSizeX is the size of an XChaCha20-Poly1305 nonce, in bytes.
 	NonceSizeX = 24
 
-	// Overhead is the size of the tag, in bytes: how much longer a ciphertext is than its plaintext.
+	// Overhead is the size of the tag, in bytes. A ciphertext is this much longer than its plaintext.
 	Overhead = 16
 )
 
 // New returns a ChaCha20-Poly1305 AEAD that uses a copy of the given 32-byte key.
 //
-// Its Seal panics if the nonce is not 12 bytes or the plaintext is longer than 2^38 - 64 bytes; Open panics likewise.
-// Both panic, with nothing written, if the output overlaps the additional data, or the input elsewhere than exactly at
-// its start. If Open fails, the bytes that the plaintext would have filled are zero.
+// Seal panics if the nonce is not 12 bytes or the plaintext is longer than 2^38 - 64 bytes; Open panics likewise. Both
+// panic, with nothing written, if the output overlaps the additional data, or overlaps the input without starting at
+// the same byte. If Open fails, the bytes that the plaintext would have filled are zero.
 func New(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {
@@ -49,8 +49,8 @@ func New(key []byte) (cipher.AEAD, error) {
 	return a, err
 }
 
-// NewX returns an XChaCha20-Poly1305 AEAD that uses a copy of the given 32-byte key. Its nonces are 24 bytes, long
-// enough to be random for any number of packets; otherwise it is like what [New] returns.
+// NewX returns an XChaCha20-Poly1305 AEAD that uses a copy of the given 32-byte key. Its nonces have 24 bytes, long
+// enough to be random for any number of packets. Otherwise it behaves like the AEAD that [New] returns.
 func NewX(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
-// A packet is sealed and opened in its own buffer. The nonce is the packet's number, which both sides count: no nonce is
-// used twice, and none is sent.
+// Seal and open a packet in its own buffer. The nonce is the packet number, which both sides count, so no nonce repeats
+// and none is sent.
 func ExampleNew() {
-	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f") // of a key exchange
+	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f") // from a key exchange
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
 		panic(err)
@@ -24,7 +24,7 @@ func ExampleNew() {
 
 	buffer := make([]byte, 0, 2048)
 	packet := append(buffer, "a packet"...)
-	sealed := aead.Seal(packet[:0], nonce, packet, nil) // nothing is allocated
+	sealed := aead.Seal(packet[:0], nonce, packet, nil) // no allocation
 	fmt.Println(len(sealed), "bytes")
 
 	opened, err := aead.Open(sealed[:0], nonce, sealed, nil)
@@ -40,7 +40,7 @@ func ExampleNewX() {
 	if err != nil {
 		panic(err)
 	}
-	// The nonce travels in front of the ciphertext, and the header is authentic without being secret.
+	// The nonce precedes the ciphertext. The header is authenticated but not encrypted.
 	header := []byte("header")
 	nonce := make([]byte, chacha20poly1305.NonceSizeX, 100)
 	rand.Read(nonce)
@@ -58,8 +58,8 @@ func ExampleNewX() {
 	// chacha20poly1305: message authentication failed
 }
 
-// A receiver tries both keys while they change. A failed Open zeroes what it has written, so it writes apart from the
-// packet, which the second try reads again.
+// During a key change, a receiver tries both keys. A failed Open zeroes its output, so the output must not be the
+// packet's own buffer: the second attempt reads the packet again.
 func Example_twoKeys() {
 	var keys [2]cipher.AEAD
 	for i := range keys {

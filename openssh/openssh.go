@@ -1,7 +1,7 @@
-// Package openssh implements chacha20-poly1305@openssh.com, the cipher of SSH's packets that OpenSSH's
-// PROTOCOL.chacha20poly1305 describes, by the kernels of package chacha20poly1305. One key encrypts a packet's
-// length, another one the rest; the nonce is the packet's sequence number. It is constant-time, wipes its
-// intermediate values, and does not allocate if dst has the capacity.
+// Package openssh implements chacha20-poly1305@openssh.com, the cipher of SSH packets that PROTOCOL.chacha20poly1305 of
+// OpenSSH specifies. It uses the kernels of package chacha20poly1305. One key encrypts the packet length, and another
+// one the rest of the packet; the nonce is the packet's sequence number. The code is constant-time, wipes its
+// intermediate values, and does not allocate if dst has enough capacity.
 package openssh
 
 import (
@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// KeySize is the size of the key in bytes, as SSH derives it.
+	// KeySize is the size of the key that SSH derives, in bytes.
 	KeySize = 64
 
 	// Overhead is the size of the tag, in bytes.
 	Overhead = 16
 
-	// LengthSize is the size of the length that a packet begins with, in bytes.
+	// LengthSize is the size of the length field at the start of a packet, in bytes.
 	LengthSize = 4
 )
 
@@ -34,14 +34,14 @@ var (
 	errFIPS     = errors.New("openssh: use of ChaCha20-Poly1305 is not allowed in FIPS 140-only mode")
 )
 
-// A Cipher is a key for one direction of a connection, safe for concurrent use.
+// A Cipher is a key for one direction of a connection. It is safe for concurrent use.
 type Cipher struct {
 	text, length [32]byte
 	level        kernel.Level
-	masks        kernel.Level // what lengths are encrypted by
+	masks        kernel.Level // level that encrypts the lengths
 }
 
-// New returns a cipher for a key of 64 bytes, which is copied.
+// New returns a cipher with a copy of the given 64-byte key.
 func New(key []byte) (*Cipher, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {
@@ -64,12 +64,12 @@ func newAt(level, masks kernel.Level, key []byte) (*Cipher, error) {
 	return &Cipher{[32]byte(key), [32]byte(key[32:]), level, masks}, nil
 }
 
-// Implementation returns the name of the level that c runs at.
+// Implementation returns the name of the level that c uses.
 func (c *Cipher) Implementation() string { return kernel.ChaCha20Poly1305Levels.Name(uint8(c.level)) }
 
-// Length decrypts the length of a packet that is coming in, from its first 4 bytes: how many bytes follow these,
-// without the tag. It is not authentic before Open has succeeded: bound it before use. It panics if there are fewer
-// than 4 bytes.
+// Length decrypts the length of an incoming packet from its first 4 bytes. The result counts the bytes after these 4,
+// without the tag. It is not authentic until Open has succeeded, so check it against a limit before use. Length panics
+// if packet has fewer than 4 bytes.
 func (c *Cipher) Length(sequence uint32, packet []byte) uint32 {
 	var length [LengthSize]byte
 	nonce := nonceOf(sequence)
@@ -79,8 +79,9 @@ func (c *Cipher) Length(sequence uint32, packet []byte) uint32 {
 	return n
 }
 
-// Seal encrypts a packet, which begins with its length, and appends it and its tag to dst. It panics, with nothing
-// written, if the packet has fewer than 4 bytes, or if the output overlaps it elsewhere than exactly at its start.
+// Seal encrypts a packet, which starts with its length field, and appends the result and its tag to dst. It panics,
+// with nothing written, if the packet has fewer than 4 bytes, or if the output overlaps the packet without starting at
+// the same byte.
 func (c *Cipher) Seal(dst []byte, sequence uint32, packet []byte) []byte {
 	n := len(packet)
 	if n < LengthSize {
@@ -95,9 +96,9 @@ func (c *Cipher) Seal(dst []byte, sequence uint32, packet []byte) []byte {
 	return ret
 }
 
-// Open checks the tag behind a packet, decrypts the packet, and appends it to dst, its length included. If it fails,
-// the bytes that the packet would have filled are zero. It panics, with nothing written, if the output overlaps the
-// input elsewhere than exactly at its start.
+// Open verifies the tag at the end of sealed, decrypts the packet, and appends it with its length field to dst. If it
+// fails, the bytes that the packet would have filled are zero. It panics, with nothing written, if the output overlaps
+// the input without starting at the same byte.
 func (c *Cipher) Open(dst []byte, sequence uint32, sealed []byte) ([]byte, error) {
 	n := len(sealed) - Overhead
 	if n < LengthSize {
@@ -133,7 +134,8 @@ func (c *Cipher) both(nonce *[12]byte, out, in []byte) {
 	keystream.Crypt(c.level, &c.text, nonce, 1, out[LengthSize:], in[LengthSize:])
 }
 
-// cryptLength is the length, both ways: the beginning of block 0, as QUIC's header masks are of another.
+// cryptLength encrypts or decrypts the length with the first bytes of block 0, which a QUIC header mask kernel can
+// make.
 func (c *Cipher) cryptLength(nonce *[12]byte, out, in []byte) {
 	var counterAndNonce [16]byte
 	var mask [8]byte

@@ -24,7 +24,7 @@ func random(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// refStream is a block of ChaCha20 as it was first (Bernstein 2008): a counter and a nonce of 64 bits each.
+// refStream returns a block of the original ChaCha20 (Bernstein 2008), with 64 bits each of counter and nonce.
 func refStream(key, nonce []byte, counter uint64) []byte {
 	x := [16]uint32{0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}
 	for i := range 8 {
@@ -60,7 +60,7 @@ func number(b []byte) *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// refSeal is PROTOCOL.chacha20poly1305, with Poly1305 by its definition.
+// refSeal implements PROTOCOL.chacha20poly1305, with Poly1305 from its definition.
 func refSeal(key []byte, sequence uint32, packet []byte) []byte {
 	nonce := binary.BigEndian.AppendUint64(nil, uint64(sequence))
 	out := bytes.Clone(packet)
@@ -108,7 +108,7 @@ func TestAllLengths(t *testing.T) {
 		c.want = refSeal(c.key, c.sequence, c.packet)
 		all = append(all, c)
 	}
-	const most = 64 << 10 // that a kernel authenticates
+	const most = 64 << 10 // the most that one kernel call authenticates
 	all = append(all, one{make([]byte, 64), make([]byte, most+100), refSeal(make([]byte, 64), 9, make([]byte, most+100)), 9})
 	masks, _ := kernel.ChaCha20MasksLevels.Choose()
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
@@ -181,7 +181,7 @@ func TestMisuse(t *testing.T) {
 		t.Error("a call that is refused has written")
 	}
 	if raceEnabled {
-		return // with the race detector less stays on the stack
+		return // fewer values stay on the stack under the race detector
 	}
 	room := make([]byte, 2000, 2000+Overhead)
 	if n := testing.AllocsPerRun(20, func() {

@@ -6,7 +6,7 @@ import (
 	"github.com/sealane/sealane/quic"
 )
 
-// A client's Initial packets, in place, as the server opens them. Their keys follow from a connection ID that everybody sees.
+// A client protects two packets in place, and the server opens them. Initial keys follow from a public connection ID.
 func Example() {
 	dcid := []byte{0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08}
 	client, _, err := quic.InitialKeys(quic.Version1, dcid)
@@ -15,7 +15,7 @@ func Example() {
 	}
 	packets := make([]quic.Packet, 2)
 	for i := range packets {
-		// A short header here: its first byte says that the packet number has 2 bytes. Behind it come payload and tag.
+		// For brevity the header is short. Its first byte encodes a packet number of 2 bytes; payload and tag follow.
 		b := append([]byte{0x41}, dcid...)
 		b = append(b, 0, 0)
 		b = append(b, fmt.Sprintf("payload number %d", i)...)
@@ -23,9 +23,9 @@ func Example() {
 	}
 	quic.Protect(packets)
 
-	packets[1].Bytes[20] ^= 1 // somebody forges one of them
+	packets[1].Bytes[20] ^= 1 // forged in transit
 	for i := range packets {
-		packets[i].Number = 1 // the one that is expected
+		packets[i].Number = 1 // expected packet number
 	}
 	fmt.Println(quic.Unprotect(packets), "opened")
 	fmt.Printf("%d: %s\n", packets[0].Number, packets[0].Payload)

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// A PacketType is what a header says without any key.
+// A PacketType is the type of a packet, which its header tells without any key.
 type PacketType uint8
 
 const (
@@ -17,26 +17,26 @@ const (
 	VersionNegotiation
 )
 
-// ErrHeader is the error of bytes that begin no packet.
+// ErrHeader means that the bytes do not start with a valid packet header.
 var ErrHeader = errors.New("quic: no packet header")
 
-// A Header is what of a packet's header is not protected (RFC 9000, 17). Its slices are of the datagram.
+// A Header holds the unprotected fields of a packet header (RFC 9000, section 17). Its slices refer to the datagram.
 type Header struct {
 	Type     PacketType
 	Version  Version
 	DCID     []byte
 	SCID     []byte // long headers
 	Token    []byte // Initial
-	PNOffset int    // where the packet number begins; 0: there is none (Retry, VersionNegotiation)
-	Size     int    // of the packet, in bytes: behind it the datagram may have another one
+	PNOffset int    // offset of the packet number in bytes; 0 if there is none (Retry, VersionNegotiation)
+	Size     int    // size of the packet in bytes; the datagram may contain another packet after it
 }
 
-// Version 1's types of long headers (RFC 9000, 17.2), and version 2's (RFC 9369, 3.2).
+// Types of long headers in version 1 (RFC 9000, section 17.2) and version 2 (RFC 9369, section 3.2).
 var types1, types2 = [4]PacketType{Initial, ZeroRTT, Handshake, Retry}, [4]PacketType{Retry, Initial, ZeroRTT, Handshake}
 
-// ParseHeader reads the header of a datagram's first packet. Short headers do not say how long their connection ID is: dcidSize
-// does. A version that is neither 1 nor 2 gives an error, because its packets cannot be told apart. So does a header that is
-// cut off or states a length beyond the datagram.
+// ParseHeader parses the header of the first packet in a datagram. dcidSize is the size of the connection ID in short
+// headers, which do not contain it. ParseHeader returns an error for versions other than 1 and 2, whose packet types
+// are unknown, and for a header that is truncated or states a length beyond the datagram.
 func ParseHeader(datagram []byte, dcidSize int) (h Header, err error) {
 	if len(datagram) == 0 {
 		return h, ErrHeader
@@ -96,13 +96,13 @@ func ParseHeader(datagram []byte, dcidSize int) (h Header, err error) {
 	return h, nil
 }
 
-// reader reads fields, and nothing behind the end: at is beyond it from then on.
+// A reader reads fields from a datagram. After a read beyond the end, at stays beyond the end.
 type reader struct {
 	b  []byte
 	at int
 }
 
-// take returns the next n bytes, not nil, or nil.
+// take returns the next n bytes as a non-nil slice, or nil if there are fewer.
 func (r *reader) take(n uint64) []byte {
 	if r.at > len(r.b) || n > uint64(len(r.b)-r.at) {
 		r.at = len(r.b) + 1
@@ -113,7 +113,7 @@ func (r *reader) take(n uint64) []byte {
 	return r.b[begin:r.at:r.at]
 }
 
-// missing is more than any datagram has.
+// missing is larger than any datagram.
 const missing = 1 << 62
 
 func (r *reader) byte() uint64 {
@@ -124,7 +124,7 @@ func (r *reader) byte() uint64 {
 	return uint64(b[0])
 }
 
-// number reads an integer of variable length (RFC 9000, 16).
+// number reads a variable-length integer (RFC 9000, section 16).
 func (r *reader) number() uint64 {
 	first := r.byte()
 	if first == missing {

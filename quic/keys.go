@@ -1,13 +1,14 @@
-// Package quic implements QUIC's packet protection (RFC 9001, section 5; RFC 9369): keys from a secret, packet numbers, header
-// masks and AEAD, of many packets in one call.
+// Package quic implements QUIC packet protection (RFC 9001, section 5; RFC 9369). It derives keys from a secret, and
+// handles packet numbers, header masks and AEAD for many packets per call.
 //
 //	for i := range packets { // header, payload, and 16 bytes of room
 //		packets[i] = quic.Packet{Keys: keys, Bytes: buffers[i], PNOffset: 1 + len(dcid), Number: next + uint64(i)}
 //	}
 //	quic.Protect(packets)
 //
-// A batch's packets are sealed side by side where they are small, and so are their masks: one block of AES or ChaCha20 for each, of
-// whatever key. Frames, streams, loss and handshake are a QUIC implementation's affair; this is what it calls in their place.
+// The small packets of a batch are sealed side by side. Header masks are also made side by side, even under different
+// keys: each takes one block of AES or ChaCha20. Frames, streams, loss recovery and the handshake belong to the QUIC
+// implementation that calls this package.
 package quic
 
 import (
@@ -26,7 +27,7 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// A Version of QUIC is what its packets have in their header.
+// A Version is the version number in QUIC packet headers.
 type Version uint32
 
 const (
@@ -34,7 +35,7 @@ const (
 	Version2 Version = 0x6b3343cf // RFC 9369
 )
 
-// A Suite is an AEAD and a hash, by the numbers that TLS 1.3 has for them (RFC 8446, B.4).
+// A Suite is an AEAD with a hash, as a TLS 1.3 cipher suite number (RFC 8446, appendix B.4).
 type Suite uint16
 
 const (
@@ -43,23 +44,23 @@ const (
 	ChaCha20Poly1305 Suite = 0x1303 // with SHA-256
 )
 
-// TagSize is how much longer a packet's payload is when it is protected, in bytes.
+// TagSize is the size of the tag, in bytes. A protected payload is this much longer than its plaintext.
 const TagSize = 16
 
 var (
-	// ErrVersion is the error of a version that is neither [Version1] nor [Version2].
+	// ErrVersion means that the version is neither [Version1] nor [Version2].
 	ErrVersion = errors.New("quic: unknown version")
 
-	// ErrSuite is the error of a suite that is none of the constants.
+	// ErrSuite means that the suite is not one of the constants of this package.
 	ErrSuite = errors.New("quic: unknown cipher suite")
 
 	errSelfTest = errors.New("quic: no implementation passes its known-answer test")
 )
 
-// Keys protect, or unprotect, the packets of one direction and one encryption level. They are safe for concurrent use.
+// Keys protect or unprotect the packets of one direction at one encryption level. They are safe for concurrent use.
 type Keys struct {
-	mask    kernel.AESKey // of AES suites
-	hp      [32]byte      // of ChaCha20
+	mask    kernel.AESKey // header protection key of AES suites
+	hp      [32]byte      // header protection key of ChaCha20
 	aead    cipher.AEAD
 	iv      [12]byte
 	kind    maskKind
@@ -69,14 +70,14 @@ type Keys struct {
 	secret  []byte
 }
 
-// maskKind is what header masks can be made side by side with.
+// A maskKind is the cipher and level of header masks; masks of equal kinds can be made side by side.
 type maskKind struct {
 	level    kernel.Level
 	chacha   bool
 	keyBytes uint8
 }
 
-// parameters of a version (RFC 9001, 5.2 and 5.8; RFC 9369, 3.3).
+// parameters are the constants of a version (RFC 9001, sections 5.2 and 5.8; RFC 9369, section 3.3).
 type parameters struct {
 	label                      string
 	salt, retryKey, retryNonce []byte
@@ -119,14 +120,15 @@ func (s Suite) hash() (func() hash.Hash, int) {
 	return nil, 0
 }
 
-// expand is HKDF-Expand-Label (RFC 8446, 7.1) with an empty context.
+// expand is HKDF-Expand-Label (RFC 8446, section 7.1) with an empty context.
 func expand(h func() hash.Hash, secret []byte, label string, size int) ([]byte, error) {
 	label = "tls13 " + label
 	info := append([]byte{byte(size >> 8), byte(size), byte(len(label))}, label...)
 	return hkdf.Expand(h, secret, string(append(info, 0)), size)
 }
 
-// NewKeys derives keys from a traffic secret of TLS: of the hash's size, 48 bytes for AES256GCM and 32 for the others.
+// NewKeys derives keys from a TLS traffic secret, whose size is that of the suite's hash: 48 bytes for AES256GCM, 32
+// for the others.
 func NewKeys(v Version, s Suite, secret []byte) (*Keys, error) {
 	p, err := v.parameters()
 	if err != nil {
@@ -162,8 +164,8 @@ func NewKeys(v Version, s Suite, secret []byte) (*Keys, error) {
 	return k, nil
 }
 
-// NewKeysFrom is [NewKeys] from derived values: key and header protection key hp, which have the AEAD's size, and
-// 12 bytes of iv. They cannot be updated.
+// NewKeysFrom makes keys from values that are already derived: the AEAD key and the header protection key hp, both of
+// the AEAD's key size, and a 12-byte iv. Such keys cannot be updated.
 func NewKeysFrom(s Suite, key, iv, hp []byte) (*Keys, error) {
 	h, keySize := s.hash()
 	if h == nil {
@@ -198,7 +200,8 @@ func (k *Keys) setMask(level kernel.Level, hp []byte) {
 	}
 }
 
-// Update returns the keys of the next key phase (RFC 9001, 6): another AEAD key and iv, the same header masks.
+// Update returns the keys of the next key phase (RFC 9001, section 6), with a new AEAD key and iv and the same header
+// protection key.
 func (k *Keys) Update() (*Keys, error) {
 	p, err := k.version.parameters()
 	if err != nil || k.secret == nil {
@@ -218,8 +221,9 @@ func (k *Keys) Update() (*Keys, error) {
 	return next, nil
 }
 
-// Wipe overwrites the keys and the secret that they follow from. Afterwards k is of no use: its methods, and packets that have it, give an
-// error. No other call may use k meanwhile. Keys that [Keys.Update] has made of k stay as they are. Wiping twice, or nil, does nothing.
+// Wipe overwrites the keys and the secret that they were derived from. Afterwards, methods of k and packets that refer
+// to k return an error. No other call may use k at the same time. Keys that [Keys.Update] made from k remain valid.
+// Wiping k again, or wiping nil, does nothing.
 func (k *Keys) Wipe() {
 	if k == nil {
 		return
@@ -234,11 +238,11 @@ func (k *Keys) Wipe() {
 	*k = Keys{}
 }
 
-// Phase is the key phase bit of short headers: false at first, and the other with each update.
+// Phase returns the key phase bit for short headers: false at first, and inverted by each update.
 func (k *Keys) Phase() bool { return k.phase }
 
-// InitialKeys returns the keys of Initial packets, which protect from mistakes and not from anybody, as they follow from the
-// Destination Connection ID of the client's first packet.
+// InitialKeys returns the keys of Initial packets. They follow from the Destination Connection ID of the client's first
+// packet, so they protect against errors but not against an attacker.
 func InitialKeys(v Version, dcid []byte) (client, server *Keys, err error) {
 	p, err := v.parameters()
 	if err != nil {
@@ -261,8 +265,8 @@ func InitialKeys(v Version, dcid []byte) (client, server *Keys, err error) {
 	return keys[0], keys[1], nil
 }
 
-// RetryTag returns the integrity tag of a Retry packet (RFC 9001, 5.8): retry is all of it but the tag, and dcid the
-// Destination Connection ID of the packet that it answers.
+// RetryTag returns the integrity tag of a Retry packet (RFC 9001, section 5.8). retry is the packet without its tag.
+// dcid is the Destination Connection ID of the packet that the Retry answers.
 func RetryTag(v Version, dcid, retry []byte) (tag [TagSize]byte, err error) {
 	p, err := v.parameters()
 	if err != nil {
@@ -280,8 +284,8 @@ func RetryTag(v Version, dcid, retry []byte) (tag [TagSize]byte, err error) {
 	return tag, nil
 }
 
-// CheckRetry says whether a Retry packet's last 16 bytes are its integrity tag. They are no secret and prove only that who
-// made it has seen the packet that it answers.
+// CheckRetry reports whether the last 16 bytes of a Retry packet are its integrity tag. The tag involves no secret: it
+// proves only that the sender has seen the packet that the Retry answers.
 func CheckRetry(v Version, dcid, packet []byte) bool {
 	n := len(packet) - TagSize
 	if n < 0 {

@@ -11,19 +11,20 @@ import (
 )
 
 var (
-	// ErrShort is the error of a packet that is too short to take a sample of.
+	// ErrShort means that the packet is too short to contain a sample for the header mask.
 	ErrShort = errors.New("quic: packet too short")
 
-	// ErrNumber is the error of a packet number above 2^62 - 1.
+	// ErrNumber means that the packet number is above 2^62 - 1.
 	ErrNumber = errors.New("quic: packet number too large")
 
-	// ErrAuthentication is the error of a packet that is not authentic.
+	// ErrAuthentication means that the packet is not authentic.
 	ErrAuthentication = errors.New("quic: packet authentication failed")
 
-	// ErrSample is the error of a sample that has not 16 bytes.
+	// ErrSample means that the sample does not have 16 bytes.
 	ErrSample = errors.New("quic: a sample has 16 bytes")
 
-	// ErrReserved is the error of an authentic packet whose reserved bits are not zero: a PROTOCOL_VIOLATION of the peer's.
+	// ErrReserved means that the packet is authentic but its reserved bits are not zero. The peer has committed a
+	// PROTOCOL_VIOLATION.
 	ErrReserved = errors.New("quic: reserved bits are not zero")
 )
 
@@ -34,36 +35,38 @@ var (
 
 const maxNumber = 1<<62 - 1
 
-// A Packet is one of a batch.
+// A Packet is one packet of a batch.
 type Packet struct {
 	Keys  *Keys
-	Other *Keys // Unprotect: for short headers with another key phase than Keys'; nil: there is no other
+	Other *Keys // Unprotect: keys for short headers with the other key phase than Keys; nil if there are none
 
-	// Bytes is the packet: header, payload, tag. Protect: the header as it is without protection, its packet number, whose size the
-	// first byte tells, left for Protect to fill in; 16 bytes at the end left for the tag.
+	// Bytes is the packet: header, payload, tag. For Protect, it contains the unprotected header, whose first byte
+	// encodes the size of the packet number, and 16 bytes of room for the tag. Protect fills in the packet number.
 	Bytes    []byte
-	PNOffset int // where the packet number begins
+	PNOffset int // offset of the packet number in bytes
 
-	// Dst is where Unprotect puts header and payload if it is not nil. It has the size of Bytes, which then are only read, and shares no
-	// memory with them. Protect does not look at it.
+	// Dst is where Unprotect writes header and payload if Dst is not nil. It has the size of Bytes, which then are only
+	// read, and must not overlap them. Protect ignores Dst.
 	Dst []byte
 
-	// Number is the packet number. Unprotect: before, the one that is expected, 1 more than the largest of an authentic packet,
-	// or 0; afterwards the packet's, or where Err says that it is not authentic the one that was expected.
+	// Number is the packet number. Before Unprotect, it is the expected one: 1 more than the largest number of an
+	// authentic packet, or 0. Afterwards, it is the number of the packet. If Err says that the packet is not authentic,
+	// it is the expected one again.
 	Number uint64
 
-	Payload []byte // result of Unprotect: a part of Bytes or Dst; nil if Err is not, except for ErrReserved
+	Payload []byte // result of Unprotect: part of Bytes or Dst; nil if Err is not nil, except for ErrReserved
 	Err     error  // result
 }
 
-// MaskSize is how many bytes a header mask has.
+// MaskSize is the size of a header mask, in bytes.
 const MaskSize = 5
 
-// sampleSize bytes from 4 behind the packet number's begin on make the mask (RFC 9001, 5.4.2).
+// The sample for a mask has sampleSize bytes, starting sampleOffset bytes after the start of the packet number (RFC
+// 9001, section 5.4.2).
 const (
 	sampleOffset = 4
 	sampleSize   = 16
-	chunk        = 64 // packets at a time
+	chunk        = 64 // packets processed at a time
 )
 
 type workspace struct {
@@ -71,16 +74,16 @@ type workspace struct {
 	nonces [chunk][12]byte
 	masks  [chunk][16]byte
 	lanes  [chunk]kernel.ModeLane
-	which  [chunk]int    // the packets that ops and masks are of
-	number [chunk]uint64 // that were expected
-	used   int           // at most, of each
+	which  [chunk]int    // indices of the packets that ops and masks belong to
+	number [chunk]uint64 // expected packet numbers
+	used   int           // largest number of entries used in each array
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// Protect seals packets and masks their headers, in place. Those with a caller's mistake have an Err, ErrShort or ErrNumber, and are left as
-// they are; the others do not suffer from them. Every number may be used once under one key, and the limits of RFC 9001, 6.6 are
-// the caller's to keep. Packets must not overlap each other.
+// Protect seals packets and masks their headers, in place. A packet with a caller's mistake gets an Err, such as
+// ErrShort or ErrNumber, and is left unchanged; it does not affect the others. Use each number once per key. The caller
+// must also observe the limits of RFC 9001, section 6.6. Packets must not overlap each other.
 func Protect(packets []Packet) {
 	if len(packets) == 1 {
 		packets[0].protect()
@@ -95,9 +98,9 @@ func Protect(packets []Packet) {
 	w.done()
 }
 
-// Unprotect unmasks the headers of packets and opens them, in place or to Dst, and returns how many have no Err. A packet that is not
-// authentic has ErrAuthentication, zeroes in place of its payload, and an undefined header. One with ErrShort is left as it is. Packets that
-// others made may be of any content.
+// Unprotect unmasks the headers of packets and opens them, in place or to Dst, and returns how many have no Err. A
+// packet that is not authentic has ErrAuthentication, zeroes in place of its payload, and an undefined header. A packet
+// with ErrShort is left unchanged. Packets from the network may have any content.
 func Unprotect(packets []Packet) (opened int) {
 	if len(packets) == 1 {
 		return packets[0].unprotect()
@@ -112,7 +115,7 @@ func Unprotect(packets []Packet) (opened int) {
 	return opened
 }
 
-// done forgets keys, buffers and masks.
+// done wipes keys, buffers and masks.
 func (w *workspace) done() {
 	clear(w.ops[:w.used])
 	clear(w.nonces[:w.used])
@@ -122,7 +125,7 @@ func (w *workspace) done() {
 	workspaces.Put(w)
 }
 
-// check sets Err of a packet that cannot be done.
+// check sets Err if a packet cannot be processed.
 func (p *Packet) check() bool {
 	p.Err, p.Payload = nil, nil
 	switch {
@@ -175,7 +178,7 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 		w.number[i] = p.Number
 		out, keys, header := p.unmask(w.masks[i][:MaskSize])
 		keys.nonce(&w.nonces[i], p.Number)
-		op := &w.ops[i] // field by field: a copy of a new structure stalls the CPU
+		op := &w.ops[i] // assigned field by field: copying a new structure stalls the CPU
 		op.AEAD, op.Nonce = keys.aead, w.nonces[i][:]
 		op.Dst, op.Src, op.AD = out[header:header], p.Bytes[header:], out[:header]
 	}
@@ -187,7 +190,7 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 	return opened
 }
 
-// protect is Protect of one packet, without what a batch has to put down.
+// protect is Protect for one packet, without the bookkeeping of a batch.
 func (p *Packet) protect() {
 	if !p.check() {
 		return
@@ -201,7 +204,7 @@ func (p *Packet) protect() {
 	p.mask(mask[:], header-p.PNOffset)
 }
 
-// unprotect is Unprotect of one packet.
+// unprotect is Unprotect for one packet.
 func (p *Packet) unprotect() int {
 	if !p.check() {
 		return 0
@@ -221,7 +224,7 @@ func (p *Packet) sample() []byte {
 	return p.Bytes[p.PNOffset+sampleOffset:][:sampleSize]
 }
 
-// putNumber fills in the packet number, and returns how long the header is.
+// putNumber fills in the packet number, and returns the size of the header.
 func (p *Packet) putNumber() int {
 	number, header := p.Number, p.PNOffset+int(p.Bytes[0]&3)+1
 	for j := header - 1; j >= p.PNOffset; j-- {
@@ -231,7 +234,7 @@ func (p *Packet) putNumber() int {
 	return header
 }
 
-// out is where the header of an opened packet is.
+// out returns the buffer that receives the header of an opened packet.
 func (p *Packet) out() []byte {
 	if p.Dst != nil {
 		return p.Dst
@@ -239,8 +242,8 @@ func (p *Packet) out() []byte {
 	return p.Bytes
 }
 
-// unmask takes the mask off the header and decodes the packet number. It returns where header and payload belong, the keys that the payload
-// has, and how long the header is.
+// unmask removes the mask from the header and decodes the packet number. It returns the output buffer, the keys of the
+// payload, and the size of the header.
 func (p *Packet) unmask(mask []byte) (out []byte, keys *Keys, header int) {
 	out = p.out()
 	if p.Dst != nil {
@@ -249,7 +252,8 @@ func (p *Packet) unmask(mask []byte) (out []byte, keys *Keys, header int) {
 	out[0] ^= mask[0] & protectedBits(out[0])
 	size := int(out[0]&3) + 1
 	header = p.PNOffset + size
-	// The four bytes are there, as the sample is behind them. Those that belong to the payload stay as they are.
+	// There are always four bytes, because the sample follows them. Those that belong to the payload are left
+	// unchanged.
 	behind := 32 - 8*size
 	number := binary.BigEndian.Uint32(p.Bytes[p.PNOffset:]) ^ binary.BigEndian.Uint32(mask[1:])>>behind<<behind
 	binary.BigEndian.PutUint32(out[p.PNOffset:], number)
@@ -260,7 +264,8 @@ func (p *Packet) unmask(mask []byte) (out []byte, keys *Keys, header int) {
 	return out, p.Keys, header
 }
 
-// result takes what opening gave, and returns 1 if the packet has no Err. The number of a forgery is its maker's.
+// result stores the result of opening, and returns 1 if the packet has no Err. A forged packet gets the expected
+// number, since an attacker chose its own.
 func (p *Packet) result(payload []byte, err error, expected uint64) int {
 	if err != nil {
 		p.Err, p.Number = ErrAuthentication, expected
@@ -274,16 +279,16 @@ func (p *Packet) result(payload []byte, err error, expected uint64) int {
 	return 1
 }
 
-// made says whether they are a function's of this package.
+// made reports whether k comes from a function of this package.
 func (k *Keys) made() bool { return k != nil && k.aead != nil }
 
-// nonce is the iv, to which the packet number is added (RFC 9001, 5.3).
+// nonce writes iv XOR packet number to to (RFC 9001, section 5.3).
 func (k *Keys) nonce(to *[12]byte, number uint64) {
 	copy(to[:4], k.iv[:4])
 	binary.BigEndian.PutUint64(to[4:], binary.BigEndian.Uint64(k.iv[4:])^number)
 }
 
-// protectedBits of a header's first byte (RFC 9001, 5.4.1).
+// protectedBits returns the protected bits of a header's first byte (RFC 9001, section 5.4.1).
 func protectedBits(first byte) byte {
 	if first&0x80 != 0 {
 		return 0x0f
@@ -306,7 +311,7 @@ func (p *Packet) mask(mask []byte, size int) {
 	}
 }
 
-// decode returns the packet number next to the expected one that ends in these bytes, of which there are size (RFC 9000, A.3).
+// decode returns the packet number closest to the expected one whose low size bytes are bytes (RFC 9000, appendix A.3).
 func decode(expected, bytes uint64, size int) uint64 {
 	window := uint64(1) << (8 * size)
 	number := expected&^(window-1) | bytes
@@ -319,12 +324,14 @@ func decode(expected, bytes uint64, size int) uint64 {
 	return number
 }
 
-// Mask returns the header mask of one packet (RFC 9001, 5.4): sample is the 16 bytes of the protected packet that begin 4 bytes
-// behind where its packet number begins. The mask's first byte, with 0x0f for long headers and 0x1f for short ones, is added (XOR) to the
-// packet's first byte, the others to as many bytes of the packet number as there are. [Protect] and [Unprotect] do this themselves, for
-// many packets at once and in less time; Mask is for implementations that seal and open payloads by other means. All Keys of one secret and its
-// updates give the same masks. sample is only read, and nothing is allocated. If it has not 16 bytes, or k is of no use, the mask is zeroes and
-// the error ErrSample or another one.
+// Mask returns the header mask of one packet (RFC 9001, section 5.4). sample is the 16 bytes of the protected packet
+// that start 4 bytes after the start of its packet number; it is only read. To apply the mask, AND its first byte with
+// 0x0f for a long header or 0x1f for a short one, and XOR it with the first byte of the packet. XOR the other bytes
+// with the packet number, as far as it reaches.
+//
+// [Protect] and [Unprotect] apply masks themselves, faster and for many packets at once. Mask is for implementations
+// that seal and open payloads separately. All Keys of one secret and its updates give the same masks. Nothing is
+// allocated. If sample does not have 16 bytes or k is invalid, the mask is zeroes, with ErrSample or another error.
 func (k *Keys) Mask(sample []byte) (mask [MaskSize]byte, err error) {
 	if !k.made() {
 		return mask, errNoKeys
@@ -348,7 +355,7 @@ func (k *Keys) maskKey() unsafe.Pointer {
 	return unsafe.Pointer(&k.mask)
 }
 
-// masks makes those of lanes, whose keys are of this kind.
+// masks makes the masks of lanes, whose keys are all of this kind.
 func (kind maskKind) masks(lanes []kernel.ModeLane) {
 	a := kernel.ModeLanes(lanes, kernel.AESMasks)
 	if kind.chacha {
@@ -358,7 +365,7 @@ func (kind maskKind) masks(lanes []kernel.ModeLane) {
 	}
 }
 
-// makeMasks makes the masks of the n packets in which: of those that can be made side by side at once.
+// makeMasks makes the masks of the n packets in which, and groups them by kind to make them side by side.
 func (w *workspace) makeMasks(packets []Packet, n int) {
 	w.used = max(w.used, n)
 	var done uint64

@@ -4,20 +4,20 @@ import (
 	"github.com/sealane/sealane/internal/aead"
 )
 
-// Seal encrypts and authenticates the payload of one packet, and appends it with its tag, 16 bytes longer, to dst (RFC 9001, 5.3).
-// header is the packet's as it is without protection, its packet number at the end, which are the low bytes of number. It is for QUIC
-// implementations that protect payloads and mask headers apart ([Keys.Mask]); [Protect] does both, for many packets at once and in less
-// time. dst may be payload[:0], to work in place; nothing is allocated if it has the capacity. Every number may be used once under one
-// key.
+// Seal encrypts and authenticates the payload of one packet, and appends the ciphertext and its 16-byte tag to dst (RFC
+// 9001, section 5.3). header is the unprotected packet header, which ends with the packet number, the low bytes of
+// number. Seal is for QUIC implementations that protect payloads and headers separately ([Keys.Mask]); [Protect] does
+// both, faster and for many packets at once. To work in place, pass payload[:0] as dst. Nothing is allocated if dst has
+// enough capacity. Use each number once per key.
 //
-// Seal panics, with nothing written, if the output overlaps header, or payload elsewhere than exactly at its start. If number is above
-// 2^62 - 1, or k is of no use, the error is ErrNumber or another one, and nothing is written.
+// Seal panics, with nothing written, if the output overlaps header, or overlaps payload without starting at the same
+// byte. If number is above 2^62 - 1 or k is invalid, it returns ErrNumber or another error, and writes nothing.
 func (k *Keys) Seal(dst []byte, number uint64, payload, header []byte) (sealed []byte, err error) {
 	var nonce [12]byte
 	if err := k.payloadNonce(&nonce, number); err != nil {
 		return nil, err
 	}
-	switch a := k.aead.(type) { // calls of known types let the nonce stay on the stack
+	switch a := k.aead.(type) { // with concrete types, the nonce stays on the stack
 	case *aead.AESGCM:
 		sealed = a.Seal(dst, nonce[:], payload, header)
 	case *aead.ChaCha20Poly1305:
@@ -29,10 +29,12 @@ func (k *Keys) Seal(dst []byte, number uint64, payload, header []byte) (sealed [
 	return sealed, nil
 }
 
-// Open decrypts and authenticates what [Keys.Seal] has made, and appends the payload to dst. dst may be sealed[:0], to work in place. If
-// the packet is not authentic, the error is ErrAuthentication, and the bytes that the payload would have filled are zeroes; otherwise
-// errors and panics are those of Seal. Which of a connection's Keys are the packet's, its key phase and number, is the caller's to find
-// out, in a time that does not tell (RFC 9001, 9.5); [Unprotect] does.
+// Open verifies and decrypts the output of [Keys.Seal], and appends the payload to dst. To work in place, pass
+// sealed[:0] as dst. If the packet is not authentic, Open returns ErrAuthentication, and the bytes that the payload
+// would have filled are zeroes. Other errors and panics are those of Seal.
+//
+// The caller determines the packet number and the Keys of the packet's key phase, in a time that does not reveal them
+// (RFC 9001, section 9.5). [Unprotect] does this itself.
 func (k *Keys) Open(dst []byte, number uint64, sealed, header []byte) (payload []byte, err error) {
 	var nonce [12]byte
 	if err := k.payloadNonce(&nonce, number); err != nil {

@@ -71,10 +71,10 @@ func appendices(t *testing.T) (all []appendix) {
 	return all
 }
 
-// number of bytes of the packet number in an unprotected header, and where it begins.
+// pnOffset returns the offset of the packet number, given an unprotected header.
 func pnOffset(header []byte) int { return len(header) - int(header[0]&3) - 1 }
 
-// protect returns the packet of a header and a payload.
+// protect returns the protected packet of a header and a payload.
 func protect(t *testing.T, k *Keys, header, payload []byte, number uint64) []byte {
 	t.Helper()
 	b := append(append(bytes.Clone(header), payload...), make([]byte, TagSize)...)
@@ -86,8 +86,8 @@ func protect(t *testing.T, k *Keys, header, payload []byte, number uint64) []byt
 	return b
 }
 
-// TestAppendixA has RFC 9001's and RFC 9369's: keys (A.1), a client's and a server's Initial (A.2, A.3), a Retry (A.4), a short header
-// of ChaCha20-Poly1305 and its key update (A.5), at every level of the masks.
+// TestAppendixA checks the examples of RFC 9001 and RFC 9369 at every level of the masks: keys (A.1), client and server
+// Initials (A.2, A.3), a Retry (A.4), a short header with ChaCha20-Poly1305 and its key update (A.5).
 func TestAppendixA(t *testing.T) {
 	for _, a := range appendices(t) {
 		t.Run(a.Source, func(t *testing.T) {
@@ -155,7 +155,8 @@ func TestAppendixA(t *testing.T) {
 	}
 }
 
-// TestMask has the samples and masks that RFC 9001 prints (A.2, A.3, A.5), and those of both RFCs' packets; key updates keep masks.
+// TestMask checks the samples and masks printed in RFC 9001 (A.2, A.3, A.5) and those of both RFCs' packets. A key
+// update keeps the mask.
 func TestMask(t *testing.T) {
 	printed := map[string]string{
 		"d1b1c98dd7689fb8ec11d242b123dc9b": "437b9aec36",
@@ -201,8 +202,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestMaskByDefinition compares masks of random samples with crypto/aes's blocks, and with portable ChaCha20, at every level; and with
-// what Protect does to a header.
+// TestMaskByDefinition compares masks of random samples with crypto/aes and portable ChaCha20 at every level, and with
+// the effect of Protect on a header.
 func TestMaskByDefinition(t *testing.T) {
 	r := newRand(t)
 	for i := range 9 {
@@ -268,13 +269,14 @@ func TestMaskErrors(t *testing.T) {
 	}
 }
 
-// TestPayload has payloads protected apart from headers: as Protect and Unprotect do it, in place and elsewhere, by any AEAD.
+// TestPayload protects payloads separately from headers, in place and elsewhere, with any AEAD, and compares with
+// Protect and Unprotect.
 func TestPayload(t *testing.T) {
 	r := newRand(t)
 	for i := range 60 {
 		k := someKeys(t, r)
 		if i%4 == 0 {
-			k.aead = struct{ cipher.AEAD }{k.aead} // of another module
+			k.aead = struct{ cipher.AEAD }{k.aead} // an AEAD of another module
 		}
 		p := somePacket(r, k)
 		header := p.PNOffset + int(p.Bytes[0]&3) + 1
@@ -369,7 +371,7 @@ func someKeys(t testing.TB, r *rand.Rand) *Keys {
 	return k
 }
 
-// somePacket returns a packet to be protected, of a long or a short header.
+// somePacket returns an unprotected packet with a long or a short header.
 func somePacket(r *rand.Rand, k *Keys) Packet {
 	header := []byte{0xc0 | byte(r.IntN(4)), 0, 0, 0, 1, 4, 1, 2, 3, 4, 0, 0, 0x44, 0x00}
 	if r.IntN(2) == 0 {
@@ -385,7 +387,8 @@ func somePacket(r *rand.Rand, k *Keys) Packet {
 	return p
 }
 
-// TestBatches protects mixtures of keys, headers and lengths, and compares with one by one; forges some, and unprotects.
+// TestBatches protects a mix of keys, headers and lengths, compares with individual packets, forges some, and
+// unprotects.
 func TestBatches(t *testing.T) {
 	r := newRand(t)
 	for _, n := range []int{0, 1, 2, 3, 16, 17, 63, 64, 65, 130, 200} {
@@ -397,7 +400,7 @@ func TestBatches(t *testing.T) {
 		for i := range packets {
 			packets[i] = somePacket(r, keys[r.IntN(len(keys))])
 			p := packets[i]
-			if r.IntN(12) == 0 { // the caller's mistakes
+			if r.IntN(12) == 0 { // a caller's mistake
 				packets[i].Bytes = p.Bytes[:p.PNOffset+r.IntN(20)]
 				want[i] = bytes.Clone(packets[i].Bytes)
 				continue
@@ -448,7 +451,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestOne: a packet by itself is what it is in a batch, protected, and unprotected, forged or not, by either phase's keys.
+// TestOne: a single packet gives the same result as in a batch: protected, and unprotected, forged or not, in either
+// phase.
 func TestOne(t *testing.T) {
 	r := newRand(t)
 	for i := range 300 {
@@ -465,7 +469,7 @@ func TestOne(t *testing.T) {
 		if r.IntN(40) == 0 {
 			p.Number = 1<<62 + r.Uint64N(9)
 		}
-		p.Bytes[0] |= byte(r.IntN(20)) / 19 << 3 // a reserved bit
+		p.Bytes[0] |= byte(r.IntN(20)) / 19 << 3 // sometimes sets a reserved bit
 		same := func(what string, f func(packets []Packet)) {
 			one, two := p, []Packet{somePacket(r, k), p}
 			two[1].Bytes = bytes.Clone(p.Bytes)
@@ -512,7 +516,7 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// reference protects a packet by RFC 9001, 5.3 and 5.4, step by step.
+// reference protects a packet step by step, following RFC 9001, sections 5.3 and 5.4.
 func reference(p Packet) []byte {
 	b := bytes.Clone(p.Bytes)
 	size := int(b[0]&3) + 1
@@ -551,7 +555,7 @@ func referenceMask(k *Keys, sample []byte) (mask [16]byte) {
 		return mask
 	}
 	if k.kind.level != kernel.Portable {
-		kernel.AES(k.kind.level, a.Mode()) // whose keys are its own; TestAppendixA compares levels
+		kernel.AES(k.kind.level, a.Mode()) // the key belongs to this level; TestAppendixA compares levels
 	} else {
 		kernel.AESPortable(a.Mode())
 	}
@@ -586,7 +590,7 @@ func TestKeyPhase(t *testing.T) {
 	}
 }
 
-// TestReserved: who protects reserved bits that are not zero is told apart from a forger.
+// TestReserved: an authentic packet with nonzero reserved bits has another error than a forgery.
 func TestReserved(t *testing.T) {
 	r := newRand(t)
 	for _, first := range []byte{0x48, 0x50, 0xc4, 0xc8} {
@@ -598,7 +602,8 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestNumbers has RFC 9000, appendix A.3's example, and all corners by the definition: the number next to the expected one.
+// TestNumbers checks the example of RFC 9000, appendix A.3, and all corner cases against the definition: the number
+// closest to the expected one.
 func TestNumbers(t *testing.T) {
 	if n := decode(0xa82f30ea+1, 0x9b32, 2); n != 0xa82f9b32 {
 		t.Errorf("%#x", n)
@@ -608,7 +613,7 @@ func TestNumbers(t *testing.T) {
 			want, best := uint64(0), ^uint64(0)
 			for _, base := range []uint64{expected&^255 - 256, expected &^ 255, expected&^255 + 256} {
 				n := base | truncated
-				if base > maxNumber { // also below 0
+				if base > maxNumber { // also wrapped below 0
 					continue
 				}
 				if d := max(n, expected) - min(n, expected); d < best || d == best && n > want {
@@ -643,7 +648,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestCoalesced walks through a datagram of three packets.
+// TestCoalesced parses a datagram of three packets.
 func TestCoalesced(t *testing.T) {
 	r := newRand(t)
 	client, _, err := InitialKeys(Version2, []byte{1, 2, 3, 4})
@@ -677,7 +682,7 @@ func TestCoalesced(t *testing.T) {
 	}
 }
 
-// FuzzParseHeader: whatever comes, what a header names lies within the datagram.
+// FuzzParseHeader: for any input, the fields of a header lie within the datagram.
 func FuzzParseHeader(f *testing.F) {
 	f.Add([]byte{0xc0, 0, 0, 0, 1, 0, 0, 0, 0x40, 0x20}, 0)
 	f.Add([]byte{0xd0, 0x6b, 0x33, 0x43, 0xcf, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 8)
@@ -781,7 +786,8 @@ func BenchmarkProtect(b *testing.B) {
 	}
 }
 
-// Nothing of the key is left when it is wiped, and its methods and packets give an error. Those that follow from it go on.
+// TestWipe: after Wipe nothing of the key is left, and its methods and packets return an error. Derived keys remain
+// valid.
 func TestWipe(t *testing.T) {
 	for _, suite := range []Suite{AES128GCM, AES256GCM, ChaCha20Poly1305} {
 		secret := make([]byte, 32)

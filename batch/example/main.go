@@ -1,10 +1,10 @@
-// Command example sends datagrams between two sockets of this machine, sealed and opened in batches: what a tunnel does with
-// the packets of many peers.
+// Command example sends datagrams between two sockets of this machine, and seals and opens them in batches, as a tunnel
+// does with the packets of many peers.
 //
 //	go run github.com/sealane/sealane/batch/example@latest
 //
-// Every peer has its own key. A datagram is the peer's number (4 bytes), the packet's number (8 bytes) and the ciphertext.
-// The packet's number is the nonce: the sender counts, and never uses a number twice.
+// Every peer has its own key. A datagram consists of the peer number (4 bytes), the packet number (8 bytes) and the
+// ciphertext. The packet number is the nonce: the sender counts, and never uses a number twice.
 package main
 
 import (
@@ -27,10 +27,11 @@ const (
 	textBytes  = 256
 	headBytes  = 12
 	roomBytes  = 2048
-	forgedEach = 10 // every tenth datagram is forged on the way
+	forgedEach = 10 // every tenth datagram is forged in transit
 )
 
-// A packet is a buffer with the other fields of a batch.Op. All are made once and used again: a batch allocates nothing.
+// A packet is a buffer with the other fields of a batch.Op. Packets are allocated once and reused, so a batch allocates
+// nothing.
 type packet struct {
 	buffer [roomBytes]byte
 	nonce  [chacha20poly1305.NonceSize]byte
@@ -41,7 +42,7 @@ func main() {
 	aeads := make([]cipher.AEAD, peers)
 	for i := range aeads {
 		key := make([]byte, chacha20poly1305.KeySize)
-		rand.Read(key) // of a key exchange, elsewhere
+		rand.Read(key) // a real program gets it from a key exchange
 		var err error
 		if aeads[i], err = chacha20poly1305.New(key); err != nil {
 			log.Fatal(err)
@@ -64,7 +65,7 @@ func main() {
 		seal(aeads, numbers, packets, ops)
 		for i := range ops {
 			if (b*burst+i)%forgedEach == 0 {
-				ops[i].Out[len(ops[i].Out)-1] ^= 1 // somebody on the way
+				ops[i].Out[len(ops[i].Out)-1] ^= 1 // forged in transit
 			}
 			if _, err := sender.Write(packets[i].buffer[:headBytes+len(ops[i].Out)]); err != nil {
 				log.Fatal(err)
@@ -77,14 +78,14 @@ func main() {
 		authentic += batch.OpenBatch(ops[:n])
 		for i := range ops[:n] {
 			if ops[i].Err != nil {
-				forged++ // its buffer holds zeroes; the other packets do not suffer
+				forged++ // its buffer holds zeroes; the other packets are not affected
 			}
 		}
 	}
 	fmt.Printf("%d packets of %d bytes for %d peers: %d authentic, %d not\n", burst*bursts, textBytes, peers, authentic, forged)
 }
 
-// seal writes a burst of datagrams to the packets' buffers, each sealed in place behind its header.
+// seal writes a burst of datagrams to the packet buffers. It seals each in place behind its header.
 func seal(aeads []cipher.AEAD, numbers []uint64, packets []packet, ops []batch.Op) {
 	for i := range packets {
 		p, peer := &packets[i], i%peers
@@ -92,13 +93,13 @@ func seal(aeads []cipher.AEAD, numbers []uint64, packets []packet, ops []batch.O
 		binary.BigEndian.PutUint32(p.buffer[0:], uint32(peer))
 		binary.BigEndian.PutUint64(p.buffer[4:], numbers[peer])
 		copy(p.nonce[4:], p.buffer[4:headBytes])
-		text := p.buffer[headBytes:][:textBytes] // the packet's text; here zeroes or old bytes
+		text := p.buffer[headBytes:][:textBytes] // here the buffer's current contents serve as plaintext
 		ops[i] = batch.Op{AEAD: aeads[peer], Dst: text[:0], Nonce: p.nonce[:], Src: text, AD: p.buffer[:headBytes]}
 	}
 	batch.SealBatch(ops)
 }
 
-// receive reads a burst of datagrams, and returns how many of them are worth opening: ops has them, to be opened in place.
+// receive reads a burst of datagrams, fills ops for those that are worth opening, in place, and returns their number.
 func receive(conn *net.UDPConn, packets []packet, ops []batch.Op, aeads []cipher.AEAD) (n int, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return 0, err
@@ -114,7 +115,7 @@ func receive(conn *net.UDPConn, packets []packet, ops []batch.Op, aeads []cipher
 		}
 		peer := binary.BigEndian.Uint32(p.buffer[0:])
 		if peer >= peers {
-			continue // a real program also drops numbers that it has seen, behind a window, after they were authentic
+			continue // a real program also rejects replays: it checks authentic packet numbers against a window
 		}
 		copy(p.nonce[4:], p.buffer[4:headBytes])
 		sealed := p.buffer[headBytes:size]
