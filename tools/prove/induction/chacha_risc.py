@@ -4,15 +4,23 @@
 
 These kernels go other ways where input, output, key or nonce are not aligned. Each way is shown by itself, from the first instruction to
 the return: a task has classes of residues of these pointers.
+
+Associated data of any length go through the loop that authenticates, too, by an induction of their own (Section). It ends at the
+instruction behind them, with an accumulator of any value within bounds. Texts of every length then start from there.
 """
 import itertools
 
+import spec
 from induction import chacha_armv6
-from induction.chacha_arm import general, scratch
-from induction.chacha_armv6 import LEAST, Layout, Loop, induction, leave
-from induction.engine import SHAPES, Way, anew, find
-from run.kernels import AD, IN, KEY, NONCE, OUT, Call
-from spec.args import LAST, WHOLE
+from induction.chacha_arm import Part, general, scratch
+from induction.chacha_armv6 import LEAST, Invariant, Layout, Loop, accumulated, expect_places, head, induction, leave
+from induction.engine import BOTH, SHAPES, Found, Way, anew, find
+from run import packets, proof
+from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, Call, text_symbols
+from run.packets import Shape
+from spec.args import A, FIRST, LAST, WHOLE
+from values import linear, terms
+from values.terms import Unproved, const, extend, symbol
 
 STATE = 256
 POLY_H = STATE + 128
@@ -51,12 +59,17 @@ class Mips(Layout):
         return cases(address, self.bits // 8)
 
     def loops(self, shape):
+        return encrypting(("lw $t0, 0x100($a1)", 1), (2, 3, 7), 5 if self.bits == 32 else 6, self.big), self.authenticates(of_message(shape))
+
+    def authenticates(self, residues):
         # $24 is a carry.
         load, first, limbs = ("lw", "$s4", [*range(8, 13), 24]) if self.bits == 32 else ("ld", "$t6", [*range(8, 11), 24])
-        side = "" if of_message(shape) == (0,) else "l" if self.big else "r"
-        weights = [*range(0, 129, self.bits), 128]
-        return (encrypting(("lw $t0, 0x100($a1)", 1), (2, 3, 7), 5 if self.bits == 32 else 6, self.big),
-                authenticating((f"{load}{side} {first}, ($v0)", 0), (2, 3, 7), limbs, weights, True))
+        side = "" if residues == (0,) else "l" if self.big else "r"
+        return authenticating((f"{load}{side} {first}, ($v0)", 0), (2, 3, 7), limbs, [*range(0, 129, self.bits), 128], True)
+
+    def behind_ad(self):
+        flags = A["ARG_FLAGS"] + (4 if self.big else 0)
+        return Loop((f"lw $t8, {flags:#x}($a0)", 1), 16, [general(r) for r in range(8, 13 if self.bits == 32 else 11)], {}, range(0, 129, self.bits))
 
 
 class RiscV(Layout):
@@ -70,8 +83,14 @@ class RiscV(Layout):
         return cases(address, 8, (0,), (4,), (1, 2, 3, 5, 6, 7))
 
     def loops(self, shape):
-        load = {(0,): "ld", (4,): "lwu"}.get(of_message(shape), "lbu")
-        return encrypting(("lw t0, 0x100(a1)", 0), (24, 25, 26), 6), authenticating((f"{load} s5, 0(a2)", 0), (12, 13, 14), (5, 6, 7), (0, 64, 128))
+        return encrypting(("lw t0, 0x100(a1)", 0), (24, 25, 26), 6), self.authenticates(of_message(shape))
+
+    def authenticates(self, residues):
+        load = {(0,): "ld", (4,): "lwu"}.get(residues, "lbu")
+        return authenticating((f"{load} s5, 0(a2)", 0), (12, 13, 14), (5, 6, 7), (0, 64, 128))
+
+    def behind_ad(self):
+        return Loop((f"ld s3, {A['ARG_FLAGS']:#x}(a0)", 1), 16, [general(r) for r in (5, 6, 7)], {}, (0, 64, 128))
 
 
 LAYOUTS = {"EM_MIPS": Mips, "EM_RISCV": RiscV}
@@ -81,13 +100,151 @@ def least(kernel):
     return LEAST if getattr(kernel.isa, "BY_INDUCTION", {}).get(kernel.name.removeprefix("sealane_")) == LEAST else None
 
 
+# ---- Associated data of any length ------------------------------------------------------------------------------------------
+
+class Section:
+    """What has been shown of them, without terms. kept: cells behind them that are what they are without associated data; most: of the
+    accumulator's limbs; written: addresses in scratch."""
+
+    def __init__(self, kernel, found):
+        self.kernel, self.layout = kernel, LAYOUTS[kernel.isa.MACHINE](kernel.isa)
+        self.loop, (self.kept, self.most, self.written) = self.layout.behind_ad(), found
+        self.bytes = ad_length(kernel, 0)
+
+    def arguments(self, call):
+        call.memory.put_number(ARGS + A["ARG_AD_BYTES"], extend(self.bytes + 0, 64))
+
+    def through(self, call, stop=None):
+        """From the first instruction to `stop`, or the return. Returns what the accumulator is behind associated data."""
+        kernel, program = self.kernel, self.kernel.program()
+        call.memory.put_number(ARGS + A["ARG_AD_BYTES"], const(0, 64))
+        program.run(call.machine, None, 0, head(kernel, self.loop))
+        self.arguments(call)
+        found = call.cells()
+        call.put({c: found[c] for c in self.kept})
+        call.change({("memory", at): symbol(f"ad left {at}", 32) for at in self.written if ("memory", at) not in self.kept})
+        limbs = [symbol(f"ad h{i} at most {most}", max(1, most.bit_length()), most) for i, most in enumerate(self.most)]
+        call.change({c: extend(v, kernel.isa.POINTER) for c, v in zip(self.loop.limbs, limbs)})
+        program.run(call.machine, None, head(kernel, self.loop), stop)
+        return packets.residue(limbs, self.loop.weights)
+
+
+def ad_length(kernel, least, **more):
+    return linear.Base("ad bytes", least, 1 << kernel.isa.POINTER - 4, width=kernel.isa.POINTER, **more)
+
+
+def with_ad(kernel, shape, n, some=None):
+    """A call whose associated data have n bytes, `some` of which this run reads, as it begins."""
+    call = Part(kernel, shape, ([], []))
+    width, (modulus, of) = call.width, call.cases.get(AD, (1, (0,)))
+    call.ad = linear.Base("ad", 1 << 20, 1 << width - 2, address=AD, modulus=modulus, of=of, width=width)
+    if some:
+        call.memory.region("ad here", AD, some, True, False, modulus if of == (0,) else 1)
+        call.memory.poke(AD, ad_text(some))
+    call.set(ad=call.ad + 0, ad_bytes=n, bytes=call.length("bytes", 0) + 0)
+    return call
+
+
+def ad_text(n):
+    return text_symbols("ad ", n)
+
+
+def inside_ad(kernel, shape, inv, rest):
+    """A run from the loop's begin, with the last whole block and `rest` bytes behind it, or (None) with two blocks or more."""
+    call = with_ad(kernel, shape, symbol("ad bytes", kernel.isa.POINTER), 16 + (rest or 0))
+    left = linear.Base("ad left", 32, 1 << call.width - 2, modulus=16, width=call.width)
+    limit = linear.Base("ad limit", 1 << 20, (1 << call.width - 1) - 1, width=call.width)
+    linear.relate(limit, call.ad, left)
+    call.values = {"message": call.ad + 0, "limit": limit + 0 if rest is None else call.ad + 16, "counter": const(1, 32),
+                   "rest": extend(symbol("rest", 4), call.width) if rest is None else const(rest, call.width)}
+    return call, inv.put(call, **call.values)
+
+
+def ad_shown(kernel, shape, behind, quick):
+    """Of associated data of every length, with the residues of Call.cases: from the first instruction to the one behind them. Returns the
+    numbers of cases and instructions."""
+    layout, runs, program = LAYOUTS[kernel.isa.MACHINE](kernel.isa), [], kernel.program()
+    place, rests, cases = head(kernel, behind.loop), range(0, 16, 5) if quick else range(16), Call.cases
+
+    def is_behind(call, h, text, what):
+        if accumulated(call, behind.loop) != spec.poly1305(h, call.r, text and spec.pad16(text)):
+            raise Unproved(f"the accumulator is not that of the specification behind {what}")
+        if call.get(layout.phase).constant != 0:
+            raise Unproved("what is behind associated data is not reached first")
+        behind.enter(call)
+        runs.append(call)
+    for n in rests:
+        call = with_ad(kernel, shape, const(n, kernel.isa.POINTER), n)
+        program.run(call.machine, None, 0, place)
+        is_behind(call, 0, ad_text(n), f"{n} bytes")
+    try:
+        for case in layout.ad_cases:
+            Call.cases = {**cases, **case}
+            loop = layout.authenticates(case[AD][1])
+            inv = Invariant(loop)
+            for rest in range(16):
+                n = ad_length(kernel, 16 + rest, modulus=16, of=(rest,))
+                call = with_ad(kernel, shape, n + 0)
+                program.run(call.machine, None, 0, head(kernel, loop))
+                end = linear.place(terms.add(call.width, call.ad + 0, n + 0)[0])[0]
+                expect_places(call, loop, message=(call.ad, 0), limit=(end, -rest), rest=const(rest, call.width), counter=const(1, 32))
+                if accumulated(call, loop) != 0:
+                    raise Unproved("the accumulator is not 0 where associated data begin")
+                inv.enter(call)
+                runs.append(call)
+            changed = True
+            while changed:
+                changed = False
+                for inv.first in inv.bounds:
+                    call, h = inside_ad(kernel, shape, inv, None)
+                    program.run(call.machine, None, head(kernel, loop), head(kernel, loop))
+                    expect_places(call, loop, **dict(call.values, message=(call.ad, 16)))
+                    if accumulated(call, loop) != spec.poly1305(h, call.r, ad_text(16)):
+                        raise Unproved("the accumulator is not that of the specification after a block")
+                    changed = inv.enter(call) or changed
+                    runs.append(call)
+            for inv.first, rest in itertools.product(inv.bounds, rests):
+                call, h = inside_ad(kernel, shape, inv, rest)
+                program.run(call.machine, None, head(kernel, loop), place)
+                is_behind(call, h, ad_text(16 + rest), f"a block and {rest} bytes")
+            behind.written |= inv.written
+    finally:
+        Call.cases = cases
+    return len(runs), sum(c.machine.steps for c in runs)
+
+
+def prepare(kernel, args):
+    """Of every way to begin a packet; of all of them together, what is behind its associated data."""
+    layout, found = LAYOUTS[kernel.isa.MACHINE](kernel.isa), Found()
+    together = None
+    for shape in [Way(flags, opens) for flags in (WHOLE, FIRST) for opens in BOTH][:1 if args.quick else 4]:
+        prepared(kernel, {})
+        behind = Invariant(layout.behind_ad())
+        for case in layout.callers[:1 if args.quick else None]:
+            Call.cases = case
+            found.add(*ad_shown(kernel, shape, behind, args.quick))
+        one = set(behind.kept), behind.bounds[False], behind.written
+        together = one if together is None else (together[0] & one[0], [*map(max, together[1], one[1])], together[2] | one[2])
+    return found.cases, found.steps, together
+
+
+# ---- All of it --------------------------------------------------------------------------------------------------------------
+
 def tasks(kernel, args):
     found, layout = [], LAYOUTS[kernel.isa.MACHINE](kernel.isa)
     for shape in SHAPES[3:4] if args.quick else SHAPES:
         for each in itertools.product(layout.texts(IN + 1), [{}] if shape.in_place else layout.texts(OUT + 3), layout.callers):
             case = {k: v for d in each for k, v in d.items()}
             found.append((f"{shape}, residues " + ", ".join(f"{of} of {n}" for n, of in case.values()), shape, case))
-    return found[::3] if args.quick else found
+    short = [(f"{s}, any associated data", s, layout.callers[0]) for s in short_texts(args.quick)]
+    return found[::3] + short if args.quick else found + short
+
+
+def short_texts(quick):
+    """Calls with associated data of any length, and a text that is too short for the induction."""
+    found = [Shape(n, opens=o) for n in ((0, 77) if quick else range(LEAST)) for o in BOTH]
+    found += [Shape(n, opens=o, flags=FIRST) for n in (0, 64) for o in BOTH]
+    return found + [Shape(n, opens=o, in_place=True) for n in (100,) for o in BOTH]
 
 
 def prepared(kernel, case):
@@ -98,8 +255,16 @@ def prepared(kernel, case):
 
 def one(kernel, task, args, found):
     _, shape, case = task
-    prepared(kernel, case)
-    state, *more = induction(kernel, shape)
+    if isinstance(shape, Shape) and len(terms.ATOMS) < 600_000:
+        Call.cases = case
+    else:
+        prepared(kernel, case)
+    section = Section(kernel, found.common) if shape.flags & FIRST else None
+    if isinstance(shape, Shape):
+        shape.section = section
+        found.add(1, proof.prove(kernel, shape, args.queries))
+        return
+    state, *more = induction(kernel, shape, section=section)
     found.add(*more)
     ends = (range(1, 65) if shape.opens else range(16)) if shape.flags & LAST else (64 if shape.opens else 0,)
     for n in ends[5::9] if args.quick else ends:
@@ -117,8 +282,18 @@ LEFT_OUT = {
 }
 
 
+# The same of associated data alone.
+AD_LEFT_OUT = {
+    "EM_MIPS": [("associated data do not move", ("addiu $v0, $v0, 0x10", "daddiu $v0, $v0, 0x10"), 1), ("their last bytes are left out", "sb $t8, ($t9)", 0),
+                ("a carry of theirs is dropped", "sltu", 8)],
+    "EM_RISCV": [("associated data do not move", "addi a2, a2, 0x10", 2), ("their last bytes are left out", "sb s3, 0(s4)", 0),
+                 ("a carry of theirs is dropped", "sltu", 12)],
+}
+
+
 def planted(kernel, args, attempt):
     case = {address: (8, (0,)) for address in (IN + 1, OUT + 3, KEY, NONCE)}
+    kernel.program().LIMIT = 20_000
 
     def wrong(what, text=None, number=0, **change):
         def show():
@@ -130,3 +305,9 @@ def planted(kernel, args, attempt):
     wrong("blocks of 32 bytes are authenticated", step=32)
     for what, text, number in LEFT_OUT[kernel.isa.MACHINE, kernel.isa.POINTER]:
         wrong(what, text, number)
+
+    def associated():
+        prepared(kernel, case)
+        ad_shown(kernel, Way(WHOLE), Invariant(LAYOUTS[kernel.isa.MACHINE](kernel.isa).behind_ad()), True)
+    for what, text, number in AD_LEFT_OUT[kernel.isa.MACHINE]:
+        attempt(what, associated, find(kernel, text, number))

@@ -79,6 +79,7 @@ class Isa:
     MACHINE, ARGUMENTS, COUNTER = MACHINE, (4, 5, 6), 32  # COUNTER: bits of ChaCha20's in a state
     BY_INDUCTION = {"chacha20poly1305_mips32r2": 128, "chacha20poly1305_mips64r2": 128}  # run/lists.py
     BITWISE = "mips32r2|mips64r2"  # levels whose AES is made of bit operations
+    BRANCHES = BRANCHES
 
     def __init__(self, bits, big):
         self.POINTER, self.big, self.__name__ = bits, big, f"isa.mips{'64' if bits == 64 else ''}{'' if big else 'el'}"

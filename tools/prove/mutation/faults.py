@@ -170,6 +170,7 @@ FAULTS = [
           lambda s: getattr(s, "size", None) == 16 and s.flags == FIRST | LAST and not s.j0 and not s.opens),
     Fault("MIPS: a register is restored from another slot", MIPS, [(MACROS, r"LOAD_REGISTER \$\\n, \(\\n - 16\)", r"LOAD_REGISTER $\\n, (23 - \\n)")], ABI),
     Fault("MIPS: an instruction that Go has not", MIPS, entry("mips/chacha20poly1305_text.h", "#if !defined(SEALANE_GO)\n    addu $8, $9, $10\n#endif\n"), ABI),
+    Fault("MIPS: C has the upper half of a pointer's slot", MIPS, [("mips/words.h", r"#define POINTER LOW", "#define POINTER HIGH")], ABI),
     Fault("RISC-V: a key that is not aligned is loaded by words", RISCV, [("riscv64/chacha20poly1305_text.h", r"    bnez count, \.Lkey_bytes\n", "")], SOME),
     Fault("RISC-V: a rotation by another number", RISCV, [("riscv64/chacha20poly1305_text.h", r"roriw_zbb \\d2, \\d2, 32 - \\bits", r"roriw_zbb \\d2, \\d2, 31 - \\bits")], SOME),
     Fault("RISC-V: a register is not saved", RISCV, [(MACROS, r"    \\do s3, 19, 24\n", "")], ABI),
