@@ -1,5 +1,5 @@
-//! Says which kernels this target has, and how its object files are written. With the feature `build-from-source` it has a
-//! C compiler assemble the kernels from asm/.
+//! Tells the compiler which kernels this target has, and the format of its object files. With the feature
+//! `build-from-source`, a C compiler assembles the kernels from asm/.
 
 fn main() {
     let target = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
@@ -10,7 +10,7 @@ fn main() {
         _ if std::env::var_os("CARGO_CFG_MIRI").is_some() => "none",
         "x86_64" if is("64") && has("sse2") && target("ENV") != "sgx" => "x86_64",
         "aarch64" if is("64") && has("neon") => "aarch64",
-        // Its features are asked of Linux, through the C library that std is linked with.
+        // Linux reports the CPU features, through the C library that std links to.
         "arm" if is("32") && os == "linux" && cfg!(feature = "std") => "arm",
         "riscv64" if is("64") && has("m") => "riscv64",
         _ => "none",
@@ -23,7 +23,7 @@ fn main() {
     println!("cargo::rustc-cfg=kernels=\"{kernels}\"\ncargo::rustc-cfg=objects=\"{objects}\"");
     println!("cargo::rustc-check-cfg=cfg(kernels, values(\"x86_64\", \"aarch64\", \"arm\", \"riscv64\", \"none\"))");
     if ["x86_64", "aarch64"].contains(&&arch[..]) {
-        println!("cargo::rustc-cfg=polyval"); // what kernels of these have, for AES-GCM-SIV
+        println!("cargo::rustc-cfg=polyval"); // these kernels implement POLYVAL, for AES-GCM-SIV
     }
     println!("cargo::rustc-check-cfg=cfg(polyval)");
     println!("cargo::rustc-check-cfg=cfg(objects, values(\"elf\", \"macho\", \"coff\"))");
@@ -32,7 +32,7 @@ fn main() {
     from_source(kernels, objects);
 }
 
-/// The kernels, under the names that the rows have.
+/// Writes the kernels under the names that the tables use.
 #[cfg(feature = "build-from-source")]
 fn from_source(kernels: &str, objects: &str) {
     assert!(

@@ -1,5 +1,5 @@
-//! rustls-sealane on the providers of aws-lc-rs and of RustCrypto, with the checks that `rustls-sealane/tests` has for ring's
-//! and graviola's. `SEALANE_PLANT` names a fault that a test must find.
+//! rustls-sealane on the providers of aws-lc-rs and RustCrypto, with the checks that `rustls-sealane/tests` has for
+//! ring and graviola. `SEALANE_PLANT` names a fault that a test must find.
 #![cfg(test)]
 
 #[path = "../../rustls-sealane/tests/memory/mod.rs"]
@@ -16,14 +16,14 @@ fn aws_lc_rs_as_base() {
     memory::tickets_on(&aws_lc_rs::default_provider(), aws_lc_rs::Ticketer::new().expect("a ticketer"));
 }
 
-/// It has no ticketer.
+/// RustCrypto's provider has no ticketer.
 #[test]
 fn rustcrypto_as_base() {
     memory::has_all_of(&rustls_rustcrypto::provider());
     memory::connections_with(&rustls_rustcrypto::provider());
 }
 
-/// HPKE is not part of a provider. That of aws-lc-rs serves sealane's connections, too.
+/// HPKE is not part of a provider. The HPKE of aws-lc-rs also works for sealane's connections.
 #[test]
 fn hpke_of_aws_lc_rs() {
     let ours = memory::on(&aws_lc_rs::default_provider());

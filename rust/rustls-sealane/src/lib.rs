@@ -1,15 +1,16 @@
-//! A [rustls] crypto provider whose TLS records and QUIC packets are sealed and opened by [sealane].
+//! A [rustls] crypto provider that uses [sealane] to seal and open TLS records and QUIC packets.
 //!
 //! ```
 //! // Once, before the first connection:
 //! rustls_sealane::install_default().expect("no other provider is installed");
 //! ```
 //!
-//! or, for one configuration: `rustls::ClientConfig::builder_with_provider(rustls_sealane::default_provider().into())`.
-//! Key exchange (X25519MLKEM768 first), signatures, hashes and random numbers are [graviola]'s, and nothing needs a C
-//! compiler. Graviola runs on 64-bit ARM, and on x86-64 CPUs with AVX2, ADX and AES.
+//! For a single configuration, use
+//! `rustls::ClientConfig::builder_with_provider(rustls_sealane::default_provider().into())`. [graviola] provides key
+//! exchange (X25519MLKEM768 first), signatures, hashes and random numbers, and nothing needs a C compiler. Graviola
+//! runs on 64-bit ARM, and on x86-64 CPUs with AVX2, ADX and AES.
 //!
-//! [`on`] puts any other provider's cipher suites on sealane, and keeps the rest of the provider:
+//! [`on`] puts the cipher suites of any other provider on sealane, and keeps the rest of that provider:
 //!
 //! ```
 //! let provider = rustls_sealane::on(rustls::crypto::ring::default_provider());
@@ -34,27 +35,28 @@ use rustls::crypto::CryptoProvider;
 use rustls::{CipherSuite, Error, SupportedCipherSuite};
 use sealane::{Algorithm, Key, TAG_LEN};
 
-/// graviola's provider on sealane: the same on each call.
+/// Graviola's provider with its cipher suites on sealane. Every call returns the same suites.
 #[cfg(feature = "graviola")]
 pub fn default_provider() -> CryptoProvider {
     static PROVIDER: std::sync::OnceLock<CryptoProvider> = std::sync::OnceLock::new();
     PROVIDER.get_or_init(|| on(rustls_graviola::default_provider())).clone()
 }
 
-/// Makes [`default_provider`] the process's.
+/// Installs [`default_provider`] as the provider of this process.
 ///
 /// # Errors
-/// If one is installed already, which stays: it is returned.
+/// If a provider is already installed, it stays installed and is returned.
 #[cfg(feature = "graviola")]
 pub fn install_default() -> Result<(), std::sync::Arc<CryptoProvider>> {
     default_provider().install_default()
 }
 
-/// The provider with its cipher suites on sealane, and the rest unchanged: groups of key exchange, signatures, random numbers.
-/// Suites whose AEAD sealane does not have stay as they were, too. Ticketers and HPKE are not part of a provider: take the
-/// base's.
+/// Returns the provider with its cipher suites on sealane. Key exchange groups, signatures and random numbers are
+/// unchanged, and so are suites whose AEAD sealane does not implement. Ticketers and HPKE are not part of a provider;
+/// use those of the base.
 ///
-/// What it makes lives as long as the process, as rustls wants of cipher suites: call it once for each provider.
+/// The new suites live as long as the process, because rustls requires that of cipher suites. Call this once per
+/// provider.
 pub fn on(mut provider: CryptoProvider) -> CryptoProvider {
     for suite in &mut provider.cipher_suites {
         *suite = suite_on(*suite).unwrap_or(*suite);
@@ -79,12 +81,12 @@ fn suite_on(suite: SupportedCipherSuite) -> Option<SupportedCipherSuite> {
         SupportedCipherSuite::Tls13(theirs) => tls13::suite(theirs, algorithm),
         #[cfg(feature = "tls12")]
         SupportedCipherSuite::Tls12(theirs) => tls12::suite(theirs, algorithm),
-        #[allow(unreachable_patterns)] // a provider may have TLS 1.2 where this crate has not
+        #[allow(unreachable_patterns)] // a provider may have TLS 1.2 even if this crate does not
         _ => return None,
     })
 }
 
-/// A key; none if sealane has no level for it on this CPU, and then all records fail.
+/// A key, or none if sealane has no level for it on this CPU; then all records fail.
 struct Cipher(Option<Key>);
 
 impl Cipher {
@@ -97,7 +99,7 @@ impl Cipher {
         key.seal_in_place(nonce, ad, text).map_err(|_| Error::EncryptError)
     }
 
-    /// `text` has its tag behind it. Returns its length without.
+    /// Opens `text`, which ends with its tag. Returns the length of the plaintext.
     fn open(&self, nonce: &[u8; NONCE_LEN], ad: &[u8], text: &mut [u8]) -> Result<usize, Error> {
         let key = self.0.as_ref().ok_or(Error::DecryptError)?;
         let length = text.len().checked_sub(TAG_LEN).ok_or(Error::DecryptError)?;

@@ -1,4 +1,4 @@
-//! Packets of QUIC (RFC 9001, section 5): their text and their headers.
+//! QUIC packets (RFC 9001, section 5): payloads and headers.
 
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic::{Algorithm as QuicAlgorithm, HeaderProtectionKey, PacketKey, Tag};
@@ -25,11 +25,12 @@ impl QuicAlgorithm for Quic {
 
 const SAMPLE_LEN: usize = 16;
 
-/// A key; none if sealane has no level for it on this CPU, and then all packets fail.
+/// A key, or none if sealane has no level for it on this CPU; then all packets fail.
 struct Headers(Option<HeaderKey>);
 
 impl Headers {
-    /// Masks (section 5.4.1). The lower bits of the first byte say how long the packet number is, and are masked.
+    /// Applies a mask (section 5.4.1). The low bits of the first byte encode the size of the packet number, and are
+    /// masked too.
     fn apply(&self, sample: &[u8], first: &mut u8, number: &mut [u8], masked: bool) -> Result<(), Error> {
         let sample = sample.try_into().map_err(|_| Error::General("sample of invalid length".into()))?;
         let mask = self.0.as_ref().ok_or_else(|| Error::General("sealane has no level here".into()))?.mask(sample);

@@ -1,5 +1,5 @@
-//! Records of TLS 1.2: AES-GCM with a nonce of which 8 bytes are sent (RFC 5288, section 3), and ChaCha20-Poly1305
-//! (RFC 7905, section 2).
+//! TLS 1.2 records: AES-GCM, where 8 bytes of the nonce are sent (RFC 5288, section 3), and ChaCha20-Poly1305 (RFC
+//! 7905, section 2).
 
 use rustls::crypto::cipher::{
     make_tls12_aad, AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
@@ -12,7 +12,7 @@ use sealane::{Algorithm, TAG_LEN};
 
 use crate::Cipher;
 
-/// What a record may hold (RFC 5246, section 6.2.1).
+/// The largest plaintext of a record (RFC 5246, section 6.2.1).
 const FRAGMENT_MAX: usize = 1 << 14;
 const SALT_LEN: usize = 4;
 
@@ -84,8 +84,8 @@ impl Tls12AeadAlgorithm for Aead {
 
 struct Records {
     cipher: Cipher,
-    /// The fixed part, and when sealing AES-GCM where the sent parts begin: they are xored with the record's number, so
-    /// that none comes twice.
+    /// The fixed part of the nonce. For sealing with AES-GCM also the start of the sent part, which is XORed with the
+    /// record number so that it never repeats.
     iv: Iv,
     explicit: usize,
 }
@@ -122,7 +122,7 @@ impl MessageDecrypter for Records {
         let ad = make_tls12_aad(seq, message.typ, message.version, length);
         self.cipher.open(&nonce, &ad, &mut message.payload[explicit..])?;
         if length > FRAGMENT_MAX {
-            return Err(Error::PeerSentOversizedRecord); // and not before it is known to be the peer's
+            return Err(Error::PeerSentOversizedRecord); // only after authentication, so that a forger cannot cause it
         }
         Ok(message.into_plain_message_range(explicit..explicit + length))
     }

@@ -1,4 +1,4 @@
-//! Records of TLS 1.3 (RFC 8446, section 5.2).
+//! TLS 1.3 records (RFC 8446, section 5.2).
 
 use rustls::crypto::cipher::{
     make_tls13_aad, AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, MessageDecrypter, MessageEncrypter, Nonce,
@@ -11,7 +11,8 @@ use sealane::{Algorithm, TAG_LEN};
 use crate::quic::Quic;
 use crate::Cipher;
 
-/// A suite of another provider with its AEAD replaced. It has QUIC where the other's has none, as graviola's.
+/// A suite of another provider with its AEAD replaced. It supports QUIC even if the other suite does not, as in
+/// graviola.
 pub(crate) fn suite(theirs: &'static Tls13CipherSuite, algorithm: Algorithm) -> SupportedCipherSuite {
     let aead: &'static Aead = Box::leak(Box::new(Aead { algorithm, theirs: theirs.aead_alg }));
     SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {

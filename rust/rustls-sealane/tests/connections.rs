@@ -1,5 +1,5 @@
-//! Connections in memory between sealane and the providers of ring and graviola, in each cipher suite, both ways; records and
-//! packets that were changed are refused. `SEALANE_PLANT` names a fault that a test must find.
+//! In-memory connections between sealane and the providers of ring and graviola, in each cipher suite and both
+//! directions. Modified records and packets are refused. `SEALANE_PLANT` names a fault that a test must find.
 
 mod memory;
 
@@ -33,7 +33,7 @@ fn graviola_as_base() {
     memory::tickets_on(&base, rustls_graviola::Ticketer::new().expect("a ticketer"));
 }
 
-/// The default prefers the key exchange that is safe from quantum computers, and speaks to who has none.
+/// The default provider prefers a post-quantum key exchange, and connects to peers without one.
 #[test]
 fn post_quantum_key_exchange() {
     let default = rustls_sealane::default_provider();
@@ -52,7 +52,7 @@ fn post_quantum_key_exchange() {
 fn changed_records_are_refused() {
     for suite in suites(&ring()) {
         let ours = only(ours(), suite);
-        // Every byte behind the record's header, of a short record: nonce, text, tag.
+        // Changes every byte after the header of a short record: nonce, text, tag.
         for at in 5..40 {
             let (mut client, mut server) = connect(ours.clone(), ours.clone());
             client.writer().write_all(b"some text").expect("written");
@@ -67,7 +67,7 @@ fn changed_records_are_refused() {
     }
 }
 
-/// Graviola itself has no QUIC.
+/// Graviola itself has no QUIC support.
 #[test]
 fn quic_packets_are_those_of_ring() {
     let suites = [ours(), rustls_sealane::default_provider()].into_iter().flat_map(|p| p.cipher_suites);
@@ -76,7 +76,7 @@ fn quic_packets_are_those_of_ring() {
         let theirs = ring.into_iter().find(|theirs| theirs.common.suite == ours.common.suite).expect("ring's suite");
         let our_quic = ours.quic.expect("QUIC in each suite");
         let their_quic = theirs.quic.expect("ring's QUIC");
-        // Keys of initial packets are derived from a connection's number for any suite.
+        // Initial keys are derived from a connection ID for any suite.
         let ours = Keys::initial(Version::V1, ours, our_quic, b"\x83\x94\xc8\xf0\x3e\x51\x57\x08", Side::Client);
         let theirs = Keys::initial(Version::V1, theirs, their_quic, b"\x83\x94\xc8\xf0\x3e\x51\x57\x08", Side::Server);
         assert_eq!(ours.local.packet.integrity_limit(), theirs.local.packet.integrity_limit());
@@ -113,7 +113,7 @@ fn quic_packets_are_those_of_ring() {
             let remote = &theirs.remote.packet;
             assert!(remote.decrypt_in_place_for_path(3, number, &header, &mut packet).expect("opened") == text);
         }
-        // Headers: long and short ones, packet numbers of each length.
+        // Long and short headers, with packet numbers of each size.
         assert_eq!(ours.local.header.sample_len(), theirs.local.header.sample_len());
         for first in [0xc0, 0xc1, 0xc2, 0xc3, 0x40, 0x45, 0x5a, 0x5f] {
             let sample = [first ^ 0x5a; 16];
@@ -121,7 +121,7 @@ fn quic_packets_are_those_of_ring() {
             let (mut by_us, mut by_them) = (packet, packet);
             ours.local.header.encrypt_in_place(&sample, &mut by_us.0, &mut by_us.1).expect("protected");
             theirs.local.header.encrypt_in_place(&sample, &mut by_them.0, &mut by_them.1).expect("protected by ring");
-            assert_ne!(by_us, by_them); // their keys are of the other side
+            assert_ne!(by_us, by_them); // the keys of the opposite side
             theirs.remote.header.decrypt_in_place(&sample, &mut by_us.0, &mut by_us.1).expect("laid open by ring");
             by_them.0 ^= u8::from(planted("header"));
             ours.remote.header.decrypt_in_place(&sample, &mut by_them.0, &mut by_them.1).expect("laid open");

@@ -1,6 +1,6 @@
-//! Every cipher suite between sealane and ring's own provider, each as client and as server: sessions that are resumed, early
-//! data, keys that are updated, records of all lengths, and records that arrive otherwise than they were sent, which have to
-//! end in the same error as with ring. `SEALANE_PLANT` names a fault that a test must find.
+//! Every cipher suite between sealane and ring's own provider, each as client and as server: resumed sessions, early
+//! data, key updates, records of all lengths, and records that are modified on the way, which must cause the same error
+//! as with ring. `SEALANE_PLANT` names a fault that a test must find.
 
 use std::io::{IoSlice, Read, Write};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn is_tls13(suite: CipherSuite) -> bool {
     format!("{suite:?}").starts_with("TLS13")
 }
 
-/// What a record of TLS has more than its text: the header, the tag, and before or behind the text a nonce or a type.
+/// The overhead of a TLS record: the header, the tag, and a nonce before or a type after the text.
 fn overhead(suite: CipherSuite) -> usize {
     let chacha = format!("{suite:?}").contains("CHACHA20");
     HEADER
@@ -47,7 +47,7 @@ fn overhead(suite: CipherSuite) -> usize {
         }
 }
 
-/// A certificate that the suite can be used with, and its key. The RSA key was made for this test.
+/// A certificate for the suite, and its key. The RSA key was made for this test.
 fn certificate(suite: CipherSuite) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     let key = if format!("{suite:?}").contains("_RSA_") {
         let key = PrivatePkcs8KeyDer::from(&include_bytes!("rsa.pk8")[..]);
@@ -66,7 +66,7 @@ struct Ends {
     server: ServerConfig,
 }
 
-/// A client and a server that have one suite alone.
+/// A client and a server that support only one suite.
 fn ends(suite: CipherSuite, client: CryptoProvider, server: CryptoProvider) -> Ends {
     let [client, server] = [client, server].map(|mut provider| {
         provider.cipher_suites.retain(|one| one.suite() == suite);
@@ -91,13 +91,13 @@ fn ends(suite: CipherSuite, client: CryptoProvider, server: CryptoProvider) -> E
     }
 }
 
-/// sealane as client, as server, and as both, beside ring.
+/// sealane as client, as server, and as both, with ring as the other.
 fn pairs(suite: CipherSuite) -> [Ends; 3] {
     let ours = || rustls_sealane::on(ring());
     [ends(suite, ours(), ring()), ends(suite, ring(), ours()), ends(suite, ours(), ours())]
 }
 
-/// A client and a server that have not spoken yet.
+/// A client and a server that have not exchanged data yet.
 fn begin(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (Connection, Connection) {
     let name = ServerName::try_from("localhost").expect("name");
     let client = ClientConnection::new(client.clone(), name).expect("client");
@@ -118,7 +118,7 @@ fn connect(ends: &Ends) -> (Connection, Connection) {
     (client, server)
 }
 
-/// All that one has to send.
+/// All bytes that one side wants to send.
 fn wire(from: &mut Connection) -> Vec<u8> {
     let mut wire = vec![];
     while from.wants_write() {
@@ -127,7 +127,7 @@ fn wire(from: &mut Connection) -> Vec<u8> {
     wire
 }
 
-/// The plaintext of the received bytes.
+/// Processes the received bytes and returns their plaintext.
 fn receive(to: &mut Connection, mut wire: &[u8]) -> Result<Vec<u8>, Error> {
     let mut text = vec![];
     while !wire.is_empty() {
@@ -161,7 +161,7 @@ fn both_ways(client: &mut Connection, server: &mut Connection) {
     }
 }
 
-/// The records in the bytes of a wire.
+/// Splits received bytes into records.
 fn records(mut wire: &[u8]) -> Vec<Vec<u8>> {
     let mut records = vec![];
     while !wire.is_empty() {
@@ -235,7 +235,7 @@ fn keys_are_updated() {
         for ends in pairs(suite) {
             let (mut client, mut server) = connect(&ends);
             if !is_tls13(suite) {
-                assert!(client.refresh_traffic_keys().is_err()); // TLS 1.2 has no such thing
+                assert!(client.refresh_traffic_keys().is_err()); // TLS 1.2 has no key update
                 continue;
             }
             for turn in 0..6 {
@@ -243,7 +243,7 @@ fn keys_are_updated() {
                 if !planted("update") {
                     from.refresh_traffic_keys().expect("updated");
                 }
-                // The message that says so is a record of its own, and asks the other for the same.
+                // The key update message is a record of its own, and requests an update from the peer.
                 from.writer().write_all(b"behind an update").expect("written");
                 let sent = wire(from);
                 assert_eq!(records(&sent).len(), 2, "{suite:?}");
@@ -262,7 +262,7 @@ fn keys_are_updated() {
 fn records_have_all_lengths() {
     for suite in suites() {
         for ends in pairs(suite) {
-            // The limit holds for text and header: at least 32 bytes, at most a whole record's.
+            // The limit applies to text and header: at least 32 bytes, at most a whole record.
             for (limit, lengths) in [
                 (32, [0, 1, 2, 26, 27, 28, 54, 500].as_slice()),
                 (100, &[94, 95, 96, 190, 1000]),
@@ -275,7 +275,7 @@ fn records_have_all_lengths() {
                 for (i, bytes) in lengths.iter().enumerate() {
                     let (from, to) = if i % 2 == 0 { (&mut client, &mut server) } else { (&mut server, &mut client) };
                     let text = text(*bytes);
-                    // In pieces, which become one text.
+                    // Several slices, which become one text.
                     let slices: Vec<IoSlice<'_>> = text.chunks(bytes / 3 + 1).map(IoSlice::new).collect();
                     assert_eq!(from.writer().write_vectored(&slices).expect("written"), *bytes);
                     let sent = wire(from);
@@ -297,14 +297,14 @@ fn records_have_all_lengths() {
     }
 }
 
-/// What becomes of three records on the way.
+/// A name and a modification of three records on the way.
 type Change = (String, Box<dyn Fn(&mut Vec<Vec<u8>>)>);
 
 fn changes(suite: CipherSuite) -> Vec<Change> {
     fn change(name: &str, change: impl Fn(&mut Vec<Vec<u8>>) + 'static) -> Change {
         (name.to_string(), Box::new(change))
     }
-    /// The same header, for a record of another length.
+    /// The same header for a record of another length.
     fn with_length(record: &[u8], bytes: usize) -> Vec<u8> {
         let mut changed = record.to_vec();
         changed.resize(HEADER + bytes, 0x5a);
@@ -319,7 +319,7 @@ fn changes(suite: CipherSuite) -> Vec<Change> {
         change("no text, no tag", |records| records[0] = with_length(&records[0], 0)),
         change("the first byte", |records| records[1][HEADER] ^= 0x80),
         change("another type", |records| records[0][0] = 22),
-        // Of 16384 bytes of text, and of one byte more.
+        // A record with 16384 bytes of text, and one with one byte more.
         change("the longest", move |records| records[0] = with_length(&records[0], 16384 + more)),
         change("too long", move |records| records[0] = with_length(&records[0], 16385 + more)),
         change("far too long", |records| records[0] = with_length(&records[0], 16384 + 2048 + 1)),
@@ -339,7 +339,7 @@ fn changes(suite: CipherSuite) -> Vec<Change> {
     all
 }
 
-/// How a connection ends whose records are changed: the receiver's error, and the alert that the sender gets.
+/// How a connection with modified records ends: the error of the receiver, and the alert that the sender gets.
 fn ending(
     ends: &Ends,
     to_client: bool,
@@ -366,7 +366,7 @@ fn changed_records_end_as_with_ring() {
         for (name, change) in changes(suite) {
             for to_client in [false, true] {
                 let ended = ending(&ours, to_client, &change);
-                // TLS 1.3 authenticates the type that records of text have, and rustls takes a text of another for it.
+                // TLS 1.3 authenticates the type inside the record, so rustls accepts text under another outer type.
                 let passes = is_tls13(suite) && name == "another type";
                 assert_eq!(ended.0.is_ok(), passes, "{suite:?}: {name}: {ended:?}");
                 assert_eq!(ended, ending(&theirs, to_client, &change), "{suite:?}: {name}");

@@ -1,10 +1,10 @@
-//! Authenticated encryption with associated data, as `ring::aead` has it, by sealane.
+//! Authenticated encryption with associated data: the API of `ring::aead`, on sealane.
 //!
 //! ```
 //! use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, CHACHA20_POLY1305};
 //!
 //! # fn main() -> Result<(), ring::error::Unspecified> {
-//! let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &[7; 32])?); // yours
+//! let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &[7; 32])?); // use your own key
 //! let nonce = || Nonce::assume_unique_for_key([1; 12]);
 //! let mut packet = b"a packet".to_vec();
 //! key.seal_in_place_append_tag(nonce(), Aad::from(b"its header"), &mut packet)?;
@@ -20,10 +20,10 @@ use sealane::{Algorithm as Cipher, Key, TAG_LEN};
 
 use crate::error::Unspecified;
 
-/// How long a nonce is, in bytes.
+/// The size of a nonce, in bytes.
 pub const NONCE_LEN: usize = 12;
 
-/// How long a tag is, in bytes, of all algorithms.
+/// The size of a tag, in bytes. All algorithms have the same.
 pub const MAX_TAG_LEN: usize = TAG_LEN;
 
 /// An algorithm: one of the statics of this module.
@@ -37,27 +37,27 @@ pub struct Algorithm {
     name: &'static str,
 }
 
-/// AES-GCM (NIST SP 800-38D) with keys of 16 bytes.
+/// AES-GCM (NIST SP 800-38D) with 16-byte keys.
 pub static AES_128_GCM: Algorithm = Algorithm { cipher: Cipher::Aes128Gcm, name: "AES_128_GCM" };
 
-/// AES-GCM (NIST SP 800-38D) with keys of 32 bytes.
+/// AES-GCM (NIST SP 800-38D) with 32-byte keys.
 pub static AES_256_GCM: Algorithm = Algorithm { cipher: Cipher::Aes256Gcm, name: "AES_256_GCM" };
 
 /// ChaCha20-Poly1305 (RFC 8439).
 pub static CHACHA20_POLY1305: Algorithm = Algorithm { cipher: Cipher::ChaCha20Poly1305, name: "CHACHA20_POLY1305" };
 
 impl Algorithm {
-    /// How long a key is, in bytes.
+    /// The size of a key, in bytes.
     pub fn key_len(&self) -> usize {
         self.cipher.key_len()
     }
 
-    /// How long a tag is, in bytes.
+    /// The size of a tag, in bytes.
     pub fn tag_len(&self) -> usize {
         TAG_LEN
     }
 
-    /// How long a nonce is, in bytes.
+    /// The size of a nonce, in bytes.
     pub fn nonce_len(&self) -> usize {
         NONCE_LEN
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Algorithm {
     }
 }
 
-/// A nonce, which must never be used twice under one key. It can be neither copied nor cloned.
+/// A nonce, which must never be used twice with one key. It can be neither copied nor cloned.
 ///
 /// ```
 /// use ring::aead::Nonce;
@@ -80,13 +80,15 @@ impl fmt::Debug for Algorithm {
 pub struct Nonce([u8; NONCE_LEN]);
 
 impl Nonce {
+    /// Makes a nonce from a slice.
+    ///
     /// # Errors
     /// If `value` does not have [`NONCE_LEN`] bytes.
     pub fn try_assume_unique_for_key(value: &[u8]) -> Result<Self, Unspecified> {
         value.try_into().map(Nonce).map_err(|_| Unspecified)
     }
 
-    /// The nonce of these bytes.
+    /// Makes a nonce from these bytes.
     pub fn assume_unique_for_key(value: [u8; NONCE_LEN]) -> Self {
         Nonce(value)
     }
@@ -110,14 +112,14 @@ impl AsRef<[u8; NONCE_LEN]> for Nonce {
 pub struct Aad<A>(A);
 
 impl<A: AsRef<[u8]>> Aad<A> {
-    /// Of these bytes.
+    /// Associated data from these bytes.
     pub fn from(aad: A) -> Self {
         Aad(aad)
     }
 }
 
 impl Aad<[u8; 0]> {
-    /// None.
+    /// Empty associated data.
     pub fn empty() -> Self {
         Aad([])
     }
@@ -159,12 +161,12 @@ impl From<[u8; TAG_LEN]> for Tag {
     }
 }
 
-/// Where the nonces of a [`BoundKey`] come from. An example is there.
+/// A source of nonces for a [`BoundKey`], which has an example.
 pub trait NonceSequence {
-    /// The next nonce: never one that came before.
+    /// The next nonce, which never repeats an earlier one.
     ///
     /// # Errors
-    /// If there are no more, then and ever after.
+    /// If there are no more nonces; all later calls fail, too.
     fn advance(&mut self) -> Result<Nonce, Unspecified>;
 }
 
@@ -193,25 +195,27 @@ pub trait NonceSequence {
 /// # }
 /// ```
 pub trait BoundKey<N: NonceSequence>: fmt::Debug {
-    /// Of a key and a sequence.
+    /// Combines a key with a sequence of nonces.
     fn new(key: UnboundKey, nonce_sequence: N) -> Self;
 
-    /// The key's algorithm.
+    /// The algorithm of the key.
     fn algorithm(&self) -> &'static Algorithm;
 }
 
-/// A key that is ready for use as one of the other kinds. The [module](self) has an example.
+/// A key that can be turned into one of the other kinds. The [module](self) has an example.
 pub struct UnboundKey(LessSafeKey);
 
 impl UnboundKey {
+    /// Makes a key.
+    ///
     /// # Errors
-    /// If `key_bytes` does not have the length of the algorithm's keys, or sealane has no level of it on this CPU.
+    /// If `key_bytes` does not have the key length of the algorithm, or sealane has no level for it on this CPU.
     pub fn new(algorithm: &'static Algorithm, key_bytes: &[u8]) -> Result<Self, Unspecified> {
         let key = Key::new(algorithm.cipher, key_bytes).map_err(|_| Unspecified)?;
         Ok(UnboundKey(LessSafeKey { key, algorithm }))
     }
 
-    /// The key's algorithm.
+    /// The algorithm of the key.
     pub fn algorithm(&self) -> &'static Algorithm {
         self.0.algorithm
     }
@@ -231,12 +235,12 @@ pub struct LessSafeKey {
 }
 
 impl LessSafeKey {
-    /// Of an [`UnboundKey`].
+    /// Makes a key from an [`UnboundKey`].
     pub fn new(key: UnboundKey) -> Self {
         key.0
     }
 
-    /// The key's algorithm.
+    /// The algorithm of the key.
     pub fn algorithm(&self) -> &'static Algorithm {
         self.algorithm
     }
@@ -244,7 +248,7 @@ impl LessSafeKey {
     /// Seals `in_out` in place and appends the tag.
     ///
     /// # Errors
-    /// If the text is too long: it is as it was.
+    /// If the text is too long; `in_out` is unchanged.
     pub fn seal_in_place_append_tag<A, InOut>(
         &self,
         nonce: Nonce,
@@ -263,7 +267,7 @@ impl LessSafeKey {
     /// Seals `in_out` in place and returns the tag.
     ///
     /// # Errors
-    /// If the text is too long: it is as it was.
+    /// If the text is too long; `in_out` is unchanged.
     #[inline]
     pub fn seal_in_place_separate_tag<A>(
         &self,
@@ -277,10 +281,10 @@ impl LessSafeKey {
         self.key.seal_in_place(&nonce.0, aad.as_ref(), in_out).map(Tag).map_err(|_| Unspecified)
     }
 
-    /// Opens `in_out`, the text with its tag behind it, in place, and returns the text.
+    /// Opens `in_out` in place, a text followed by its tag, and returns the text.
     ///
     /// # Errors
-    /// If it is forged, or shorter than a tag: it is as it was.
+    /// If it is forged or shorter than a tag; `in_out` is unchanged.
     #[inline]
     pub fn open_in_place<'in_out, A>(
         &self,
@@ -294,10 +298,10 @@ impl LessSafeKey {
         self.open_within(nonce, aad, in_out, 0..)
     }
 
-    /// Opens what begins at `ciphertext_and_tag.start`, and puts the text to the front of `in_out`.
+    /// Opens the packet that starts at `ciphertext_and_tag.start`, and moves the text to the start of `in_out`.
     ///
     /// # Errors
-    /// If it is forged, or shorter than a tag: the ciphertext is at the front.
+    /// If it is forged or shorter than a tag; the ciphertext is then at the start of `in_out`.
     #[inline]
     pub fn open_within<'in_out, A>(
         &self,
@@ -315,10 +319,10 @@ impl LessSafeKey {
         self.open_in_place_separate_tag(nonce, aad, tag, text, ciphertext_and_tag)
     }
 
-    /// As [`open_within`](Self::open_within), with the tag elsewhere.
+    /// Like [`open_within`](Self::open_within), with a separate tag.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`open_within`](Self::open_within).
     #[inline]
     pub fn open_in_place_separate_tag<'in_out, A>(
         &self,
@@ -333,7 +337,7 @@ impl LessSafeKey {
     {
         let length = in_out.len().checked_sub(ciphertext.start).ok_or(Unspecified)?;
         if ciphertext.start > 0 {
-            // Kernels want output that is equal to the input, or apart from it.
+            // Kernels require output that is equal to the input or disjoint from it.
             in_out.copy_within(ciphertext, 0);
         }
         let text = &mut in_out[..length];
@@ -375,10 +379,10 @@ impl<N: NonceSequence> fmt::Debug for OpeningKey<N> {
 }
 
 impl<N: NonceSequence> OpeningKey<N> {
-    /// As [`LessSafeKey::open_in_place`], with the next nonce.
+    /// Like [`LessSafeKey::open_in_place`], with the next nonce.
     ///
     /// # Errors
-    /// As there, and if there is no nonce.
+    /// Those of [`LessSafeKey::open_in_place`], and if there are no more nonces.
     pub fn open_in_place<'in_out, A>(
         &mut self,
         aad: Aad<A>,
@@ -390,10 +394,10 @@ impl<N: NonceSequence> OpeningKey<N> {
         self.key.open_in_place(self.nonces.advance()?, aad, in_out)
     }
 
-    /// As [`LessSafeKey::open_within`], with the next nonce.
+    /// Like [`LessSafeKey::open_within`], with the next nonce.
     ///
     /// # Errors
-    /// As there, and if there is no nonce.
+    /// Those of [`LessSafeKey::open_within`], and if there are no more nonces.
     pub fn open_within<'in_out, A>(
         &mut self,
         aad: Aad<A>,
@@ -430,10 +434,10 @@ impl<N: NonceSequence> fmt::Debug for SealingKey<N> {
 }
 
 impl<N: NonceSequence> SealingKey<N> {
-    /// As [`LessSafeKey::seal_in_place_append_tag`], with the next nonce.
+    /// Like [`LessSafeKey::seal_in_place_append_tag`], with the next nonce.
     ///
     /// # Errors
-    /// As there, and if there is no nonce.
+    /// Those of [`LessSafeKey::seal_in_place_append_tag`], and if there are no more nonces.
     pub fn seal_in_place_append_tag<A, InOut>(&mut self, aad: Aad<A>, in_out: &mut InOut) -> Result<(), Unspecified>
     where
         A: AsRef<[u8]>,
@@ -442,10 +446,10 @@ impl<N: NonceSequence> SealingKey<N> {
         self.key.seal_in_place_append_tag(self.nonces.advance()?, aad, in_out)
     }
 
-    /// As [`LessSafeKey::seal_in_place_separate_tag`], with the next nonce.
+    /// Like [`LessSafeKey::seal_in_place_separate_tag`], with the next nonce.
     ///
     /// # Errors
-    /// As there, and if there is no nonce.
+    /// Those of [`LessSafeKey::seal_in_place_separate_tag`], and if there are no more nonces.
     pub fn seal_in_place_separate_tag<A>(&mut self, aad: Aad<A>, in_out: &mut [u8]) -> Result<Tag, Unspecified>
     where
         A: AsRef<[u8]>,

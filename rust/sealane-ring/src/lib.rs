@@ -1,26 +1,28 @@
-//! The part of ring 0.17 that WireGuard programs such as boringtun use, with the same names and signatures, on sealane. They
-//! run on sealane unchanged, and build without a C compiler:
+//! The part of ring 0.17 that WireGuard programs such as boringtun use, on sealane, with the same names and signatures.
+//! Such programs run on sealane unchanged, and build without a C compiler:
 //!
 //! ```toml
 //! [patch.crates-io]
 //! ring = { git = "https://github.com/sealane/sealane" }
 //! ```
 //!
-//! and `cargo update -p ring --precise 0.17.14` where there is a Cargo.lock already. The version is that of the ring whose part
-//! this is. Advisories of ring are about ring's code, of which none is here: cargo-deny reports none for a crate that takes
-//! ring's place. A program that uses more of ring does not compile: cargo lets no crate take another's place and build on it, so
-//! that the rest of ring cannot be had here. For rustls there is `rustls-sealane`.
+//! If there is already a Cargo.lock, run `cargo update -p ring --precise 0.17.14`. The version is that of the ring
+//! release whose API this crate implements. Advisories for ring concern ring's code, none of which is here; cargo-deny
+//! reports none for a patched crate.
 //!
-//! Where ring leaves open what a failed call leaves behind, the ciphertext is there.
+//! A program that uses other parts of ring does not compile. Cargo does not let a crate replace another one and also
+//! depend on it, so this crate cannot re-export the rest of ring. For rustls, use `rustls-sealane`.
+//!
+//! Where ring does not specify the contents of buffers after a failed call, they hold the ciphertext.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod aead;
 
-/// What went wrong, without details.
+/// The error type.
 pub mod error {
-    /// Something did.
+    /// An error without details.
     ///
     /// ```
     /// use ring::{constant_time::verify_slices_are_equal, error::Unspecified};
@@ -52,10 +54,10 @@ pub mod constant_time {
 
     use crate::error::Unspecified;
 
-    /// Whether two slices are equal.
+    /// Compares two slices.
     ///
     /// # Errors
-    /// If they are not, or of different lengths.
+    /// If they differ in content or length.
     pub fn verify_slices_are_equal(a: &[u8], b: &[u8]) -> Result<(), Unspecified> {
         if a.ct_eq(b).into() {
             Ok(())
@@ -65,7 +67,7 @@ pub mod constant_time {
     }
 }
 
-/// Random numbers of the operating system.
+/// Random numbers from the operating system.
 pub mod rand {
     use crate::error::Unspecified;
 
@@ -74,11 +76,11 @@ pub mod rand {
         /// Fills `dest` with random bytes.
         ///
         /// # Errors
-        /// If the operating system has none; `dest` is not to be used then.
+        /// If the operating system provides none; do not use `dest` then.
         fn fill(&self, dest: &mut [u8]) -> Result<(), Unspecified>;
     }
 
-    /// The operating system.
+    /// The random number generator of the operating system.
     ///
     /// ```
     /// use ring::rand::{SecureRandom, SystemRandom};
@@ -91,7 +93,7 @@ pub mod rand {
     pub struct SystemRandom(());
 
     impl SystemRandom {
-        /// Nothing is opened and nothing is kept.
+        /// Returns a handle; it holds no resources.
         pub fn new() -> Self {
             SystemRandom(())
         }

@@ -1,4 +1,4 @@
-//! The crate beside ring. `SEALANE_PLANT` names a fault that a test must find.
+//! Compares this crate with ring. `SEALANE_PLANT` names a fault that a test must find.
 
 use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305};
 use ring::constant_time::verify_slices_are_equal;
@@ -24,7 +24,7 @@ fn what_is_refused_is_as_it_was() {
             text[3] ^= 1;
             assert_eq!(changed[..8], text, "{algorithm:?}, {shift}");
         }
-        // Shorter than a tag, or beginning behind the end.
+        // Input shorter than a tag, or a range that starts after the end.
         assert!(key.open_in_place(nonce(), Aad::empty(), &mut [0; 15]).is_err());
         assert!(key.open_within(nonce(), Aad::empty(), &mut packet.clone(), 9..).is_err());
         assert!(key.open_within(nonce(), Aad::empty(), &mut packet, usize::MAX..).is_err());
@@ -59,14 +59,14 @@ impl theirs::aead::NonceSequence for Counter {
     }
 }
 
-/// There are 1000.
+/// There are 1000 nonces.
 fn nonce(count: u32) -> Option<[u8; 12]> {
     let mut nonce = [0; 12];
     nonce[8..].copy_from_slice(&count.to_be_bytes());
     (count <= 1000).then_some(nonce)
 }
 
-/// All that keys do, beside ring's: one after the other, with the same arguments.
+/// Calls all functions of the keys with the same arguments as ring's.
 macro_rules! session {
     ($ring:ident, $algorithm:ident, $length:expr) => {{
         use $ring::aead::{self, Aad, BoundKey, LessSafeKey, Nonce, OpeningKey, SealingKey, UnboundKey};
@@ -126,7 +126,7 @@ fn keys_are_those_of_ring() {
             assert_eq!(ours, theirs, "{length} bytes");
         }
     }
-    // After the last nonce there is none.
+    // No nonce follows the last one.
     let key = || UnboundKey::new(&AES_128_GCM, &[1; 16]).expect("key");
     let mut sealing = <ring::aead::SealingKey<_> as ring::aead::BoundKey<_>>::new(key(), Counter(999));
     assert!(sealing.seal_in_place_separate_tag(Aad::empty(), &mut [0; 5]).is_ok());

@@ -1,4 +1,4 @@
-//! Many packets in one call: they are sorted by length into the lanes of a batch kernel, and packets not worth a lane are
+//! Many packets in one call. They are sorted by length into the lanes of a batch kernel; packets not worth a lane are
 //! processed individually. The plan is that of the C library (src/batch.c).
 
 use core::marker::PhantomData;
@@ -12,7 +12,7 @@ use crate::key::{ChaChaKey, State, SubKey};
 use crate::level::{Usable, CHACHA20POLY1305, FROM_MAX};
 use crate::{Error, Key, TAG_LEN};
 
-/// What is to become of a packet: [`Seal`] or [`Open`].
+/// The direction of a packet: [`Seal`] or [`Open`].
 ///
 /// ```
 /// use sealane::{Direction, Packet};
@@ -25,10 +25,10 @@ use crate::{Error, Key, TAG_LEN};
 /// ```
 pub trait Direction: private::Sealed {}
 
-/// Of a [`Packet`] that is to be sealed: [`seal_batch`] has an example.
+/// The direction of a [`Packet`] that will be sealed. [`seal_batch`] has an example.
 #[derive(Debug)]
 pub enum Seal {}
-/// Of a [`Packet`] that is to be opened, which has an example.
+/// The direction of a [`Packet`] that will be opened. [`Packet`] has an example.
 #[derive(Debug)]
 pub enum Open {}
 
@@ -46,7 +46,7 @@ mod private {
 impl Direction for Seal {}
 impl Direction for Open {}
 
-/// One packet of a batch, for [`seal_batch`] or [`open_batch`]; afterwards its tag, or its result.
+/// One packet of a batch, for [`seal_batch`] or [`open_batch`]. After the call it holds its tag or its result.
 ///
 /// ```
 /// use sealane::{open_batch, Algorithm, Error, Key, Packet, Text};
@@ -70,31 +70,31 @@ pub struct Packet<'a, D: Direction> {
 }
 
 impl<'a> Packet<'a, Seal> {
-    /// A packet to be sealed.
+    /// A packet that will be sealed.
     pub fn to_seal(key: &'a Key, nonce: &'a [u8], ad: &'a [u8], text: Text<'a>) -> Self {
         Packet { key, nonce, ad, text, tag: [0; TAG_LEN], result: Ok(()), direction: PhantomData }
     }
 }
 
 impl<'a> Packet<'a, Open> {
-    /// A packet to be opened.
+    /// A packet that will be opened.
     pub fn to_open(key: &'a Key, nonce: &'a [u8], ad: &'a [u8], text: Text<'a>, tag: &[u8; TAG_LEN]) -> Self {
         Packet { key, nonce, ad, text, tag: *tag, result: Ok(()), direction: PhantomData }
     }
 }
 
 impl<D: Direction> Packet<'_, D> {
-    /// The tag: to be opened with, or after sealing the one that belongs to the packet; zeroes if sealing failed.
+    /// The tag: before opening the expected one, after sealing the packet's own, or zeroes if sealing failed.
     pub fn tag(&self) -> &[u8; TAG_LEN] {
         &self.tag
     }
 
-    /// What became of the packet: the errors are those of [`Key::seal_in_place`] and [`Key::open_in_place`].
+    /// The result for this packet. The errors are those of [`Key::seal_in_place`] and [`Key::open_in_place`].
     pub fn result(&self) -> Result<(), Error> {
         self.result
     }
 
-    /// By itself; whether it succeeded.
+    /// Processes the packet individually, and returns whether it succeeded.
     #[inline(never)]
     fn alone(&mut self) -> bool {
         self.result = if D::OPEN {
@@ -108,9 +108,10 @@ impl<D: Direction> Packet<'_, D> {
     }
 }
 
-/// Seals all packets, of any mix of keys, algorithms and lengths, and returns how many succeeded. A packet that fails does
-/// not affect the others: its text is as it was, its tag zeroed. Small packets run side by side in the lanes of the CPU's
-/// vectors, where that is faster; nothing else is different from sealing each. Give as many at once as there are, best some dozens.
+/// Seals all packets, with any mix of keys, algorithms and lengths, and returns how many succeeded. A packet that fails
+/// does not affect the others: its text is unchanged, and its tag is zeroed. Small packets run side by side in the
+/// lanes of the CPU's vectors, where that is faster. The results are the same as for individual calls. Some dozens of
+/// packets per call work best.
 ///
 /// ```
 /// use sealane::{seal_batch, Algorithm, Key, Packet, Text};
@@ -127,7 +128,7 @@ impl<D: Direction> Packet<'_, D> {
 /// # }
 /// ```
 ///
-/// Packets that are to be opened are of another type, and do not compile here:
+/// Packets to open have another type, and do not compile here:
 ///
 /// ```compile_fail,E0308
 /// # let key = sealane::Key::new(sealane::Algorithm::Aes128Gcm, &[7; 16]).unwrap();
@@ -138,8 +139,8 @@ pub fn seal_batch(packets: &mut [Packet<'_, Seal>]) -> usize {
     run(packets)
 }
 
-/// Opens all packets, and returns how many are authentic. A packet that fails does not affect the others, and leaves what
-/// [`Key::open_in_place`] or [`Key::open`] leaves.
+/// Opens all packets, and returns how many are authentic. A packet that fails does not affect the others, and leaves
+/// its buffers as [`Key::open_in_place`] or [`Key::open`] does.
 pub fn open_batch(packets: &mut [Packet<'_, Open>]) -> usize {
     run(packets)
 }
@@ -157,7 +158,7 @@ fn run_chunks<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     packets.chunks_mut(CHUNK).map(run_chunk).sum()
 }
 
-/// Packets of ChaCha20-Poly1305 side by side where that pays, and the rest one by one.
+/// Processes ChaCha20-Poly1305 packets side by side where that is faster, and the rest individually.
 fn run_chunk<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     let mut done = [false; CHUNK];
     let mut good = 0;
@@ -172,7 +173,7 @@ fn run_chunk<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     good
 }
 
-/// The level that a packet's key has a kernel of, and the key's bytes.
+/// The kernel level of a packet's key, and the bytes of the key.
 fn key_of<'a, D: Direction>(packet: &Packet<'a, D>) -> Option<(Runnable<ChaCha20Poly1305>, &'a [u8; 32])> {
     match &packet.key.state {
         State::ChaCha(ChaChaKey { level: Usable::Kernel(level), bytes }) => Some((*level, bytes)),
@@ -180,7 +181,7 @@ fn key_of<'a, D: Direction>(packet: &Packet<'a, D>) -> Option<(Runnable<ChaCha20
     }
 }
 
-/// The key of a packet that is faster in a lane of that level's, and without mistakes.
+/// The key of a packet, if the packet is valid and faster in a lane of that level.
 fn lane_key<'a, D: Direction>(
     packet: &Packet<'a, D>,
     level: Runnable<ChaCha20Poly1305>,
@@ -193,10 +194,10 @@ fn lane_key<'a, D: Direction>(
     wants.then_some(key)
 }
 
-/// What a packet counts towards a batch that pays: `PAYS` / from, rounded up.
+/// The weight of a packet is `PAYS` / `from`, rounded up. A batch is used if the weights reach `PAYS`.
 const PAYS: usize = 240;
 
-/// The level is that of the first packet that has one.
+/// Plans a batch for the level of the first packet that has one.
 fn plan<D: Direction>(packets: &mut [Packet<'_, D>], done: &mut [bool; CHUNK]) -> usize {
     let Some((level, _)) = packets.iter().find_map(key_of) else { return 0 };
     let Some(batch) = CHACHA20POLY1305.batch(level) else { return 0 };
@@ -229,7 +230,7 @@ fn extended_side_by_side<D: Direction>(
     side_by_side(packets, done, level, batch, &mut [SubKey::UNSET; CHUNK])
 }
 
-/// The packets that want a lane.
+/// Processes the packets that were given a lane.
 #[inline(never)]
 fn side_by_side<D: Direction>(
     packets: &mut [Packet<'_, D>],

@@ -1,4 +1,4 @@
-//! AES-CMAC and AES-CCM, which chain blocks as CBC does and keep the last one.
+//! AES-CMAC and AES-CCM. Both chain blocks like CBC and keep only the last one.
 
 mod batch;
 
@@ -12,7 +12,7 @@ use crate::level::{Usable, AES_BLOCKS};
 use crate::Error;
 pub use batch::{ccm_open_batch, ccm_seal_batch, cmac_batch, CcmPacket, CmacText};
 
-/// Blocks in a chain.
+/// A chain of blocks.
 struct Chain<'a> {
     aes: &'a Aes,
     last: [u8; 16],
@@ -30,14 +30,14 @@ impl<'a> Chain<'a> {
         Chain { aes, last: [0; 16], unused: Unused::new() }
     }
 
-    /// Whole blocks.
+    /// Chains whole blocks.
     fn absorb(&mut self, input: &[u8]) {
         if !input.is_empty() {
             self.aes.chain(&mut self.last, input, &mut self.unused);
         }
     }
 
-    /// The same, and behind the whole blocks one that is filled up with zeroes.
+    /// Chains data of any length, and pads its last block with zeroes.
     fn absorb_padded(&mut self, input: &[u8]) {
         let (whole, rest) = input.split_at(input.len() & !15);
         self.absorb(whole);
@@ -56,14 +56,14 @@ impl<'a> Chain<'a> {
 /// use sealane::CmacKey;
 ///
 /// # fn main() -> Result<(), sealane::Error> {
-/// let key = CmacKey::new(&[7; 16])?; // yours
+/// let key = CmacKey::new(&[7; 16])?; // use your own key
 /// let mut text = key.begin();
 /// text.update(b"in any ");
 /// text.update(b"number of pieces");
 /// let mac = text.finish();
 /// let mut text = key.begin();
 /// text.update(b"in any number of pieces");
-/// text.verify(&mac[..8])?; // of protocols that have short ones
+/// text.verify(&mac[..8])?; // for protocols with short MACs
 /// # Ok(())
 /// # }
 /// ```
@@ -79,20 +79,20 @@ impl core::fmt::Debug for CmacKey {
 }
 
 impl CmacKey {
-    /// Makes a key of 16, 24 or 32 bytes ready for use. The first key in a process picks the level, as
-    /// [`Key::new`](crate::Key::new) does.
+    /// Makes a key of 16, 24 or 32 bytes. The first key in a process chooses the level, as in
+    /// [`Key::new`](crate::Key::new).
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if no level works on this CPU.
     pub fn new(key: &[u8]) -> Result<CmacKey, Error> {
         CmacKey::at(key, AES_BLOCKS.of_process())
     }
 
-    /// The same with a level of the caller's choice, for tests: [`HeaderKey::levels`](crate::HeaderKey::levels) of an
-    /// algorithm with AES has their names.
+    /// Like `new`, with a given level, for tests. [`HeaderKey::levels`](crate::HeaderKey::levels) lists the names, for
+    /// an algorithm with AES.
     ///
     /// # Errors
-    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    /// Those of `new`, and [`Error::InvalidLevel`] if the level does not exist or does not work on this CPU.
     pub fn with_level(key: &[u8], level: &str) -> Result<CmacKey, Error> {
         CmacKey::at(key, AES_BLOCKS.named(level))
     }
@@ -105,13 +105,13 @@ impl CmacKey {
         })
     }
 
-    /// Begins a text.
+    /// Starts a new text.
     pub fn begin(&self) -> Cmac<'_> {
         Cmac { chain: Chain::new(&self.0), held: [0; 16], held_len: 0 }
     }
 }
 
-/// The MAC of a text in the making.
+/// The MAC of a text in progress.
 ///
 /// ```
 /// let key = sealane::CmacKey::new(&[7; 16])?;
@@ -122,7 +122,7 @@ impl CmacKey {
 /// ```
 pub struct Cmac<'a> {
     chain: Chain<'a>,
-    held: [u8; 16], // what waits: a subkey is added to the last block, whole or not
+    held: [u8; 16], // input not yet chained: the last block, whole or not, needs a subkey
     held_len: usize,
 }
 
@@ -138,14 +138,14 @@ impl core::fmt::Debug for Cmac<'_> {
     }
 }
 
-/// Times x in GF(2^128), big-endian (SP 800-38B, section 5.3).
+/// Multiplies by x in GF(2^128), big-endian (SP 800-38B, section 5.3).
 fn double(block: &mut [u8; 16]) {
     let value = u128::from_be_bytes(*block);
     *block = ((value << 1) ^ (0x87 & 0_u128.wrapping_sub(value >> 127))).to_be_bytes();
 }
 
-/// E(0) becomes the last block, whole or filled up, with a subkey added to it (SP 800-38B, section 6.2, steps 1 and 4).
-/// 32-bit ARM has too few registers for that, and the words that it puts on the stack are wiped.
+/// Turns E(0) into the final block: the last block of the text, padded if it is not whole, XOR a subkey (SP 800-38B,
+/// section 6.2, steps 1 and 4). 32-bit ARM has too few registers for this; the words that it spills are wiped.
 fn add_last(block: &mut [u8; 16], last: &[u8]) {
     wiped::<32, _>(|| {
         double(block);
@@ -159,7 +159,7 @@ fn add_last(block: &mut [u8; 16], last: &[u8]) {
     });
 }
 
-/// Compares the first bytes of a MAC, 4 to 16, with those that came, and wipes it.
+/// Compares the first 4 to 16 bytes of a MAC with the received ones, and wipes it.
 fn verify(mut expected: [u8; 16], mac: &[u8]) -> Result<(), Error> {
     let same = (4..=16).contains(&mac.len()).then(|| bool::from(expected[..mac.len()].ct_eq(mac)));
     expected.zeroize();
@@ -187,7 +187,7 @@ impl Cmac<'_> {
         self.held_len = last.len();
     }
 
-    /// The MAC of all that was added.
+    /// Returns the MAC of the whole text.
     pub fn finish(mut self) -> [u8; 16] {
         let _dit = Dit::on();
         let mut last = [0; 16];
@@ -198,25 +198,25 @@ impl Cmac<'_> {
         self.chain.last
     }
 
-    /// Compares the first bytes of the MAC, 4 to 16, with those that came. How many must never come from who sent them.
+    /// Compares the first 4 to 16 bytes of the MAC with `mac`. Its length must never be chosen by the sender.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`]; [`Error::InvalidTag`] if there are fewer or more.
+    /// [`Error::NotAuthentic`]; [`Error::InvalidTag`] if `mac` is shorter or longer.
     pub fn verify(self, mac: &[u8]) -> Result<(), Error> {
         verify(self.finish(), mac)
     }
 }
 
-/// A key of AES-CCM (NIST SP 800-38C, RFC 3610), for protocols that have it: TLS, 802.11, Bluetooth, Matter. Elsewhere
-/// AES-GCM is several times as fast. It is wiped when it is dropped.
+/// A key of AES-CCM (NIST SP 800-38C, RFC 3610), for protocols that require it: TLS, 802.11, Bluetooth, Matter.
+/// Elsewhere prefer AES-GCM, which is several times as fast. The key is wiped when it is dropped.
 ///
 /// ```
 /// use sealane::CcmKey;
 ///
 /// # fn main() -> Result<(), sealane::Error> {
-/// let key = CcmKey::new(&[7; 16], 8)?; // as TLS's CCM_8 has it
+/// let key = CcmKey::new(&[7; 16], 8)?; // as in CCM_8 suites of TLS
 /// let (mut packet, mut tag) = (*b"a packet", [0; 8]);
-/// key.seal_in_place(&[1; 12], b"its header", &mut packet, &mut tag)?; // a nonce is used once
+/// key.seal_in_place(&[1; 12], b"its header", &mut packet, &mut tag)?; // never reuse a nonce
 /// key.open_in_place(&[1; 12], b"its header", &mut packet, &tag)?;
 /// assert_eq!(&packet, b"a packet");
 /// # Ok(())
@@ -240,20 +240,21 @@ impl core::fmt::Debug for CcmKey {
 }
 
 impl CcmKey {
-    /// Makes a key of 16, 24 or 32 bytes ready for use, with tags of 4, 6, 8, 10, 12, 14 or 16: one of 4 lets one
-    /// forgery in 2^32 through. The first key in a process picks the level, as [`Key::new`](crate::Key::new) does.
+    /// Makes a key of 16, 24 or 32 bytes, with tags of 4, 6, 8, 10, 12, 14 or 16 bytes. A forgery passes a 4-byte tag
+    /// with a probability of 2^-32. The first key in a process chooses the level, as in [`Key::new`](crate::Key::new).
     ///
     /// # Errors
-    /// [`Error::InvalidKey`], [`Error::InvalidTag`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    /// [`Error::InvalidKey`], [`Error::InvalidTag`] for other lengths; [`Error::NoLevel`] if no level works on this
+    /// CPU.
     pub fn new(key: &[u8], tag_len: usize) -> Result<CcmKey, Error> {
         CcmKey::at(key, tag_len, AES_BLOCKS.of_process())
     }
 
-    /// The same with a level of the caller's choice, for tests: [`HeaderKey::levels`](crate::HeaderKey::levels) of an
-    /// algorithm with AES has their names.
+    /// Like `new`, with a given level, for tests. [`HeaderKey::levels`](crate::HeaderKey::levels) lists the names, for
+    /// an algorithm with AES.
     ///
     /// # Errors
-    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    /// Those of `new`, and [`Error::InvalidLevel`] if the level does not exist or does not work on this CPU.
     pub fn with_level(key: &[u8], tag_len: usize, level: &str) -> Result<CcmKey, Error> {
         CcmKey::at(key, tag_len, AES_BLOCKS.named(level))
     }
@@ -269,36 +270,36 @@ impl CcmKey {
         })
     }
 
-    /// Encrypts `text` in place, and writes the tag, which has the key's length. A nonce has 7 to 13 bytes and is used
-    /// once.
+    /// Encrypts `text` in place, and writes the tag, of the length given to `new`. A nonce has 7 to 13 bytes; never
+    /// reuse it.
     ///
     /// # Errors
-    /// [`Error::InvalidNonce`]; [`Error::InvalidTag`]; [`Error::TooLong`]: 2^(8 * (15 - `nonce.len()`)) bytes or more,
-    /// 64 KiB with nonces of 13, and never more than 2^36 - 32. `text` and `tag` are as they were.
+    /// [`Error::InvalidNonce`]; [`Error::InvalidTag`]; [`Error::TooLong`] for 2^(8 * (15 - `nonce.len()`)) bytes or
+    /// more (64 KiB with 13-byte nonces), or more than 2^36 - 32 bytes. `text` and `tag` are unchanged.
     pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &mut [u8]) -> Result<(), Error> {
         self.seal_text(nonce, ad, &mut Text::in_place(text), tag)
     }
 
-    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
+    /// Encrypts `input` to `output`, which has the same length; otherwise like `seal_in_place`.
     ///
     /// # Errors
-    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` and `tag` are as they were.
+    /// Those of `seal_in_place`, and [`Error::LengthMismatch`]. `output` and `tag` are unchanged.
     pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8], tag: &mut [u8]) -> Result<(), Error> {
         self.seal_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
 
-    /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
+    /// Verifies the tag of `text` and `ad`, and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is as it was.
+    /// [`Error::NotAuthentic`] for any forgery; otherwise those of `seal_in_place`. `text` is unchanged.
     pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::in_place(text), tag)
     }
 
-    /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
+    /// Decrypts `input` to `output`, which has the same length; otherwise like `open_in_place`.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`]: `output` is zeroed. All others of `seal`: `output` is as it was.
+    /// [`Error::NotAuthentic`]: `output` is zeroed. All other errors of `seal`: `output` is unchanged.
     pub fn open(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8], tag: &[u8]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
@@ -307,7 +308,7 @@ impl CcmKey {
         if nonce.len() < 7 || nonce.len() > 13 {
             return Err(Error::InvalidNonce);
         }
-        // The limit of the length field, and of a 32-bit block counter that starts at 1.
+        // The limits of the length field and of a 32-bit block counter that starts at 1.
         let most = if nonce.len() < 11 { (1 << 36) - 32 } else { (1 << (8 * (15 - nonce.len()))) - 1 };
         if bytes > most {
             return Err(Error::TooLong);
@@ -339,12 +340,12 @@ impl CcmKey {
         self.refuse(nonce, text)
     }
 
-    /// Takes back what was opened.
+    /// Undoes the decryption of a forgery.
     fn refuse(&self, nonce: &[u8], text: &mut Text<'_>) -> Result<(), Error> {
         if text.is_in_place() {
             let mut counter = counter_of(nonce);
             counter[15] = 1;
-            crypt(&self.aes, &mut counter, text); // as it came
+            crypt(&self.aes, &mut counter, text); // restores the ciphertext
         } else {
             text.output().fill(0);
         }
@@ -352,9 +353,9 @@ impl CcmKey {
     }
 }
 
-/// How many bytes are chained, then encrypted, in each step. An x86-64 CPU with AES instructions encrypts four blocks while it waits for the
-/// chain of the four before them, which leave room for both among the instructions that it reorders: CTR then costs nothing.
-/// Others do not look so far ahead, and more blocks at a time take less.
+/// How many bytes each step chains and then encrypts. An x86-64 CPU with AES instructions encrypts four blocks while it
+/// waits for the CBC-MAC chain of the previous four. Both fit in its reorder buffer, so CTR costs no time. Other CPUs
+/// do not look so far ahead, and are faster with more blocks at a time.
 fn part_of(level: Usable<AesBlocks>) -> usize {
     #[cfg(target_arch = "x86_64")]
     if matches!(level, Usable::Kernel(kernel) if kernel.needs(crate::cpu::AES)) {
@@ -364,7 +365,7 @@ fn part_of(level: Usable<AesBlocks>) -> usize {
     UNUSED_LEN
 }
 
-/// The counter of the tag's mask (SP 800-38C, appendix A.3); that of the text is the next one.
+/// The counter of the tag's mask (SP 800-38C, appendix A.3). The text starts at the next counter.
 fn counter_of(nonce: &[u8]) -> [u8; 16] {
     let mut counter = [0; 16];
     counter[0] = 14 - nonce.len() as u8;
@@ -372,8 +373,8 @@ fn counter_of(nonce: &[u8]) -> [u8; 16] {
     counter
 }
 
-/// The lengths of a packet, as B0 and the block behind it have them (A.2): how many bytes these are, and with how much
-/// associated data they end.
+/// Writes the lengths of a packet as in B0 and the block after it (appendix A.2). Returns the size of these blocks, and
+/// how much associated data they include.
 fn lengths(first: &mut [u8; 32], nonce: &[u8], tag_len: usize, ad: &[u8], bytes: u64) -> (usize, usize) {
     *first = [0; 32];
     first[8..16].copy_from_slice(&bytes.to_be_bytes());
@@ -401,7 +402,7 @@ fn lengths(first: &mut [u8; 32], nonce: &[u8], tag_len: usize, ad: &[u8], bytes:
     (32, with)
 }
 
-/// Adds key stream to a part of the text: whole blocks, and at the end maybe one that is not.
+/// XORs key stream into a part of the text: whole blocks, and possibly a partial one at the end.
 fn crypt(aes: &Aes, counter: &mut [u8; 16], text: &mut Text<'_>) {
     let whole = text.len() & !15;
     if whole > 0 {
@@ -423,7 +424,7 @@ struct Packet<'a> {
     chain: Chain<'a>,
     nonce: &'a [u8],
     counter: [u8; 16],
-    mask: [u8; 16], // of the tag
+    mask: [u8; 16], // mask of the tag; finally the tag
 }
 
 impl Drop for Packet<'_> {
@@ -437,7 +438,7 @@ impl<'a> Packet<'a> {
         Packet { chain: Chain::new(&key.aes), nonce, counter: counter_of(nonce), mask: [0; 16] }
     }
 
-    /// Does the packet, and leaves the tag in `mask`.
+    /// Processes the packet, and leaves the tag in `mask`.
     fn run(&mut self, tag_len: usize, ad: &[u8], text: &mut Text<'_>, open: bool) {
         let mut first = [0; 32];
         let (bytes, with) = lengths(&mut first, self.nonce, tag_len, ad, text.len() as u64);

@@ -1,4 +1,4 @@
-//! Whole packets and packets in parts at one level: by its kernel, or by portable code.
+//! Whole packets and packets in parts at one level, with its kernel or with portable code.
 
 use core::mem::MaybeUninit;
 
@@ -15,7 +15,7 @@ use crate::level::Usable;
 use crate::portable;
 use crate::Error;
 
-/// Whether two tags are equal, in a time that does not depend on them.
+/// Compares two tags in a time that does not depend on them.
 #[inline(always)]
 pub(crate) fn same_tag(a: &Tag, b: &Tag) -> bool {
     ((a[0] ^ b[0]) | (a[1] ^ b[1])).ct_eq(&0).into()
@@ -30,9 +30,9 @@ pub(crate) fn tag_of_bytes(bytes: &[u8; 16]) -> Tag {
     [u64::from_ne_bytes(low), u64::from_ne_bytes(high)]
 }
 
-/// AES-GCM's key at one level. It is wiped when it is dropped.
+/// An AES-GCM key at one level. It is wiped when it is dropped.
 #[derive(Clone)]
-#[allow(clippy::large_enum_variant)] // no memory is allocated, and most are of the larger kind
+#[allow(clippy::large_enum_variant)] // boxing would allocate, and most keys are of the larger variant
 pub(crate) enum Gcm {
     Kernel(GcmKey),
     #[cfg(feature = "portable")]
@@ -40,7 +40,7 @@ pub(crate) enum Gcm {
 }
 
 impl Gcm {
-    /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
+    /// A key of 16, 24 or 32 bytes. If a kernel sets it up, `set` has yet to do so in its final place.
     pub(crate) fn unset(level: Usable<AesGcm>, _key: &[u8]) -> Option<Gcm> {
         match level {
             Usable::Kernel(kernel) => Some(Gcm::Kernel(GcmKey::unset(kernel))),
@@ -55,7 +55,7 @@ impl Gcm {
         match self {
             Gcm::Kernel(gcm) => gcm.set(key),
             #[cfg(feature = "portable")]
-            Gcm::Portable(_) => {} // which was made of it
+            Gcm::Portable(_) => {} // already complete
         }
     }
 
@@ -67,7 +67,7 @@ impl Gcm {
         }
     }
 
-    /// Seals or opens a packet, and writes the tag that belongs to it.
+    /// Seals or opens a packet, and writes its computed tag.
     pub(crate) fn packet(&self, nonce: CallNonce<'_>, ad: &[u8], text: &mut Text<'_>, open: bool, tag: &mut Tag) {
         match self {
             Gcm::Kernel(key) => key.packet(nonce, ad, text, open, tag),
@@ -88,7 +88,7 @@ impl Gcm {
         }
     }
 
-    /// Makes it authenticate under a hash key of its own.
+    /// Gives the key a different hash key for authentication.
     pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
         match self {
             Gcm::Kernel(key) => key.set_hash_key(hash_key),
@@ -97,7 +97,8 @@ impl Gcm {
         }
     }
 
-    /// Makes the table anew, of the hash key: the tag of an empty packet is the mask, and that for a block of zeroes it.
+    /// Restores the table from the hash key. The tag of an empty packet is the mask, and the tag of a block of zeroes
+    /// gives the hash key.
     #[inline(never)]
     pub(crate) fn remake_table(&mut self) {
         let mut tag = [0; 2];
@@ -112,9 +113,9 @@ impl Gcm {
         hash_key.zeroize();
     }
 
-    /// The block J0 of a nonce that does not have 12 bytes: GHASH of it, its padding, and the lengths 0 and the nonce's
-    /// (NIST SP 800-38D, section 7.1, step 2). The tag of a packet that has the nonce for ciphertext and no associated
-    /// data is this, masked; and the tag of an empty packet is that mask, since GHASH of zeroes is zero.
+    /// The block J0 for a nonce that does not have 12 bytes: GHASH of the nonce, its padding, and the lengths 0 and the
+    /// nonce's (NIST SP 800-38D, section 7.1, step 2). A packet with the nonce as ciphertext and no associated data has
+    /// J0, masked, as its tag. The tag of an empty packet is that mask, since GHASH of zeroes is zero.
     #[inline(never)]
     pub(crate) fn block_of_nonce(&self, nonce: &[u8]) -> [u8; 16] {
         const MASKED: CallNonce<'_> = CallNonce::Block(&[0; 16]);
@@ -138,7 +139,7 @@ impl Gcm {
 }
 
 impl Usable<ChaCha20Poly1305> {
-    /// Seals or opens a packet, and writes the tag that belongs to it.
+    /// Seals or opens a packet, and writes its computed tag.
     pub(crate) fn packet(
         self,
         key: &[u8; 32],
@@ -161,7 +162,7 @@ impl Usable<ChaCha20Poly1305> {
         }
     }
 
-    /// Adds ChaCha20's keystream from a block on, up to the last of 2^32.
+    /// XORs ChaCha20 keystream into a text, starting at a block and ending at most at the last of 2^32 blocks.
     pub(crate) fn stream(self, key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut Text<'_>) {
         match self {
             Usable::Kernel(kernel) => kernel.stream(key, nonce, block).next(text, true, &mut [0; 2]),
@@ -172,7 +173,7 @@ impl Usable<ChaCha20Poly1305> {
         }
     }
 
-    /// Poly1305 of data, whose key is block 0 of the keystream.
+    /// Poly1305 of data, with block 0 of the keystream as the key.
     pub(crate) fn poly1305(self, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
         match self {
             Usable::Kernel(kernel) => wiped::<128, _>(|| poly1305(kernel, key, nonce, data)),
@@ -219,7 +220,7 @@ pub(crate) enum AnyParts<'a> {
 }
 
 impl AnyParts<'_> {
-    /// The next part: a multiple of 64 bytes.
+    /// Processes the next part, a multiple of 64 bytes.
     pub(crate) fn next(&mut self, text: &mut Text<'_>) {
         match self {
             AnyParts::Kernel(parts) => parts.next(text, false, &mut [0; 2]),
@@ -230,7 +231,7 @@ impl AnyParts<'_> {
         }
     }
 
-    /// Of AES-GCM: GHASH of the parts so far.
+    /// For AES-GCM: GHASH of the parts so far.
     pub(crate) fn hash(&self) -> [u8; 16] {
         match self {
             AnyParts::Kernel(parts) => parts.hash(),
@@ -241,7 +242,7 @@ impl AnyParts<'_> {
         }
     }
 
-    /// The last part, of any length. Writes the tag that belongs to the packet.
+    /// Processes the last part, of any length, and writes the packet's computed tag.
     pub(crate) fn last(&mut self, text: &mut Text<'_>, tag: &mut Tag) {
         match self {
             AnyParts::Kernel(parts) => parts.next(text, true, tag),
@@ -259,9 +260,9 @@ impl AnyParts<'_> {
     }
 }
 
-/// A key of AES at one level. It is wiped when it is dropped.
+/// An AES key at one level. It is wiped when it is dropped.
 #[derive(Clone)]
-#[allow(clippy::large_enum_variant)] // no memory is allocated for keys
+#[allow(clippy::large_enum_variant)] // boxing would allocate
 pub(crate) enum Aes {
     Kernel(AesKey),
     #[cfg(feature = "portable")]
@@ -269,7 +270,7 @@ pub(crate) enum Aes {
 }
 
 impl Aes {
-    /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
+    /// A key of 16, 24 or 32 bytes. If a kernel sets it up, `set` has yet to do so in its final place.
     pub(crate) fn unset(key: &[u8], level: Result<Usable<AesBlocks>, Error>) -> Result<Aes, Error> {
         if !matches!(key.len(), 16 | 24 | 32) {
             return Err(Error::InvalidKey);
@@ -287,7 +288,7 @@ impl Aes {
         match self {
             Aes::Kernel(aes) => aes.set(key),
             #[cfg(feature = "portable")]
-            Aes::Portable(_) => {} // which was made of it
+            Aes::Portable(_) => {} // already complete
         }
     }
 
@@ -299,7 +300,7 @@ impl Aes {
         }
     }
 
-    /// The key, if a kernel takes it.
+    /// The key, if it is for a kernel.
     pub(crate) fn of_kernel(&self) -> Option<&AesKey> {
         match self {
             Aes::Kernel(key) => Some(key),
@@ -308,7 +309,7 @@ impl Aes {
         }
     }
 
-    /// One block.
+    /// Encrypts one block.
     pub(crate) fn encrypt(&self, block: &[u8; 16], to: &mut [u8; 16]) {
         match self {
             Aes::Kernel(key) => key.encrypt(block, to),
@@ -317,7 +318,7 @@ impl Aes {
         }
     }
 
-    /// Whole blocks, every one by itself, in place.
+    /// Encrypts whole blocks independently, in place.
     pub(crate) fn encrypt_all(&self, blocks: &mut [u8]) {
         match self {
             Aes::Kernel(key) => key.encrypt_all(blocks),
@@ -326,7 +327,7 @@ impl Aes {
         }
     }
 
-    /// Adds keystream to whole blocks. The last four bytes of `counter` count, and wrap around.
+    /// XORs keystream into whole blocks. The last four bytes of `counter` count, and wrap around.
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         match self {
             Aes::Kernel(key) => key.count(counter, text),
@@ -335,8 +336,8 @@ impl Aes {
         }
     }
 
-    /// Encrypts `chain` plus a block for every block of `input`, which has whole ones: CBC, of which only the last
-    /// block is kept. `unused` has the others, up to its length in one call of a kernel.
+    /// For each block of `input`, which has whole blocks, encrypts `chain` XOR that block: CBC that keeps only the last
+    /// block. `unused` receives the other blocks, as many as it holds per kernel call.
     pub(crate) fn chain(&self, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
         match self {
             Aes::Kernel(key) => input.chunks(UNUSED_LEN).for_each(|part| key.chain(chain, part, unused)),
@@ -353,16 +354,16 @@ impl Aes {
     }
 }
 
-/// The key of QUIC's masks at one level. It is wiped when it is dropped.
+/// A key for QUIC header masks at one level. It is wiped when it is dropped.
 #[derive(Clone)]
-#[allow(clippy::large_enum_variant)] // no memory is allocated for keys
+#[allow(clippy::large_enum_variant)] // boxing would allocate
 pub(crate) enum MaskKey {
     ChaCha(ChaChaMaskKey),
     Aes(Aes),
 }
 
 impl MaskKey {
-    /// As `Gcm::set`.
+    /// See `Gcm::set`.
     pub(crate) fn set(&mut self, key: &[u8]) {
         match self {
             MaskKey::ChaCha(chacha) => chacha.key.copy_from_slice(key),
@@ -377,7 +378,7 @@ impl MaskKey {
         }
     }
 
-    /// Writes the mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes.
+    /// Writes the mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); for ChaCha20 only its first 8 bytes.
     pub(crate) fn mask(&self, sample: &[u8; 16], mask: &mut [u8; 16]) {
         match self {
             MaskKey::ChaCha(key) => key.mask(sample, mask),
@@ -386,7 +387,7 @@ impl MaskKey {
     }
 }
 
-/// The key of ChaCha20's masks at one level. It is wiped when it is dropped.
+/// A key for ChaCha20 header masks at one level. It is wiped when it is dropped.
 #[derive(Clone)]
 pub(crate) struct ChaChaMaskKey {
     pub(crate) key: [u8; 32],
@@ -408,8 +409,8 @@ impl ChaChaMaskKey {
     }
 }
 
-/// The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose first words are
-/// constants.
+/// The sample takes the place of HChaCha20's nonce in the initial state. A ChaCha20 block is HChaCha20's state plus the
+/// initial state, whose first words are constants.
 fn mask_of(key: &[u8; 32], sample: &[u8; 16], mask: &mut [u8; 16]) {
     let mut subkey = [0; 32];
     rounds(key, sample, &mut subkey);
@@ -426,29 +427,28 @@ pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16], subkey: &mut [u8; 32])
     wiped::<128, _>(|| rounds(key, nonce, subkey));
 }
 
-/// Wipes the stack below a function that returns: what it calls leaves keys there that it moved, and words that registers
-/// had no room for.
+/// Wipes the stack below a function that returns. Its callees leave copies of moved keys and spilled registers there.
 struct Wiped<const WORDS: usize>;
 
 impl<const WORDS: usize> Drop for Wiped<WORDS> {
     #[inline(never)]
     fn drop(&mut self) {
-        // In parts of 1 KiB, for which the C library's memset has vectors: all at once takes four times as long.
+        // In parts of 1 KiB, for which the C library's memset uses vectors. One large memset takes four times as long.
         for part in [const { MaybeUninit::<u64>::uninit() }; WORDS].chunks_mut(128) {
             part.zeroize();
         }
     }
 }
 
-/// Makes a key, or does a packet, and wipes what that leaves on the stack. What is returned goes where the caller has it, in
-/// optimized builds.
+/// Makes a key or processes a packet, and wipes what that leaves on the stack. In optimized builds, the result is built
+/// directly in the caller's place.
 #[inline(always)]
 pub(crate) fn wiping<T>(make: impl FnOnce() -> T) -> T {
     let _dit = Dit::on();
     wiped::<1024, T>(make)
 }
 
-/// Wipes below its own frame, which is small: a caller's may be gone before a wipe that is its last call.
+/// Wipes the stack below its own small frame. The caller's frame may already be gone if the wipe is its last call.
 #[inline(never)]
 pub(crate) fn wiped<const WORDS: usize, T>(make: impl FnOnce() -> T) -> T {
     #[inline(never)]

@@ -1,5 +1,5 @@
-//! What the CPU and the operating system offer to kernels: one bit per extension. A bit that an instruction set does not use
-//! is not compiled there.
+//! CPU features that kernels need, as supported by CPU and operating system: one bit per feature. Bits that an
+//! instruction set does not use are not compiled there.
 #![allow(unsafe_code, dead_code)]
 
 #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
@@ -26,20 +26,21 @@ mod x86 {
     pub(crate) const VPCLMULQDQ: u32 = 1 << 12;
     pub(crate) const AVX: u32 = 1 << 13;
 
-    /// Intel SDM, volume 2, CPUID; volume 1, section 13.3, for XCR0: which registers the operating system saves.
+    /// Sources: Intel SDM, volume 2, CPUID; volume 1, section 13.3, for XCR0 (the registers that the operating system
+    /// saves).
     #[cfg(not(any(miri, target_env = "sgx")))]
     pub(crate) fn features() -> u32 {
-        #![allow(unused_unsafe)] // some versions of the standard library have safe functions here
+        #![allow(unused_unsafe)] // in some versions of the standard library these functions are safe
         use core::arch::x86_64::{__cpuid, __cpuid_count};
 
         #[target_feature(enable = "xsave")]
         unsafe fn xcr0() -> u64 {
-            // SAFETY: the caller has looked for OSXSAVE.
+            // SAFETY: the caller has checked OSXSAVE.
             unsafe { core::arch::x86_64::_xgetbv(0) }
         }
 
         let has = |register: u32, bit: u32| register >> bit & 1 != 0;
-        // SAFETY: every x86-64 CPU has CPUID, and one that says OSXSAVE has XGETBV.
+        // SAFETY: every x86-64 CPU has CPUID, and a CPU that reports OSXSAVE has XGETBV.
         let (one, seven, saved) = unsafe {
             let most = __cpuid(0).eax;
             let one = __cpuid(1);
@@ -70,7 +71,7 @@ mod x86 {
         found
     }
 
-    /// The first four bytes of the vendor, and the family: the extended family counts from family 15 on.
+    /// The first four bytes of the vendor, and the family. The extended family is added from family 15 on.
     #[cfg(not(any(miri, target_env = "sgx")))]
     pub(crate) fn identify() -> (u32, u32) {
         #![allow(unused_unsafe)]
@@ -100,14 +101,14 @@ mod arm {
     pub(crate) const AES: u32 = 1 << 2;
     pub(crate) const PMULL: u32 = 1 << 3;
 
-    /// Every AArch64 system that has floating point has NEON; what else there is, only the operating system tells.
+    /// Every AArch64 system with floating point has NEON. Only the operating system reports other features.
     #[cfg(all(target_arch = "aarch64", feature = "std", not(miri)))]
     pub(crate) fn features() -> u32 {
-        let cryptography = std::arch::is_aarch64_feature_detected!("aes"); // both: the standard library's name for them
+        let cryptography = std::arch::is_aarch64_feature_detected!("aes"); // the standard library's name for both AES and PMULL
         NEON | if cryptography { AES | PMULL } else { 0 }
     }
 
-    /// Without the standard library: what the program is compiled for.
+    /// Without the standard library, the features are those of the compilation target.
     #[cfg(all(target_arch = "aarch64", not(feature = "std"), not(miri)))]
     pub(crate) fn features() -> u32 {
         NEON | if cfg!(target_feature = "aes") { AES | PMULL } else { 0 }
@@ -126,7 +127,7 @@ mod arm {
         let name = if platform.is_null() {
             &[]
         } else {
-            // SAFETY: the kernel has put a string there, which stays for the life of the process.
+            // SAFETY: the kernel points to a string that stays for the life of the process.
             unsafe { CStr::from_ptr(platform) }.to_bytes()
         };
         let version = match name {
@@ -164,7 +165,7 @@ mod riscv {
     pub(crate) const ZVKG: u32 = 1 << 4;
     pub(crate) const ZVKNED: u32 = 1 << 5;
 
-    /// The program is compiled for M, or it has no kernels.
+    /// M is always set: programs with kernels are compiled for it.
     pub(crate) fn features() -> u32 {
         let has = extensions();
         let mut found = M;
@@ -179,8 +180,9 @@ mod riscv {
         found
     }
 
-    /// Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together. The auxiliary vector tells
-    /// whether this process may use vectors, but some vendors' kernels set its bit for vectors of another version.
+    /// Linux 6.5 and later reports the features common to all processors (Documentation/arch/riscv/hwprobe.rst). The
+    /// auxiliary vector reports whether this process may use vectors, but some vendors' kernels set its bit for another
+    /// vector version.
     #[cfg(all(target_os = "linux", feature = "std", not(miri)))]
     fn extensions() -> u64 {
         use std::os::raw::c_long;
@@ -191,12 +193,12 @@ mod riscv {
             value: u64,
         }
         extern "C" {
-            fn syscall(number: c_long, ...) -> c_long; // of the C library that std is linked with
+            fn syscall(number: c_long, ...) -> c_long; // from the C library that std links to
         }
         const HWPROBE: c_long = 258;
         const EXTENSIONS: i64 = 4; // RISCV_HWPROBE_KEY_IMA_EXT_0
         let (mut pair, none) = (Pair { key: EXTENSIONS, value: 0 }, 0 as c_long);
-        // SAFETY: it writes one pair, and takes no set of processors.
+        // SAFETY: it writes one pair, and takes no CPU set.
         let failed = unsafe { syscall(HWPROBE, &mut pair as *mut Pair, 1 as c_long, none, none, none) };
         if failed != 0 || pair.key != EXTENSIONS {
             return 0;
@@ -217,7 +219,7 @@ pub(crate) fn features() -> u32 {
     0
 }
 
-/// The implementer and the part (MIDR_EL1) of the core in use, which programs may read where Linux says so
+/// The implementer and part (MIDR_EL1) of the current core. Programs may read it where Linux says so
 /// (Documentation/arch/arm64/cpu-feature-registers.rst).
 #[cfg(all(target_arch = "aarch64", any(target_os = "linux", target_os = "android"), feature = "std", not(miri)))]
 pub(crate) fn identify() -> (u32, u32) {
@@ -227,12 +229,12 @@ pub(crate) fn identify() -> (u32, u32) {
         return (0, 0);
     }
     let register: u64;
-    // SAFETY: Linux lets programs read it, as it has just said.
+    // SAFETY: Linux has just reported that programs may read it.
     unsafe { core::arch::asm!("mrs {}, midr_el1", out(reg) register, options(nomem, nostack, preserves_flags)) };
     ((register >> 24 & 0xff) as u32, (register >> 4 & 0xfff) as u32)
 }
 
-/// Nothing is told.
+/// Other systems do not identify the core.
 #[cfg(not(any(
     target_arch = "x86_64",
     all(target_arch = "aarch64", any(target_os = "linux", target_os = "android"), feature = "std", not(miri))
@@ -241,20 +243,20 @@ pub(crate) fn identify() -> (u32, u32) {
     (0, 0)
 }
 
-/// A value of the auxiliary vector that Linux hands to each process, or 0.
+/// A value of the auxiliary vector, which Linux gives to each process, or 0.
 #[cfg(all(feature = "std", any(target_os = "linux", target_os = "android"), not(miri)))]
 pub(crate) fn auxiliary(what: usize) -> usize {
     use std::os::raw::c_ulong;
     extern "C" {
-        fn getauxval(what: c_ulong) -> c_ulong; // of the C library that std is linked with
+        fn getauxval(what: c_ulong) -> c_ulong; // from the C library that std links to
     }
     // SAFETY: it only reads.
     unsafe { getauxval(what as c_ulong) as usize }
 }
 
-/// Whether this process has more rights than who started it, to whom the environment belongs.
+/// Whether this process is privileged (setuid, setcap), so that the environment of its caller is not trusted.
 #[cfg(feature = "std")]
-#[allow(unreachable_code)] // where a system tells
+#[allow(unreachable_code)] // on systems where an earlier branch returns
 pub(crate) fn privileged() -> bool {
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
     {

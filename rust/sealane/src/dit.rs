@@ -1,8 +1,9 @@
-//! Data-independent timing (Arm ARM, FEAT_DIT): while PSTATE.DIT is set, the time of the instructions that the architecture
-//! lists does not depend on their data. It belongs to a thread. Apple and Linux tell whether there is such a thing.
+//! Data-independent timing (Arm ARM, FEAT_DIT). While PSTATE.DIT is set, the instructions that the architecture lists
+//! take the same time for all data. The flag belongs to a thread. Apple and Linux report whether the CPU has it.
 #![allow(unsafe_code)]
 
-/// While this lives the thread has it, where there is such a thing and the standard library tells.
+/// Sets the flag for the current thread during its lifetime, if the CPU has the flag and the standard library reports
+/// it.
 pub(crate) struct Dit {
     #[cfg(all(target_arch = "aarch64", feature = "std", not(miri)))]
     restore: bool,

@@ -1,4 +1,4 @@
-/// Why a call was refused. All but the first are the caller's mistakes, which write nothing.
+/// Why a call failed. All errors except the first are mistakes of the caller, which write nothing.
 ///
 /// ```
 /// use sealane::{Algorithm, Error, Key};
@@ -12,23 +12,23 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Error {
-    /// The tag is not the one that belongs to the packet, whatever the reason.
+    /// The tag does not match the packet.
     NotAuthentic,
-    /// The key does not have the length that the algorithm asks for.
+    /// The key does not have the length that the algorithm requires.
     InvalidKey,
     /// The nonce does not have a length that the key's algorithm allows.
     InvalidNonce,
-    /// The tag does not have a length that the algorithm allows, or not the key's.
+    /// The tag does not have a length that the algorithm allows, or not that of the key.
     InvalidTag,
-    /// The text, or the associated data, is longer than the algorithm allows.
+    /// The text or the associated data is longer than the algorithm allows.
     TooLong,
     /// Output and input are of different lengths.
     LengthMismatch,
-    /// No level has that name, or this CPU cannot run it.
+    /// The level does not exist, or does not work on this CPU.
     InvalidLevel,
-    /// The process has chosen its levels already.
+    /// The process has already chosen its levels.
     TooLate,
-    /// No level works on this CPU: it has no kernel for it, and the crate was built without the feature `portable`.
+    /// No level works on this CPU: it has no kernel, and the crate was built without the feature `portable`.
     NoLevel,
 }
 

@@ -1,5 +1,5 @@
-//! AES-GCM-SIV, put together of the kernels of AES and AES-GCM. Those of x86-64 and arm64 have POLYVAL and its counter mode;
-//! elsewhere GHASH and single blocks take their place.
+//! AES-GCM-SIV, composed of AES and AES-GCM kernels. The kernels of x86-64 and arm64 implement POLYVAL and its counter
+//! mode; elsewhere GHASH and single blocks replace them.
 
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -10,21 +10,21 @@ use crate::kernel::{AesBlocks, AesGcm, CallNonce, Memory, Text};
 use crate::level::{Usable, AESGCM, AES_BLOCKS};
 use crate::{Error, TAG_LEN};
 
-/// Bytes that are reversed, or counted, at a time.
+/// Bytes that are reversed or counted at a time.
 const CHUNK: usize = 1024;
 
-/// The most bytes of text, and of associated data (RFC 8452, section 6).
+/// The largest number of bytes of text, and of associated data (RFC 8452, section 6).
 const LONGEST: u64 = 1 << 36;
 
-/// A key of AES-GCM-SIV (RFC 8452): a nonce that is used twice tells no more than whether packets are equal, so that nonces
-/// may be random, of many machines under one key. It is slower than AES-GCM, as each nonce has its own keys and the text is
-/// read twice. It is wiped when it is dropped.
+/// A key of AES-GCM-SIV (RFC 8452). A repeated nonce reveals only whether packets are equal, so nonces may be random,
+/// even when several machines share a key. It is slower than AES-GCM, because each nonce has its own keys and the text
+/// is read twice. The key is wiped when it is dropped.
 ///
 /// ```
 /// use sealane::GcmSivKey;
 ///
 /// # fn main() -> Result<(), sealane::Error> {
-/// let key = GcmSivKey::new(&[7; 32])?; // yours
+/// let key = GcmSivKey::new(&[7; 32])?; // use your own key
 /// let mut packet = *b"a packet";
 /// let tag = key.seal_in_place(&[1; 12], b"its header", &mut packet)?;
 /// key.open_in_place(&[1; 12], b"its header", &mut packet, &tag)?;
@@ -48,19 +48,19 @@ impl core::fmt::Debug for GcmSivKey {
 }
 
 impl GcmSivKey {
-    /// Makes a key of 16 or 32 bytes ready for use. The first key in a process picks the level, as
-    /// [`Key::new`](crate::Key::new) does.
+    /// Makes a key of 16 or 32 bytes. The first key in a process chooses the level, as in
+    /// [`Key::new`](crate::Key::new).
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if no level works on this CPU.
     pub fn new(key: &[u8]) -> Result<GcmSivKey, Error> {
         GcmSivKey::at(key, AESGCM.of_process(), AES_BLOCKS.of_process())
     }
 
-    /// The same with a level of the caller's choice, for tests: [`levels`](crate::levels) of AES-GCM has their names.
+    /// Like `new`, with a given level, for tests. [`levels`](crate::levels) of AES-GCM lists the names.
     ///
     /// # Errors
-    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    /// Those of `new`, and [`Error::InvalidLevel`] if the level does not exist or does not work on this CPU.
     pub fn with_level(key: &[u8], level: &str) -> Result<GcmSivKey, Error> {
         let blocks = AES_BLOCKS.named(level).or_else(|_| AES_BLOCKS.of_process());
         GcmSivKey::at(key, AESGCM.named(level), blocks)
@@ -84,31 +84,31 @@ impl GcmSivKey {
     /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`. A nonce has 12 bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidNonce`]; [`Error::TooLong`]: more than 2^36 bytes of `text` or `ad`. `text` is as it was.
+    /// [`Error::InvalidNonce`]; [`Error::TooLong`] for more than 2^36 bytes of `text` or `ad`. `text` is unchanged.
     pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::in_place(text))
     }
 
-    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
+    /// Encrypts `input` to `output`, which has the same length; otherwise like `seal_in_place`.
     ///
     /// # Errors
-    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` is as it was.
+    /// Those of `seal_in_place`, and [`Error::LengthMismatch`]. `output` is unchanged.
     pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::apart(input, output)?)
     }
 
-    /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
+    /// Verifies the tag of `text` and `ad`, and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is as it was.
+    /// [`Error::NotAuthentic`] for any forgery; otherwise those of `seal_in_place`. `text` is unchanged.
     pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8; TAG_LEN]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::in_place(text), tag)
     }
 
-    /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
+    /// Decrypts `input` to `output`, which has the same length; otherwise like `open_in_place`.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`]: `output` is zeroed. All others of `seal`: `output` is as it was.
+    /// [`Error::NotAuthentic`]: `output` is zeroed. All other errors of `seal`: `output` is unchanged.
     pub fn open(
         &self,
         nonce: &[u8],
@@ -152,7 +152,7 @@ impl GcmSivKey {
             return Ok(());
         }
         if text.is_in_place() {
-            packet.crypt(text, tag); // as it came
+            packet.crypt(text, tag); // restores the ciphertext
         } else {
             text.output().fill(0);
         }
@@ -160,7 +160,7 @@ impl GcmSivKey {
     }
 }
 
-/// Does a packet. Where blocks are turned around, that leaves words of them on the stack, which are wiped.
+/// Processes a packet. Reversing blocks leaves words of them on the stack; they are wiped.
 fn clean<T>(packet: impl FnOnce() -> T) -> T {
     if cfg!(not(polyval)) {
         return wiping(packet);
@@ -171,9 +171,9 @@ fn clean<T>(packet: impl FnOnce() -> T) -> T {
 
 /// A packet in progress: the keys of its nonce.
 ///
-/// Without a kernel for it, POLYVAL is GHASH of blocks whose bytes are reversed. Its hash key is reversed and multiplied by
-/// x, its result reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks as associated data, which it
-/// does not decrypt.
+/// Without a POLYVAL kernel, POLYVAL is computed as GHASH of byte-reversed blocks. The hash key is reversed and
+/// multiplied by x, and the result is reversed again (RFC 8452, appendix A). An AES-GCM kernel takes such blocks as
+/// associated data, which it does not decrypt.
 struct Packet {
     message: Aes,
     gcm: Gcm,
@@ -194,7 +194,8 @@ impl Drop for Sum<'_> {
 }
 
 impl Sum<'_> {
-    /// Absorbs the blocks of the chunk. Each call begins with the sum zero, hence the last one goes into the first block.
+    /// Absorbs the blocks of the chunk. Each kernel call starts with a zero sum, so the previous sum is XORed into the
+    /// first block.
     fn flush(&mut self) {
         for (byte, add) in self.chunk.iter_mut().zip(&self.hash) {
             *byte ^= add;
@@ -205,7 +206,7 @@ impl Sum<'_> {
         self.held = 0;
     }
 
-    /// Data, filled up with zeroes to whole blocks.
+    /// Absorbs data, padded with zeroes to whole blocks.
     fn absorb(&mut self, mut data: &[u8]) {
         while !data.is_empty() {
             if self.held == CHUNK {
@@ -237,8 +238,8 @@ fn reversed(block: &[u8]) -> [u8; 16] {
 }
 
 impl Packet {
-    /// Makes the keys of a nonce in their place, 8 bytes of each block (section 4), for text and associated data of at most
-    /// `longest`.
+    /// Makes the keys of a nonce in their final place, 8 bytes from each block (section 4). `longest` bounds the
+    /// lengths of text and associated data.
     #[inline(never)]
     fn new_in<'a>(
         place: &'a mut Option<Packet>,
@@ -267,7 +268,7 @@ impl Packet {
         Ok(packet)
     }
 
-    // By itself, as what moves keys of zeroes there needs stack of its own.
+    // A separate function, because moving the zeroed keys takes stack space of its own.
     #[inline(never)]
     fn unset_in<'a>(place: &'a mut Option<Packet>, key: &GcmSivKey, raw: &[u8]) -> Result<&'a mut Packet, Error> {
         let message = Aes::unset(raw, Ok(key.generating.level()))?;
@@ -281,14 +282,14 @@ impl Packet {
         if let Gcm::Kernel(key) = &mut self.gcm {
             return key.set_polyval_key(hash_key, _longest);
         }
-        // Times x in GCM's order of bits, where that of x^0 is a block's first one.
+        // Multiplies by x in GCM's bit order, where the first bit of a block is the coefficient of x^0.
         let value = u128::from_le_bytes(*hash_key);
         let mut h = ((value >> 1) ^ ((0xe1 << 120) & 0_u128.wrapping_sub(value & 1))).to_be_bytes();
         self.gcm.set_hash_key(&h);
         h.zeroize();
     }
 
-    /// The tag of plaintext and associated data (section 4).
+    /// Computes the tag of plaintext and associated data (section 4).
     fn tag(&mut self, nonce: &[u8; 12], ad: &[u8], text: &[u8]) -> [u8; 16] {
         let mut tag = [0; 16];
         self.polyval(ad, text, &mut tag);
@@ -318,7 +319,7 @@ impl Packet {
         *result = reversed(&sum.hash);
     }
 
-    /// Adds keystream to the text. The first four bytes of the counter block count, little-endian, and wrap around.
+    /// XORs keystream into the text. The first four bytes of the counter block count, little-endian, and wrap around.
     fn crypt(&mut self, text: &mut Text<'_>, tag: &[u8; 16]) {
         let mut block = *tag;
         block[15] |= 0x80;

@@ -6,10 +6,10 @@ use crate::kernel::{bytes_of_tag, AesGcm, CallNonce, ChaCha20Poly1305, Tag, Text
 use crate::level::{Usable, AESGCM, CHACHA20POLY1305};
 use crate::Error;
 
-/// How long a tag is, in bytes.
+/// The size of a tag, in bytes.
 pub const TAG_LEN: usize = 16;
 
-/// The algorithms.
+/// An algorithm.
 ///
 /// ```
 /// use sealane::Algorithm;
@@ -22,21 +22,22 @@ pub const TAG_LEN: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// RFC 8439: keys of 32 bytes, nonces of 12, at most 2^38 - 64 bytes of text.
+    /// RFC 8439: 32-byte keys, 12-byte nonces, at most 2^38 - 64 bytes of text.
     ChaCha20Poly1305,
-    /// draft-irtf-cfrg-xchacha-03: keys of 32 bytes, nonces of 24 (long enough to be drawn at random), the same limit.
+    /// draft-irtf-cfrg-xchacha-03: 32-byte keys, 24-byte nonces (long enough to be random), at most 2^38 - 64 bytes of
+    /// text.
     XChaCha20Poly1305,
-    /// NIST SP 800-38D: keys of 16 bytes, nonces of 12 (others of 1 byte or more work, slower), at most 2^36 - 32 bytes
-    /// of text.
+    /// NIST SP 800-38D: 16-byte keys, 12-byte nonces (other lengths from 1 byte on work, but slower), at most 2^36 - 32
+    /// bytes of text.
     Aes128Gcm,
-    /// The same with keys of 24 bytes.
+    /// Like [`Aes128Gcm`](Algorithm::Aes128Gcm), with 24-byte keys.
     Aes192Gcm,
-    /// The same with keys of 32 bytes.
+    /// Like [`Aes128Gcm`](Algorithm::Aes128Gcm), with 32-byte keys.
     Aes256Gcm,
 }
 
 impl Algorithm {
-    /// How long a key is, in bytes.
+    /// The size of a key, in bytes.
     pub const fn key_len(self) -> usize {
         match self {
             Algorithm::Aes128Gcm => 16,
@@ -45,7 +46,7 @@ impl Algorithm {
         }
     }
 
-    /// How long a nonce is, in bytes. Nonces of AES-GCM may have another length, except 0.
+    /// The size of a nonce, in bytes. Nonces of AES-GCM may have any other length except 0.
     pub const fn nonce_len(self) -> usize {
         match self {
             Algorithm::XChaCha20Poly1305 => 24,
@@ -70,7 +71,7 @@ impl Algorithm {
 }
 
 #[derive(Clone)]
-#[allow(clippy::large_enum_variant)] // no memory is allocated for keys
+#[allow(clippy::large_enum_variant)] // boxing would allocate
 pub(crate) enum State {
     ChaCha(ChaChaKey),
     Gcm(Gcm),
@@ -84,7 +85,7 @@ enum Level {
 }
 
 impl Level {
-    /// The level of a name, or without one that of this process.
+    /// The level with a given name, or that of this process if there is none.
     #[inline(never)]
     fn of(algorithm: Algorithm, name: Option<&str>) -> Result<Level, Error> {
         match algorithm {
@@ -96,7 +97,7 @@ impl Level {
     }
 }
 
-/// ChaCha20-Poly1305's key at one level. It is wiped when it is dropped.
+/// A ChaCha20-Poly1305 key at one level. It is wiped when it is dropped.
 #[derive(Clone)]
 pub(crate) struct ChaChaKey {
     pub(crate) level: Usable<ChaCha20Poly1305>,
@@ -109,7 +110,7 @@ impl Drop for ChaChaKey {
     }
 }
 
-/// A key, and the level that was chosen for it. It is wiped when it is dropped.
+/// A key with the level that was chosen for it. It is wiped when it is dropped.
 ///
 /// ```
 /// use sealane::{Algorithm, Key};
@@ -138,45 +139,46 @@ impl core::fmt::Debug for Key {
 }
 
 impl Key {
-    /// Makes a key ready for use.
+    /// Makes a key.
     ///
-    /// The first key in a process picks the fastest level (implementation) of ChaCha20-Poly1305, or of AES-GCM, that this
-    /// CPU can run, that is allowed, and that passes a known-answer test. Allowed are all but what [`set_max_level`] and, with
-    /// the feature `std`, the environment forbid: `SEALANE_CPU` (the name of the best level to use) and `SEALANE_ASM=0`
-    /// (portable code only), read once, and not at all in programs that have more rights than who starts them. What was
-    /// picked holds for the process's life.
+    /// The first ChaCha20-Poly1305 key and the first AES-GCM key in a process choose a level (implementation): the
+    /// fastest that this CPU can run, that is allowed, and that passes a known-answer test. [`set_max_level`] can
+    /// exclude levels. With the feature `std`, the environment can exclude levels too: `SEALANE_CPU` names the best
+    /// level to use, and `SEALANE_ASM=0` allows only portable code. The environment is read once, and ignored in
+    /// privileged programs (setuid, setcap). The choice holds for the life of the process.
     ///
     /// [`set_max_level`]: crate::set_max_level
     ///
-    /// The raw bytes are nowhere but in `key`. A `Key` that is moved leaves a copy of its contents where it was, as all
-    /// values do in Rust: [`new_in`](Key::new_in) makes it where it stays.
+    /// The raw key bytes are copied nowhere outside the `Key`. Moving a `Key` leaves a copy of its contents behind, as
+    /// Rust's moves do; [`new_in`](Key::new_in) makes the key in its final place.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes; [`Error::NoLevel`] if nothing works here.
+    /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes; [`Error::NoLevel`] if no level works
+    /// on this CPU.
     pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<Key, Error> {
         let level = Level::of(algorithm, None);
         Key::at(algorithm, key, level)
     }
 
-    /// Makes a key in its place, so that no copy of it is left anywhere.
+    /// Makes a key in its final place, so that no copy of it remains elsewhere.
     ///
     /// ```
     /// use sealane::{Algorithm, Key};
     ///
-    /// let mut place = None; // on the heap, or in what keeps it
+    /// let mut place = None; // on the heap, or in a longer-lived struct
     /// let key = Key::new_in(&mut place, Algorithm::Aes128Gcm, &[7; 16])?;
     /// # assert_eq!(key.algorithm(), Algorithm::Aes128Gcm);
     /// # Ok::<(), sealane::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As for `new`: the place is empty then.
+    /// Those of `new`. `place` is empty then.
     pub fn new_in<'a>(place: &'a mut Option<Key>, algorithm: Algorithm, key: &[u8]) -> Result<&'a Key, Error> {
         let level = Level::of(algorithm, None);
         Key::at_in(place, algorithm, key, level)
     }
 
-    // By itself, as what chooses a level needs stack of its own.
+    // A separate function, because choosing a level takes stack space of its own.
     #[inline(never)]
     fn at_in<'a>(
         place: &'a mut Option<Key>,
@@ -184,17 +186,18 @@ impl Key {
         key: &[u8],
         level: Result<Level, Error>,
     ) -> Result<&'a Key, Error> {
-        *place = None; // which wipes what was there
+        *place = None; // wipes the previous key
         let _dit = Dit::on();
         let made = place.insert(Key::unset(algorithm, key, level)?);
         made.set(key);
         Ok(made)
     }
 
-    /// As `new`, with a level of the caller's choice, for tests and benchmarks: [`levels`](crate::levels) has their names.
+    /// Like `new`, with a given level, for tests and benchmarks. [`levels`](crate::levels) lists the names.
     ///
     /// # Errors
-    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level of this algorithm, or it does not work on this CPU.
+    /// Those of `new`, and [`Error::InvalidLevel`] if the level does not exist for this algorithm or does not work on
+    /// this CPU.
     pub fn with_level(algorithm: Algorithm, key: &[u8], level: &str) -> Result<Key, Error> {
         let level = Level::of(algorithm, Some(level));
         Key::at(algorithm, key, level)
@@ -209,7 +212,8 @@ impl Key {
         })
     }
 
-    /// For `set`. At the level portable it holds the key already, as RustCrypto's crates do not make theirs in place.
+    /// Prepares a key for `set`. At the portable level it is already complete, as RustCrypto's crates do not make keys
+    /// in place.
     #[inline(never)]
     fn unset(algorithm: Algorithm, key: &[u8], level: Result<Level, Error>) -> Result<Key, Error> {
         if key.len() != algorithm.key_len() {
@@ -229,7 +233,7 @@ impl Key {
         }
     }
 
-    /// The algorithm that the key is for.
+    /// The algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
@@ -244,15 +248,16 @@ impl Key {
 
     /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`.
     ///
-    /// A nonce must never be used twice under one key for different packets: that reveals both and lets others forge.
+    /// Never use a nonce twice with one key for different packets: that reveals both packets and allows forgeries.
     ///
     /// # Errors
-    /// [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is as it was.
+    /// [`Error::InvalidNonce`], [`Error::TooLong`]. `text` is unchanged.
     pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::in_place(text))
     }
 
-    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`. That they overlap cannot be said in Rust:
+    /// Encrypts `input` to `output`, which has the same length; otherwise like `seal_in_place`. Rust does not let them
+    /// overlap:
     ///
     /// ```compile_fail,E0502
     /// # let key = sealane::Key::new(sealane::Algorithm::Aes128Gcm, &[7; 16]).unwrap();
@@ -261,25 +266,26 @@ impl Key {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidNonce`], [`Error::TooLong`], [`Error::LengthMismatch`]: `output` is as it was.
+    /// [`Error::InvalidNonce`], [`Error::TooLong`], [`Error::LengthMismatch`]. `output` is unchanged.
     pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::apart(input, output)?)
     }
 
-    /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
+    /// Verifies the tag of `text` and `ad`, and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`] for any forgery, [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is as it was, so
-    /// another key can be tried. After a forgery the key stream is applied once more, which takes as long as a second packet.
+    /// [`Error::NotAuthentic`] for any forgery, [`Error::InvalidNonce`], [`Error::TooLong`]. `text` is unchanged, so
+    /// another key can be tried. After a forgery the key stream is applied again to restore `text`, which takes as long
+    /// as a second packet.
     pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8; TAG_LEN]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::in_place(text), tag)
     }
 
-    /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
+    /// Decrypts `input` to `output`, which has the same length; otherwise like `open_in_place`.
     ///
     /// # Errors
     /// [`Error::NotAuthentic`]: `output` is zeroed. [`Error::InvalidNonce`], [`Error::TooLong`],
-    /// [`Error::LengthMismatch`]: `output` is as it was.
+    /// [`Error::LengthMismatch`]: `output` is unchanged.
     pub fn open(
         &self,
         nonce: &[u8],
@@ -291,7 +297,7 @@ impl Key {
         self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
 
-    /// The error of a packet whose text has that length.
+    /// The error for a packet with a text of that length.
     #[inline(always)]
     pub(crate) fn mistake(&self, nonce: &[u8], ad: &[u8], bytes: u64) -> Option<Error> {
         if !self.algorithm.nonce_fits(nonce.len()) {
@@ -303,7 +309,7 @@ impl Key {
         }
     }
 
-    /// As `seal_in_place`.
+    /// See `seal_in_place`.
     #[inline(always)]
     pub(crate) fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
@@ -321,7 +327,7 @@ impl Key {
         Ok(bytes_of_tag(&tag))
     }
 
-    /// As `open_in_place`.
+    /// See `open_in_place`.
     #[inline(always)]
     pub(crate) fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
         let _dit = Dit::on();
@@ -355,7 +361,7 @@ impl Key {
         self.verdict(&mut expected, nonce, ad, text, tag)
     }
 
-    /// Leaves nothing of a forgery that was opened: apart there are zeroes, and in place the ciphertext is back.
+    /// Erases an opened forgery: zeroes a separate output, or restores the ciphertext in place.
     #[cold]
     #[inline(never)]
     pub(crate) fn refuse(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<(), Error> {
@@ -369,8 +375,8 @@ impl Key {
         Err(Error::NotAuthentic)
     }
 
-    /// A packet with a nonce of 12 bytes, a kernel, and beyond doubt without mistakes, which is what nearly all are. Any
-    /// other may be without mistakes, too.
+    /// The fast path: a packet with a 12-byte nonce, a kernel, and certainly no mistake, as nearly all packets are.
+    /// Packets that do not take it may also be valid.
     #[inline(always)]
     fn run_plain(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool, tag: &mut Tag) -> bool {
         const LONG: usize = 1 << 30;
@@ -416,8 +422,8 @@ impl Key {
     }
 }
 
-/// Whether the tag of a packet that was opened is the one that belongs to it, which is wiped. Inlined, compilers for 32-bit
-/// ARM and RISC-V leave it in registers that later calls write to the stack.
+/// Compares the tag of an opened packet with the expected one, which is wiped. If this were inlined, compilers for
+/// 32-bit ARM and RISC-V would leave the tag in registers that later calls spill to the stack.
 #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), inline(always))]
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), inline(never))]
 pub(crate) fn is_tag(expected: &mut Tag, tag: &[u8; TAG_LEN]) -> bool {
@@ -426,8 +432,8 @@ pub(crate) fn is_tag(expected: &mut Tag, tag: &[u8; TAG_LEN]) -> bool {
     same
 }
 
-/// XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of the
-/// nonce as its nonce.
+/// XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey. Its nonce is four zero bytes and the
+/// rest of the nonce.
 pub(crate) struct SubKey {
     pub(crate) key: [u8; 32],
     pub(crate) nonce: [u8; 12],
@@ -436,7 +442,7 @@ pub(crate) struct SubKey {
 impl SubKey {
     pub(crate) const UNSET: Self = SubKey { key: [0; 32], nonce: [0; 12] };
 
-    /// Of a nonce of 24 bytes.
+    /// The subkey for a 24-byte nonce.
     #[inline(never)]
     pub(crate) fn set(&mut self, key: &[u8; 32], nonce: &[u8]) {
         if let (Some(first), Some(rest)) = (nonce.first_chunk(), nonce.get(16..24)) {
@@ -456,7 +462,7 @@ impl Drop for SubKey {
 mod tests {
     use super::*;
 
-    /// Texts of the longest length that a standard allows and of one byte more, which no test can hold in memory.
+    /// Checks the longest texts that the standards allow, and one byte more. No test could hold them in memory.
     #[test]
     fn longest_texts() {
         let gcm = 68_719_476_704; // SP 800-38D, section 5.2.1.1: 2^39 - 256 bits

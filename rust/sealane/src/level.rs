@@ -1,4 +1,4 @@
-//! The levels: one table for each primitive, best first, that drives dispatch, known-answer tests and tests.
+//! The levels. One table per primitive, best first, drives dispatch, known-answer tests and tests.
 
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
@@ -7,22 +7,22 @@ use crate::kernel::{
 };
 use crate::{cpu, selftest, Error};
 
-/// The largest number of packets from which on a batch pays.
+/// The largest batch size that any level may require.
 pub(crate) const FROM_MAX: usize = 16;
 
-/// CPUs on which the choice starts at another level than the first that they can run: where features do not tell
-/// pipelines apart.
+/// CPUs for which the choice starts at another level than the first that they can run, because features do not
+/// distinguish pipelines.
 pub(crate) struct Microarchitecture {
-    /// As `cpu::identify` has it; 0: any CPU.
+    /// The vendor from `cpu::identify`; 0 for any CPU.
     pub(crate) vendor: u32,
-    /// The first and the last.
+    /// The first and the last model.
     pub(crate) models: (u32, u32),
-    /// A primitive and its level.
+    /// A primitive and the level at which its choice starts.
     pub(crate) first: &'static [(&'static str, &'static str)],
 }
 
 impl Microarchitecture {
-    /// That of a CPU. The last line matches any.
+    /// The entry for a CPU. The last entry matches any CPU.
     fn of((vendor, model): (u32, u32)) -> Option<&'static Self> {
         rows::MICROARCHITECTURES
             .iter()
@@ -58,7 +58,7 @@ impl<P> Usable<P> {
 
 pub(crate) const LEVELS_MAX: usize = 8;
 
-/// What is known of a level's known-answer test.
+/// The state of a level's known-answer test.
 const UNKNOWN: u8 = 0;
 const WORKS: u8 = 1;
 const FAILS: u8 = 2;
@@ -66,11 +66,11 @@ const FAILS: u8 = 2;
 pub(crate) struct Table<P: 'static> {
     primitive: &'static str,
     rows: &'static [Level<P>],
-    /// Whether it has portable code, too.
+    /// Whether there is also portable code.
     portable: bool,
     selftest: fn(Usable<P>) -> bool,
     tested: [AtomicU8; LEVELS_MAX],
-    /// 0: not chosen yet; 1: there is none; else the level's place + 2.
+    /// 0: not chosen yet; 1: no level works; otherwise the index of the level + 2.
     chosen: AtomicU8,
 }
 
@@ -92,7 +92,7 @@ pub(crate) static AESGCM: Table<AesGcm> =
     Table::new("aesgcm", &rows::AESGCM, cfg!(feature = "portable"), selftest::aesgcm);
 pub(crate) static AES_BLOCKS: Table<AesBlocks> =
     Table::new("aes", &rows::AES_BLOCKS, cfg!(feature = "portable"), selftest::aes);
-/// Portable code of these needs no crate.
+/// Portable masks need no other crate.
 pub(crate) static CHACHA20MASKS: Table<ChaCha20Masks> =
     Table::new("chacha20masks", &rows::CHACHA20MASKS, true, selftest::chacha20masks);
 
@@ -104,12 +104,12 @@ fn place_of(name: &str) -> Option<usize> {
 pub(crate) type Works = core::iter::Take<core::array::IntoIter<(&'static str, bool), LEVELS_MAX>>;
 
 impl<P> Table<P> {
-    /// Of all levels, best first.
+    /// All levels, best first.
     fn names(&self) -> impl Iterator<Item = &'static str> {
         self.rows.iter().map(|level| level.name).chain(self.portable.then_some(PORTABLE))
     }
 
-    /// All levels, best first, each of which is tested.
+    /// Tests all levels and returns their results, best first.
     pub(crate) fn works(&self) -> Works {
         let mut all = [("", false); LEVELS_MAX];
         for (place, (one, name)) in all.iter_mut().zip(self.names()).enumerate() {
@@ -118,13 +118,13 @@ impl<P> Table<P> {
         all.into_iter().take(self.names().count())
     }
 
-    /// Whether the CPU has what the level at a place needs.
+    /// Whether the CPU has the features of the level at an index.
     #[cfg(all(test, not(miri)))]
     pub(crate) fn can_run(&'static self, place: usize) -> bool {
         self.rows.get(place).is_none_or(|level| Runnable::check(level).is_some())
     }
 
-    /// The level at a place, if this CPU has what it needs, and it gives the known answers, which is tested once.
+    /// The level at an index, if this CPU has its features and it passes the known-answer test, which runs once.
     #[allow(unsafe_code)]
     pub(crate) fn at(&self, place: usize) -> Option<Usable<P>> {
         let tested = self.tested.get(place)?;
@@ -135,19 +135,19 @@ impl<P> Table<P> {
         match (tested.load(Ordering::Acquire), level) {
             (FAILS, _) => None,
             (WORKS, None) => Some(Usable::Portable),
-            // SAFETY: its features were found before its test.
+            // SAFETY: its features were checked before its test.
             (WORKS, Some(level)) => Some(Usable::Kernel(unsafe { Runnable::checked(level) })),
             _ => {
                 let usable =
                     level.map_or(Some(Usable::Portable), |level| Runnable::check(level).map(Usable::Kernel))?;
-                // Miri takes minutes for the known answers, of the one level that it has.
+                // Under Miri, which has only one level, the known-answer test would take minutes.
                 note(tested, usable.name(), cfg!(miri) || (self.selftest)(usable)).then_some(usable)
             }
         }
     }
 
-    /// The place at which the choice starts: that of the level that the cap names; without one of that name, and without a
-    /// cap, the microarchitecture's, or below the cap if that is further down.
+    /// The index at which the choice starts. If the cap names a level of this table, that is its index. Otherwise it is
+    /// the index for the microarchitecture, or the one below the cap if that is lower.
     fn start(&self, line: Option<&Microarchitecture>, cap: Option<usize>) -> usize {
         let find = |name: &str| self.names().position(|one| one == name);
         let first = line.and_then(|line| line.first.iter().find(|(primitive, _)| *primitive == self.primitive));
@@ -165,7 +165,7 @@ impl<P> Table<P> {
         (start..LEVELS_MAX).find(|place| self.at(*place).is_some())
     }
 
-    /// The level of this process: chosen at the first call, the same ever after.
+    /// The level of this process: chosen by the first call and constant from then on.
     pub(crate) fn of_process(&self) -> Result<Usable<P>, Error> {
         let known = match self.chosen.load(Ordering::Acquire) {
             0 => {
@@ -180,13 +180,13 @@ impl<P> Table<P> {
         usize::from(known).checked_sub(2).and_then(|place| self.at(place)).ok_or(Error::NoLevel)
     }
 
-    /// The level of a name.
+    /// The level with a given name.
     pub(crate) fn named(&self, name: &str) -> Result<Usable<P>, Error> {
         let place = self.names().position(|one| one == name);
         place.and_then(|place| self.at(place)).ok_or(Error::InvalidLevel)
     }
 
-    /// The level of a name, or without one that of this process.
+    /// The level with a given name, or that of this process if there is none.
     pub(crate) fn of_process_or(&self, name: Option<&str>) -> Result<Usable<P>, Error> {
         name.map_or_else(|| self.of_process(), |name| self.named(name))
     }
@@ -196,7 +196,7 @@ impl<P> Table<P> {
     }
 }
 
-/// Keeps the outcome of a level's test.
+/// Records the result of a level's test.
 fn note(tested: &AtomicU8, level: &str, works: bool) -> bool {
     #[cfg(all(test, feature = "std"))]
     let works = works && !tests::is_corrupt(level);
@@ -213,7 +213,7 @@ fn has_failed(tested: &[AtomicU8]) -> bool {
 static BATCHES_TESTED: [AtomicU8; LEVELS_MAX] = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
 
 impl Table<ChaCha20Poly1305> {
-    /// What the level does batches with, if that gives the known answers.
+    /// The level's batch kernel, if it passes its known-answer test.
     pub(crate) fn batch(&self, level: Runnable<ChaCha20Poly1305>) -> Option<RunnableBatch> {
         let batch = level.batch()?;
         let tested = BATCHES_TESTED.get(level.place(self.rows)?)?;
@@ -224,7 +224,7 @@ impl Table<ChaCha20Poly1305> {
     }
 }
 
-/// Whether this instruction set has a level of that name.
+/// Whether this instruction set has a level with that name.
 fn is_here(name: &str) -> bool {
     name == PORTABLE
         || CHACHA20POLY1305.has(name)
@@ -233,19 +233,20 @@ fn is_here(name: &str) -> bool {
         || CHACHA20MASKS.has(name)
 }
 
-/// Levels are being chosen: what the program says comes too late.
+/// Set when levels are chosen: a later cap of the program has no effect.
 const SETTLED: usize = 1 << 8;
-/// A place in `NAMES` + 1; 0: none.
+/// An index into `NAMES` + 1; 0 for none.
 static PROGRAM_CAP: AtomicUsize = AtomicUsize::new(0);
 
-/// Caps the levels that this process picks from: `name` is the best one to use, as in the environment variable
-/// `SEALANE_CPU` ("avx2", "neon", ..., "portable"). A cipher that has no level of that name takes the next below. Names of
-/// other architectures may be given, and cap nothing. The environment can lower this cap and not raise it.
+/// Caps the levels that this process chooses from. `name` is the best level to use, as in the environment variable
+/// `SEALANE_CPU` ("avx2", "neon", ..., "portable"). A cipher without a level of that name uses its next lower level.
+/// Level names of other architectures are accepted and have no effect. The environment can lower this cap but not raise
+/// it.
 ///
-/// To be called before the process makes its first key; of several calls the last one counts.
+/// Call it before the process makes its first key; the last call counts.
 ///
 /// # Errors
-/// [`Error::InvalidLevel`] if no level has that name, [`Error::TooLate`] after the first key: nothing is changed.
+/// [`Error::InvalidLevel`] if no level has that name, [`Error::TooLate`] after the first key. Nothing is changed then.
 pub fn set_max_level(name: &str) -> Result<(), Error> {
     let place = place_of(name).ok_or(Error::InvalidLevel)?;
     let cap = if is_here(name) { place + 1 } else { 0 };
@@ -255,7 +256,7 @@ pub fn set_max_level(name: &str) -> Result<(), Error> {
         .map_err(|_| Error::TooLate)
 }
 
-/// The lower of the program's cap and the environment's, as a place in `NAMES`; the same ever after.
+/// The lower of the program's cap and the environment's, as an index into `NAMES`. It is constant after the first call.
 fn cap_of_process() -> Option<usize> {
     let program = PROGRAM_CAP.fetch_or(SETTLED, Ordering::SeqCst) & !SETTLED;
     program.checked_sub(1).max(environment_cap())
@@ -263,7 +264,7 @@ fn cap_of_process() -> Option<usize> {
 
 static ENVIRONMENT_IS_MEANINGLESS: AtomicBool = AtomicBool::new(false);
 
-/// It is read once.
+/// The cap from the environment, which is read once.
 #[cfg(feature = "std")]
 fn environment_cap() -> Option<usize> {
     static CAP: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
@@ -285,9 +286,9 @@ fn environment_cap() -> Option<usize> {
     None
 }
 
-/// The fault of the choice of levels so far, in one line of English: `SEALANE_CPU` or `SEALANE_ASM` has a value that
-/// means nothing, or a level fails its known-answer test and a slower one is used. This crate prints nothing itself: ask after
-/// the first key.
+/// A problem with the choice of levels so far, in one line of English: `SEALANE_CPU` or `SEALANE_ASM` has an invalid
+/// value, or a level fails its known-answer test and a slower one is used. The crate itself prints nothing. Call this
+/// after making the first key.
 pub fn warning() -> Option<&'static str> {
     if ENVIRONMENT_IS_MEANINGLESS.load(Ordering::Relaxed) {
         return Some("SEALANE_CPU or SEALANE_ASM has a value that means nothing here, and no effect");
@@ -303,13 +304,14 @@ pub fn warning() -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Whether a test has this process find that the level fails.
+    /// Whether a test makes this level fail in this process.
     #[cfg(feature = "std")]
     pub(super) fn is_corrupt(level: &str) -> bool {
         std::env::var_os("SEALANE_TEST_CORRUPT").is_some_and(|name| name == level)
     }
 
-    /// Makes a key of each cipher, and prints the nanoseconds of the first, the levels, the batch plan, and the warning.
+    /// Makes a key of each cipher, and prints the nanoseconds of the first, the levels, the batch plan, and the
+    /// warning.
     #[test]
     #[ignore = "for the test of failing levels and test/choices, which start it in processes of their own"]
     #[cfg(feature = "std")]
@@ -327,7 +329,7 @@ mod tests {
         println!("warning: {:?}", warning());
     }
 
-    /// A level that fails is told, and the next one is taken; batches that fail are told, and not used.
+    /// A level that fails is reported, and the next one is used. A batch kernel that fails is reported and not used.
     #[test]
     #[cfg(all(feature = "std", not(miri), not(target_family = "wasm")))]
     fn failing_levels_are_told() {
@@ -363,7 +365,7 @@ mod tests {
         }
     }
 
-    /// QUIC's masks of ChaCha20 have a level on every CPU, without a crate and a kernel.
+    /// ChaCha20 masks have a level on every CPU, even without other crates and without a kernel.
     #[test]
     fn masks_need_no_kernel() {
         assert_eq!(CHACHA20MASKS.works().next_back(), Some(("portable", true)));
@@ -376,23 +378,23 @@ mod tests {
         #[cfg(kernels = "x86_64")]
         let cases = [
             (0x6874_7541, 26, None, "avx512"),          // AMD, Zen 5
-            (0x6874_7541, 27, None, "avx512"),          // AMD, to come
+            (0x6874_7541, 27, None, "avx512"),          // future AMD
             (0x6874_7541, 25, None, "avx512mix"),       // AMD, Zen 3 and 4
             (0x756e_6547, 6, None, "avx512mix"),        // Intel
-            (0x756e_6547, 26, None, "avx512mix"),       // Intel, whatever family
-            (0, 0, None, "avx512mix"),                  // nothing told
-            (0x756e_6547, 6, Some("avx512"), "avx512"), // named, so taken
+            (0x756e_6547, 26, None, "avx512mix"),       // Intel, any family
+            (0, 0, None, "avx512mix"),                  // unknown CPU
+            (0x756e_6547, 6, Some("avx512"), "avx512"), // named explicitly
             (0x6874_7541, 26, Some("avx512vl"), "avx512vl"),
-            (0x756e_6547, 6, Some("aesni"), "ssse3"), // of another primitive: the next below
+            (0x756e_6547, 6, Some("aesni"), "ssse3"), // a level of another primitive: the next lower one
         ];
         #[cfg(kernels = "aarch64")]
         let cases = [
             (0x41, 0xd08, None, "neon6"),          // Cortex-A72
             (0x41, 0xd03, None, "neon"),           // Cortex-A53
-            (0x51, 0xd08, None, "neon"),           // the same part of another implementer
-            (0, 0, None, "neon"),                  // nothing told
-            (0x41, 0xd03, Some("neon6"), "neon6"), // named, so taken
-            (0x41, 0xd03, Some("ce"), "neon"),     // of another primitive
+            (0x51, 0xd08, None, "neon"),           // the same part number of another implementer
+            (0, 0, None, "neon"),                  // unknown CPU
+            (0x41, 0xd03, Some("neon6"), "neon6"), // named explicitly
+            (0x41, 0xd03, Some("ce"), "neon"),     // a level of another primitive
         ];
         for (vendor, model, cap, want) in cases {
             let start = CHACHA20POLY1305.start(Microarchitecture::of((vendor, model)), cap.and_then(place_of));

@@ -1,6 +1,6 @@
-//! Seals and opens network packets: ChaCha20-Poly1305, XChaCha20-Poly1305 and AES-GCM, by hand-written kernels for each
-//! CPU level of x86-64, 64-bit ARM, 32-bit ARM Linux and 64-bit RISC-V, and by RustCrypto's crates elsewhere. Building needs
-//! cargo and rustc, and no C compiler.
+//! Seals and opens network packets with ChaCha20-Poly1305, XChaCha20-Poly1305 and AES-GCM. Hand-written kernels exist
+//! for each CPU level of x86-64, 64-bit ARM, 32-bit ARM Linux and 64-bit RISC-V; other CPUs use RustCrypto's crates.
+//! Building requires only cargo and rustc, no C compiler.
 //!
 //! ```
 //! use sealane::{Algorithm, Key};
@@ -15,18 +15,17 @@
 //! # }
 //! ```
 //!
-//! # What holds for all functions
-//! Errors are values ([`Error`]), and nothing panics. A caller's mistake writes nothing. A forgery apart leaves zeroes, and
-//! in place the ciphertext as it came, so that another key can be tried. Keys may be used from many threads at once, and are
-//! wiped when they are dropped. No packet allocates memory or takes a lock. Running time and memory addresses depend on
-//! lengths only.
+//! # Conventions of all functions Errors are values ([`Error`]), and nothing panics. A caller's mistake writes nothing.
+//! A forgery leaves a separate output zeroed; in place, it leaves the original ciphertext, so that another key can be
+//! tried. Threads may share keys. Keys are wiped when they are dropped. No packet allocates memory or takes a lock.
+//! Running time and memory addresses depend on lengths only.
 //!
 //! # Features
-//! - `std` (default): finds ARM's features by the operating system, reads `SEALANE_CPU` and `SEALANE_ASM`.
-//! - `portable` (default): the level for CPUs without a kernel, by RustCrypto's crates.
-//! - `aead` (default): the traits of the `aead` crate, version 0.6, under the names that RustCrypto's `chacha20poly1305` and
-//!   `aes-gcm` have: the modules [`chacha20poly1305`] and [`aes_gcm`]. `aead05` is the same for its version 0.5.
-//! - `alloc`, `getrandom` (both default), `arrayvec`, `bytes`, `rand_core`: those of the `aead` crate.
+//! - `std` (default): detects ARM's features through the operating system, and reads `SEALANE_CPU` and `SEALANE_ASM`.
+//! - `portable` (default): the level for CPUs without a kernel, from RustCrypto's crates.
+//! - `aead` (default): the traits of the `aead` crate, version 0.6, in the modules [`chacha20poly1305`] and [`aes_gcm`], with
+//!   the names of RustCrypto's crates `chacha20poly1305` and `aes-gcm`. `aead05` is the same for version 0.5.
+//! - `alloc`, `getrandom` (both default), `arrayvec`, `bytes`, `rand_core`: the features of the `aead` crate.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn, missing_docs, unused_must_use)]
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -68,9 +67,9 @@ pub use traits::aead05;
 #[cfg(feature = "aead")]
 pub use traits::{aes_gcm, chacha20poly1305};
 
-/// The levels of an algorithm on this instruction set, best first: their names, and whether they work on this CPU.
+/// The levels of an algorithm on this instruction set, best first, as names and whether they work on this CPU.
 ///
-/// The first call with an algorithm runs the known-answer tests of all its levels.
+/// The first call for an algorithm runs the known-answer tests of all its levels.
 pub fn levels(algorithm: Algorithm) -> impl Iterator<Item = (&'static str, bool)> {
     match algorithm {
         Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => CHACHA20POLY1305.works(),

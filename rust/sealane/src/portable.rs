@@ -1,5 +1,5 @@
-//! The level for CPUs without a kernel: RustCrypto's ciphers and hashes, put together as RFC 8439 and NIST SP 800-38D say.
-//! All parts but the last are a multiple of 64 bytes.
+//! The level for CPUs without a kernel: RustCrypto's ciphers and hashes, combined according to RFC 8439 and NIST SP
+//! 800-38D. All parts except the last are a multiple of 64 bytes.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256, Block};
@@ -13,7 +13,7 @@ use zeroize::Zeroize;
 use crate::cipher::tag_of_bytes;
 use crate::kernel::{CallNonce, Tag, Text};
 
-/// Lengths in bytes, as both constructions want them at the end.
+/// The lengths in bytes that both constructions append.
 struct Lengths {
     ad: u64,
     text: u64,
@@ -29,7 +29,7 @@ impl ChaChaParts {
     pub(crate) fn new(key: &[u8; 32], nonce: &[u8; 12], ad: &[u8]) -> Self {
         let mut cipher = <ChaCha20 as KeyIvInit>::new(key.into(), nonce.into());
         let mut block = [0; 64];
-        cipher.apply_keystream(&mut block); // block 0; the text begins at block 1
+        cipher.apply_keystream(&mut block); // block 0; the text starts at block 1
         let mut key = [0; 32];
         key.copy_from_slice(&block[..32]);
         let mut mac = Poly1305::new(&key.into());
@@ -44,7 +44,7 @@ impl ChaChaParts {
         if open {
             self.mac.update_padded(text);
         }
-        // The longest text that callers let through ends where the keystream does: it cannot fail.
+        // This cannot fail: the longest text that callers allow ends where the keystream does.
         if self.cipher.try_apply_keystream(text).is_err() {
             text.zeroize();
         }
@@ -63,8 +63,8 @@ impl ChaChaParts {
     }
 }
 
-/// Adds ChaCha20's keystream from a block on. RustCrypto's cipher with a counter of 64 bits has the last of 2^32 blocks, too: what
-/// RFC 8439's nonce begins with is the counter's upper half.
+/// XORs ChaCha20 keystream, starting at a block. RustCrypto's cipher with a 64-bit counter can also produce the last of
+/// 2^32 blocks; the first bytes of RFC 8439's nonce are the upper half of that counter.
 pub(crate) fn chacha20(key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut [u8]) {
     use chacha20::cipher::StreamCipherSeek;
     let mut short = [0; 8];
@@ -72,13 +72,13 @@ pub(crate) fn chacha20(key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut 
     let mut cipher = <ChaCha20Legacy as KeyIvInit>::new(key.into(), (&short).into());
     let upper = u32::from_le_bytes([nonce[0], nonce[1], nonce[2], nonce[3]]);
     let counter = u64::from(upper) << 32 | u64::from(block);
-    // Callers let no text through that is longer than the keystream: it cannot fail.
+    // This cannot fail: callers do not allow a text that is longer than the keystream.
     if cipher.try_seek(64 * u128::from(counter)).is_err() || cipher.try_apply_keystream(text).is_err() {
         text.zeroize();
     }
 }
 
-/// Poly1305 of data, whose key is block 0 of the keystream.
+/// Poly1305 of data, with block 0 of the keystream as the key.
 pub(crate) fn poly1305(key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
     let mut block = [0; 64];
     chacha20(key, nonce, 0, &mut block);
@@ -90,7 +90,7 @@ pub(crate) fn poly1305(key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16
     mac.compute_unpadded(data).into()
 }
 
-/// A key of each length.
+/// A key of any of the three lengths.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum AnyAes {
@@ -109,8 +109,8 @@ impl AnyAes {
         .ok()
     }
 
-    /// Encrypts blocks in place. Only here is code made for all three, since that takes most of the time of compiling this
-    /// file.
+    /// Encrypts blocks in place. Only this function instantiates all three, because they take most of this file's
+    /// compile time.
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         match self {
             AnyAes::Aes128(aes) => aes.encrypt_blocks(blocks),
@@ -119,7 +119,7 @@ impl AnyAes {
         }
     }
 
-    /// Adds keystream to a text. The last four bytes of `counter` count, and wrap around.
+    /// XORs keystream into a text. The last four bytes of `counter` count, and wrap around.
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut [u8]) {
         let mut stream = [Block::default(); WIDTH];
         for text in text.chunks_mut(16 * WIDTH) {
@@ -140,7 +140,7 @@ impl AnyAes {
         stream.as_mut_slice().iter_mut().for_each(|block| block.as_mut_slice().zeroize());
     }
 
-    /// Whole blocks, every one by itself, in place.
+    /// Encrypts whole blocks independently, in place.
     pub(crate) fn encrypt_all(&self, blocks: &mut [u8]) {
         let mut some = [Block::default(); WIDTH];
         for blocks in blocks.chunks_mut(16 * WIDTH) {
@@ -183,12 +183,12 @@ impl Gcm {
     }
 }
 
-/// Blocks of keystream that are made at once: what the crate aes does side by side, or more.
+/// Blocks of keystream that are made at once, at least as many as the crate `aes` processes side by side.
 const WIDTH: usize = 8;
 
 pub(crate) struct GcmParts<'a> {
     aes: &'a AnyAes,
-    block: [u8; 16], // that comes next: the last four bytes count, and wrap around
+    block: [u8; 16], // next counter block: its last four bytes count, and wrap around
     hash: GHash,
     mask: [u8; 16],
     lengths: Lengths,
@@ -225,7 +225,7 @@ impl<'a> GcmParts<'a> {
             lengths: Lengths { ad: ad.len() as u64, text: 0 },
         };
         let mut mask = [0; 16];
-        parts.apply(&mut mask); // the encrypted J0; the text begins behind it
+        parts.apply(&mut mask); // the encrypted J0; the text starts at the next block
         parts.mask = mask;
         parts.hash.update_padded(ad);
         parts

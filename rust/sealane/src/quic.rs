@@ -1,4 +1,4 @@
-//! QUIC's header protection.
+//! QUIC header protection.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -8,18 +8,18 @@ use crate::kernel::{AesBlocks, ChaCha20Masks};
 use crate::level::{Usable, AES_BLOCKS, CHACHA20MASKS};
 use crate::{Algorithm, Error};
 
-/// A key of QUIC's header protection (RFC 9001, section 5.4), and the level that was chosen for it. It is wiped when it is
+/// A QUIC header protection key (RFC 9001, section 5.4) with the level that was chosen for it. It is wiped when it is
 /// dropped.
 ///
 /// ```
 /// use sealane::{Algorithm, HeaderKey};
 ///
 /// # fn main() -> Result<(), sealane::Error> {
-/// let key = HeaderKey::new(Algorithm::Aes128Gcm, &[7; 16])?; // derived from the secret, as "quic hp"
-/// let sample = [9; 16]; // of the packet's ciphertext
+/// let key = HeaderKey::new(Algorithm::Aes128Gcm, &[7; 16])?; // derived from the secret with the label "quic hp"
+/// let sample = [9; 16]; // from the packet's ciphertext
 /// let mask = key.mask(&sample);
 /// let mut first = 0xc3_u8;
-/// first ^= mask[0] & 0x0f; // of a long header; mask[1..] goes on the packet number
+/// first ^= mask[0] & 0x0f; // for a long header; XOR mask[1..] with the packet number
 /// # assert_eq!(mask, key.mask(&sample));
 /// # Ok(())
 /// # }
@@ -49,7 +49,7 @@ enum Level {
 }
 
 impl Level {
-    /// The level of a name, or without one that of this process, for a key of the right length.
+    /// The level with a given name, or that of this process if there is none, for a key of the right length.
     #[inline(never)]
     fn of(algorithm: Algorithm, key: &[u8], name: Option<&str>) -> Result<Level, Error> {
         match algorithm {
@@ -62,27 +62,28 @@ impl Level {
 }
 
 impl HeaderKey {
-    /// Makes a key ready for use: for the packets of `algorithm`, which is ChaCha20-Poly1305, AES-128-GCM or AES-256-GCM.
-    /// The first key in a process picks the level, as [`Key::new`](crate::Key::new) does.
+    /// Makes a key for packets of `algorithm`, which is ChaCha20-Poly1305, AES-128-GCM or AES-256-GCM. The first key in
+    /// a process chooses the level, as in [`Key::new`](crate::Key::new).
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes, or QUIC does not have the algorithm;
-    /// [`Error::NoLevel`] if nothing works here.
+    /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes, or QUIC does not use the algorithm;
+    /// [`Error::NoLevel`] if no level works on this CPU.
     pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<HeaderKey, Error> {
         let level = Level::of(algorithm, key, None)?;
         HeaderKey::at(algorithm, key, level)
     }
 
-    /// The same with a level of the caller's choice, for tests: [`levels`](HeaderKey::levels) has their names.
+    /// Like `new`, with a given level, for tests. [`levels`](HeaderKey::levels) lists the names.
     ///
     /// # Errors
-    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level of this algorithm, or it does not work on this CPU.
+    /// Those of `new`, and [`Error::InvalidLevel`] if the level does not exist for this algorithm or does not work on
+    /// this CPU.
     pub fn with_level(algorithm: Algorithm, key: &[u8], level: &str) -> Result<HeaderKey, Error> {
         let level = Level::of(algorithm, key, Some(level))?;
         HeaderKey::at(algorithm, key, level)
     }
 
-    // By itself, as what chooses a level needs stack of its own.
+    // A separate function, because choosing a level takes stack space of its own.
     #[inline(never)]
     fn at(algorithm: Algorithm, key: &[u8], level: Level) -> Result<HeaderKey, Error> {
         wiping(|| {
@@ -96,7 +97,7 @@ impl HeaderKey {
         })
     }
 
-    /// The levels of the masks of an algorithm, best first, and whether they work on this CPU; none if QUIC does not have
+    /// The levels of an algorithm's masks, best first, and whether they work on this CPU. Empty if QUIC does not use
     /// the algorithm.
     pub fn levels(algorithm: Algorithm) -> impl Iterator<Item = (&'static str, bool)> {
         let works = match algorithm {
@@ -112,7 +113,8 @@ impl HeaderKey {
         self.key.level()
     }
 
-    /// The mask for a sample: its first byte for the first byte of the packet, the others for the packet number.
+    /// The mask for a sample. XOR its first byte with the first byte of the packet (masked with 0x0f for a long header
+    /// or 0x1f for a short one), and the others with the packet number.
     pub fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let _dit = Dit::on();
         let mut mask = [0; 5];
@@ -120,7 +122,7 @@ impl HeaderKey {
         mask
     }
 
-    // By itself, as registers that return or keep a mask have room for more of the block.
+    // A separate function, because registers that return or hold a mask can contain more of the block.
     #[inline(never)]
     fn write_mask(&self, sample: &[u8; 16], mask: &mut [u8; 5]) {
         let mut whole = [0; 16];

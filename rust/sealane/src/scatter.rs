@@ -10,10 +10,11 @@ use crate::{Error, Key, TAG_LEN};
 const BLOCK: usize = 64;
 
 impl Key {
-    /// Seals a packet whose text lies in pieces of any length, also 0; the result is that of their concatenation.
+    /// Seals a packet whose text is split into pieces of any length, including 0. The result is the same as for their
+    /// concatenation.
     ///
     /// # Errors
-    /// As [`seal_in_place`](Key::seal_in_place): all pieces are as they were.
+    /// Those of [`seal_in_place`](Key::seal_in_place). All pieces are unchanged.
     pub fn seal_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>]) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
         let mut tag = [0; 2];
@@ -21,11 +22,11 @@ impl Key {
         Ok(bytes_of_tag(&tag))
     }
 
-    /// Opens a packet whose text lies in pieces.
+    /// Opens a packet whose text is split into pieces.
     ///
     /// # Errors
-    /// As [`open_in_place`](Key::open_in_place) and [`open`](Key::open): after a forgery each piece in place is as it was,
-    /// and the output of each piece apart is zeroed.
+    /// Those of [`open_in_place`](Key::open_in_place) and [`open`](Key::open). After a forgery, each piece in place is
+    /// unchanged, and each separate output is zeroed.
     pub fn open_pieces(
         &self,
         nonce: &[u8],
@@ -93,12 +94,12 @@ impl Key {
     }
 }
 
-/// What becomes of the text.
+/// The operation on the text.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Seal,
     Open,
-    /// The output, which a forgery was opened to, is encrypted in place: it is the ciphertext again.
+    /// Encrypts the output of an opened forgery in place, which restores the ciphertext.
     Restore,
 }
 
@@ -111,7 +112,7 @@ impl Text<'_> {
     }
 }
 
-/// A block that comes from more than one piece, or ends the packet: it begins in some piece at some offset.
+/// A block that spans pieces or ends the packet. It starts at an offset of some piece.
 struct Block {
     bytes: [u8; BLOCK],
     filled: usize,
@@ -120,8 +121,8 @@ struct Block {
 }
 
 impl Block {
-    /// Fills up from a piece at an offset: where a block has begun before, or the rest is shorter than one. Returns the offset
-    /// behind it.
+    /// Takes bytes from a piece, starting at an offset, if a block is incomplete or less than a block remains. Returns
+    /// the offset after them.
     fn take(&mut self, text: &Text<'_>, piece: usize, offset: usize) -> usize {
         let left = &text.input()[offset..];
         if left.is_empty() || (self.filled == 0 && left.len() >= BLOCK) {
@@ -136,7 +137,7 @@ impl Block {
         offset + n
     }
 
-    /// Writes what became of the block where it came from.
+    /// Writes the processed block back to where it came from.
     fn give_back(&mut self, pieces: &mut [Text<'_>]) {
         let mut at = 0;
         while at < self.filled {

@@ -1,6 +1,6 @@
-//! The known-answer tests: a chain of packets of lengths where kernels change their ways, each authenticated by the tag of
-//! the one before, so that one tag at the end answers for all of them. They and their answers, which other implementations
-//! have computed, are those of the C library (src/selftest.c).
+//! Known-answer tests: chains of packets whose lengths cover the kernels' special cases. Each packet authenticates the
+//! tag of the previous one, so the last tag covers all of them. Packets and answers are those of the C library
+//! (src/selftest.c); other implementations computed the answers.
 
 use core::ops::Range;
 
@@ -34,7 +34,7 @@ fn key() -> [u8; 32] {
     key
 }
 
-/// Writes the bytes 7 j + first.
+/// Fills a text: byte j is 7 j + first.
 fn fill(text: &mut [u8], first: usize) {
     for (j, byte) in text.iter_mut().enumerate() {
         *byte = (7 * j + first) as u8;
@@ -53,7 +53,8 @@ impl Chain {
         Chain { tag: [0; 16], texts: [0; LONGEST + 255], sealed: [0; LONGEST], ad: [0; 48] }
     }
 
-    /// The place of text n, whose byte j is 7 j + n: so it stands n / 7 bytes from the begin of text 0; 183 is 1 / 7 modulo 256.
+    /// The range of text n, whose byte j is 7 j + n. It starts n / 7 bytes after the start of text 0; 183 is 1 / 7
+    /// modulo 256.
     fn take_text(&mut self, n: usize) -> Range<usize> {
         let at = 183 * n % 256;
         self.ad[..16].copy_from_slice(&self.tag);
@@ -102,7 +103,7 @@ pub(crate) fn chacha20poly1305(level: Usable<ChaCha20Poly1305>) -> bool {
     in_parts(&mut chain.texts[place], parts) == CHACHA_ANSWER
 }
 
-/// A key of the i-th length: not all of them at once, as stacks may be small.
+/// A key of the i-th length. They are made one at a time, because stacks may be small.
 #[inline(never)]
 fn gcm_key(level: Usable<AesGcm>, key: &[u8; 32], i: usize) -> Option<Gcm> {
     let key = &key[..16 + 8 * (i % 3)];
@@ -113,7 +114,8 @@ fn gcm_key(level: Usable<AesGcm>, key: &[u8; 32], i: usize) -> Option<Gcm> {
     made
 }
 
-/// Keys of the three lengths, alternating; every second packet, and the one in parts, has a counter that wraps around at 2^32.
+/// Alternates keys of the three lengths. For every second packet, and for the one in parts, the counter wraps around at
+/// 2^32.
 pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
     let mut chain = Chain::new();
     fill(&mut chain.texts, 0);
@@ -139,7 +141,8 @@ pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
     false
 }
 
-/// POLYVAL, where kernels have it: each sum is the hash key of the next length. The answer is from another implementation.
+/// POLYVAL, where kernels have it. Each sum is the hash key for the next length. Another implementation computed the
+/// answer.
 #[cfg(polyval)]
 #[inline(never)]
 fn polyval(level: Usable<AesGcm>) -> bool {
@@ -161,9 +164,9 @@ fn polyval(_: Usable<AesGcm>) -> bool {
     true
 }
 
-/// The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
-/// them, each with its own key, nonce and associated data, are sealed and opened, every second one of them together. The tag
-/// of all their tags was computed with another implementation.
+/// The test of a batch kernel seals and opens packets of 0, 1, 4, 9, ... 1024 bytes. They include whole blocks, and
+/// blocks that lack one byte. Each packet has its own key, nonce and associated data. Every second packet belongs to
+/// one call. Another implementation computed the tag over all their tags.
 pub(crate) fn chacha20poly1305_batch(level: Runnable<ChaCha20Poly1305>, batch: RunnableBatch) -> bool {
     let mut tags = [[0; 16]; 2 * EVENS - 1];
     squares(batch, 0, &mut tags) && squares(batch, 1, &mut tags) && tag_of(level, tags.as_flattened()) == BATCH_ANSWER
@@ -176,12 +179,12 @@ fn tag_of(level: Runnable<ChaCha20Poly1305>, data: &[u8]) -> [u8; 16] {
     bytes_of_tag(&tag)
 }
 
-/// How many of the packets have an even number of bytes, and how many bytes they are: 2^2 + 4^2 + ... 32^2.
+/// The number of packets of even length, and their total bytes: 2^2 + 4^2 + ... 32^2.
 const EVENS: usize = 17;
 const SQUARES: usize = 4 * (16 * 17 * 33 / 6);
 
-/// Packets of n^2 bytes, for each second n from the first on. Packet n has the 32 bytes from n on for its key, and the first
-/// n for its associated data.
+/// Processes packets of n^2 bytes, for every second n starting at `first`. The key of packet n is the 32 bytes from n
+/// on, and its associated data is the first n bytes.
 #[inline(never)]
 fn squares(batch: RunnableBatch, first: usize, tags: &mut [[u8; 16]; 2 * EVENS - 1]) -> bool {
     let sizes = || (first..2 * EVENS - 1).step_by(2);
@@ -233,7 +236,8 @@ pub(crate) fn aes(level: Usable<AesBlocks>) -> bool {
         && little_chain(level, &key)
 }
 
-/// The counter mode of AES-GCM-SIV, where kernels have it: to the next counter block the last of key stream is added.
+/// The counter mode of AES-GCM-SIV, where kernels have it. The next counter block is the previous one XOR the last key
+/// stream.
 #[cfg(polyval)]
 #[inline(never)]
 fn little_chain(level: Usable<AesBlocks>, key: &[u8; 32]) -> bool {
@@ -263,8 +267,8 @@ fn aes_key(level: Usable<AesBlocks>, key: &[u8; 32], i: usize) -> Option<Aes> {
     Some(made)
 }
 
-/// A text goes through CTR, and from there through a chain, for some numbers of blocks under keys of each length. The
-/// chain's last block is the next counter.
+/// A text goes through CTR and then through a chain, for several numbers of blocks and keys of each length. The last
+/// block of the chain is the next counter.
 #[inline(never)]
 fn aes_chain(level: Usable<AesBlocks>, key: &[u8; 32]) -> bool {
     const ANSWER: [u8; 16] =
@@ -281,8 +285,8 @@ fn aes_chain(level: Usable<AesBlocks>, key: &[u8; 32]) -> bool {
     state == ANSWER
 }
 
-/// The chain of the C library: 1 to MASKS masks of samples that have the last masks in them; two of the last at a time
-/// are a key for the sample that is left in the end.
+/// The chain of the C library: 1 to MASKS masks, whose samples contain the previous masks. Pairs of the last masks are
+/// the keys for the final sample.
 pub(crate) fn chacha20masks(level: Usable<ChaCha20Masks>) -> bool {
     const MASKS: usize = 36;
     const ANSWER: [u8; 16] =
@@ -329,7 +333,7 @@ mod tests {
     unsafe extern "C" fn idle(_: *const Args, _: *mut u8, _: *const u8) {}
 
     fn level_with<P>(code: Code, constants: &'static [u8]) -> Runnable<P> {
-        // SAFETY: it does nothing, or it is a kernel of P with other constants, which it only computes with.
+        // SAFETY: one does nothing, and the other is a kernel of P with other constants, which it only computes with.
         let (kernel, batch) = unsafe { (Kernel::new(code, constants), Kernel::new(idle, &[])) };
         let batch = Some(Batch { kernel: batch, few: 2, from: &[2] });
         Runnable::check(Box::leak(Box::new(Level { name: "planted", needs: 0, kernel, batch })))
@@ -371,12 +375,12 @@ mod tests {
         assert!(!aes(idle_level()) && !chacha20masks(idle_level()));
         let nothing = level_with(idle, &[]);
         assert!(nothing.batch().is_some_and(|batch| !chacha20poly1305_batch(nothing, batch)));
-        // A constant with one wrong bit.
+        // Plants one wrong bit in a constant.
         fn wrong<P>(table: &'static Table<P>, test: fn(Usable<P>) -> bool) {
             for level in kernels(table) {
                 let (code, constants) = level.code();
                 if constants.iter().all(|byte| *byte == 0) {
-                    continue; // it reads none
+                    continue; // it reads no constants
                 }
                 #[repr(align(64))]
                 struct Aligned([u8; 1024]);

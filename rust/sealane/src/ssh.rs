@@ -1,4 +1,4 @@
-//! SSH's form of ChaCha20-Poly1305.
+//! SSH's variant of ChaCha20-Poly1305.
 
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -9,17 +9,17 @@ use crate::kernel::{ChaCha20Poly1305, Text};
 use crate::level::{Usable, CHACHA20MASKS, CHACHA20POLY1305};
 use crate::{Error, TAG_LEN};
 
-/// How long the length is that a packet begins with, in bytes.
+/// The size of the length field at the start of a packet, in bytes.
 const LENGTH_LEN: usize = 4;
 
-/// A key of chacha20-poly1305@openssh.com (OpenSSH's PROTOCOL.chacha20poly1305): SSH's packets, whose length is encrypted by
-/// a key of its own. The nonce is the packet's sequence number. It is wiped when it is dropped.
+/// A key of chacha20-poly1305@openssh.com (PROTOCOL.chacha20poly1305 of OpenSSH), for SSH packets. A separate key
+/// encrypts the packet length. The nonce is the packet's sequence number. The key is wiped when it is dropped.
 ///
 /// ```
 /// use sealane::SshKey;
 ///
 /// # fn main() -> Result<(), sealane::Error> {
-/// let key = SshKey::new(&[7; 64])?; // as SSH derives it
+/// let key = SshKey::new(&[7; 64])?; // derived by SSH
 /// let mut packet = *b"\0\0\0\x08a packet";
 /// let tag = key.seal_in_place(0, &mut packet)?;
 /// assert_eq!(key.length(0, &packet[..4])?, 8); // not authentic yet
@@ -49,7 +49,8 @@ impl core::fmt::Debug for SshKey {
     }
 }
 
-/// RFC 8439's nonce begins with the upper half of this cipher's counter: 0, as no packet is that long.
+/// The first bytes of RFC 8439's nonce are the upper half of this cipher's counter, which is 0 because no packet is
+/// that long.
 fn nonce_of(sequence: u32) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[8..].copy_from_slice(&sequence.to_be_bytes());
@@ -57,19 +58,18 @@ fn nonce_of(sequence: u32) -> [u8; 12] {
 }
 
 impl SshKey {
-    /// Makes a key of 64 bytes ready for use. The first key in a process picks the level, as
-    /// [`Key::new`](crate::Key::new) does.
+    /// Makes a key of 64 bytes. The first key in a process chooses the level, as in [`Key::new`](crate::Key::new).
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if no level works on this CPU.
     pub fn new(key: &[u8]) -> Result<SshKey, Error> {
         SshKey::at(key, CHACHA20POLY1305.of_process())
     }
 
-    /// The same with a level of the caller's choice, for tests: [`levels`](crate::levels) of ChaCha20-Poly1305 has their names.
+    /// Like `new`, with a given level, for tests. [`levels`](crate::levels) of ChaCha20-Poly1305 lists the names.
     ///
     /// # Errors
-    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    /// Those of `new`, and [`Error::InvalidLevel`] if the level does not exist or does not work on this CPU.
     pub fn with_level(key: &[u8], level: &str) -> Result<SshKey, Error> {
         SshKey::at(key, CHACHA20POLY1305.named(level))
     }
@@ -88,8 +88,8 @@ impl SshKey {
         })
     }
 
-    /// Decrypts the length of a packet that is coming in, from its first 4 bytes: how many bytes follow these, without the
-    /// tag. It is not authentic before the packet has been opened: bound it before use.
+    /// Decrypts the length of an incoming packet from its first 4 bytes. The result counts the bytes after these 4,
+    /// without the tag. It is not authentic until the packet has been opened, so check it against a limit before use.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if `first` does not have 4 bytes.
@@ -100,10 +100,11 @@ impl SshKey {
         Ok(u32::from_be_bytes(length))
     }
 
-    /// Encrypts a packet in place, which begins with its length, and returns its tag.
+    /// Encrypts a packet in place, which starts with its length field, and returns its tag.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there are fewer than 4 bytes, [`Error::TooLong`] for more than 2^32 + 3: `packet` is as it was.
+    /// [`Error::LengthMismatch`] for fewer than 4 bytes, [`Error::TooLong`] for more than 2^32 + 3. `packet` is
+    /// unchanged.
     pub fn seal_in_place(&self, sequence: u32, packet: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
         check(packet)?;
@@ -112,10 +113,10 @@ impl SshKey {
         Ok(self.level.poly1305(&self.text, &nonce, packet))
     }
 
-    /// Checks the tag of a packet, and decrypts it in place.
+    /// Verifies the tag of a packet, and decrypts it in place.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `packet` is as it was.
+    /// [`Error::NotAuthentic`] for any forgery; otherwise those of `seal_in_place`. `packet` is unchanged.
     pub fn open_in_place(&self, sequence: u32, packet: &mut [u8], tag: &[u8; TAG_LEN]) -> Result<(), Error> {
         let _dit = Dit::on();
         check(packet)?;
@@ -130,7 +131,7 @@ impl SshKey {
         Err(Error::NotAuthentic)
     }
 
-    /// The length, both ways: the beginning of block 0, as QUIC's header masks are of another.
+    /// Encrypts or decrypts the length with the first bytes of block 0, which a QUIC header mask kernel can make.
     fn crypt_length(&self, nonce: &[u8; 12], length: &mut [u8]) {
         let mut counter_and_nonce = [0; 16];
         counter_and_nonce[4..].copy_from_slice(nonce);
@@ -142,7 +143,7 @@ impl SshKey {
         mask.zeroize();
     }
 
-    /// Length and text, both ways.
+    /// Encrypts or decrypts length and text.
     fn crypt(&self, nonce: &[u8; 12], packet: &mut [u8]) {
         let (length, text) = packet.split_at_mut(LENGTH_LEN);
         self.crypt_length(nonce, length);

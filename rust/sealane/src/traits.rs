@@ -1,4 +1,5 @@
-//! The traits of the `aead` crate, under the names of RustCrypto's crates: of its versions 0.6 here, and 0.5 in a module.
+//! The traits of the `aead` crate, version 0.6, under the names of RustCrypto's crates. A submodule does the same for
+//! 0.5.
 
 use core::marker::PhantomData;
 
@@ -9,8 +10,8 @@ use crate::kernel::bytes_of_tag;
 use crate::kernel::Text;
 use crate::{Algorithm, Error, Key};
 
-/// A type that stands for an algorithm. No other crate can implement it: a key's size alone does not make a cipher AES, as
-/// an example of `aes_gcm` shows.
+/// A type that stands for an algorithm. Other crates cannot implement it, because a key of the right size does not make
+/// a cipher AES; `aes_gcm` has an example.
 pub trait Named {
     /// The algorithm.
     const ALGORITHM: Algorithm;
@@ -24,7 +25,7 @@ macro_rules! named {
     };
 }
 
-/// Types for ChaCha20 and XChaCha20, of either version's own, so that no type has the traits of both.
+/// Types for ChaCha20 and XChaCha20, separate for each version, so that no type has the traits of both.
 macro_rules! chacha20 {
     () => {
         #[derive(Debug)]
@@ -34,7 +35,7 @@ macro_rules! chacha20 {
     };
 }
 
-/// What is alike in both versions: the sizes of keys and tags.
+/// Code shared by both versions: the sizes of keys and tags.
 macro_rules! sizes {
     ($aes:ident, $array:ident, $($size:ty),*) => {
         named! { ChaCha20, ChaCha20Poly1305; XChaCha20, XChaCha20Poly1305; }
@@ -61,11 +62,11 @@ macro_rules! sizes {
     };
 }
 
-/// An AEAD: its cipher, and the sizes of its nonce and its tag in bytes, as RustCrypto's crates have them. The modules have
-/// examples.
+/// An AEAD with the type parameters of RustCrypto's crates: its cipher, and the sizes of its nonce and its tag in
+/// bytes. The modules have examples.
 ///
-/// The key is wiped when it is dropped. If no level works on this CPU, which takes a build without the feature `portable`,
-/// all packets fail. What a failure leaves behind is what [`Key`] leaves.
+/// The key is wiped when it is dropped. If no level works on this CPU, which is possible only without the feature
+/// `portable`, all packets fail. A failure leaves buffers as [`Key`] does.
 pub struct Cipher<C, NonceSize, TagSize>(Option<Key>, PhantomData<fn(C, NonceSize, TagSize)>);
 
 impl<C, NonceSize, TagSize> Clone for Cipher<C, NonceSize, TagSize> {
@@ -128,7 +129,7 @@ mod traits06 {
     chacha20!();
     sizes!(aes, Array, U12, U13, U14, U15, U16);
 
-    /// Sizes that a tag of AES-GCM may have: 12 to 16 bytes.
+    /// Valid tag sizes of AES-GCM: 12 to 16 bytes.
     pub trait TagSize: ArraySize + private::Sealed {}
 
     impl<C, N: ArraySize, T: TagSize> AeadCore for Cipher<C, N, T> {
@@ -160,15 +161,15 @@ mod traits06 {
     }
 }
 
-/// The names of the `chacha20poly1305` crate, version 0.11: `use sealane::chacha20poly1305;` in place of the dependency, and
-/// the rest of the program is as it was.
+/// The names of the `chacha20poly1305` crate, version 0.11. Replace the dependency by `use sealane::chacha20poly1305;`,
+/// and leave the rest of the program unchanged.
 ///
 /// ```
 /// use sealane::chacha20poly1305::{aead::{Aead, KeyInit}, ChaCha20Poly1305};
 ///
 /// # fn main() -> Result<(), sealane::chacha20poly1305::Error> {
-/// let cipher = ChaCha20Poly1305::new(&[7; 32].into()); // yours
-/// let sealed = cipher.encrypt(&[1; 12].into(), &b"a packet"[..])?; // a nonce is used once
+/// let cipher = ChaCha20Poly1305::new(&[7; 32].into()); // use your own key
+/// let sealed = cipher.encrypt(&[1; 12].into(), &b"a packet"[..])?; // never reuse a nonce
 /// assert_eq!(cipher.decrypt(&[1; 12].into(), &sealed[..])?, b"a packet");
 /// # Ok(())
 /// # }
@@ -193,9 +194,9 @@ pub mod chacha20poly1305 {
     pub type Tag = Array<u8, consts::U16>;
 }
 
-/// The names of the `aes-gcm` crate, version 0.11: `use sealane::aes_gcm;` in place of the dependency, and the rest of the
-/// program is as it was. Missing is what needs another AES: `AesGcm` takes the types of [`aes`] alone, from keys and not
-/// from block ciphers.
+/// The names of the `aes-gcm` crate, version 0.11. Replace the dependency by `use sealane::aes_gcm;`, and leave the
+/// rest of the program unchanged. It does not support other AES implementations: `AesGcm` accepts only the types of
+/// [`aes`], and is made from keys, not from block ciphers.
 ///
 /// ```
 /// use sealane::aes_gcm::{aead::{consts::U12, KeyInit}, aes::Aes192, AesGcm};
@@ -225,32 +226,32 @@ pub mod aes_gcm {
     pub use aead::{self, AeadCore, AeadInOut, Error, Key, KeyInit, KeySizeUser};
     pub use aes;
 
-    /// AES-GCM (NIST SP 800-38D) with the keys of `Aes`, which is `Aes128`, `Aes192` or `Aes256` of the `aes` crate, nonces
-    /// of `NonceSize` bytes, 1 or more (12 are fastest), and tags of `TagSize` bytes, 12 to 16.
+    /// AES-GCM (NIST SP 800-38D). `Aes` is `Aes128`, `Aes192` or `Aes256` of the `aes` crate. Nonces have `NonceSize`
+    /// bytes, 1 or more (12 are fastest), and tags have `TagSize` bytes, 12 to 16.
     pub type AesGcm<Aes, NonceSize, TagSize = U16> = super::Cipher<Aes, NonceSize, TagSize>;
-    /// AES-GCM with keys of 16 bytes and nonces of 12.
+    /// AES-GCM with 16-byte keys and 12-byte nonces.
     pub type Aes128Gcm = AesGcm<aes::Aes128, U12>;
-    /// AES-GCM with keys of 32 bytes and nonces of 12.
+    /// AES-GCM with 32-byte keys and 12-byte nonces.
     pub type Aes256Gcm = AesGcm<aes::Aes256, U12>;
     /// A nonce.
     pub type Nonce<NonceSize> = Array<u8, NonceSize>;
     /// A tag.
     pub type Tag<TagSize = U16> = Array<u8, TagSize>;
-    /// The most associated data, in bytes.
+    /// The largest number of bytes of associated data.
     pub const A_MAX: u64 = (1 << 61) - 1;
-    /// The longest text, in bytes.
+    /// The largest number of bytes of text.
     pub const P_MAX: u64 = (1 << 36) - 32;
 }
 
-/// The same for programs that still use version 0.5 of the `aead` crate: the names of `chacha20poly1305` and `aes-gcm`,
-/// version 0.10.
+/// For programs that still use version 0.5 of the `aead` crate: the names of `chacha20poly1305` and `aes-gcm`, version
+/// 0.10.
 ///
 /// ```
 /// use sealane::aead05::aes_gcm::{aead::Aead, Aes128Gcm, KeyInit};
 ///
 /// # fn main() -> Result<(), sealane::aead05::aes_gcm::Error> {
-/// let cipher = Aes128Gcm::new(&[7; 16].into()); // yours
-/// let sealed = cipher.encrypt(&[1; 12].into(), &b"a packet"[..])?; // a nonce is used once
+/// let cipher = Aes128Gcm::new(&[7; 16].into()); // use your own key
+/// let sealed = cipher.encrypt(&[1; 12].into(), &b"a packet"[..])?; // never reuse a nonce
 /// assert_eq!(cipher.decrypt(&[1; 12].into(), &sealed[..])?, b"a packet");
 /// # Ok(())
 /// # }
@@ -271,7 +272,7 @@ pub mod aead05 {
         chacha20!();
     }
 
-    /// Sizes that a tag of AES-GCM may have: 12 to 16 bytes.
+    /// Valid tag sizes of AES-GCM: 12 to 16 bytes.
     pub trait TagSize: ArrayLength<u8> + private::Sealed {}
     impl<C, N: ArrayLength<u8>, T: TagSize> AeadCore for Cipher<C, N, T> {
         type NonceSize = N;
@@ -329,19 +330,19 @@ pub mod aead05 {
         pub use ::aead05::{self as aead, AeadCore, AeadInPlace, Error, Key, KeyInit, KeySizeUser};
         pub use aes08 as aes;
 
-        /// As [`AesGcm`](crate::aes_gcm::AesGcm).
+        /// See [`AesGcm`](crate::aes_gcm::AesGcm).
         pub type AesGcm<Aes, NonceSize, TagSize = U16> = super::Cipher<Aes, NonceSize, TagSize>;
-        /// AES-GCM with keys of 16 bytes and nonces of 12.
+        /// AES-GCM with 16-byte keys and 12-byte nonces.
         pub type Aes128Gcm = AesGcm<aes::Aes128, U12>;
-        /// AES-GCM with keys of 32 bytes and nonces of 12.
+        /// AES-GCM with 32-byte keys and 12-byte nonces.
         pub type Aes256Gcm = AesGcm<aes::Aes256, U12>;
         /// A nonce.
         pub type Nonce<NonceSize> = GenericArray<u8, NonceSize>;
         /// A tag.
         pub type Tag<TagSize = U16> = GenericArray<u8, TagSize>;
-        /// The most associated data, in bytes.
+        /// The largest number of bytes of associated data.
         pub const A_MAX: u64 = (1 << 61) - 1;
-        /// The longest text, in bytes.
+        /// The largest number of bytes of text.
         pub const P_MAX: u64 = (1 << 36) - 32;
     }
 }

@@ -1,5 +1,5 @@
-//! A call leaves the same bytes on the stack whatever its secrets are, at every level that has a kernel: nothing of a key,
-//! its schedule, a subkey or a key stream stays there.
+//! A call leaves the same bytes on the stack for all secrets, at every level with a kernel. So nothing of a key, its
+//! schedule, a subkey or a key stream remains there.
 //! `SEALANE_PLANT=residue` plants a copy of a key, which must be found.
 #![cfg(all(target_os = "linux", not(miri)))]
 
@@ -30,7 +30,7 @@ static MEMORY: Mutex<Memory> =
     Mutex::new(Memory { secret: [0; 32], place: None, text: [0; 1500], other: [0; 1500], tag: [0; 16] });
 const LOOKED_AT: usize = 60 << 10;
 
-/// What a thread has, in memory that is the same for each secret.
+/// All data of a thread, at the same addresses for each secret.
 struct Memory {
     secret: [u8; 32],
     place: Option<Key>,
@@ -44,7 +44,7 @@ fn paint() {
     black_box(&mut [0_u8; LOOKED_AT + (20 << 10)]);
 }
 
-/// Keeps what is called far enough from its caller, whose own calls do not reach down there.
+/// Keeps the callee far enough from its caller, whose own calls do not reach down there.
 #[inline(never)]
 fn deep(call: fn(&mut Memory, Algorithm), memory: &mut Memory, algorithm: Algorithm) -> usize {
     let mut room = [0_u8; 16 << 10];
@@ -60,7 +60,7 @@ fn fill(memory: &mut Memory) {
     (memory.text, memory.other) = ([secret; 1500], [0; 1500]);
 }
 
-/// The stack below `deep`, as the system has it, and the packet's tag.
+/// Makes a call. Returns the stack below `deep`, as read through /proc/self/mem, and the packet's tag.
 #[inline(never)]
 fn left_by(call: fn(&mut Memory, Algorithm), memory: &mut Memory, algorithm: Algorithm) -> (Vec<u8>, [u8; 16]) {
     fill(memory);
@@ -69,14 +69,14 @@ fn left_by(call: fn(&mut Memory, Algorithm), memory: &mut Memory, algorithm: Alg
     let mut stack = vec![0; LOOKED_AT];
     let all = File::open("/proc/self/mem").expect("memory");
     all.read_exact_at(&mut stack, ((below & !7) - LOOKED_AT) as u64).expect("the stack");
-    // The packet's tag is no secret, nor are parts of it.
+    // The tag of the packet is not secret, nor are parts of it.
     let part_of_tag = |i: usize| memory.tag.windows(4).any(|part| part != [0; 4] && stack[i..].starts_with(part));
     let parts: Vec<usize> = (0..LOOKED_AT).filter(|i| part_of_tag(*i)).collect();
     parts.iter().for_each(|i| stack[*i..*i + 4].fill(0));
     (stack, memory.tag)
 }
 
-/// Whether a word has some bytes of a tag alone: where a CPU cannot write words at any address, a tag is written byte by byte.
+/// Whether a word contains only some bytes of a tag. CPUs without unaligned word stores write a tag byte by byte.
 fn has_tag(word: &[u8], tag: &[u8; 16]) -> bool {
     let start = word.iter().take_while(|byte| **byte == 0).count();
     let end = word.len() - word.iter().rev().take_while(|byte| **byte == 0).count();
@@ -90,7 +90,7 @@ fn key(memory: &mut Memory, algorithm: Algorithm) {
     }
 }
 
-/// What `Key::new` returns is wiped where it is.
+/// The result of `Key::new` is wiped in its final place.
 fn new(memory: &mut Memory, algorithm: Algorithm) {
     let made = Key::new(algorithm, &memory.secret[..algorithm.key_len()]);
     assert!(black_box(&made).is_ok());
@@ -143,14 +143,14 @@ fn batch(memory: &mut Memory, algorithm: Algorithm) {
     assert!(open_batch(&mut packets) >= 1);
 }
 
-/// Of QUIC, which does not have all algorithms.
+/// QUIC header keys; QUIC does not use all algorithms.
 fn header(memory: &mut Memory, algorithm: Algorithm) {
     let made = HeaderKey::new(algorithm, &memory.secret[..algorithm.key_len()]);
     let Ok(key) = &made else { return };
     memory.tag[..5].copy_from_slice(&key.mask(&[9; 16]));
 }
 
-/// What has a key of its own, beside the algorithm that it is made of.
+/// Key types other than `Key`, tested together with the algorithm that they are based on.
 fn others(memory: &mut Memory, algorithm: Algorithm) {
     let Memory { secret, text, other, tag, .. } = memory;
     match algorithm {
@@ -191,7 +191,7 @@ fn others(memory: &mut Memory, algorithm: Algorithm) {
         Algorithm::Aes256Gcm => {
             let key = CmacKey::new(&secret[..]);
             let Ok(key) = &key else { panic!("a key") };
-            key.begin().update(text); // what is finished is moved
+            key.begin().update(text); // not `finish`, which moves the value and so leaves a copy
             let mut texts: [_; 10] = std::array::from_fn(|i| CmacText::new(key, &text[..150 * i]));
             cmac_batch(&mut texts);
         }
@@ -221,7 +221,7 @@ fn nothing_of_a_secret_is_left() {
             continue;
         }
         for (name, call) in CALLS {
-            // All but the secret is the same. The first run has what a process does once.
+            // Everything except the secret is constant. The first run includes one-time work of the process.
             let left = move |secret| {
                 SECRET.store(secret, Ordering::Relaxed);
                 let mut memory = MEMORY.lock().expect("memory");
@@ -240,7 +240,7 @@ fn nothing_of_a_secret_is_left() {
     assert_eq!(bad, 0, "words on the stack depend on the secret");
 }
 
-/// A process takes other levels only where it is told so.
+/// A process uses other levels only if it is told to.
 #[test]
 fn nor_at_other_levels() {
     let all = levels(Algorithm::ChaCha20Poly1305).chain(levels(Algorithm::Aes128Gcm));

@@ -1,5 +1,5 @@
-//! The crate through its public interface, at every level that works on this CPU: vectors, all short lengths beside
-//! RustCrypto's crates, tampering, pieces, batches, wrong input.
+//! Tests of the public interface at every level that works on this CPU: vectors, all short lengths compared with
+//! RustCrypto's crates, tampering, pieces, batches, invalid input.
 //!
 //! `SEALANE_PLANT` names a fault to plant, which a test must find: see `planted`.
 
@@ -24,12 +24,12 @@ const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::Aes256Gcm,
 ];
 
-/// Whether the fault of that name is planted in this run.
+/// Whether the fault with that name is planted in this run.
 fn planted(name: &str) -> bool {
     std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == name)
 }
 
-/// How many cases to run: Miri, which takes some thousand times as long, does `few`.
+/// How many cases to run: Miri is several thousand times slower, and runs `few`.
 fn unless_miri(all: usize, few: usize) -> usize {
     if cfg!(miri) {
         few
@@ -38,7 +38,7 @@ fn unless_miri(all: usize, few: usize) -> usize {
     }
 }
 
-/// Bytes that look random and are the same in every run.
+/// Pseudorandom bytes, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -82,7 +82,7 @@ fn each(mut test: impl FnMut(Algorithm, &'static str)) {
     assert!(count >= ALGORITHMS.len(), "no levels");
 }
 
-/// What RustCrypto makes of a packet.
+/// Seals a packet with RustCrypto's crates.
 fn peer(algorithm: Algorithm, key: &[u8], nonce: &[u8], ad: &[u8], text: &[u8]) -> (Vec<u8>, [u8; 16]) {
     fn seal<C: AeadInOut + KeyInit>(key: &[u8], nonce: &[u8], ad: &[u8], text: &mut [u8]) -> [u8; 16] {
         let cipher = C::new_from_slice(key).expect("key");
@@ -112,7 +112,7 @@ fn levels_are_there() {
             assert!(all.len() >= 4);
         }
     }
-    // What the test's caller knows of the CPU.
+    // The caller of the test may state which CPU this is.
     if let Ok(wanted) = std::env::var("SEALANE_TEST_CPU") {
         let works: Vec<_> = levels(Algorithm::ChaCha20Poly1305)
             .chain(levels(Algorithm::Aes128Gcm))
@@ -170,7 +170,7 @@ fn all_lengths_beside_rustcrypto() {
     });
 }
 
-/// AES-GCM with nonces of other lengths than 12 bytes, beside RustCrypto's crate.
+/// AES-GCM with nonces of other than 12 bytes, compared with RustCrypto's crate.
 #[test]
 fn other_nonces() {
     fn peer<N: ArraySize>(nonce: &[u8], key: &[u8; 16]) -> [u8; 16] {
@@ -220,7 +220,7 @@ fn pieces() {
             let mut sealed = text.clone();
             let tag = key.seal_in_place(&nonce, &ad, &mut sealed).expect("sealed");
 
-            // Cut at random, some pieces in place and some apart.
+            // Random cuts, with some pieces in place and some separate.
             let cut = |random: &mut Random, mut rest: usize| {
                 let mut cuts = vec![];
                 while rest > 0 {
@@ -234,7 +234,7 @@ fn pieces() {
             let run = |random: &mut Random, from: &[u8], open: Option<&[u8; 16]>| {
                 let cuts = cut(random, from.len());
                 let mut to: Vec<u8> = from.to_vec();
-                let (mut pieces, mut refused) = (vec![], from.to_vec()); // what a refused packet leaves
+                let (mut pieces, mut refused) = (vec![], from.to_vec()); // the expected contents after a refusal
                 let (mut input, mut output) = (from, &mut to[..]);
                 for n in cuts {
                     let (first, rest) = std::mem::take(&mut output).split_at_mut(n);
@@ -321,7 +321,7 @@ fn every_bit_counts() {
     });
 }
 
-/// A receiver with two keys tries one after the other on the same bytes.
+/// A receiver with two keys tries both on the same bytes.
 #[test]
 fn a_second_key_can_be_tried() {
     each(|algorithm, level| {
@@ -389,7 +389,7 @@ fn batches() {
         keys
     };
     for round in 0..unless_miri(600, 3) {
-        // Of one key; of one level; of any.
+        // Keys: one key; one level; any.
         let most = [3, unless_miri(16, 4), unless_miri(40, 5), 150][round % 4];
         let count = 1 + random.below(most);
         let first = random.below(keys.len());
@@ -422,7 +422,7 @@ fn batches() {
                 let mut sealed = text.clone();
                 let tag = keys[*key].seal_in_place(nonce, ad, &mut sealed);
                 if tag.is_err() && text.len() % 2 == 1 {
-                    sealed.fill(0xa5); // apart, below
+                    sealed.fill(0xa5); // separate output, below
                 }
                 (sealed, tag)
             })
@@ -486,9 +486,9 @@ fn batches() {
     assert_eq!(seal_batch(&mut []), 0);
 }
 
-/// What the environment does, which is read once in a process: in processes of their own.
+/// Effects of the environment. A process reads it once, so each case starts a process.
 #[test]
-#[cfg_attr(any(miri, target_family = "wasm"), ignore)] // they start none
+#[cfg_attr(any(miri, target_family = "wasm"), ignore)] // they cannot start processes
 fn environment() {
     let run = |name: &str, value: &str| {
         let program = std::env::current_exe().expect("this program");
@@ -511,7 +511,7 @@ fn environment() {
     };
     let best = |name: &str| {
         let below = |algorithm: Algorithm| {
-            // The table is in the order of names, without the names that it lacks.
+            // The table follows the order of names, and omits the names that it lacks.
             let all: Vec<_> = levels(algorithm).collect();
             let start = all.iter().position(|(level, _)| *level == name).unwrap_or(0);
             all[start..].iter().find(|(_, works)| *works).map_or("none", |(level, _)| *level)
@@ -539,7 +539,7 @@ fn says_its_levels() {
     println!("warning: {}", sealane::warning().unwrap_or_default());
 }
 
-/// RustCrypto's names, as its own documentation uses them, of both versions of its traits, and beside its crates.
+/// RustCrypto's names, used as in its documentation, for both versions of the traits, and compared with its crates.
 macro_rules! rustcrypto_names {
     ($name:ident, $ours:ident, $($aead:ident)::+) => {
         #[test]
@@ -602,7 +602,7 @@ fn rustcrypto_apart() {
     assert_eq!(open(tag), (false, [0; 90]));
 }
 
-/// Masks of QUIC's headers, at every level: RFC 9001, appendices A.2 and A.5, and beside RustCrypto's AES.
+/// QUIC header masks at every level: RFC 9001, appendices A.2 and A.5, and compared with RustCrypto's AES.
 #[test]
 fn header_masks() {
     use aes_gcm::aes::cipher::BlockCipherEncrypt;
@@ -638,7 +638,7 @@ fn header_masks() {
         let key: [u8; 32] = random.bytes(32).try_into().expect("32 bytes");
         let mut sample: [u8; 16] = random.bytes(16).try_into().expect("16 bytes");
         if random.below(4) == 0 {
-            sample[..4].fill(0xff); // ChaCha20's counter
+            sample[..4].fill(0xff); // counter of ChaCha20
         }
         for algorithm in [Algorithm::Aes128Gcm, Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
             let key = &key[..algorithm.key_len()];
@@ -674,7 +674,7 @@ fn header_masks() {
     assert_eq!(HeaderKey::with_level(Algorithm::Aes128Gcm, &[1; 16], "mmx").err(), Some(Error::InvalidLevel));
 }
 
-/// The levels of AES that work here.
+/// The AES levels that work on this CPU.
 fn aes_levels() -> Vec<&'static str> {
     HeaderKey::levels(Algorithm::Aes128Gcm).filter(|(_, works)| *works).map(|(level, _)| level).collect()
 }
@@ -686,7 +686,7 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal")).collect()
 }
 
-/// AES-CCM and AES-CMAC block by block, by RustCrypto's AES (NIST SP 800-38B, SP 800-38C).
+/// AES-CCM and AES-CMAC block by block, with RustCrypto's AES (NIST SP 800-38B, SP 800-38C).
 mod oracle {
     use aes_gcm::aead::KeyInit;
     use aes_gcm::aes::cipher::BlockCipherEncrypt;
@@ -849,7 +849,7 @@ fn gcm_siv_by_definition(key: &[u8], nonce: &[u8], ad: &[u8], text: &[u8]) -> (V
     let lengths = (8 * ad.len() as u128) | ((8 * text.len() as u128) << 64);
     let blocks = ad.chunks(16).chain(text.chunks(16)).map(number).chain(Some(lengths));
     let sum = blocks.fold(0, |sum: u128, block| {
-        // sum * h * x^-128, of which x^-1 is x^127 + x^126 + x^125 + x^120.
+        // sum * h * x^-128; x^-1 is x^127 + x^126 + x^125 + x^120.
         let (mut v, mut product) = (sum ^ block, 0);
         for bit in (0..128).rev() {
             v = (v >> 1) ^ if v & 1 == 1 { 0xe1 << 120 } else { 0 };
@@ -922,8 +922,8 @@ fn gcm_siv_of_all_lengths() {
     assert!(!format!("{:?}", key).contains("119"));
 }
 
-/// SSH's packets: their keystream beside RustCrypto's ChaCha20-Poly1305, which begins at block 1 too. The tag is that of the
-/// portable level, which has RustCrypto's Poly1305.
+/// SSH packets. The keystream is compared with RustCrypto's ChaCha20-Poly1305, which also starts at block 1. The tag is
+/// compared with the portable level, which uses RustCrypto's Poly1305.
 #[test]
 fn ssh_packets() {
     let mut random = Random(0x3f84_d5b5_b547_0917);
@@ -967,8 +967,8 @@ fn ssh_packets() {
     assert!(!format!("{:?}", key).contains("119"));
 }
 
-/// ChaCha20 with a counter of 64 bits beside RustCrypto's, most texts across a carry of the counter's lower half. And the last
-/// vector of draft-agl-tls-chacha20poly1305-04, section 7: its first 64 bytes.
+/// ChaCha20 with a 64-bit counter, compared with RustCrypto's; most texts cross a carry into the counter's upper half.
+/// Also the first 64 bytes of the last vector of draft-agl-tls-chacha20poly1305-04, section 7.
 #[test]
 fn chacha20_of() {
     use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
@@ -1056,7 +1056,7 @@ fn wrong_ccm_and_cmac() {
     assert!(!shown.contains("119") && shown.contains("tag_len: 8"), "{}", shown);
 }
 
-/// A packet of a batch of CCM, and the results of a single call.
+/// A packet of a CCM batch, and the results of a single call.
 struct CcmCase {
     key: CcmKey,
     nonce: Vec<u8>,
@@ -1077,7 +1077,7 @@ impl CcmCase {
     }
 }
 
-/// Lengths of 0 to 200 bytes and longer ones, in an order that mixes them, with keys of one length or of all.
+/// Lengths of 0 to 200 bytes and some longer ones, in mixed order, with keys of one length or of all.
 fn batch_lengths(random: &mut Random, packets: usize) -> Vec<usize> {
     (0..packets).map(|i| if i % 9 == 4 { 500 + random.below(1500) } else { random.below(201) }).collect()
 }
@@ -1115,7 +1115,7 @@ fn batches_of_ccm() {
                 let same = if i % 2 == 0 { &outs[i] } else { &places[i] } == &case.sealed;
                 assert!(same && !(planted("ccm-batch") && round == 9), "{} bytes at {}", case.text.len(), level);
             }
-            // One is forged, in one of its parts.
+            // One packet is forged, in one of its parts.
             let (forged, part) = (random.below(packets + 1), random.below(4));
             if let Some(case) = cases.get_mut(forged) {
                 let CcmCase { nonce, ad, sealed, tag, .. } = case;
@@ -1212,14 +1212,14 @@ fn mistakes_in_a_batch_of_ccm_change_nothing() {
     }
 }
 
-/// A kernel's machine code is not instrumented: what AddressSanitizer sees are the slices around its calls.
+/// Kernel code is not instrumented, so AddressSanitizer checks the slices around its calls.
 #[test]
 fn memory_is_there() {
     if planted("memory") {
         let text = vec![7_u8; 40];
         let gone = text.as_ptr();
         drop(text);
-        // SAFETY: none; this is the fault.
+        // SAFETY: none; this is the planted fault.
         let byte = unsafe { std::ptr::read_volatile(gone) };
         println!("{}", byte);
     }

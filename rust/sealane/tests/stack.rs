@@ -1,5 +1,5 @@
-//! The stack that calls need, as docs/rust.md states it: threads with no more begin a process's first keys and batches.
-//! `SEALANE_PLANT=stack` has 16 KiB of it taken before, which must overflow.
+//! The stack that calls need, as docs/rust.md states it. Threads with only that much make the first keys and batches of
+//! a process. `SEALANE_PLANT=stack` first uses 16 KiB of it, which must overflow.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use sealane::{open_batch, seal_batch, Algorithm, HeaderKey, Key, Packet, Text};
 
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::XChaCha20Poly1305, Algorithm::Aes128Gcm, Algorithm::Aes256Gcm];
 
-/// A call on a thread of its own, which itself takes some KiB of its stack.
+/// Makes a call on a new thread, which itself uses some KiB of its stack.
 fn with_stack(kib: usize, call: fn()) {
     let planted = std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == "stack");
     let builder = std::thread::Builder::new().stack_size(kib << 10);

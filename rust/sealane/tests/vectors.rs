@@ -1,17 +1,17 @@
-//! RFC 8439, the GCM specification, NIST and Wycheproof, at every level that works on this CPU. The vectors are
-//! build/vectors.txt of the repository, or the file that `SEALANE_VECTORS` names, and aeads.txt beside it. The packed
-//! crate has none.
+//! Vectors of RFC 8439, the GCM specification, NIST and Wycheproof, at every level that works on this CPU. They are in
+//! build/vectors.txt of the repository, or in the file that `SEALANE_VECTORS` names, with aeads.txt beside it. The
+//! packed crate has none.
 
 use std::collections::BTreeMap;
 
 use sealane::{levels, Algorithm, CcmKey, CmacKey, Error, GcmSivKey, HeaderKey, Key};
 
-/// Whether the fault of that name is planted in this run.
+/// Whether the fault with that name is planted in this run.
 fn planted(name: &str) -> bool {
     std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == name)
 }
 
-/// None if it has not been made and `SEALANE_VECTORS` is not set.
+/// Returns `None` if the file has not been made and `SEALANE_VECTORS` is not set.
 fn file(name: &str) -> Option<String> {
     let said = std::env::var("SEALANE_VECTORS");
     let path = said.as_deref().unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/vectors.txt"));
@@ -34,7 +34,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 #[test]
-#[cfg_attr(miri, ignore)] // 10000 of them
+#[cfg_attr(miri, ignore)] // 10000 cases
 fn vectors() {
     let Some(file) = file("vectors.txt") else { return };
     let mut counts = BTreeMap::new();
@@ -50,7 +50,7 @@ fn vectors() {
             ("AES-GCM", 16) => Algorithm::Aes128Gcm,
             ("AES-GCM", 24) => Algorithm::Aes192Gcm,
             ("AES-GCM", _) => Algorithm::Aes256Gcm,
-            ("AES-ECB", _) | ("AES-CBC", _) | ("AES-XTS", _) => continue, // which this crate has not
+            ("AES-ECB", _) | ("AES-CBC", _) | ("AES-XTS", _) => continue, // not in this crate
             _ => panic!("{}: no such algorithm", name),
         };
         let mut count = |what: &'static str| *counts.entry(what).or_insert(0) += 1;

@@ -1,4 +1,4 @@
-//! Connections in memory between sealane and a provider that is its base. `rust/rustls-bases` uses this file, too.
+//! In-memory connections between sealane and the provider it is based on. `rust/rustls-bases` uses this file, too.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub fn only(mut provider: CryptoProvider, suite: CipherSuite) -> Arc<CryptoProvi
     provider.into()
 }
 
-/// What a client trusts, and a server shows.
+/// Configurations: the roots that a client trusts, and the certificate of a server.
 pub fn configs(
     client: Arc<CryptoProvider>,
     server: Arc<CryptoProvider>,
@@ -51,7 +51,7 @@ pub fn configs(
     (client, server)
 }
 
-/// A client and a server that have shaken hands.
+/// A client and a server after the handshake.
 pub fn shaken(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (Connection, Connection) {
     let name = ServerName::try_from("localhost").expect("name");
     let mut client: Connection = ClientConnection::new(client.clone(), name).expect("client").into();
@@ -68,7 +68,7 @@ pub fn connect(client: Arc<CryptoProvider>, server: Arc<CryptoProvider>) -> (Con
     shaken(&client.into(), &server.into())
 }
 
-/// Brings what one has written to the other, and changes it on the way. Returns the text that comes out there.
+/// Transfers all output from one side to the other, modified on the way. Returns the text that arrives.
 pub fn carry(from: &mut Connection, to: &mut Connection, change: impl Fn(&mut [u8])) -> Result<Vec<u8>, rustls::Error> {
     let (mut wire, mut text) = (vec![], vec![]);
     while from.wants_write() {
@@ -100,12 +100,12 @@ pub fn suites(base: &CryptoProvider) -> Vec<CipherSuite> {
     base.cipher_suites.iter().map(SupportedCipherSuite::suite).filter(|suite| !is_rsa(*suite)).collect()
 }
 
-/// The certificates of this test are of the other kind.
+/// The certificates of this test have another key type.
 pub fn is_rsa(suite: CipherSuite) -> bool {
     format!("{suite:?}").contains("_RSA_")
 }
 
-/// What `on` gives has all that its base has: suites, groups, signatures, and QUIC.
+/// The result of `on` has everything that its base has: suites, groups, signatures, and QUIC.
 pub fn has_all_of(base: &CryptoProvider) {
     let mut ours = rustls_sealane::on(base.clone());
     if planted("base") {
@@ -118,14 +118,14 @@ pub fn has_all_of(base: &CryptoProvider) {
     for (ours, theirs) in ours.cipher_suites.iter().zip(&base.cipher_suites) {
         assert_eq!(ours.suite(), theirs.suite());
         if let (Some(ours), Some(theirs)) = (ours.tls13(), theirs.tls13()) {
-            assert!(ours.quic.is_some()); // whatever the base has
+            assert!(ours.quic.is_some()); // even if the base has none
             assert_eq!(ours.common.confidentiality_limit, theirs.common.confidentiality_limit);
         }
     }
     assert!(!ours.fips());
 }
 
-/// Connections in each suite with the base itself and among ourselves, and in each of its groups of key exchange.
+/// Connections in each suite, with the base itself and with sealane on both sides, and in each of the base's groups.
 pub fn connections_with(base: &CryptoProvider) {
     assert!(suites(base).len() >= 6);
     for suite in suites(base) {
@@ -149,7 +149,7 @@ pub fn connections_with(base: &CryptoProvider) {
     }
 }
 
-/// Ticketers are not part of a provider. The base's tickets resume sessions of ours.
+/// Ticketers are not part of a provider. The base's tickets resume sessions of sealane.
 pub fn tickets_on(base: &CryptoProvider, ticketer: Arc<dyn ProducesTickets>) {
     let (client, mut server) = configs(on(base), on(base), None);
     server.ticketer = ticketer;
@@ -160,7 +160,7 @@ pub fn tickets_on(base: &CryptoProvider, ticketer: Arc<dyn ProducesTickets>) {
     let (client, server) = (client.into(), server.into());
     for kind in [HandshakeKind::Full, HandshakeKind::Resumed] {
         let (mut client, mut server) = shaken(&client, &server);
-        transfer(&mut server, &mut client, 1000); // and with it the ticket
+        transfer(&mut server, &mut client, 1000); // also delivers the ticket
         assert_eq!(client.handshake_kind(), Some(kind));
     }
 }

@@ -1,5 +1,6 @@
-//! Batches of AES-CCM and AES-CMAC. A block waits for the one before it in its chain, but not for those of other texts: eight
-//! chains run side by side, and the next text takes the place of one that has ended. As in the C library (src/aesccm.c).
+//! Batches of AES-CCM and AES-CMAC. A block waits for the previous block of its own chain, but not for other texts. So
+//! eight chains run side by side, and when one ends, the next text takes its place. The C library does the same
+//! (src/aesccm.c).
 
 use core::marker::PhantomData;
 
@@ -13,7 +14,7 @@ use crate::dit::Dit;
 use crate::kernel::{wipe, AesKey, Chains, Text, UnusedStep, STEP, TOGETHER};
 use crate::{Error, TAG_LEN};
 
-/// What is chained next: whole blocks of one of these.
+/// Where the next whole blocks to chain come from.
 #[derive(Clone, Copy)]
 enum Source {
     Block,
@@ -25,26 +26,26 @@ enum Source {
 struct Work {
     chain: [u8; 16],
     counter: [u8; 16],
-    mask: [u8; 16], // of CCM's tag
+    mask: [u8; 16], // mask of the CCM tag
     block: [u8; 32],
-    now: (Source, usize, usize), // from where, and how many bytes
-    part: u8,                    // of CCM 0 and 1: associated data and text; of CMAC the steps
-    done: usize,                 // of that part
+    now: (Source, usize, usize), // source, offset and number of bytes to chain next
+    part: u8,                    // CCM: 0 associated data, 1 text; CMAC: the steps
+    done: usize,                 // bytes of that part that are finished
 }
 
-/// Where one is. Secrets are never moved, which would leave copies.
+/// A place for a text in progress. Secrets are never moved, because moves leave copies.
 struct Place<'p, T> {
     item: Option<(&'p mut T, &'p AesKey)>,
     work: Work,
     unused: UnusedStep,
 }
 
-/// The first places that are free are taken first.
+/// Texts that run side by side. Each new text takes the first free place.
 struct SideBySide<'p, T> {
     places: [Place<'p, T>; TOGETHER],
     count: usize,
-    used: usize,    // places
-    longest: usize, // step so far
+    used: usize,    // number of places ever used
+    longest: usize, // longest step so far
 }
 
 impl<T> Drop for SideBySide<'_, T> {
@@ -59,11 +60,12 @@ impl<T> Drop for SideBySide<'_, T> {
 }
 
 trait Chained<'a> {
-    /// The key, if a kernel takes it and the call has no mistake. Else the text is done.
+    /// Returns the key, if a kernel can process the text and the call has no mistake. Otherwise the text is finished
+    /// here.
     fn check(&mut self) -> Option<&'a AesKey>;
-    /// Says what is chained first.
+    /// Selects the first blocks to chain.
     fn begin(&mut self, work: &mut Work);
-    /// Says what is chained next; false if that was all.
+    /// Selects the next blocks to chain; returns false at the end.
     fn next(&mut self, work: &mut Work) -> bool;
     fn input(&mut self, from: Source) -> &[u8];
     fn end(&mut self, work: &mut Work);
@@ -105,7 +107,7 @@ fn run<'p, 'a: 'p, T: Chained<'a>>(items: &'p mut [T]) {
 }
 
 impl<'p, 'a, T: Chained<'a>> SideBySide<'p, T> {
-    /// Goes on until no more than `most` are in progress.
+    /// Continues until at most `most` texts are in progress.
     #[inline(never)]
     fn run_until(&mut self, most: usize) {
         while self.count > most {
@@ -137,7 +139,7 @@ impl<'p, 'a, T: Chained<'a>> SideBySide<'p, T> {
     }
 }
 
-/// One packet of a batch, for [`ccm_seal_batch`] or [`ccm_open_batch`]; afterwards its tag, or its result.
+/// One packet of a batch, for [`ccm_seal_batch`] or [`ccm_open_batch`]. After the call it holds its tag or its result.
 ///
 /// ```
 /// use sealane::{ccm_open_batch, CcmKey, CcmPacket, Error, Text};
@@ -162,7 +164,7 @@ pub struct CcmPacket<'a, D: Direction> {
 }
 
 impl<'a> CcmPacket<'a, Seal> {
-    /// A packet to be sealed.
+    /// A packet that will be sealed.
     pub fn to_seal(key: &'a CcmKey, nonce: &'a [u8], ad: &'a [u8], text: Text<'a>) -> Self {
         let (tag, tag_len, result) = ([0; TAG_LEN], key.tag_len, Ok(()));
         CcmPacket { key, nonce, ad, text, tag, tag_len, result, direction: PhantomData }
@@ -170,7 +172,8 @@ impl<'a> CcmPacket<'a, Seal> {
 }
 
 impl<'a> CcmPacket<'a, Open> {
-    /// A packet to be opened. Its tag has the key's length, which must never come from the sender.
+    /// A packet that will be opened. The tag must have the key's tag length; that length must never be chosen by the
+    /// sender.
     pub fn to_open(key: &'a CcmKey, nonce: &'a [u8], ad: &'a [u8], text: Text<'a>, tag: &[u8]) -> Self {
         let mut came = [0; TAG_LEN];
         came.iter_mut().zip(tag).for_each(|(to, byte)| *to = *byte);
@@ -180,19 +183,19 @@ impl<'a> CcmPacket<'a, Open> {
 }
 
 impl<D: Direction> CcmPacket<'_, D> {
-    /// The tag, of the key's length: to be opened with, or after sealing the one that belongs to the packet; zeroes if
+    /// The tag, of the key's tag length: before opening the expected one, after sealing the packet's own, or zeroes if
     /// sealing failed.
     pub fn tag(&self) -> &[u8] {
         &self.tag[..self.tag_len.min(TAG_LEN)]
     }
 
-    /// What became of the packet: the errors are those of [`CcmKey::seal_in_place`] and [`CcmKey::open_in_place`].
-    /// [`Error::NotAuthentic`] until it is opened.
+    /// The result for this packet. The errors are those of [`CcmKey::seal_in_place`] and [`CcmKey::open_in_place`]. A
+    /// packet that has not been opened yet has [`Error::NotAuthentic`].
     pub fn result(&self) -> Result<(), Error> {
         self.result
     }
 
-    /// By itself.
+    /// Processes the packet individually.
     #[inline(never)]
     fn alone(&mut self) {
         let tag = &mut self.tag[..self.tag_len];
@@ -233,7 +236,7 @@ impl<'a, D: Direction> Chained<'a> for CcmPacket<'a, D> {
         work.done = with;
     }
 
-    /// Of each part first the whole blocks, and then one that is filled up with zeroes.
+    /// For each part, first selects the whole blocks, and then a last block padded with zeroes.
     fn next(&mut self, work: &mut Work) -> bool {
         while work.part < 2 {
             let from = if work.part == 0 { Source::Ad } else { Source::Text };
@@ -285,9 +288,10 @@ fn run_packets<D: Direction>(packets: &mut [CcmPacket<'_, D>]) -> usize {
     packets.iter().filter(|packet| packet.result.is_ok()).count()
 }
 
-/// Seals all packets of AES-CCM, of any mix of keys and lengths, and returns how many succeeded. A packet that fails does
-/// not affect the others: its text is as it was, its tag zeroed. Eight packets run side by side, whose keys are of one
-/// length; at the level `portable` they run one by one. Nothing else is different from sealing each.
+/// Seals all AES-CCM packets, with any mix of keys and lengths, and returns how many succeeded. A packet that fails
+/// does not affect the others: its text is unchanged, and its tag is zeroed. Eight packets with keys of one length run
+/// side by side; at the level `portable` they are processed individually. The results are the same as for individual
+/// calls.
 ///
 /// ```
 /// use sealane::{ccm_seal_batch, CcmKey, CcmPacket, Text};
@@ -308,13 +312,13 @@ pub fn ccm_seal_batch(packets: &mut [CcmPacket<'_, Seal>]) -> usize {
     run_packets(packets)
 }
 
-/// Opens all packets of AES-CCM, and returns how many are authentic. A packet that fails does not affect the others, and
-/// leaves what [`CcmKey::open_in_place`] or [`CcmKey::open`] leaves.
+/// Opens all AES-CCM packets, and returns how many are authentic. A packet that fails does not affect the others, and
+/// leaves its buffers as [`CcmKey::open_in_place`] or [`CcmKey::open`] does.
 pub fn ccm_open_batch(packets: &mut [CcmPacket<'_, Open>]) -> usize {
     run_packets(packets)
 }
 
-/// One text of several whose MACs [`cmac_batch`] makes. Its MAC is wiped when it is dropped.
+/// One of several texts whose MACs [`cmac_batch`] computes. Its MAC is wiped when it is dropped.
 ///
 /// ```
 /// use sealane::{cmac_batch, CmacKey, CmacText};
@@ -325,7 +329,7 @@ pub fn ccm_open_batch(packets: &mut [CcmPacket<'_, Open>]) -> usize {
 /// assert!(texts[0].mac().is_none());
 /// cmac_batch(&mut texts);
 /// let mac = texts[0].mac().expect("made");
-/// texts[0].verify(&mac[..8])?; // of protocols that have short ones
+/// texts[0].verify(&mac[..8])?; // for protocols with short MACs
 /// # Ok(())
 /// # }
 /// ```
@@ -349,20 +353,20 @@ impl core::fmt::Debug for CmacText<'_> {
 }
 
 impl<'a> CmacText<'a> {
-    /// A text whose MAC is to be made.
+    /// A text whose MAC will be computed.
     pub fn new(key: &'a CmacKey, text: &'a [u8]) -> Self {
         CmacText { key, text, mac: [0; 16], made: false }
     }
 
-    /// The MAC, after [`cmac_batch`].
+    /// The MAC, or `None` before [`cmac_batch`].
     pub fn mac(&self) -> Option<&[u8; 16]> {
         self.made.then_some(&self.mac)
     }
 
-    /// Compares the first bytes of the MAC, 4 to 16, with those that came. How many must never come from who sent them.
+    /// Compares the first 4 to 16 bytes of the MAC with `mac`. Its length must never be chosen by the sender.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`], also before [`cmac_batch`]; [`Error::InvalidTag`] if there are fewer or more.
+    /// [`Error::NotAuthentic`], also before [`cmac_batch`]; [`Error::InvalidTag`] if `mac` is shorter or longer.
     pub fn verify(&self, mac: &[u8]) -> Result<(), Error> {
         let _dit = Dit::on();
         let outcome = verify(self.mac, mac);
@@ -386,7 +390,7 @@ impl<'a> Chained<'a> for CmacText<'a> {
         key
     }
 
-    /// First comes E(0), then the text without its last block, then that block.
+    /// After E(0) come the text without its last block, and then that block.
     fn begin(&mut self, work: &mut Work) {
         work.chain = [0; 16];
         work.block = [0; 32];
@@ -415,8 +419,8 @@ impl<'a> Chained<'a> for CmacText<'a> {
     }
 }
 
-/// Makes the MACs of all texts, of any mix of keys and lengths, as [`CmacKey::begin`] does of one. Eight texts run side by
-/// side, whose keys are of one length; at the level `portable` they run one by one.
+/// Computes the MACs of all texts, with any mix of keys and lengths; the results are those of [`CmacKey::begin`]. Eight
+/// texts with keys of one length run side by side; at the level `portable` they are processed individually.
 pub fn cmac_batch(texts: &mut [CmacText<'_>]) {
     run(texts);
 }

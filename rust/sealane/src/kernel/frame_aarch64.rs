@@ -1,5 +1,5 @@
-//! The frame of kernels on 64-bit ARM: the registers that the calling convention keeps, except those that no kernel
-//! mentions. The prologue has 44 bytes, and begins so that the body stands at a multiple of 64.
+//! The frame of kernels on 64-bit ARM. It saves the callee-saved registers of the calling convention that kernels use.
+//! The prologue has 44 bytes, and is placed so that the body starts at a multiple of 64.
 
 #[cfg(objects = "elf")]
 #[rustfmt::skip]

@@ -1,5 +1,6 @@
-//! The frame of kernels on 32-bit ARM, in words, as the assembler may know fewer instructions than the CPU has: kernels are
-//! for CPUs that the target may not ask for. They are in ARM's instruction set, and callers in either.
+//! The frame of kernels on 32-bit ARM, as words, because the assembler may know fewer instructions than the CPU:
+//! kernels may use CPU features that the target does not require. They are in the ARM instruction set; callers may use
+//! ARM or Thumb.
 
 #[rustfmt::skip]
 macro_rules! frame {

@@ -1,6 +1,6 @@
-//! The frame of kernels on 64-bit RISC-V: the integer registers that the calling convention keeps, except s11, which no
-//! kernel mentions. No instruction is compressed, and the linker changes none. The prologue has 48 bytes, and begins so that
-//! the body stands at a multiple of 64.
+//! The frame of kernels on 64-bit RISC-V. It saves the callee-saved integer registers, except s11, which no kernel
+//! uses. No instruction is compressed, and the linker relaxes none. The prologue has 48 bytes, and is placed so that
+//! the body starts at a multiple of 64.
 
 #[rustfmt::skip]
 macro_rules! frame {

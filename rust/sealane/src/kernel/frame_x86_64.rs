@@ -1,5 +1,6 @@
-//! The frame of kernels on x86-64. Registers are kept on the stack, as not every system lets leaves write below it. The
-//! prologue has 13 bytes, and begins so that the body stands as the assembler saw it: at a multiple of 64.
+//! The frame of kernels on x86-64. It saves registers on the stack proper, because not every system lets leaf functions
+//! write below the stack pointer. The prologue has 13 bytes, and is placed so that the body starts at a multiple of 64,
+//! as the assembler assumed.
 
 #[cfg(objects = "elf")]
 #[rustfmt::skip]

@@ -1,9 +1,9 @@
-//! The kernels, and all that touches raw memory: what they are called with, and the calls.
+//! The kernels, and all code that touches raw memory: kernel arguments and calls.
 //!
-//! A kernel is the machine code that the C library and the Go packages run, too: rows of bytes that `tools/gas2go` writes
-//! from `asm/`. The prologue and the return around them stand in `frame_*.rs` (for C they are in asm/asm.S). Kernels never
-//! move the stack pointer, call nothing and need no relocation; they may change every register but those of stack and
-//! frame, and the ones that the platform reserves.
+//! A kernel is the same machine code that the C library and the Go packages run, as bytes that `tools/gas2go` writes
+//! from `asm/`. Its prologue and return are in `frame_*.rs` (for C in asm/asm.S). Kernels never move the stack pointer,
+//! call nothing and need no relocation. They may change every register except the stack and frame pointers and those
+//! that the platform reserves.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -23,11 +23,11 @@ pub(crate) mod layout;
 pub(crate) mod names;
 use layout::*;
 
-/// A row's kernel.
+/// The kernel of a table entry.
 #[cfg(not(kernels = "none"))]
 macro_rules! kernel {
     ($code:path, $constants:path) => {
-        // SAFETY: gas2go has made both, the type, and the row's features of one kernel.
+        // SAFETY: gas2go has made the code, the constants, the type and the entry's features from one kernel.
         unsafe { super::Kernel::new($code, &$constants.0) }
     };
 }
@@ -49,7 +49,7 @@ macro_rules! kernels {
     };
 }
 
-// Instruction sets: each has a frame, generated kernels, and rows of the tables. build.rs says which is this target's.
+// Each instruction set has a frame, generated kernels, and tables. build.rs selects that of the target.
 #[cfg(kernels = "aarch64")]
 mod aarch64;
 #[cfg(kernels = "arm")]
@@ -65,32 +65,32 @@ pub(crate) mod rows;
 #[cfg(kernels = "x86_64")]
 mod x86_64;
 
-/// The primitives. A kernel of one is of another type than those of the others, and so is a level.
+/// The primitives. Kernels and levels of different primitives have different types.
 pub(crate) enum ChaCha20Poly1305 {}
-/// Many packets of it in one call.
+/// Many ChaCha20-Poly1305 packets in one call.
 pub(crate) enum ChaCha20Poly1305Batch {}
 #[derive(Clone)]
 pub(crate) enum AesGcm {}
 #[derive(Clone)]
 pub(crate) enum AesBlocks {}
-/// QUIC's masks.
+/// QUIC header masks.
 pub(crate) enum ChaCha20Masks {}
 
-/// A structure of layout.rs of the kernel's kind.
+/// The argument structure in layout.rs that belongs to the kernel.
 pub(crate) type Args = core::ffi::c_void;
 
-/// Constants of a kernel.
+/// The constants of a kernel.
 #[repr(C, align(64))]
-#[allow(dead_code)] // where there are no kernels
+#[allow(dead_code)] // unused without kernels
 pub(crate) struct Constants<const N: usize>(pub(crate) [u8; N]);
 
-/// The machine code. x86-64: System V's calling convention on every system, so that one frame serves all.
+/// The machine code. On x86-64, it follows System V's calling convention on every system, so that one frame serves all.
 #[cfg(target_arch = "x86_64")]
 pub(crate) type Code = unsafe extern "sysv64" fn(*const Args, *mut u8, *const u8);
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Code = unsafe extern "C" fn(*const Args, *mut u8, *const u8);
 
-/// A kernel of a primitive, and its constants.
+/// A kernel of a primitive, with its constants.
 pub(crate) struct Kernel<P> {
     machine: Machine,
     primitive: PhantomData<P>,
@@ -104,7 +104,7 @@ struct Machine {
 
 impl<P> Kernel<P> {
     /// # Safety
-    /// `code` is a kernel of that primitive, with these constants, for CPUs with the features of the level that has it.
+    /// `code` is a kernel of that primitive, with these constants, for CPUs with the features of its level.
     #[cfg_attr(kernels = "none", allow(dead_code))]
     pub(crate) const unsafe fn new(code: Code, constants: &'static [u8]) -> Self {
         Kernel { machine: Machine { code, constants }, primitive: PhantomData }
@@ -114,23 +114,24 @@ impl<P> Kernel<P> {
 /// A level that has a kernel.
 pub(crate) struct Level<P: 'static> {
     pub(crate) name: &'static str,
-    /// Of `cpu`.
+    /// Feature bits of `cpu`.
     pub(crate) needs: u32,
     pub(crate) kernel: Kernel<P>,
     pub(crate) batch: Option<Batch>,
 }
 
-/// A kernel for many packets in one call, which needs no more than its level, and when it pays: for packets of each number
-/// of whole blocks from how many on they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
+/// A kernel for many packets in one call, which needs no other features than its level. `from` gives the number of
+/// packets of a length from which on the batch kernel is faster. Packets of mixed lengths use it if the sum of 1/from
+/// is at least 1.
 pub(crate) struct Batch {
     pub(crate) kernel: Kernel<ChaCha20Poly1305Batch>,
-    /// The least of `from`: fewer packets never pay.
+    /// The smallest value of `from`; a smaller batch never uses the kernel.
     pub(crate) few: u8,
-    /// By number of whole blocks; longer packets never pay.
+    /// Indexed by the number of whole blocks. Longer packets never use the kernel.
     pub(crate) from: &'static [u8],
 }
 
-/// A level whose kernel this CPU can run. All that runs machine code is a function of this, or of a key that has one.
+/// A level whose kernel this CPU can run. Machine code runs only in methods of this type, or of a key that contains it.
 pub(crate) struct Runnable<P: 'static>(&'static Level<P>);
 
 impl<P> Clone for Runnable<P> {
@@ -143,13 +144,13 @@ impl<P> Clone for Runnable<P> {
 impl<P> Copy for Runnable<P> {}
 
 impl<P> Runnable<P> {
-    /// Looks for the features.
+    /// Checks that the CPU has the features.
     pub(crate) fn check(level: &'static Level<P>) -> Option<Self> {
         (level.needs & !cpu::features() == 0).then_some(Runnable(level))
     }
 
     /// # Safety
-    /// `check` has found the features in this process.
+    /// `check` has succeeded in this process.
     #[inline(always)]
     pub(crate) unsafe fn checked(level: &'static Level<P>) -> Self {
         Runnable(level)
@@ -159,7 +160,7 @@ impl<P> Runnable<P> {
         self.0.name
     }
 
-    /// Its place in a table.
+    /// Its index in a table.
     pub(crate) fn place(self, rows: &'static [Level<P>]) -> Option<usize> {
         rows.iter().position(|row| core::ptr::eq(row, self.0))
     }
@@ -168,13 +169,13 @@ impl<P> Runnable<P> {
         core::ptr::eq(self.0, other.0)
     }
 
-    /// Whether it needs some of the CPU's features.
+    /// Whether it needs any of these CPU features.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn needs(self, features: u32) -> bool {
         self.0.needs & features != 0
     }
 
-    /// What tests plant faults in.
+    /// Constructor for tests that plant faults.
     #[cfg(all(test, not(miri)))]
     pub(crate) fn code(self) -> (Code, &'static [u8]) {
         (self.0.kernel.machine.code, self.0.kernel.machine.constants)
@@ -197,23 +198,24 @@ impl Runnable<ChaCha20Poly1305> {
 }
 
 impl RunnableBatch {
-    /// Fewer packets never pay.
+    /// A smaller batch never uses the kernel.
     pub(crate) fn few(self) -> usize {
         usize::from(self.0.few)
     }
 
-    /// From how many packets on they pay, by number of whole blocks.
+    /// The number of packets from which on the kernel is used, indexed by the number of whole blocks.
     #[cfg(test)]
     pub(crate) fn plan(self) -> &'static [u8] {
         self.0.from
     }
 
-    /// From how many packets of that length on they pay; 0: never.
+    /// The number of packets of that length from which on the kernel is used; 0 for never.
     pub(crate) fn from(self, bytes: usize) -> usize {
         self.0.from.get(bytes / 64).map_or(0, |from| usize::from(*from))
     }
 
-    /// Seals or opens the packets of all lanes. By itself: it has most of the stack that batches need.
+    /// Seals or opens the packets of all lanes. A separate function, because it needs most of the stack space of
+    /// batches.
     #[inline(never)]
     pub(crate) fn run<const N: usize>(self, lanes: &Lanes<'_, N>, open: bool) {
         let args = BatchArgs {
@@ -222,14 +224,14 @@ impl RunnableBatch {
             flags: flags(open) as u64,
             ..BatchArgs::default()
         };
-        // SAFETY: this CPU can run it, and lanes borrow what they are made of.
+        // SAFETY: this CPU can run it, and the lanes borrow their buffers.
         unsafe { self.0.kernel.machine.call::<BATCH_ROOM, _>(&args) };
     }
 }
 
-/// Text that is sealed or opened: in place, or from one slice to another of the same length.
+/// A text to seal or open: in place, or from one slice to another of the same length.
 ///
-/// Opening and sealing consume nothing: the same `Text` may be sealed and then opened again if it is in place.
+/// Sealing and opening do not consume it. A `Text` in place may be sealed and then opened.
 ///
 /// ```
 /// use sealane::{Error, Text};
@@ -247,20 +249,20 @@ pub struct Text<'a> {
     slices: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: as the slices that it was made of.
+// SAFETY: like the slices that it was made from.
 unsafe impl Send for Text<'_> {}
-// SAFETY: the same.
+// SAFETY: like the slices that it was made from.
 unsafe impl Sync for Text<'_> {}
 
 impl<'a> Text<'a> {
-    /// Text that is replaced by what becomes of it.
+    /// A text that is replaced by the result.
     #[inline]
     pub fn in_place(text: &'a mut [u8]) -> Text<'a> {
         let output = text.as_mut_ptr();
         Text { input: output, output, bytes: text.len(), slices: PhantomData }
     }
 
-    /// Text that is read from `input`, encrypted or decrypted, and written to `output`.
+    /// A text that is read from `input`, encrypted or decrypted, and written to `output`.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if `output` does not have the length of `input`.
@@ -273,13 +275,13 @@ impl<'a> Text<'a> {
         Ok(Text { input, output: output.as_mut_ptr(), bytes, slices: PhantomData })
     }
 
-    /// How many bytes of input and output there are.
+    /// The length of input and output, in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there are none.
+    /// Whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -288,41 +290,41 @@ impl<'a> Text<'a> {
         core::ptr::eq(self.input, self.output)
     }
 
-    /// What was written.
+    /// The output.
     pub fn output(&mut self) -> &mut [u8] {
-        // SAFETY: `output` is valid for writes, and of memory that was initialized, for as long as self is borrowed.
+        // SAFETY: `output` is valid for writes, and its memory is initialized, for as long as self is borrowed.
         unsafe { core::slice::from_raw_parts_mut(self.output, self.bytes) }
     }
 
-    /// What is read.
+    /// The input.
     pub(crate) fn input(&self) -> &[u8] {
         // SAFETY: `input` is valid for reads, and nothing is written while self is borrowed.
         unsafe { core::slice::from_raw_parts(self.input, self.bytes) }
     }
 
-    /// The output, into which the input has been copied.
+    /// The output, after copying the input there.
     #[cfg(feature = "portable")]
     pub(crate) fn copied(&mut self) -> &mut [u8] {
         if !self.is_in_place() {
-            // SAFETY: `input` and `output` are valid for `bytes`, and since they are not equal they do not overlap.
+            // SAFETY: `input` and `output` are valid for `bytes`. They are not equal, so they do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(self.input, self.output, self.bytes) };
         }
         self.output()
     }
 
-    /// Writes the input xored with `stream`, which is no shorter.
+    /// Writes the input XOR `stream`, which is at least as long.
     pub(crate) fn add(&mut self, stream: &[u8]) {
         assert!(stream.len() >= self.bytes);
         for (i, byte) in stream[..self.bytes].iter().enumerate() {
-            // SAFETY: `input` and `output` are valid for `bytes`, and equal or apart.
+            // SAFETY: `input` and `output` are valid for `bytes`, and equal or disjoint.
             unsafe { *self.output.add(i) = *self.input.add(i) ^ byte };
         }
     }
 
-    /// The bytes of it from `start` on; `start + bytes` is no more than there are.
+    /// The part of `bytes` bytes at `start`; the caller ensures that it is within the text.
     pub(crate) fn part(&mut self, start: usize, bytes: usize) -> Text<'_> {
         assert!(start <= self.bytes && bytes <= self.bytes - start);
-        // SAFETY: both are within, or one past, what `input` and `output` are valid for.
+        // SAFETY: both are within, or one past, the memory for which `input` and `output` are valid.
         let (input, output) = unsafe { (self.input.add(start), self.output.add(start)) };
         Text { input, output, bytes, slices: PhantomData }
     }
@@ -330,7 +332,7 @@ impl<'a> Text<'a> {
 
 #[cfg(feature = "aead")]
 impl<'inp: 'a, 'out: 'a, 'a> From<aead::inout::InOutBuf<'inp, 'out, u8>> for Text<'a> {
-    /// Its input and output are equal, or do not overlap.
+    /// The input and the output of an `InOutBuf` are equal or do not overlap.
     fn from(buffer: aead::inout::InOutBuf<'inp, 'out, u8>) -> Text<'a> {
         let bytes = buffer.len();
         let (input, output) = buffer.into_raw();
@@ -344,7 +346,7 @@ impl core::fmt::Debug for Text<'_> {
     }
 }
 
-/// A key, and the kernel that sets it up and uses it. It is wiped when it is dropped.
+/// A key with the kernel that sets it up and uses it. It is wiped when it is dropped.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(crate) struct KernelKey<P: 'static, const BYTES: usize> {
@@ -357,7 +359,7 @@ pub(crate) type AesKey = KernelKey<AesBlocks, AES_KEY_BYTES>;
 const _: () = assert!(GCM_KEY_ROUNDS == AES_KEY_ROUNDS && GCM_KEY_SCHEDULE == AES_KEY_SCHEDULE);
 
 impl<P, const BYTES: usize> KernelKey<P, BYTES> {
-    /// A key of zeroes, without a table, which `set` or `set_hash_key` makes one of in its place.
+    /// A zeroed key without a table. `set` or `set_hash_key` completes it in place.
     pub(crate) fn unset(kernel: Runnable<P>) -> Self {
         let mut key = KernelKey { bytes: [0; BYTES], kernel };
         key.bytes[AES_KEY_ROUNDS] = LEAST_ROUNDS;
@@ -368,7 +370,7 @@ impl<P, const BYTES: usize> KernelKey<P, BYTES> {
         self.kernel
     }
 
-    /// Puts a raw key where kernels expand it, which is nowhere else.
+    /// Copies a raw key to where kernels expand it, and nowhere else.
     fn put(&mut self, key: &[u8]) {
         assert!(matches!(key.len(), 16 | 24 | 32));
         self.bytes[AES_KEY_ROUNDS..AES_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
@@ -382,25 +384,25 @@ impl<P, const BYTES: usize> Drop for KernelKey<P, BYTES> {
     }
 }
 
-/// Wipes word by word, for what is wiped with each packet.
+/// Wipes word by word; for data that is wiped with each packet.
 pub(crate) fn wipe(bytes: &mut [u8]) {
-    // SAFETY: any bytes are words, and words of zeroes are bytes.
+    // SAFETY: all bytes are valid as words, and zero words are valid as bytes.
     let (before, words, behind) = unsafe { bytes.align_to_mut::<u64>() };
     zeroize::Zeroize::zeroize(before);
     zeroize::Zeroize::zeroize(words);
     zeroize::Zeroize::zeroize(behind);
 }
 
-/// What all keys have until they are set: kernels run as many rounds as it says.
+/// The value in all keys before they are set. Kernels run as many rounds as it says.
 const LEAST_ROUNDS: u8 = 10;
 
-/// How much a kernel chains in one call for a MAC.
+/// The most that a kernel chains in one call for a MAC.
 pub(crate) const UNUSED_LEN: usize = 512;
 
-/// Memory for what is wiped when it is dropped; in words, of which wiping takes one instruction each.
+/// Memory that is wiped when it is dropped; in words, because wiping takes one instruction for each.
 pub(crate) struct Memory<const WORDS: usize>([u64; WORDS]);
 
-/// Output of a chaining kernel beside the last block; it is never read.
+/// Output of a chaining kernel except the last block; it is never read.
 pub(crate) type Unused = Memory<{ UNUSED_LEN / 8 }>;
 
 impl<const WORDS: usize> Memory<WORDS> {
@@ -409,7 +411,7 @@ impl<const WORDS: usize> Memory<WORDS> {
     }
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: words are bytes, eight each.
+        // SAFETY: a word is eight bytes.
         unsafe { core::slice::from_raw_parts_mut(self.0.as_mut_ptr() as *mut u8, 8 * WORDS) }
     }
 }
@@ -423,9 +425,9 @@ impl<const WORDS: usize> Drop for Memory<WORDS> {
 /// The nonce of one call.
 #[derive(Clone, Copy)]
 pub(crate) enum CallNonce<'a> {
-    /// 12 bytes.
+    /// A 12-byte nonce.
     Nonce(&'a [u8; 12]),
-    /// AES-GCM: the block J0.
+    /// The block J0 of AES-GCM.
     Block(&'a [u8; 16]),
 }
 
@@ -447,14 +449,15 @@ impl CallNonce<'_> {
     }
 }
 
-/// A tag, in words so that wiping and comparing it takes two instructions each. One that is expected is a secret until it has
-/// come: it is written where it can be wiped, and not returned.
+/// A tag, in words so that wiping and comparing take two instructions each. An expected tag is secret until the packet
+/// has arrived. It is therefore written to memory that can be wiped, and not returned.
 pub(crate) type Tag = [u64; 2];
 
-/// Moves 16 bytes at once: CPUs do not forward two stores of 8 to a caller's load of 16, which waits 15 ns with small packets.
+/// Moves 16 bytes at once. CPUs cannot forward two 8-byte stores to a caller's 16-byte load, which would wait 15 ns for
+/// small packets.
 #[inline(always)]
 pub(crate) fn bytes_of_tag(tag: &Tag) -> [u8; 16] {
-    // SAFETY: integers of as many bytes.
+    // SAFETY: both are integers of the same total size.
     unsafe { core::mem::transmute(*tag) }
 }
 
@@ -462,7 +465,7 @@ fn slot<T>(pointer: *const T) -> u64 {
     pointer as usize as u64
 }
 
-/// Memory for a kernel on the stack, uninitialised; aligned by hand, since a frame that is aligned costs every call.
+/// Uninitialized stack memory for a kernel. It is aligned by hand, because an aligned frame would slow every call.
 struct Scratch<const N: usize>(MaybeUninit<[u8; N]>);
 
 impl<const N: usize> Scratch<N> {
@@ -492,23 +495,23 @@ fn flags(open: bool) -> usize {
 }
 
 impl Machine {
-    /// One call, with so much memory.
+    /// Makes one call, with N bytes of scratch memory.
     ///
     /// # Safety
-    /// The CPU can run it. `args` is of its kind, and each address in it is valid for what layout.rs says is read or written
-    /// there.
+    /// The CPU can run the kernel. `args` is of its kind, and each address in it is valid for the accesses that
+    /// layout.rs states.
     #[inline(always)]
     unsafe fn call<const ROOM: usize, A>(&self, args: &A) {
         let mut scratch = Scratch::<ROOM>::new();
         let args: *const A = args;
-        // SAFETY: the caller's part.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.code)(args.cast(), scratch.aligned(), self.constants.as_ptr()) };
     }
 
-    /// Seals or opens a whole packet, and writes the tag that belongs to it.
+    /// Seals or opens a whole packet, and writes its computed tag.
     ///
     /// # Safety
-    /// The CPU can run it; `key` and `nonce` are addresses of its key and nonce.
+    /// The CPU can run the kernel; `key` and `nonce` are addresses of its key and nonce.
     #[inline(always)]
     unsafe fn packet(&self, key: u64, nonce: u64, ad: &[u8], text: &mut Text<'_>, flags: usize, tag: &mut Tag) {
         let mut args = PacketArgs {
@@ -523,29 +526,29 @@ impl Machine {
             flags: (flags | FLAG_FIRST | FLAG_LAST) as u64,
             ..PacketArgs::default()
         };
-        // By itself: a caller has just written both addresses of a text, and a load of the two as one vector would wait
+        // Written separately: a caller has just written both addresses of a text, and one vector load of the two would wait
         // until both stores have reached the cache.
-        // SAFETY: the slot is this function's.
+        // SAFETY: the slot belongs to this function.
         unsafe { core::ptr::write_volatile(&mut args.out, slot(text.output)) };
-        // SAFETY: the caller's part, and the rest is borrowed by this call.
+        // SAFETY: guaranteed by the caller, and the rest is borrowed by this call.
         unsafe { self.call::<ROOM, _>(&args) };
     }
 
-    /// Writes the mask of a sample; of ChaCha20's, 8 bytes.
+    /// Writes the mask of a sample; for ChaCha20 only 8 bytes.
     ///
     /// # Safety
-    /// The CPU can run it; `key` is the address of its key.
+    /// The CPU can run the kernel; `key` is the address of its key.
     unsafe fn mask(&self, key: u64, sample: &[u8; 16], mask: &mut [u8; 16]) {
         let lane = ModeLane { out: slot(mask.as_mut_ptr()), input: slot(sample.as_ptr()), key, ..ModeLane::default() };
         let args =
             ModeLanesArgs { lanes: slot(&lane), count: 1, operation: AES_MASKS as u64, ..ModeLanesArgs::default() };
-        // SAFETY: the caller's part, and the rest is borrowed by this call.
+        // SAFETY: guaranteed by the caller, and the rest is borrowed by this call.
         unsafe { self.call::<ROOM, _>(&args) };
     }
 }
 
 impl Runnable<ChaCha20Poly1305> {
-    /// Seals or opens a whole packet, and writes the tag that belongs to it.
+    /// Seals or opens a whole packet, and writes its computed tag.
     #[inline(always)]
     pub(crate) fn packet(
         self,
@@ -561,7 +564,7 @@ impl Runnable<ChaCha20Poly1305> {
         unsafe { self.machine().packet(key, nonce, ad, text, flags(open), tag) };
     }
 
-    /// A packet of `total` bytes of text.
+    /// Starts a packet with `total` bytes of text.
     pub(crate) fn parts<'a>(
         self,
         key: &'a [u8; 32],
@@ -574,8 +577,8 @@ impl Runnable<ChaCha20Poly1305> {
         Parts::new(self.machine(), key, nonce, ad, flags(open), total)
     }
 
-    /// ChaCha20's keystream from a block on, in one part that is the last: its authentication has the key zero, and comes to
-    /// nothing.
+    /// ChaCha20 keystream starting at a block, as a packet whose first part is the last. Its authentication has a zero
+    /// key and yields nothing.
     pub(crate) fn stream<'a>(self, key: &'a [u8; 32], nonce: &'a [u8; 12], block: u32) -> Parts<'a> {
         let mut parts = self.parts(key, nonce, &[], 0, false);
         parts.begun = true;
@@ -593,20 +596,20 @@ impl Runnable<ChaCha20Masks> {
 }
 
 impl GcmKey {
-    /// Sets a key of 16, 24 or 32 bytes up.
+    /// Sets up a key of 16, 24 or 32 bytes.
     pub(crate) fn set(&mut self, key: &[u8]) {
         self.put(key);
         let args = PacketArgs { key: slot(self.bytes.as_mut_ptr()), flags: FLAG_SETUP as u64, ..PacketArgs::default() };
-        // SAFETY: this CPU can run it, and the key is as it wants it.
+        // SAFETY: this CPU can run it, and the key has the layout that it requires.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
-    /// Takes the table away.
+    /// Removes the table.
     pub(crate) fn forget_table(&mut self) {
         self.bytes[GCM_KEY_TABLE..].fill(0);
     }
 
-    /// Makes the table, and nothing else of it, for a hash key.
+    /// Makes the table for a hash key, and leaves the rest of the key as it is.
     pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
         self.make_table(hash_key, 0, 0);
     }
@@ -624,13 +627,13 @@ impl GcmKey {
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
-    /// The same for POLYVAL's hash key, and text and associated data of at most `longest` bytes.
+    /// The same for a POLYVAL hash key, for text and associated data of at most `longest` bytes.
     #[cfg(polyval)]
     pub(crate) fn set_polyval_key(&mut self, hash_key: &[u8; 16], longest: usize) {
         self.make_table(hash_key, FLAG_POLYVAL, longest);
     }
 
-    /// POLYVAL of associated data, text and their lengths, under such a key.
+    /// POLYVAL of associated data, text and their lengths, with such a key.
     #[cfg(polyval)]
     #[inline(never)]
     pub(crate) fn polyval(&self, ad: &[u8], text: &[u8], sum: &mut [u8; 16]) {
@@ -645,19 +648,19 @@ impl GcmKey {
             flags: (FLAG_FIRST | FLAG_LAST | FLAG_POLYVAL) as u64,
             ..PacketArgs::default()
         };
-        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        // SAFETY: this CPU can run it, and everything is borrowed by this call.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
-    /// Seals or opens a whole packet, and writes the tag that belongs to it.
+    /// Seals or opens a whole packet, and writes its computed tag.
     #[inline(always)]
     pub(crate) fn packet(&self, nonce: CallNonce<'_>, ad: &[u8], text: &mut Text<'_>, open: bool, tag: &mut Tag) {
         let (key, flags) = (slot(self.bytes.as_ptr()), flags(open) | nonce.flag());
-        // SAFETY: this CPU can run it, and the key is its own.
+        // SAFETY: this CPU can run it, and the key belongs to it.
         unsafe { self.kernel.machine().packet(key, nonce.slot(), ad, text, flags, tag) };
     }
 
-    /// A packet of `total` bytes of text.
+    /// Starts a packet with `total` bytes of text.
     pub(crate) fn parts<'a>(&'a self, nonce: CallNonce<'a>, ad: &'a [u8], total: u64, open: bool) -> Parts<'a> {
         let (key, flags) = (slot(self.bytes.as_ptr()), flags(open) | nonce.flag());
         Parts::new(self.kernel.machine(), key, nonce.slot(), ad, flags, total)
@@ -665,27 +668,27 @@ impl GcmKey {
 }
 
 impl AesKey {
-    /// Sets a key of 16, 24 or 32 bytes up.
+    /// Sets up a key of 16, 24 or 32 bytes.
     pub(crate) fn set(&mut self, key: &[u8]) {
         self.put(key);
         let args = ModeArgs { key: slot(self.bytes.as_mut_ptr()), operation: AES_SETUP as u64, ..ModeArgs::default() };
-        // SAFETY: this CPU can run it, and the key is as it wants it.
+        // SAFETY: this CPU can run it, and the key has the layout that it requires.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
-    /// One block.
+    /// Encrypts one block.
     #[inline(never)]
     pub(crate) fn encrypt(&self, block: &[u8; 16], to: &mut [u8; 16]) {
-        // SAFETY: this CPU can run it, and the key is its own.
+        // SAFETY: this CPU can run it, and the key belongs to it.
         unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block, to) }
     }
 
-    /// Adds keystream to whole blocks of text, and leaves the next block's counter: its last four bytes.
+    /// XORs keystream into whole blocks of text, and leaves the counter of the next block, whose last four bytes count.
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         self.count_as(AES_CTR, counter, text);
     }
 
-    /// The same with a counter that is the first four bytes, little-endian.
+    /// The same with a counter in the first four bytes, little-endian.
     #[cfg(polyval)]
     pub(crate) fn count_little(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         self.count_as(AES_CTR_LITTLE, counter, text);
@@ -703,11 +706,11 @@ impl AesKey {
             operation: mode as u64,
             ..ModeArgs::default()
         };
-        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        // SAFETY: this CPU can run it, and everything is borrowed by this call.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
-    /// Encrypts whole blocks, every one by itself, in place.
+    /// Encrypts whole blocks independently, in place.
     #[inline(never)]
     pub(crate) fn encrypt_all(&self, blocks: &mut [u8]) {
         assert!(blocks.len() % 16 == 0);
@@ -720,11 +723,11 @@ impl AesKey {
             operation: AES_ECB_ENCRYPT as u64,
             ..ModeArgs::default()
         };
-        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        // SAFETY: this CPU can run it, and everything is borrowed by this call.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
-    /// Encrypts whole blocks as CBC does, at least one and no more than `unused` has room for, and leaves the last one in
+    /// Encrypts at least one whole block like CBC, at most as many as `unused` has room for, and leaves the last one in
     /// `chain`.
     #[inline(never)]
     pub(crate) fn chain(&self, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
@@ -743,41 +746,41 @@ impl AesKey {
             operation: AES_CBC_ENCRYPT as u64,
             ..ModeLanesArgs::default()
         };
-        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        // SAFETY: this CPU can run it, and everything is borrowed by this call.
         unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
-    /// Whether texts under both can be chained side by side: one level, one number of rounds.
+    /// Whether texts with both keys can be chained side by side: they have the same level and number of rounds.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.kernel.is(other.kernel) && self.bytes[AES_KEY_ROUNDS] == other.bytes[AES_KEY_ROUNDS]
     }
 }
 
-/// How many texts are chained side by side, and how many bytes of each at most in one call.
+/// How many texts are chained side by side, and the most bytes of each per call.
 pub(crate) const TOGETHER: usize = 8;
 pub(crate) const STEP: usize = 256;
 
-/// Output of one of them beside the last block; it is never read.
+/// Output of one text except the last block; it is never read.
 pub(crate) type UnusedStep = [u64; STEP / 8];
 
-/// `chain` of several texts in one call, which borrows what they are made of for 'a.
+/// The operation `chain` for several texts in one call. It borrows their buffers for 'a.
 pub(crate) struct Chains<'a> {
     lane: [MaybeUninit<ModeLane>; TOGETHER], // the first `count` are initialized
     count: usize,
     bytes_each: usize,
-    key: Option<&'a AesKey>, // like all others
+    key: Option<&'a AesKey>, // all others are alike
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> Chains<'a> {
-    /// Of each text `bytes_each` bytes: whole blocks.
+    /// Chains `bytes_each` bytes of each text, which are whole blocks.
     pub(crate) fn new(bytes_each: usize) -> Self {
         assert!(bytes_each > 0 && bytes_each % 16 == 0 && bytes_each <= STEP);
         let lane = [const { MaybeUninit::uninit() }; TOGETHER];
         Chains { lane, count: 0, bytes_each, key: None, borrowed: PhantomData }
     }
 
-    /// One more, whose key is like the others'; there are at most `TOGETHER`.
+    /// Adds a text, whose key is like those of the others. There are at most `TOGETHER`.
     pub(crate) fn push(
         &mut self,
         key: &'a AesKey,
@@ -807,12 +810,12 @@ impl<'a> Chains<'a> {
             operation: AES_CBC_ENCRYPT as u64,
             ..ModeLanesArgs::default()
         };
-        // SAFETY: this CPU can run it, and lanes borrow what they are made of.
+        // SAFETY: this CPU can run it, and the lanes borrow their buffers.
         unsafe { key.kernel.machine().call::<ROOM, _>(&args) };
     }
 }
 
-/// A packet that goes through a kernel in parts. It borrows what it is made of for 'a.
+/// A packet that goes through a kernel in parts. It borrows its buffers for 'a.
 pub(crate) struct Parts<'a> {
     machine: &'static Machine, // this CPU can run it
     key: u64,
@@ -834,7 +837,7 @@ impl<'a> Parts<'a> {
         Parts { machine, key, nonce, ad, flags, total, begun: false, state: State([0; STATE_BYTES / 8]) }
     }
 
-    /// The next part: a multiple of 64 bytes, except the last, which writes the tag.
+    /// Processes the next part, a multiple of 64 bytes except for the last, which writes the tag.
     #[inline(never)]
     pub(crate) fn next(&mut self, text: &mut Text<'_>, last: bool, tag: &mut Tag) {
         assert!(last || text.bytes % 64 == 0);
@@ -854,13 +857,13 @@ impl<'a> Parts<'a> {
             flags: (self.flags | first | last) as u64,
         };
         self.begun = true;
-        // SAFETY: this CPU can run it; what the addresses point to is borrowed by self and by this call.
+        // SAFETY: this CPU can run it; self and this call borrow the memory at all addresses.
         unsafe { self.machine.call::<ROOM, _>(&args) };
     }
 }
 
 impl Parts<'_> {
-    /// Of ChaCha20-Poly1305: what Poly1305 has of the parts so far.
+    /// For ChaCha20-Poly1305: the state of Poly1305 after the parts so far.
     pub(crate) fn poly1305(&self) -> Poly1305 {
         let state = &self.state.0;
         let (h, r, s) = (STATE_H / 8, STATE_R / 8, STATE_S / 8);
@@ -883,13 +886,13 @@ impl Drop for Poly1305 {
     }
 }
 
-/// The lower word of a sum, and the carry.
+/// The low word of a sum, and the carry.
 fn split(sum: u128) -> (u64, u128) {
     (sum as u64, sum >> 64)
 }
 
 impl Poly1305 {
-    /// Takes in the rest, less than 16 bytes, as Poly1305 by itself does: a one and zeroes follow. Returns the tag.
+    /// Absorbs the rest, less than 16 bytes, with Poly1305's own padding: a one and then zeroes. Returns the tag.
     pub(crate) fn finish(&mut self, rest: &[u8]) -> [u8; 16] {
         self.fold();
         if !rest.is_empty() {
@@ -899,7 +902,7 @@ impl Poly1305 {
             self.multiply(u128::from_le_bytes(last));
             self.fold();
         }
-        // h is below 2^130 + 40, and at least p = 2^130 - 5 exactly if h + 5 reaches 2^130.
+        // h is below 2^130 + 40, so h is at least p = 2^130 - 5 if and only if h + 5 reaches 2^130.
         let [h0, h1, h2] = self.h.map(u128::from);
         let (g0, carry) = split(h0 + 5);
         let (g1, carry) = split(h1 + carry);
@@ -909,7 +912,7 @@ impl Poly1305 {
         ((h & !reduced) | (g & reduced)).wrapping_add(s).to_le_bytes()
     }
 
-    /// 2^130 is 5.
+    /// Reduces h partially: 2^130 is 5 modulo p.
     fn fold(&mut self) {
         let [h0, h1, h2] = self.h.map(u128::from);
         let (low, carry) = split(h0 + 5 * (h2 >> 2));
@@ -948,10 +951,10 @@ impl Drop for Parts<'_> {
     }
 }
 
-/// Packets that are planned together.
+/// The number of packets that are planned together.
 pub(crate) const CHUNK: usize = 64;
 
-/// The packets of one call of a batch kernel. They borrow what they are made of for 'a.
+/// The packets of one batch kernel call. They borrow their buffers for 'a.
 pub(crate) struct Lanes<'a, const N: usize = CHUNK> {
     lane: [MaybeUninit<Lane>; N], // the first `count` are initialized
     count: usize,
@@ -963,7 +966,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
         Lanes { lane: [const { MaybeUninit::uninit() }; N], count: 0, borrowed: PhantomData }
     }
 
-    /// One more; there are at most N.
+    /// Adds a packet; there are at most N.
     pub(crate) fn push(
         &mut self,
         text: Text<'a>,
@@ -986,14 +989,15 @@ impl<'a, const N: usize> Lanes<'a, N> {
         self.count += 1;
     }
 
-    /// How many whole blocks of text lane `i` has.
+    /// The number of whole blocks of text in lane `i`.
     fn class(&self, i: usize) -> usize {
         assert!(i < self.count);
         // SAFETY: the first `count` are initialized.
         unsafe { self.lane[i].assume_init() }.bytes as usize / 64
     }
 
-    /// Puts those of like length side by side, the longest first: an insertion sort, as mostly they are.
+    /// Sorts lanes by length, the longest first, so that similar lengths are adjacent. An insertion sort, since most
+    /// are sorted.
     pub(crate) fn sort(&mut self) {
         for i in 1..self.count {
             let (lane, class) = (self.lane[i], self.class(i));
@@ -1011,11 +1015,11 @@ impl<'a, const N: usize> Lanes<'a, N> {
 mod tests {
     use super::Poly1305;
 
-    /// h next to p and to 2^131, with r of 1: the end adds the rest, reduces, and adds s.
+    /// h near p and near 2^131, with r = 1: the final step adds the rest, reduces, and adds s.
     #[test]
     fn the_end_of_poly1305() {
         const TOP: u64 = u64::MAX;
-        // p = 2^130 - 5: h, the rest of the data, and h + that and a one behind it mod p, in 128 bits.
+        // p = 2^130 - 5. Each case: h, the rest of the data, and h + (rest followed by a one) mod p, in 128 bits.
         let cases: [([u64; 3], &[u8], u128); 8] = [
             ([0, 0, 0], &[], 0),
             ([TOP - 4, TOP, 3], &[], 0),             // p
