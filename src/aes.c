@@ -1,9 +1,9 @@
 /* AES (FIPS 197), bit-sliced.
  *
- * A bit's place in its word is row R + column C + lane: C = AES_LANES bits to a column, R = 4 C to a row. Rotating the
- * rows of MixColumns is then rotating the word. ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing AES-like
- * ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and MixColumns looks for it there;
- * the round keys are laid out likewise. After four rounds all are back in their places.
+ * A bit's place in its word is row R + column C + lane: C = AES_LANES bits to a column, R = 4 C to a row. So MixColumns
+ * rotates rows by rotating the word. ShiftRows is never executed (Adomnicai and Peyrin, "Fixslicing AES-like ciphers",
+ * TCHES 2021): after n rounds, column c of row r lies at column c + n r. MixColumns looks for it there, and the round
+ * keys use the same layout. After four rounds all columns are back in place.
  */
 #include "aes.h"
 
@@ -17,7 +17,7 @@ enum { C = AES_LANES, R = 4 * AES_LANES, BITS = 16 * AES_LANES };
 #define LANE0 (ONES / (((aes_word)1 << C) - 1))               /* the first lane of every column */
 #define ODD_ROWS ((ONES / (((aes_word)1 << 2 * R) - 1)) << R) /* the first bit of rows 1 and 3 */
 
-/* The loops over the planes: left rolled up, they keep the planes in memory. */
+/* These loops over the planes must be unrolled; otherwise the compiler keeps the planes in memory. */
 #if defined(__GNUC__)
 #define UNROLLED _Pragma("GCC unroll 8")
 #else
@@ -29,9 +29,9 @@ static inline aes_word rotate_right(aes_word x, int n)
     return x >> n | x << (BITS - n);
 }
 
-/* SubBytes without its constant 0x63, which is in the round keys. The circuit is that of Boyar and Peralta, "A small
- * depth-16 circuit for the AES S-box" (2011), whose names these are: a linear layer, the inversion in GF(2^4)^2, a
- * linear layer. u0 and s0 are the most significant bits. */
+/* SubBytes without its constant 0x63, which is in the round keys. The circuit and its names are from Boyar and Peralta,
+ * "A small depth-16 circuit for the AES S-box" (2011): a linear layer, the inversion in GF(2^4)^2, a linear layer. u0
+ * and s0 are the most significant bits. */
 static inline void sub_bytes(aes_word q[8])
 {
     const aes_word u0 = q[7], u1 = q[6], u2 = q[5], u3 = q[4], u4 = q[3], u5 = q[2], u6 = q[1], u7 = q[0];
@@ -68,7 +68,7 @@ static inline void sub_bytes(aes_word q[8])
     q[0] = t48 ^ t60;
 }
 
-/* Row r + 1 in row r, from where it lies after n rounds. */
+/* Moves row r + 1 to row r, from its place after n rounds. */
 static inline aes_word next_row(aes_word x, int n)
 {
     if (n % 4 == 0)
@@ -76,7 +76,7 @@ static inline aes_word next_row(aes_word x, int n)
     return (rotate_right(x, R + n * C) & COLUMNS(4 - n)) | (rotate_right(x, n * C) & ~COLUMNS(4 - n));
 }
 
-/* Row r + 2 in row r; two columns on, if n is odd. */
+/* Moves row r + 2 to row r. It is shifted by two columns if n is odd. */
 static inline aes_word second_row(aes_word x, int n)
 {
     if (n % 2 == 0)
@@ -84,7 +84,7 @@ static inline aes_word second_row(aes_word x, int n)
     return (rotate_right(x, 2 * R + 2 * C) & COLUMNS(2)) | (rotate_right(x, R + 2 * C) & ~COLUMNS(2));
 }
 
-/* MixColumns after n rounds, and AddRoundKey: with a' the next row and t = a + a', column sums are 2 t + a' + t''. */
+/* MixColumns after n rounds, and AddRoundKey. With a' the next row and t = a + a', a column becomes 2 t + a' + t''. */
 static inline void mix_columns(aes_word q[8], int n, const aes_word key[8])
 {
     aes_word next[8], t[8];
@@ -102,7 +102,7 @@ static inline void mix_columns(aes_word q[8], int n, const aes_word key[8])
     q[4] ^= t[7];
 }
 
-/* After 10 and 14 rounds rows 1 and 3 are two columns off. */
+/* After 10 and 14 rounds, rows 1 and 3 are shifted by two columns. */
 static inline void straighten(aes_word q[8], int rounds)
 {
     if (rounds % 4 == 0)
@@ -140,10 +140,10 @@ static void encrypt(aes_word q[8], const aes_keys *keys)
     straighten(q, keys->rounds);
 }
 
-/* ---- The inverse cipher (FIPS 197, section 5.3): the rounds above, backwards ---- */
+/* ---- The inverse cipher (FIPS 197, section 5.3): the rounds above, in reverse ---- */
 
-/* The inverse of the circuit above. The circuit is inversion in GF(2^8) and then a linear map, whose inverse before
- * it and behind it makes inversion and the map change their order. */
+/* The inverse circuit. The S-box is inversion in GF(2^8) followed by a linear map. Applying the inverse map both before
+ * and after the circuit gives the inverse S-box. */
 static inline void inverse_linear(aes_word q[8])
 {
     aes_word x[8];
@@ -162,8 +162,8 @@ static inline void inverse_sub_bytes(aes_word q[8])
     inverse_linear(q);
 }
 
-/* AddRoundKey and InvMixColumns after n rounds. The latter is MixColumns of a + 4 (a + a''), as 14, 11, 13, 9 are 2, 3,
- * 1, 1 times 5, 0, 4, 0 (polynomials modulo x^4 + 1). */
+/* AddRoundKey and InvMixColumns after n rounds. InvMixColumns is MixColumns of a + 4 (a + a''), because 14, 11, 13, 9
+ * are 2, 3, 1, 1 times 5, 0, 4, 0 (polynomials modulo x^4 + 1). */
 static inline void inverse_mix_columns(aes_word q[8], int n, const aes_word key[8])
 {
     static const aes_word none[8] = {0};
@@ -174,7 +174,7 @@ static inline void inverse_mix_columns(aes_word q[8], int n, const aes_word key[
     UNROLLED
     for (int i = 0; i < 8; i++)
         t[i] = q[i] ^ second_row(q[i], n);
-    /* 4 t: x^8 is x^4 + x^3 + x + 1, and bit 0 and 1 get bits 6 and 7 by rotation */
+    /* 4 t: x^8 is x^4 + x^3 + x + 1, and the rotation moves bits 6 and 7 to bits 0 and 1 */
     UNROLLED
     for (int i = 0; i < 8; i++)
         q[i] ^= t[(i + 6) % 8];
@@ -225,7 +225,7 @@ static void decrypt(aes_word q[8], const aes_keys *keys)
         b ^= t, a ^= t << (n);                               \
     } while (0)
 
-/* Bit k of byte j of word i changes places with bit i of byte j of word k. */
+/* Swaps bit k of byte j of word i with bit i of byte j of word k. */
 static inline void transpose(aes_word q[8])
 {
     UNROLLED
@@ -240,12 +240,12 @@ static inline void transpose(aes_word q[8])
         SWAP(q[i], q[i + 4], 4, 17);
 }
 
-/* Which word and byte a column goes to follows from the place that its bits have behind transpose. */
+/* transpose determines the word and byte of each column. */
 static inline void put_block(aes_word q[8], int lane, const uint32_t column[4])
 {
 #if UINTPTR_MAX > 0xffffffff && !defined(SEALANE_TEST_WORDS32)
     UNROLLED
-    for (int i = 0; i < 2; i++) { /* columns i and i + 2 in turn, byte by byte */
+    for (int i = 0; i < 2; i++) { /* columns i and i + 2 alternate, byte by byte */
         aes_word x = column[i] | (aes_word)column[i + 2] << 32, t;
         t = (x ^ x >> 16) & 0x00000000ffff0000, x ^= t ^ t << 16;
         t = (x ^ x >> 8) & 0x0000ff000000ff00, x ^= t ^ t << 8;
@@ -366,7 +366,7 @@ static void expand_words(uint32_t w[60], const uint8_t *key, int rounds)
     uint32_t constant = 1;
     for (int i = 0; i < length; i++)
         w[i] = load32(key + 4 * i);
-    for (int i = length, place = 0; i < 4 * (rounds + 1); i++) { /* place: i modulo length */
+    for (int i = length, place = 0; i < 4 * (rounds + 1); i++) { /* place is i modulo length */
         uint32_t t = w[i - 1];
         if (place == 0) {
             t = sub_word(t >> 8 | t << 24) ^ constant;
@@ -379,7 +379,7 @@ static void expand_words(uint32_t w[60], const uint8_t *key, int rounds)
     }
 }
 
-/* The bit planes of round key n, its rows moved to where those of the state lie after n rounds. */
+/* The bit planes of round key n. Its rows are moved to where the rows of the state lie after n rounds. */
 static void round_key(aes_word q[8], const uint32_t w[4], int n)
 {
     uint32_t column[4] = {0};
@@ -389,16 +389,16 @@ static void round_key(aes_word q[8], const uint32_t w[4], int n)
     for (int lane = 0; lane < AES_LANES; lane++)
         put_block(q, lane, column);
     transpose(q);
-    if (n > 0) /* SubBytes leaves its constant to us, and it goes through MixColumns unchanged */
+    if (n > 0) /* the constant of SubBytes; MixColumns does not change it */
         for (int i = 0; i < 8; i++)
             q[i] ^= 0x63 >> i & 1 ? ONES : 0;
     wipe(column, sizeof column);
 }
 
-/* All lanes are alike, so that one word has room for as many planes as there are lanes. */
+/* All lanes are equal, so one word has room for as many planes as there are lanes. */
 void sealane_aes_expand(uint8_t schedule[AES_SCHEDULE_BYTES], const uint8_t *key, int rounds)
 {
-    uint32_t w[4 * (AES_ROUNDS_MAX + 1)] = {0}; /* gcc cannot see that a key has words */
+    uint32_t w[4 * (AES_ROUNDS_MAX + 1)] = {0}; /* initialized because gcc cannot see that every key has words */
     aes_word q[8];
     expand_words(w, key, rounds);
     for (int n = 0; n <= rounds; n++) {

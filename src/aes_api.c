@@ -1,4 +1,4 @@
-/* The front end of the modes that do not authenticate: what is no whole block, long counters, the caller's mistakes. */
+/* The front end of the unauthenticated modes: partial blocks, long counters, and the caller's mistakes. */
 #include "../include/sealane.h"
 
 #include "aesmodes.h"
@@ -6,7 +6,7 @@
 #include "dit.h"
 #include "level.h"
 
-/* A key: a mark, the level's index, and the schedules that the level's kernel made. */
+/* A key: a mark, the index of its level, and the schedules that the level's kernel made. */
 #define AES_MARK 0x736c6131
 
 typedef struct {
@@ -22,7 +22,7 @@ static const sealane_level *level_of_key(const aes_key *k)
     return &sealane_tables[SEALANE_AES].levels[k->mark & 0xff];
 }
 
-/* Whatever stands in its memory, no index leaves the table. */
+/* Whatever a damaged key contains, its index stays within the table. */
 static inline const aes_key *valid(const sealane_aes_key *key)
 {
     const aes_key *k = (const aes_key *)(const void *)key;
@@ -42,7 +42,7 @@ const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key
     return &k->schedules;
 }
 
-/* Only what kernels of modes read is set: all of it costs as much as a block. */
+/* Sets only the fields that kernels of modes read; setting all would cost as much as a block. */
 static ALWAYS_INLINE inline void run(const aes_key *k, uint64_t operation, uint8_t *out, const uint8_t *in,
                                      size_t bytes, uint8_t *state)
 {
@@ -59,11 +59,11 @@ static inline void set_up(aes_key *k, const uint8_t *raw, size_t key_bytes, int 
     SEALANE_SCRATCH(scratch);
     const uint64_t dit = dit_on();
     const sealane_level *level = &sealane_tables[SEALANE_AES].levels[index];
-    /* Unread fields stay unset: compilers zero them by rep stos, which takes as long as the rest. */
+    /* Unread fields stay unset: compilers zero them with rep stos, which takes as long as everything else here. */
     sealane_mode_args a;
     a.encrypts_only = (uint64_t)encrypts_only, a.key = slot(&k->schedules), a.operation = SEALANE_AES_SETUP;
     k->schedules.rounds = 6 + key_bytes / 4;
-    put_raw_key(k->schedules.schedule, key_bytes, raw, key_bytes); /* what is behind it is not looked at */
+    put_raw_key(k->schedules.schedule, key_bytes, raw, key_bytes); /* bytes after it are not read */
     level->kernel(&a, scratch, level->consts);
     k->mark = (uint64_t)AES_MARK << 32 | (uint64_t)index;
     dit_restore(dit);
@@ -112,7 +112,7 @@ const char *sealane_aes_impl_name(const sealane_aes_key *key)
 
 /* ---- The caller's mistakes ---- */
 
-/* A text of whole blocks, and beside it 16 bytes of initial value, which may be written. */
+/* For a text of whole blocks with a 16-byte initial value, which may be written. */
 static ALWAYS_INLINE inline sealane_status mistake(const aes_key *k, const uint8_t *out, const uint8_t *in,
                                                    size_t bytes, const uint8_t *iv)
 {
@@ -125,7 +125,7 @@ static ALWAYS_INLINE inline sealane_status mistake(const aes_key *k, const uint8
     return SEALANE_OK;
 }
 
-/* ---- Blocks by themselves ---- */
+/* ---- Single blocks ---- */
 
 static int ecb(const sealane_aes_key *key, uint64_t operation, uint8_t *out, const uint8_t *in, size_t bytes)
 {
@@ -158,7 +158,8 @@ static uint32_t counter_of(const uint8_t block[16])
     return swap32(load32(block + 12));
 }
 
-/* Whole blocks. Kernels count with 32 bits: a text ends where they wrap around, and goes on with a carry. */
+/* Whole blocks. Kernels count with 32 bits, so each call ends where that counter wraps around; the carry is added
+ * here. */
 static ALWAYS_INLINE inline void ctr_blocks(const aes_key *k, uint8_t counter[16], uint8_t *out, const uint8_t *in,
                                             size_t bytes)
 {
@@ -286,13 +287,13 @@ int sealane_aes_cbc_decrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t 
     return SEALANE_OK;
 }
 
-/* The texts that are in progress: of one level and number of rounds. The next takes the place of one that has ended. */
+/* The texts in progress, all with one level and number of rounds. When one ends, the next takes its place. */
 enum { TOGETHER = 8 };
 
 typedef struct {
     sealane_mode_lane lanes[TOGETHER];
     size_t left[TOGETHER], count;
-    const aes_key *key; /* one like all of them */
+    const aes_key *key; /* one of the keys; all have its level and rounds */
 } cbc_run;
 
 static void run_until(cbc_run *r, size_t count)
@@ -378,8 +379,9 @@ void sealane_aes_xts_key_wipe(sealane_xts_key *k)
         wipe(k, sizeof *k);
 }
 
-/* A text whose last block is not whole (IEEE 1619, section 5.3.2): that takes what it lacks from the output of the
- * block before it, of which what remains is the last output; decrypting, the two tweaks change places. */
+/* A text that does not end with a whole block (ciphertext stealing, IEEE 1619, section 5.3.2). The last block is filled
+ * up with output of the previous block, whose remaining bytes become the last output. Decryption swaps the two
+ * tweaks. */
 static void steal(const aes_key *k, uint64_t operation, uint8_t tweak[16], uint8_t *out, const uint8_t *in,
                   size_t bytes)
 {

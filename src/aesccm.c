@@ -1,4 +1,4 @@
-/* AES-CMAC (NIST SP 800-38B) and AES-CCM (NIST SP 800-38C). Both chain blocks as CBC does and keep the last one. */
+/* AES-CMAC (NIST SP 800-38B) and AES-CCM (NIST SP 800-38C). Both chain blocks like CBC and keep only the last one. */
 #include "../include/sealane.h"
 
 #include "aesmodes.h"
@@ -7,7 +7,7 @@
 #include "dit.h"
 #include "key.h"
 
-/* An AES key, and how a kernel takes it. */
+/* An AES key, with the level and schedules that a kernel takes. */
 typedef struct {
     const sealane_aes_schedules *key;
     const sealane_level *level;
@@ -19,7 +19,7 @@ static inline int aes_of(aes *k, const sealane_aes_key *key)
     return k->key != NULL;
 }
 
-/* chain = E(chain + block) for every block of whole ones: CBC's ciphertext, of which only the last block is kept. */
+/* chain = E(chain + block) for each whole block: CBC, of whose ciphertext only the last block is kept. */
 enum { LARGE = 512 };
 
 static void absorb(const aes *k, uint8_t chain[16], const uint8_t *in, size_t bytes)
@@ -39,7 +39,7 @@ static void absorb(const aes *k, uint8_t chain[16], const uint8_t *in, size_t by
     wipe(thrown_away, most);
 }
 
-/* The same, and behind the whole blocks one that is filled up with zeroes. */
+/* The same for any length; the last block is padded with zeroes. */
 static void absorb_padded(const aes *k, uint8_t chain[16], const uint8_t *in, size_t bytes)
 {
     const size_t whole = bytes & ~(size_t)15;
@@ -77,7 +77,7 @@ void sealane_aes_cmac_wipe(sealane_aes_cmac *s)
         wipe(s, sizeof *s);
 }
 
-/* The last block, whole or not, waits for the end: a subkey is added to it. */
+/* The last block, whole or not, is held until the end, because a subkey is added to it. */
 static void update(const aes *k, sealane_aes_cmac *s, const uint8_t *in, size_t bytes)
 {
     const size_t room = 16 - s->held_bytes, first = bytes < room ? bytes : room;
@@ -114,16 +114,16 @@ int sealane_aes_cmac_update(const sealane_aes_key *key, sealane_aes_cmac *s, con
     return SEALANE_OK;
 }
 
-/* Times x in GF(2^128), big-endian (SP 800-38B, section 5.3). */
+/* Multiplies by x in GF(2^128), big-endian (SP 800-38B, section 5.3). */
 static void double_block(uint8_t block[16])
 {
     const uint64_t high = load64_be(block), low = load64_be(block + 8);
     store64_be(block, high << 1 | low >> 63);
-    keep_stores(block); /* gcc would put both halves together on the stack, and leave them there */
+    keep_stores(block); /* otherwise gcc combines both halves on the stack and leaves them there */
     store64_be(block + 8, low << 1 ^ (0x87 & (0 - hide(high >> 63))));
 }
 
-/* E(0) becomes the last block, whole or filled up, with a subkey added to it (section 6.2, steps 1 and 4). */
+/* Turns E(0) into the final block: last, padded if it is not whole, XOR a subkey (section 6.2, steps 1 and 4). */
 static void last_block(uint8_t block[16], const uint8_t *last, size_t bytes)
 {
     double_block(block);
@@ -191,7 +191,7 @@ static inline int ccm_tag_fits(uint64_t tag_bytes)
     return tag_bytes >= 4 && tag_bytes <= 16 && tag_bytes % 2 == 0;
 }
 
-/* The key's tag in bytes; 0 if it is none. */
+/* The tag size of a key in bytes, or 0 if the key is invalid. */
 static inline size_t ccm_tag_of(const sealane_ccm_key *k)
 {
     if (k == NULL || k->opaque >> 32 != CCM_MARK || !ccm_tag_fits(k->opaque & 0xffffffff))
@@ -228,8 +228,8 @@ typedef struct {
     uint8_t counter[16], chain[16], mask[16];
 } ccm;
 
-/* The lengths of a packet, as B0 and the block behind it have them (SP 800-38C, appendix A.2): how many bytes these
- * are, and in *with how much associated data they end with. */
+/* Writes the lengths of a packet as in B0 and the block after it (SP 800-38C, appendix A.2). Returns the size of these
+ * blocks, and in *with how much associated data they include. */
 static size_t lengths(uint8_t first[32], const sealane_packet *p, size_t tag_bytes, size_t *with)
 {
     const size_t length_bytes = 15 - p->nonce_bytes;
@@ -253,7 +253,7 @@ static size_t lengths(uint8_t first[32], const sealane_packet *p, size_t tag_byt
     return 32;
 }
 
-/* The counters' beginning (A.3), and the mask of the tag. */
+/* Sets the counter (appendix A.3), and makes the mask of the tag. */
 static void begin(ccm *c, const sealane_packet *p)
 {
     memset(c->counter, 0, 16), memset(c->chain, 0, 16), memset(c->mask, 0, 16);
@@ -262,7 +262,7 @@ static void begin(ccm *c, const sealane_packet *p)
     sealane_aes_ctr_blocks(c->key, c->counter, c->mask, c->mask, 16);
 }
 
-/* Keystream onto a part of the text: whole blocks, and at the end maybe one that is not. */
+/* XORs keystream into a part of the text: whole blocks, and possibly a partial one at the end. */
 static void crypt(ccm *c, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     const size_t whole = bytes & ~(size_t)15;
@@ -277,9 +277,9 @@ static void crypt(ccm *c, uint8_t *out, const uint8_t *in, size_t bytes)
     }
 }
 
-/* How much is chained and encrypted alternately. An x86-64 CPU with AES instructions encrypts four blocks while it
- * waits for the chain of the four before them, which leave room for both among the instructions that it reorders: CTR
- * then costs nothing. Others do not look so far ahead, and more blocks at a time take less. */
+/* How many bytes each step chains and encrypts. An x86-64 CPU with AES instructions encrypts four blocks while it waits
+ * for the CBC-MAC chain of the previous four. Both fit in its reorder buffer, so CTR costs no time. Other CPUs do not
+ * look so far ahead, and are faster with more blocks at a time. */
 static inline size_t part_of(const sealane_level *level)
 {
 #if defined(SEALANE_X86_64_KERNELS)
@@ -290,7 +290,7 @@ static inline size_t part_of(const sealane_level *level)
 #endif
 }
 
-/* The whole packet; its tag is left in mask. */
+/* Processes the whole packet, and leaves its tag in mask. */
 static void run(ccm *c, const sealane_packet *p, size_t tag_bytes)
 {
     const size_t part = part_of(c->k.level);
@@ -311,7 +311,7 @@ static void run(ccm *c, const sealane_packet *p, size_t tag_bytes)
     }
 }
 
-/* What a forgery leaves: zeroes, or in place the ciphertext as it came. */
+/* Erases an opened forgery: zeroes a separate output, or restores the ciphertext in place. */
 static sealane_status take_back(ccm *c, const sealane_packet *p)
 {
     if (p->out != p->in && p->bytes != 0)
@@ -349,7 +349,7 @@ static sealane_status ccm_mistake(ccm *c, const sealane_ccm_key *k, const sealan
     c->key = &k->aes;
     if (p->nonce_bytes < 7 || p->nonce_bytes > 13)
         return SEALANE_INVALID_NONCE;
-    /* The length has 15 - nonce_bytes bytes. */
+    /* The length field has 15 - nonce_bytes bytes. */
     const uint64_t most = p->nonce_bytes == 7 ? UINT64_MAX : ((uint64_t)1 << 8 * (15 - p->nonce_bytes)) - 1;
     return packet_mistake(p, (sealane_limits){most < LENGTH_MAX ? (size_t)most : LENGTH_MAX, LENGTH_MAX, tag_bytes});
 }
@@ -386,7 +386,7 @@ int sealane_aes_ccm_open(const sealane_ccm_key *k, uint8_t *out, const uint8_t *
 
 enum { TOGETHER = 8, STEP = 256 };
 
-/* A text in progress. For CMAC c has the chain alone, and packet the text and where its MAC is. */
+/* A text in progress. For CMAC, c contains only the chain, and packet the text and the address of its MAC. */
 typedef struct {
     ccm c;
     sealane_packet packet;
@@ -395,17 +395,17 @@ typedef struct {
     struct {
         const uint8_t *in;
         size_t bytes;
-    } parts[2], now; /* associated data and text still to be chained; whole blocks out of them */
+    } parts[2], now; /* associated data and text still to chain; whole blocks of them to chain next */
     size_t tag_bytes, part;
-    uint8_t block[32]; /* what now.in may point to */
+    uint8_t block[32]; /* storage for now.in */
 } job;
 
-/* The texts are of one level and number of rounds. The next takes the place of one that has ended. */
+/* The texts have one level and number of rounds. When one ends, the next takes its place. */
 typedef struct {
-    int (*next)(job *j); /* what is chained next, into now; 0 if that was all */
+    int (*next)(job *j); /* selects the next blocks to chain, in now; 0 at the end */
     sealane_status (*end)(job *j);
-    job *of[TOGETHER];     /* in progress are the first `count` */
-    size_t count, longest; /* step so far */
+    job *of[TOGETHER];     /* the first `count` are in progress */
+    size_t count, longest; /* longest: largest step so far */
     sealane_mode_lane lanes[TOGETHER];
     job jobs[TOGETHER];
     uint8_t thrown_away[TOGETHER][STEP];
@@ -446,7 +446,7 @@ static void run_until(side_by_side *s, size_t count)
     }
 }
 
-/* Where the next text is prepared, of that key. */
+/* A place to prepare the next text, with the given key. */
 static job *room_for(side_by_side *s, const aes *k)
 {
     const aes *const other = &s->of[0]->c.k;
@@ -456,7 +456,7 @@ static job *room_for(side_by_side *s, const aes *k)
     return s->of[s->count];
 }
 
-/* The text in that room joins the others. */
+/* Starts the text that was prepared there. */
 static void add(side_by_side *s)
 {
     job *const j = s->of[s->count];
@@ -475,7 +475,7 @@ static void end_batch(side_by_side *s, size_t texts)
     }
 }
 
-/* First comes E(0), then the text without its last block, then that block. */
+/* After E(0) come the text without its last block, and then that block. */
 static int cmac_next(job *j)
 {
     const sealane_packet *p = &j->packet;
@@ -548,7 +548,7 @@ size_t sealane_aes_cmac_verify_batch(sealane_cmac_op *ops, size_t n)
     return cmac_batch(ops, ops == NULL ? 0 : n, 1);
 }
 
-/* Of each part first the whole blocks, and then one that is filled up with zeroes. */
+/* For each part, first the whole blocks, and then a last block padded with zeroes. */
 static int ccm_next(job *j)
 {
     for (; j->part < 2; j->part++) {

@@ -12,8 +12,8 @@ _Static_assert(AES_SCHEDULE_BYTES <= SEALANE_GCM_KEY_TABLE - SEALANE_GCM_KEY_SCH
 typedef struct {
     aes_keys keys;
     uint8_t prefix[12];
-    uint32_t counter; /* of the first block that is not in the buffer */
-    size_t left;      /* bytes at the buffer's end that were not used yet: whole blocks */
+    uint32_t counter; /* of the next block after the buffer */
+    size_t left;      /* unused bytes at the end of the buffer: whole blocks */
     uint8_t buffer[AES_BATCH];
 } key_stream;
 
@@ -31,7 +31,7 @@ static void start(key_stream *k, const uint8_t prefix[12], uint32_t counter)
     k->left = 0;
 }
 
-/* bytes of text that ends a packet, or a multiple of 16. */
+/* bytes is any length at the end of a packet, and otherwise a multiple of 16. */
 static void crypt(key_stream *k, ghash_sum *s, const ghash_key *hash_key, uint8_t *out, const uint8_t *in, size_t bytes,
                   int open)
 {
@@ -100,7 +100,7 @@ static void run_polyval(const sealane_packet_args *a)
         s.y[0] = load64(state->y), s.y[1] = load64(state->y + 8);
     sealane_polyval_padded(&s, &hash_key, slot_bytes(a->in), (size_t)a->bytes);
     if (a->flags & SEALANE_FLAG_LAST)
-        sealane_ghash_lengths(&s, &hash_key, a->total, a->ad_bytes); /* the other way round: in reversed bytes */
+        sealane_ghash_lengths(&s, &hash_key, a->total, a->ad_bytes); /* reversed, because the bytes are reversed too */
     uint8_t *y = a->flags & SEALANE_FLAG_LAST ? slot_bytes(a->tag) : state->y;
     store64(y, s.y[0]), store64(y + 8, s.y[1]);
     wipe(&hash_key, sizeof hash_key);
@@ -132,7 +132,7 @@ static NOINLINE void run(const sealane_packet_args *a)
     if (a->flags & SEALANE_FLAG_FIRST) {
         const uint8_t *nonce = slot_bytes(a->nonce);
         start(&k, nonce, a->flags & SEALANE_FLAG_NONCE ? 1 : swap32(load32(nonce + 12)));
-        refill(&k); /* the block J0 is not for the text */
+        refill(&k); /* skips block J0, which does not encrypt text */
         memcpy(mask, k.buffer, 16);
         k.left -= 16;
         if (a->ad_bytes > 0)

@@ -1,20 +1,20 @@
-/* AES-GCM (NIST SP 800-38D): what the front end needs besides the kernels. */
+/* AES-GCM (NIST SP 800-38D): what the front end needs in addition to the kernels. */
 #ifndef SEALANE_SRC_AESGCM_H
 #define SEALANE_SRC_AESGCM_H
 
 #include "kernel.h"
 
-/* The kernel of the portable level; scratch and consts are not used. */
+/* The kernel of the portable level. It ignores scratch and consts. */
 sealane_kernel sealane_aesgcm_portable;
 
-/* A key for a kernel: SEALANE_GCM_KEY_* of asm/args.h. */
+/* A key in kernel layout: SEALANE_GCM_KEY_* of asm/args.h. */
 typedef struct sealane_gcm_key {
     uint64_t rounds, unused;
     uint8_t schedule[SEALANE_GCM_KEY_TABLE - SEALANE_GCM_KEY_SCHEDULE];
     uint8_t table[SEALANE_GCM_KEY_BYTES - SEALANE_GCM_KEY_TABLE];
 } sealane_gcm_key;
 
-/* What lives on between the parts of a packet, the same at every level. */
+/* The state between the parts of a packet, the same at every level. */
 typedef struct sealane_gcm_state {
     uint8_t y[16];       /* GHASH so far */
     uint8_t counter[16]; /* the next counter block */
@@ -22,7 +22,7 @@ typedef struct sealane_gcm_state {
     uint8_t unused[16];
 } sealane_gcm_state;
 
-/* The plaintext's and the associated data's limits (section 5.2.1.1), and the nonce's, in bytes. */
+/* The limits of plaintext, associated data (section 5.2.1.1) and nonce, in bytes. */
 #define AESGCM_TEXT_MAX (((uint64_t)1 << 36) - 32)
 #define AESGCM_AD_MAX (((uint64_t)1 << 61) - 1)
 

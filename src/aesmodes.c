@@ -1,11 +1,11 @@
-/* AES in the modes that do not authenticate (NIST SP 800-38A; IEEE 1619) in constant-time C. */
+/* The unauthenticated modes of AES (NIST SP 800-38A; IEEE 1619) in constant-time C. */
 #include "aesmodes.h"
 
 #include "aes.h"
 #include "bytes.h"
 #include "portable.h"
 
-/* One call's text, a batch of blocks at a time. */
+/* The text of one call, a batch of blocks at a time. */
 typedef struct {
     aes_keys keys;
     uint8_t blocks[AES_BATCH], chain[AES_BATCH];
@@ -15,7 +15,7 @@ void sealane_xts_double(uint8_t tweak[16])
 {
     const uint64_t low = load64(tweak), high = load64(tweak + 8);
     store64(tweak, low << 1 ^ (0x87 & (0 - hide(high >> 63))));
-    keep_stores(tweak); /* gcc would put both halves together on the stack, and leave them there */
+    keep_stores(tweak); /* otherwise gcc combines both halves on the stack and leaves them there */
     store64(tweak + 8, high << 1 | low >> 63);
 }
 

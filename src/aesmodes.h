@@ -1,4 +1,4 @@
-/* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619): what front ends need besides the kernels. */
+/* The unauthenticated modes of AES (NIST SP 800-38A, IEEE 1619): what front ends need in addition to the kernels. */
 #ifndef SEALANE_SRC_AESMODES_H
 #define SEALANE_SRC_AESMODES_H
 
@@ -6,11 +6,11 @@
 #include "kernel.h"
 #include "level.h"
 
-/* The kernels of the portable levels; scratch and consts are not used. */
+/* The kernels of the portable levels. They ignore scratch and consts. */
 sealane_kernel sealane_aes_portable;
 sealane_kernel sealane_chacha20masks_portable;
 
-/* A key for a kernel: SEALANE_AES_KEY_* of asm/args.h. */
+/* A key in kernel layout: SEALANE_AES_KEY_* of asm/args.h. */
 typedef struct sealane_aes_schedules {
     uint64_t rounds, unused;
     uint8_t schedule[SEALANE_AES_KEY_INVERSE - SEALANE_AES_KEY_SCHEDULE];
@@ -20,18 +20,18 @@ typedef struct sealane_aes_schedules {
 _Static_assert(SEALANE_AES_KEY_ROUNDS == SEALANE_GCM_KEY_ROUNDS && SEALANE_AES_KEY_SCHEDULE == SEALANE_GCM_KEY_SCHEDULE,
                "kernels share the code that makes schedules");
 
-/* What a valid key holds, and the level that it was made by; NULL if *key is none. */
+/* The schedules of a valid key, and the level that made them; NULL if *key is invalid. */
 const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key, const sealane_level **level);
 
-/* For the provider, whose contexts have one key after another of one length, often for a few blocks each. A key that
- * only encrypts: what it has for decryption may stay as it was. Nothing is wiped before; 0 if there is no such key. */
+/* For the provider, whose contexts set key after key of one length, often for a few blocks each. Makes a key that only
+ * encrypts: its decryption schedule may be stale. Does not wipe the previous key. Returns 0 if there is no such key. */
 int sealane_aes_key_encrypts(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes);
 
-/* Whole blocks in counter mode, of a key and arguments that have been checked. */
+/* Encrypts whole blocks in counter mode, with a key and arguments that were checked. */
 void sealane_aes_ctr_blocks(const sealane_aes_key *k, uint8_t counter[16], uint8_t *out, const uint8_t *in,
                             size_t bytes);
 
-/* The tweak of the next block (IEEE 1619, section 5.2): times x in GF(2^128), little-endian. */
+/* The tweak of the next block (IEEE 1619, section 5.2): multiplied by x in GF(2^128), little-endian. */
 void sealane_xts_double(uint8_t tweak[16]);
 
 #endif

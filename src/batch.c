@@ -1,34 +1,34 @@
-/* Batches: packets that are faster side by side go into the lanes of a batch kernel, sorted by length, and the others
- * one by one. */
+/* Batches. Packets that are faster side by side go into the lanes of a batch kernel, sorted by length; the others are
+ * processed individually. */
 #include "batch.h"
 
 #include "dit.h"
 #include "key.h"
 
-/* Packets that are planned together. More fill the lanes better when lengths are mixed, and take stack: an Internet mix
- * has about 36 packets of 64 bytes, 20 of 576 and 5 of 1420 in 64. */
+/* The number of packets that are planned together. More packets fill the lanes better when lengths are mixed, but need
+ * more stack. Of 64 packets, an Internet mix has about 36 of 64 bytes, 20 of 576 and 5 of 1420. */
 enum { CHUNK = SEALANE_LANES_MAX };
 
 /* ---- Lanes ---- */
 
-/* Number of whole blocks of text. */
+/* The number of whole blocks of text. */
 static inline size_t class_of(const sealane_lane *l)
 {
     return (size_t)(l->bytes / 64);
 }
 
-/* Whether packets of that length are ever faster side by side. */
+/* Whether packets of that length can be faster side by side. */
 static inline int has_lane(const sealane_batch *batch, size_t class)
 {
     return class < batch->classes && batch->from[class % SEALANE_BATCH_CLASSES] != 0;
 }
 
-/* What a packet counts towards a batch that pays: PAYS / from, rounded up. */
+/* The weight of a packet: PAYS / from, rounded up. The batch kernel is used if the weights reach PAYS. */
 enum { PAYS = 240 };
 static const uint8_t weights[SEALANE_BATCH_FROM_MAX + 1] = {0,  240, 120, 80, 60, 48, 40, 35, 30,
                                                             27, 24,  22,  20, 19, 18, 16, 15};
 
-/* Whether the lanes that the batch kernel may have are faster side by side; how many they are, by class. */
+/* Whether the lanes with batchable lengths are faster side by side. Also counts them by class. */
 static int pays(const sealane_batch *batch, const sealane_lane *lanes, size_t n, uint8_t sizes[SEALANE_BATCH_CLASSES])
 {
     unsigned weight = 0;
@@ -41,7 +41,7 @@ static int pays(const sealane_batch *batch, const sealane_lane *lanes, size_t n,
     return weight >= PAYS;
 }
 
-/* A counting sort of those lanes by falling class; how many they are. */
+/* Sorts those lanes by descending class (counting sort), and returns their number. */
 static size_t sort(sealane_lane *sorted, const sealane_batch *batch, const sealane_lane *lanes, size_t n,
                    uint8_t places[SEALANE_BATCH_CLASSES])
 {
@@ -57,12 +57,12 @@ static size_t sort(sealane_lane *sorted, const sealane_batch *batch, const seala
     return next;
 }
 
-/* A lane is how the arguments of one packet begin. */
+/* A lane is the beginning of a packet's arguments. */
 _Static_assert(offsetof(sealane_packet_args, state) == sizeof(sealane_lane) &&
                    offsetof(sealane_packet_args, nonce) == offsetof(sealane_lane, nonce),
                "lane");
 
-/* Whether all lanes are of one class: mostly they are, and in order as they stand. */
+/* Whether all lanes have one class, as in most batches. They are then in order already. */
 static int alike(const sealane_lane *lanes, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -84,7 +84,7 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
     _Alignas(64) sealane_lane sorted[CHUNK];
     SEALANE_BATCH_SCRATCH(scratch);
     uint8_t sizes[SEALANE_BATCH_CLASSES];
-    sealane_batch_args a; /* what batch kernels do not read is not set */
+    sealane_batch_args a; /* fields that batch kernels do not read stay unset */
     sealane_packet_args one;
     a.lanes = slot(lanes), a.count = n, a.flags = direction;
     if (batch != NULL && (n < batch->few || n == 1))
@@ -114,7 +114,7 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
 
 /* ---- Packets ---- */
 
-/* One packet by itself; 1 if it succeeded. */
+/* Processes one packet individually; 1 if it succeeded. */
 static inline size_t alone(sealane_op *op, int open)
 {
     return (size_t)(open ? sealane_open_op(op) : sealane_seal_op(op));
@@ -124,16 +124,16 @@ static inline size_t alone(sealane_op *op, int open)
 typedef struct {
     _Alignas(64) sealane_lane lane[CHUNK];
     unsigned count, subkeys;
-    uint8_t op[CHUNK];                              /* which packet a lane is of */
-    uint8_t tag[CHUNK][16];                         /* open: to be compared */
+    uint8_t op[CHUNK];                              /* index of a lane's packet */
+    uint8_t tag[CHUNK][16];                         /* when opening, computed tags to compare */
     uint8_t subkey[CHUNK][32], subnonce[CHUNK][12]; /* XChaCha20-Poly1305 */
 } plan;
 
-/* What packets get lanes for: keys of one level. */
+/* The level whose keys get lanes. */
 typedef struct {
     const sealane_level *level;
     const sealane_batch *batch;
-    uint64_t plain, extended; /* first words of keys, of ChaCha20-Poly1305 and XChaCha20-Poly1305 */
+    uint64_t plain, extended; /* first words of ChaCha20-Poly1305 and XChaCha20-Poly1305 keys of this level */
 } planner;
 
 /* Whether a packet may get a lane. */
@@ -142,7 +142,7 @@ static inline int is_chacha(const sealane_op *op)
     return op->key != NULL && !is_gcm(key_alg(op->key)) && key_valid(op->key);
 }
 
-/* For the key of ChaCha20-Poly1305 of the first of n packets. 0: none are faster side by side. */
+/* Plans for the first ChaCha20-Poly1305 key among n packets. Returns 0 if no packets are faster side by side. */
 static int find_planner(planner *r, const sealane_op *ops, unsigned n, sealane_batch_choice *choice)
 {
     const sealane_key *k = ops->key;
@@ -160,7 +160,7 @@ static inline sealane_packet packet_of(const sealane_op *op, int open)
                             op->ad_bytes, op->nonce, op->nonce_bytes, op->tag,      open};
 }
 
-/* The lane for packet number i, with the key and nonce that the kernel is to have. */
+/* Fills the lane of packet i, with the key and nonce for the kernel. */
 static ALWAYS_INLINE inline void add(plan *p, sealane_op *op, unsigned i, const uint8_t *key, const uint8_t *nonce,
                                      int open)
 {
@@ -170,11 +170,11 @@ static ALWAYS_INLINE inline void add(plan *p, sealane_op *op, unsigned i, const 
     l->key = slot(key), l->nonce = slot(nonce);
     l->tag = slot(open ? p->tag[p->count] : op->tag);
     p->op[p->count++] = (uint8_t)i;
-    op->status = SEALANE_OK; /* until its tag is found wrong */
+    op->status = SEALANE_OK; /* until its tag turns out to be wrong */
 }
 
-/* A packet that is not of the usual kind: of XChaCha20-Poly1305, or with a mistake, or for another level. Does it,
- * unless it gets a lane; 1 if it succeeded. */
+/* A special packet: XChaCha20-Poly1305, invalid, or with a key of another level. Processes it unless it gets a lane; 1
+ * if it succeeded. */
 static NOINLINE size_t add_special(plan *p, sealane_op *op, unsigned i, const planner *r, int open)
 {
     const sealane_packet wanted = packet_of(op, open);
@@ -187,7 +187,7 @@ static NOINLINE size_t add_special(plan *p, sealane_op *op, unsigned i, const pl
     return 0;
 }
 
-/* Gives packets lanes, and does those that get none; how many of these succeeded. */
+/* Assigns lanes, and processes packets without one; returns how many of these succeeded. */
 static ALWAYS_INLINE inline size_t make_plan(plan *p, sealane_op *ops, unsigned n, const planner *r, int open)
 {
     const uint64_t plain = r->plain;
@@ -196,7 +196,7 @@ static ALWAYS_INLINE inline size_t make_plan(plan *p, sealane_op *ops, unsigned 
     p->count = p->subkeys = 0;
     for (unsigned i = 0; i < n; i++) {
         sealane_op *op = &ops[i];
-        if (!has_lane(r->batch, op->in_bytes / 64)) { /* mostly they are many */
+        if (!has_lane(r->batch, op->in_bytes / 64)) { /* true for most packets */
             good += alone(op, open);
             continue;
         }
@@ -221,7 +221,7 @@ static NOINLINE size_t plan_to_open(plan *p, sealane_op *ops, unsigned n, const 
     return make_plan(p, ops, n, r, 1);
 }
 
-/* What forgery i has left. */
+/* Erases what forgery i has left. */
 static NOINLINE void take_back(sealane_op *op)
 {
     SEALANE_SCRATCH(scratch);
@@ -229,7 +229,7 @@ static NOINLINE void take_back(sealane_op *op)
     op->status = sealane_take_back(&forged, scratch);
 }
 
-/* Compares the tags of all packets in lanes; how many are authentic. */
+/* Compares the tags of all packets in lanes, and returns how many are authentic. */
 static size_t authenticate(plan *p, sealane_op *ops)
 {
     size_t good = p->count;
@@ -259,7 +259,7 @@ static NOINLINE size_t run_planned(sealane_op *ops, unsigned n, const planner *r
     return good;
 }
 
-/* Packets of which the first has a key of ChaCha20-Poly1305. */
+/* Runs packets of which the first has a ChaCha20-Poly1305 key. */
 static NOINLINE size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane_batch_choice *choice)
 {
     planner r;
@@ -278,7 +278,7 @@ size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_
         return 0;
     const uint64_t dit = dit_on();
     for (sealane_op *op = ops, *const end = ops + n; op != end;) {
-        if (!is_chacha(op)) { /* little is done here: it is a tenth of a short packet's time */
+        if (!is_chacha(op)) { /* kept small: it takes a tenth of a short packet's time */
             good += alone(op++, direction == SEALANE_FLAG_OPEN);
             continue;
         }

@@ -16,26 +16,26 @@
 #define UNLIKELY(condition) (condition)
 #endif
 
-/* What works on words of secrets. On 32-bit ARM a kernel saves its caller's registers where nothing is wiped, and among
- * them whatever is left there: a function of its own has them restored before. */
+/* For functions that handle secret words. On 32-bit ARM, a kernel saves its caller's registers in memory that is not
+ * wiped, with any secrets in them. In a separate function, these registers are restored before the kernel runs. */
 #if defined(__arm__)
 #define ON_SECRET_WORDS NOINLINE __attribute__((unused))
 #else
 #define ON_SECRET_WORDS ALWAYS_INLINE inline
 #endif
 
-/* Data of other files of the library, without a detour by the table of symbols that programs may replace. */
+/* Data of other files of the library, accessed without the symbol table that programs can override. */
 #if defined(__GNUC__) && !defined(_WIN32)
 #define HIDDEN __attribute__((visibility("hidden")))
 #else
 #define HIDDEN
 #endif
 
-/* Keeps the tests before and behind it apart. Compilers join tests of pointers by logical operations: three
- * instructions each, where a test and a branch that is not taken are one. */
+/* Keeps the tests before and after it separate. Compilers join tests of pointers with logical operations, three
+ * instructions each, although a test and a branch that is not taken are one instruction. */
 #if defined(__GNUC__)
 #define KEEP_APART() __asm__ volatile("")
-#define HAVE_NOW(x) __asm__ volatile("" : "+r"(x)) /* not where it is needed first */
+#define HAVE_NOW(x) __asm__ volatile("" : "+r"(x)) /* computes x here, not at its first use */
 #else
 #define KEEP_APART() ((void)0)
 #define HAVE_NOW(x) ((void)(x))
@@ -65,7 +65,7 @@ static inline void store64(uint8_t *p, uint64_t v)
     store32(p + 4, (uint32_t)(v >> 32));
 }
 
-/* As a whole, which can be loaded as a whole at once: 16 bytes of two stores cannot. */
+/* Stores 16 bytes so that one 16-byte load can follow at once; it would stall after two 8-byte stores. */
 static inline void store128(uint8_t *p, uint64_t low, uint64_t high)
 {
 #if defined(__GNUC__) && defined(__x86_64__)
@@ -106,7 +106,7 @@ static inline void store64_be(uint8_t *p, uint64_t v)
     store32(p + 4, swap32((uint32_t)v));
 }
 
-/* Tells the compiler that the memory at p is read, so that the writes before cannot be left out. */
+/* Makes the compiler assume that the memory at p is read, so that it keeps earlier writes. */
 static inline void keep_stores(void *p)
 {
 #if defined(__GNUC__)
@@ -128,7 +128,7 @@ static inline void wipe(void *p, size_t bytes)
 #endif
 }
 
-/* The same by pieces: for more than some words compilers take an instruction that is slow to begin. */
+/* Wipes in pieces: for longer ranges compilers use an instruction that starts slowly. */
 static inline void wipe_long(void *p, size_t bytes)
 {
     uint8_t *b = (uint8_t *)p;
@@ -140,8 +140,8 @@ static inline void wipe_long(void *p, size_t bytes)
         wipe(b, 1);
 }
 
-/* An AES key at the beginning of where its schedule will be, and zeroes behind it. In as many bytes as kernels load it:
- * else they wait. */
+/* Writes an AES key to the start of its future schedule, followed by zeroes, with stores as wide as the kernels' loads:
+ * otherwise these stall. */
 static ON_SECRET_WORDS void put_raw_key(uint8_t *schedule, size_t schedule_bytes, const uint8_t *key, size_t key_bytes)
 {
     memcpy(schedule, key, 16);
@@ -152,7 +152,7 @@ static ON_SECRET_WORDS void put_raw_key(uint8_t *schedule, size_t schedule_bytes
     memset(schedule + key_bytes, 0, schedule_bytes - key_bytes);
 }
 
-/* Hides a value's origin from the compiler, which could otherwise turn masks back into branches. */
+/* Hides a value's origin from the compiler, which could otherwise turn masks into branches. */
 static inline uint64_t hide(uint64_t v)
 {
 #if defined(__GNUC__)
@@ -161,7 +161,7 @@ static inline uint64_t hide(uint64_t v)
     return v;
 }
 
-/* The test for branches on secrets runs under valgrind with all of them undefined; whether a tag is right is public. */
+/* The valgrind test for secret-dependent branches marks all secrets as undefined; whether a tag is right is public. */
 #if defined(SEALANE_TEST_VALGRIND)
 #include <valgrind/memcheck.h>
 #define DECLASSIFY(variable) ((void)VALGRIND_MAKE_MEM_DEFINED(&(variable), sizeof(variable)))
@@ -172,13 +172,13 @@ static inline uint64_t hide(uint64_t v)
 /* 1 if the two tags are equal, else 0; the time does not depend on where they differ. */
 static ON_SECRET_WORDS int equal16(const uint8_t *a, const uint8_t *b)
 {
-    /* Not by memcpy: some compilers for ARM keep the copies in memory. */
+    /* Without memcpy: some compilers for ARM keep its copies in memory. */
     int equal = hide((load64(a) ^ load64(b)) | (load64(a + 8) ^ load64(b + 8))) == 0;
     DECLASSIFY(equal);
     return equal;
 }
 
-/* 1 if the two ranges have a byte in common. The sum of their lengths is a size_t. */
+/* 1 if the two ranges share a byte. The sum of their lengths must fit in a size_t. */
 static ALWAYS_INLINE inline int overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {
     return a_bytes != 0 && b_bytes != 0 && (uintptr_t)a - (uintptr_t)b + (a_bytes - 1) < b_bytes + (a_bytes - 1);

@@ -1,4 +1,4 @@
-/* ChaCha20 without authentication, by the kernels of ChaCha20-Poly1305. */
+/* ChaCha20 without authentication, with the kernels of ChaCha20-Poly1305. */
 #include "../include/sealane.h"
 
 #include "contract.h"
@@ -7,7 +7,7 @@
 
 enum { BLOCK_BYTES = 64, NONCE_BYTES = SEALANE_CHACHA20_NONCE_BYTES };
 
-/* A part in the middle of a packet, whose authentication has the key zero and comes to nothing. */
+/* Runs a part in the middle of a packet. Its authentication has a zero key and yields nothing. */
 void sealane_chacha20_part(const sealane_key *k, const uint8_t nonce[12], uint32_t counter, uint8_t *out,
                            const uint8_t *in, size_t bytes)
 {
@@ -41,8 +41,8 @@ static sealane_status mistake(const sealane_key *k, const uint8_t *nonce, uint64
     return text_mistake(out, in, bytes, LENGTH_MAX);
 }
 
-/* RFC 8439's nonce begins with the upper half of the counter here. Kernels count with 32 bits: a part ends where they
- * wrap around. */
+/* The first 4 bytes of an RFC 8439 nonce hold the upper half of the counter here. Kernels count with 32 bits, so each
+ * part ends where that counter wraps around. */
 int sealane_chacha20_xor(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint64_t counter, uint8_t *out,
                          const uint8_t *in, size_t in_bytes)
 {
@@ -57,7 +57,7 @@ int sealane_chacha20_xor(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
         const size_t n = in_bytes < until ? in_bytes : (size_t)until;
         store32(long_nonce, (uint32_t)(counter >> 32));
         sealane_chacha20_part(k, long_nonce, (uint32_t)counter, out, in, n);
-        counter += until / BLOCK_BYTES; /* used only after a whole part */
+        counter += until / BLOCK_BYTES; /* the next iteration only follows a whole part */
         out += n, in += n, in_bytes -= n;
     }
     sealane_burn_stack();

@@ -1,16 +1,16 @@
-/* The contract of a call: what it is given, and the one place that finds mistakes in that. From lengths and addresses
- * alone, before a key is used; a call with a mistake writes nothing. */
+/* The contract of a call: its arguments, and the only place that checks them. The checks use only lengths and
+ * addresses, and come before any use of a key. A call with a mistake writes nothing. */
 #ifndef SEALANE_SRC_CONTRACT_H
 #define SEALANE_SRC_CONTRACT_H
 
 #include "../include/sealane.h"
 #include "bytes.h"
 
-/* No object is longer. Below it the sum of two lengths is a size_t. */
+/* The largest possible object. The sum of two such lengths fits in a size_t. */
 #define LENGTH_MAX ((size_t)PTRDIFF_MAX)
 
-/* Every test by itself: compilers join tests of pointers by logical operations, three instructions each, where a test
- * and a branch that is not taken are one. */
+/* Each test is separate: compilers join tests of pointers with logical operations, three instructions each, although a
+ * test and a branch that is not taken are one instruction. */
 #define REFUSE_IF(condition, why) \
     do {                          \
         if (UNLIKELY(condition))  \
@@ -18,7 +18,7 @@
         KEEP_APART();             \
     } while (0)
 
-/* A text of at most `most` bytes: out is in, or disjoint from it. */
+/* A text of at most `most` bytes: out is equal to in, or disjoint from it. */
 static ALWAYS_INLINE inline sealane_status text_mistake(const uint8_t *out, const uint8_t *in, size_t bytes,
                                                         size_t most)
 {
@@ -30,7 +30,7 @@ static ALWAYS_INLINE inline sealane_status text_mistake(const uint8_t *out, cons
     return SEALANE_OK;
 }
 
-/* A packet. out is written, and tag when sealing; the rest is read. */
+/* A packet. out is written, and so is tag when sealing; the rest is only read. */
 typedef struct sealane_packet {
     const sealane_key *key;
     uint8_t *out;
@@ -39,18 +39,19 @@ typedef struct sealane_packet {
     const uint8_t *ad;
     size_t ad_bytes;
     const uint8_t *nonce;
-    size_t nonce_bytes; /* of a length that the key takes: 1 or more */
+    size_t nonce_bytes; /* valid for the key: 1 or more */
     const uint8_t *tag;
     int open;
 } sealane_packet;
 
-/* What its key allows. */
+/* The limits of a key. */
 typedef struct sealane_limits {
-    size_t text, ad; /* LENGTH_MAX or less */
-    size_t tag;      /* its bytes */
+    size_t text, ad; /* at most LENGTH_MAX */
+    size_t tag;      /* size of the tag in bytes */
 } sealane_limits;
 
-/* Inlined where limits are constants, and where they are not. Short packets pay as much as a tenth of their time. */
+/* Inlined both where limits are constants and where they are not. It takes up to a tenth of the time of short
+ * packets. */
 static ALWAYS_INLINE inline sealane_status packet_mistake(const sealane_packet *p, sealane_limits most)
 {
     const size_t tag_written = p->open ? 0 : most.tag;
@@ -70,7 +71,7 @@ static ALWAYS_INLINE inline sealane_status packet_mistake(const sealane_packet *
     return SEALANE_OK;
 }
 
-/* What an object (key, stream) is made from: it lies apart from the object. */
+/* The source of an object (key, stream) must not overlap it. */
 static inline sealane_status source_mistake(const void *object, size_t object_bytes, const void *source,
                                             size_t source_bytes)
 {

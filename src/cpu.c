@@ -19,7 +19,7 @@ uint32_t sealane_cpu_features(void)
     const uint64_t ymm = 1 << 1 | 1 << 2;                /* xmm, upper halves of ymm */
     const uint64_t zmm = ymm | 1 << 5 | 1 << 6 | 1 << 7; /* masks, upper halves of zmm, zmm16-31 */
     const uint32_t highest =
-        __get_cpuid_max(0, NULL); /* asked once: under a hypervisor each answer takes a microsecond */
+        __get_cpuid_max(0, NULL); /* read once: under a hypervisor each CPUID takes a microsecond */
     uint32_t a, b, c, d, found = 0;
 
     if (highest < 1)
@@ -46,7 +46,7 @@ uint32_t sealane_cpu_features(void)
     return found;
 }
 
-/* Intel SDM volume 2, CPUID: the extended family counts from family 15 on. */
+/* Intel SDM volume 2, CPUID: the extended family is added from family 15 on. */
 sealane_cpu_identity sealane_cpu_identify(void)
 {
     uint32_t highest, vendor, signature, b, c, d;
@@ -66,7 +66,7 @@ sealane_cpu_identity sealane_cpu_identify(void)
 #if defined(__linux__) || defined(__FreeBSD__)
 #include <sys/auxv.h>
 
-enum { ASIMD = 1 << 1, AES = 1 << 3, PMULL = 1 << 4, CPUID = 1 << 11, DIT = 1 << 24 }; /* HWCAP_* of both systems */
+enum { ASIMD = 1 << 1, AES = 1 << 3, PMULL = 1 << 4, CPUID = 1 << 11, DIT = 1 << 24 }; /* HWCAP_* on both systems */
 
 static unsigned long hwcap(void)
 {
@@ -78,7 +78,7 @@ static unsigned long hwcap(void)
 #endif
 }
 
-/* Some emulators have it and do not tell, but as the register that Linux lets programs read where there is CPUID. */
+/* Some emulators have DIT but report it only in the ID register, which Linux lets programs read if there is CPUID. */
 int sealane_cpu_has_dit(void)
 {
     const unsigned long has = hwcap();
@@ -95,7 +95,7 @@ int sealane_cpu_has_dit(void)
 
 #if defined(__linux__) && defined(__GNUC__)
 #define HAVE_MIDR
-/* Programs may read the register where Linux says so (Documentation/arch/arm64/cpu-feature-registers.rst). */
+/* Programs may read the register if Linux says so (Documentation/arch/arm64/cpu-feature-registers.rst). */
 sealane_cpu_identity sealane_cpu_identify(void)
 {
     uint64_t midr = 0;
@@ -113,7 +113,7 @@ uint32_t sealane_cpu_features(void)
            (has & PMULL ? SEALANE_ARM_PMULL : 0);
 }
 #elif defined(__APPLE__)
-extern int sysctlbyname(const char *, void *, size_t *, void *, size_t); /* of sys/sysctl.h */
+extern int sysctlbyname(const char *, void *, size_t *, void *, size_t); /* from sys/sysctl.h */
 
 int sealane_cpu_has_dit(void)
 {
@@ -124,14 +124,14 @@ int sealane_cpu_has_dit(void)
 
 uint32_t sealane_cpu_features(void)
 {
-    return SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL; /* of every processor of theirs */
+    return SEALANE_ARM_NEON | SEALANE_ARM_AES | SEALANE_ARM_PMULL; /* every Apple processor has them */
 }
 #elif defined(_WIN32)
 #include <windows.h>
 
 int sealane_cpu_has_dit(void)
 {
-    return 0; /* Windows does not tell */
+    return 0; /* Windows does not report it */
 }
 
 uint32_t sealane_cpu_features(void)
@@ -147,7 +147,7 @@ int sealane_cpu_has_dit(void)
 
 uint32_t sealane_cpu_features(void)
 {
-    return SEALANE_ARM_NEON; /* part of every AArch64 system that has floating point */
+    return SEALANE_ARM_NEON; /* every AArch64 system with floating point has NEON */
 }
 #endif
 
@@ -198,19 +198,19 @@ uint32_t sealane_cpu_features(void)
 #include <sys/auxv.h>
 #include <unistd.h>
 
-extern long syscall(long, ...); /* of unistd.h, which hides it where only C11 is asked for */
+extern long syscall(long, ...); /* from unistd.h, which hides it in strict C11 */
 
-/* Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together. AT_HWCAP tells whether this
- * process may use vectors, but some vendors' kernels set it for vectors of another version. */
+/* Linux 6.5 and later reports the features common to all processors (Documentation/arch/riscv/hwprobe.rst). AT_HWCAP
+ * reports whether this process may use vectors, but some vendors' kernels set it for another vector version. */
 uint32_t sealane_cpu_features(void)
 {
-    const long hwprobe = 258;              /* the system call */
+    const long hwprobe = 258;              /* system call number */
     const unsigned long vectors = 1 << 21; /* COMPAT_HWCAP_ISA_V */
     const uint64_t zbb = 1 << 4, v = 1 << 2, zvbb = 1 << 17, zvkb = 1 << 19, zvkg = 1 << 20, zvkned = 1 << 21;
     struct {
         int64_t key;
         uint64_t value;
-    } extensions = {4, 0}; /* RISCV_HWPROBE_KEY_IMA_EXT_0, and of its bits the above */
+    } extensions = {4, 0}; /* RISCV_HWPROBE_KEY_IMA_EXT_0, whose bits are above */
     uint32_t found = SEALANE_RISCV_M;
 
     if (syscall(hwprobe, &extensions, 1L, 0L, NULL, 0L) != 0 || extensions.key != 4)
@@ -219,7 +219,7 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_RISCV_ZBB;
     if (!(extensions.value & v) || !(getauxval(AT_HWCAP) & vectors))
         return found;
-    found |= extensions.value & (zvbb | zvkb) ? SEALANE_RISCV_ZVKB : 0; /* the first has all of the second */
+    found |= extensions.value & (zvbb | zvkb) ? SEALANE_RISCV_ZVKB : 0; /* Zvbb includes Zvkb */
     found |=
         (extensions.value & zvkg ? SEALANE_RISCV_ZVKG : 0) | (extensions.value & zvkned ? SEALANE_RISCV_ZVKNED : 0);
     return found | SEALANE_RISCV_V;

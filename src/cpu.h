@@ -1,10 +1,10 @@
-/* What the CPU and the operating system offer to kernels. */
+/* CPU features that kernels need, as supported by CPU and operating system. */
 #ifndef SEALANE_SRC_CPU_H
 #define SEALANE_SRC_CPU_H
 
 #include <stdint.h>
 
-/* One bit per extension that a kernel's isa line has. */
+/* One bit per extension in the kernels' isa lines. */
 enum {
     SEALANE_X86_SSSE3 = 1 << 0,
     SEALANE_X86_SSE41 = 1 << 1,
@@ -24,7 +24,10 @@ enum {
 
 enum { SEALANE_ARM_NEON = 1 << 0, SEALANE_ARM_ARMV6 = 1 << 1, SEALANE_ARM_AES = 1 << 2, SEALANE_ARM_PMULL = 1 << 3 };
 
-enum { SEALANE_MIPS_MIPS32R2 = 1 << 0, SEALANE_MIPS_MIPS64R2 = 1 << 1 }; /* every CPU of a build that uses one has it */
+enum {
+    SEALANE_MIPS_MIPS32R2 = 1 << 0,
+    SEALANE_MIPS_MIPS64R2 = 1 << 1
+}; /* a build that uses one requires it of every CPU */
 
 enum {
     SEALANE_RISCV_M = 1 << 0,
@@ -38,15 +41,15 @@ enum {
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);
 
-/* Vendor and model of the CPU: on x86 the first four bytes of CPUID's vendor and the family, on ARM the implementer and
- * the part (MIDR_EL1); zeroes where neither the CPU nor the operating system tells. On a machine with unlike cores that
- * of the core in use. */
+/* Vendor and model of the CPU. On x86, the first four bytes of CPUID's vendor, and the family; on ARM, the implementer
+ * and the part (MIDR_EL1); zeroes if neither the CPU nor the operating system reports them. With different cores, those
+ * of the current core. */
 typedef struct {
     uint32_t vendor, model;
 } sealane_cpu_identity;
 sealane_cpu_identity sealane_cpu_identify(void);
 
-/* AArch64: whether there is PSTATE.DIT (dit.h), as far as the operating system says. */
+/* AArch64: whether there is PSTATE.DIT (dit.h), according to the operating system. */
 int sealane_cpu_has_dit(void);
 
 #endif

@@ -1,7 +1,6 @@
-/* Data-independent timing (Arm ARM, FEAT_DIT): while PSTATE.DIT is set, the time of the instructions that the
- * architecture lists does not depend on their data. Without it a CPU from Armv8.4 on may take less for some values. It
- * belongs to a thread, and costs what two writes of a flag cost. Writes of it take effect in program order and need no
- * barrier. */
+/* Data-independent timing (Arm ARM, FEAT_DIT). While PSTATE.DIT is set, the instructions that the architecture lists
+ * take the same time for all data. Without it, a CPU since Armv8.4 may be faster for some values. The flag belongs to a
+ * thread. Setting and restoring it costs two writes, which take effect in program order without a barrier. */
 #ifndef SEALANE_SRC_DIT_H
 #define SEALANE_SRC_DIT_H
 
@@ -15,7 +14,7 @@
 
 enum { DIT_UNKNOWN, DIT_ABSENT, DIT_PRESENT };
 
-/* One of these; of this CPU. */
+/* The instructions below, if this CPU has the flag. */
 #if defined(_WIN32)
 extern _Atomic unsigned char sealane_dit;
 #else
@@ -23,7 +22,7 @@ extern __attribute__((visibility("hidden"))) _Atomic unsigned char sealane_dit;
 #endif
 unsigned char sealane_ask_for_dit(void);
 
-/* Switches it on, where there is such a thing; returns what dit_restore wants. */
+/* Sets the flag if the CPU has it; returns the argument of dit_restore. */
 static inline uint64_t dit_on(void)
 {
     uint64_t before = DIT_BIT;

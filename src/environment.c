@@ -1,4 +1,4 @@
-/* Which levels the environment and the program allow. */
+/* Levels that the environment and the program allow. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -16,11 +16,11 @@
 #include "level.h"
 
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
-extern int issetugid(void); /* of unistd.h, unless a macro of some system hides it */
+extern int issetugid(void); /* from unistd.h, unless a macro of some system hides it */
 #endif
 
-/* Whether this process is privileged, while the environment belongs to the user that started it: set-uid, set-gid, and
- * on Linux file capabilities and the verdict of security modules. Linux tells without a system call. */
+/* Whether this process is privileged, so that the environment of its caller is not trusted: set-uid, set-gid, and on
+ * Linux also file capabilities and the verdict of security modules. Linux reports it without a system call. */
 static int privileged(void)
 {
 #if defined(__linux__)
@@ -35,7 +35,7 @@ static int privileged(void)
 #endif
 }
 
-/* The place of a name, -1 if no build has it. */
+/* The index of a name, or -1 if no build has it. */
 static int place_of(const char *name)
 {
     for (unsigned i = 0; i < sealane_level_name_count; i++)
@@ -52,7 +52,7 @@ static int is_of_this_build(const char *name)
     return 0;
 }
 
-/* The cap that the environment sets, -1 without one; whether a variable means nothing is in *meaningless. */
+/* The cap from the environment, or -1 if there is none. *meaningless: whether a variable has an invalid value. */
 static int cap_of_environment(int *meaningless)
 {
     *meaningless = 0;
@@ -70,9 +70,9 @@ static int cap_of_environment(int *meaningless)
     return -1;
 }
 
-enum { SETTLED = 1 << 8 }; /* levels are being chosen: what the program says comes too late */
+enum { SETTLED = 1 << 8 }; /* set once levels are chosen: a later cap of the program has no effect */
 
-static atomic_int program_cap; /* 0: none; else a place + 1 */
+static atomic_int program_cap; /* 0: none; otherwise an index + 1 */
 
 int sealane_set_max_level(const char *name)
 {
@@ -80,7 +80,7 @@ int sealane_set_max_level(const char *name)
         return SEALANE_NULL;
     if (place_of(name) < 0)
         return SEALANE_INVALID_LEVEL;
-    const int cap = is_of_this_build(name) ? place_of(name) : -1; /* what other architectures have caps nothing */
+    const int cap = is_of_this_build(name) ? place_of(name) : -1; /* names of other architectures cap nothing */
     int before = atomic_load(&program_cap);
     do {
         if (before & SETTLED)
@@ -93,7 +93,7 @@ static atomic_int environment_is_meaningless;
 
 int sealane_cap_of_process(void)
 {
-    static atomic_int environment_cap; /* 0: not read yet; 1: none; else a place + 2 */
+    static atomic_int environment_cap; /* 0: not read yet; 1: none; otherwise an index + 2 */
     const int program = (atomic_fetch_or(&program_cap, SETTLED) & ~SETTLED) - 1;
     int known = atomic_load(&environment_cap);
     if (known == 0) {

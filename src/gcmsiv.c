@@ -1,4 +1,4 @@
-/* AES-GCM-SIV (RFC 8452), put together of the kernels of AES and AES-GCM. */
+/* AES-GCM-SIV (RFC 8452), composed of AES and AES-GCM kernels. */
 #include "../include/sealane.h"
 
 #include "aesmodes.h"
@@ -8,12 +8,12 @@
 
 #define GCM_SIV_MARK 0x736c7631
 
-/* Section 6. */
+/* RFC 8452, section 6. */
 #define GCM_SIV_TEXT_MAX ((uint64_t)1 << 36)
 
 enum {
-    CHUNK = 2048, /* bytes that are reversed, or counted, at a time */
-    DERIVED = 6,  /* blocks that a nonce's keys come from, at most */
+    CHUNK = 2048, /* bytes that are reversed or counted at a time */
+    DERIVED = 6,  /* the most blocks from which a nonce's keys are made */
     NONCE_BYTES = SEALANE_AES_GCM_SIV_NONCE_BYTES,
     TAG_BYTES = SEALANE_TAG_BYTES
 };
@@ -46,7 +46,8 @@ void sealane_aes_gcm_siv_key_wipe(sealane_gcm_siv_key *k)
         wipe(k, sizeof *k);
 }
 
-/* What needs scratch memory is in no other function's frame: burning the stack reaches all that those leave behind. */
+/* The only frame with scratch memory, so that burning the stack reaches everything that the other functions leave
+ * behind. */
 static NOINLINE void call(const sealane_level *level, const void *a)
 {
     SEALANE_SCRATCH(scratch);
@@ -65,7 +66,7 @@ typedef struct {
     uint8_t hash_key[16], tag[16], last[16];
 #if !defined(SEALANE_SIV_KERNELS)
     sealane_gcm_state state;
-    size_t held; /* bytes of chunk that wait */
+    size_t held; /* pending bytes in chunk */
     uint8_t chunk[CHUNK];
 #endif
 } siv;
@@ -94,7 +95,7 @@ static void expand(aes *k, const uint8_t *raw, size_t key_bytes)
 
 #if !defined(SEALANE_SIV_KERNELS)
 
-/* ---- 32-bit ARM, MIPS, RISC-V: by what the kernels have for AES-GCM and single blocks ---- */
+/* ---- 32-bit ARM, MIPS, RISC-V: from GHASH and single blocks ---- */
 
 static void derivation_blocks(const sealane_level *level, const sealane_aes_schedules *key, uint8_t (*out)[16],
                               size_t blocks, const uint8_t nonce[NONCE_BYTES])
@@ -106,7 +107,7 @@ static void derivation_blocks(const sealane_level *level, const sealane_aes_sche
     run_aes(level, key, SEALANE_AES_ECB_ENCRYPT, out[0], out[0], 16 * blocks);
 }
 
-/* By words: compilers do not vectorize the loop over bytes. */
+/* In words, because compilers do not vectorize the loop over bytes. */
 static void add(uint8_t *out, const uint8_t *in, const uint8_t *stream, size_t bytes)
 {
     for (uint64_t a, b, c, d; bytes >= 16; bytes -= 16, in += 16, out += 16, stream += 16) {
@@ -128,14 +129,14 @@ static void count(siv *s, uint8_t block[16], uint8_t *out, const uint8_t *in, si
             memcpy(s->chunk + 16 * i, block, 16);
             store32(s->chunk + 16 * i, counter);
         }
-        store32(block, counter); /* not in a register, which kernels would save where nothing is wiped */
+        store32(block, counter); /* not in a register, which kernels would save in memory that is not wiped */
         run_aes(s->message.level, &s->message.key, SEALANE_AES_ECB_ENCRYPT, s->chunk, s->chunk, 16 * blocks);
         add(out, in, s->chunk, n);
     }
 }
 
-/* POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is reversed and multiplied by x, its result
- * reversed again (appendix A). A kernel of AES-GCM takes such blocks as associated data, which it does not decrypt. */
+/* POLYVAL equals GHASH of byte-reversed blocks. The hash key is reversed and multiplied by x, and the result is
+ * reversed again (appendix A). An AES-GCM kernel takes such blocks as associated data, which it does not decrypt. */
 static inline void reverse(uint8_t *out, const uint8_t *in)
 {
     uint64_t first, last;
@@ -144,7 +145,7 @@ static inline void reverse(uint8_t *out, const uint8_t *in)
     memcpy(out, &last, 8), memcpy(out + 8, &first, 8);
 }
 
-/* Times x in GCM's order of bits, where that of x^0 is a block's first one. */
+/* Multiplies by x in GCM's bit order, where the first bit of a block is the coefficient of x^0. */
 static void times_x(uint8_t block[16])
 {
     const uint64_t high = load64_be(block), low = load64_be(block + 8);
@@ -167,7 +168,7 @@ static void set_hash_key(siv *s, const sealane_packet *p)
     wipe(h, sizeof h);
 }
 
-/* Absorbs the blocks of chunk. Each call of a kernel begins with the sum zero, hence the last one goes into the first
+/* Absorbs the blocks of chunk. Each kernel call starts with a zero sum, so the previous sum is XORed into the first
  * block. */
 static void flush(siv *s)
 {
@@ -185,7 +186,7 @@ static void flush(siv *s)
     s->held = 0;
 }
 
-/* Data, filled up with zeroes to whole blocks. */
+/* Absorbs data, padded with zeroes to whole blocks. */
 static void absorb(siv *s, const uint8_t *in, size_t bytes)
 {
     while (bytes > 0) {
@@ -217,17 +218,17 @@ static void polyval(siv *s, uint8_t sum[16], const sealane_packet *p, const uint
     reverse(sum, s->state.y);
 }
 
-/* All of it except the end of the chunk that a packet does not reach, which is half of the bytes. */
+/* Wipes everything except the end of the chunk that the packet does not reach, which is half of the bytes. */
 static void wipe_siv(siv *s, const sealane_packet *p)
 {
     const size_t ad = p->ad_bytes < CHUNK ? p->ad_bytes : CHUNK, text = p->bytes < CHUNK ? p->bytes : CHUNK;
-    const size_t most = ad + text + 48; /* two fillings, the lengths */
+    const size_t most = ad + text + 48; /* two paddings and the lengths */
     wipe_long(s, offsetof(siv, chunk) + (most < CHUNK ? most : CHUNK));
 }
 
 #else
 
-/* ---- Elsewhere kernels have POLYVAL and this counter mode ---- */
+/* ---- x86-64, arm64, portable: kernels have POLYVAL and this counter mode ---- */
 
 static const uint8_t zeroes[16 * DERIVED];
 
@@ -284,7 +285,7 @@ static void polyval(siv *s, uint8_t sum[16], const sealane_packet *p, const uint
     call(s->gcm, &a);
 }
 
-/* Of both keys nothing was written behind the schedules and the table. */
+/* In both keys, nothing was written after the schedules and the table. */
 static void wipe_siv(siv *s, const sealane_packet *p)
 {
     (void)p;
@@ -296,7 +297,7 @@ static void wipe_siv(siv *s, const sealane_packet *p)
 
 /* ---- Packets ---- */
 
-/* Section 4: the keys of one nonce, 8 bytes of each block. */
+/* Section 4: makes the keys of one nonce, 8 bytes from each block. */
 static NOINLINE void derive(siv *s, const sealane_gcm_siv_key *k, const sealane_packet *p)
 {
     const size_t key_bytes = (size_t)(k->opaque & 0xff), blocks = 2 + key_bytes / 8;
@@ -311,7 +312,7 @@ static NOINLINE void derive(siv *s, const sealane_gcm_siv_key *k, const sealane_
     wipe(out, sizeof out), wipe(raw, sizeof raw);
 }
 
-/* Section 4: the tag of plaintext and associated data. */
+/* Section 4: computes the tag of plaintext and associated data. */
 static NOINLINE void make_tag(siv *s, uint8_t tag[16], const sealane_packet *p, const uint8_t *text)
 {
     uint8_t sum[16];
@@ -321,7 +322,7 @@ static NOINLINE void make_tag(siv *s, uint8_t tag[16], const sealane_packet *p, 
     wipe(sum, sizeof sum);
 }
 
-/* Keystream onto the text. The first four bytes of the counter block count, little-endian, and wrap around. */
+/* XORs keystream into the text. The first four bytes of the counter block count, little-endian, and wrap around. */
 static NOINLINE void crypt(siv *s, uint8_t *out, const uint8_t *in, size_t bytes, const uint8_t tag[16])
 {
     uint8_t block[16];
@@ -348,7 +349,7 @@ static void begin(siv *s, const sealane_gcm_siv_key *k, const sealane_packet *p)
     derive(s, k, p);
 }
 
-/* Sealing and opening stay apart: in one function gcc leaves 16 secret bytes on the stack of 32-bit ARM. */
+/* Sealing and opening are separate: in one function, gcc leaves 16 secret bytes on the stack of 32-bit ARM. */
 int sealane_aes_gcm_siv_seal(const sealane_gcm_siv_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce,
                              size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
@@ -360,7 +361,7 @@ int sealane_aes_gcm_siv_seal(const sealane_gcm_siv_key *k, uint8_t *out, uint8_t
     const uint64_t dit = dit_on();
     begin(&s, k, &p);
     make_tag(&s, s.tag, &p, in);
-    DECLASSIFY(s.tag); /* it is sent, and keystream follows from it */
+    DECLASSIFY(s.tag); /* it is sent, and determines the keystream */
     crypt(&s, out, in, in_bytes, s.tag);
     memcpy(tag, s.tag, TAG_BYTES);
     wipe_siv(&s, &p);
@@ -384,7 +385,7 @@ int sealane_aes_gcm_siv_open(const sealane_gcm_siv_key *k, uint8_t *out, const u
     if (!equal16(s.tag, tag)) {
         status = SEALANE_NOT_AUTHENTIC;
         if (out == in)
-            crypt(&s, out, in, in_bytes, tag); /* as it came */
+            crypt(&s, out, in, in_bytes, tag); /* restores the ciphertext */
         else if (in_bytes != 0)
             memset(out, 0, in_bytes);
     }

@@ -1,12 +1,12 @@
-/* GHASH (NIST SP 800-38D, section 6.4) with the multiplier that every CPU has.
+/* GHASH (NIST SP 800-38D, section 6.4) with the integer multiplier of any CPU.
  *
- * Carry-less products from integer ones: an operand is cut into four lanes that keep every fourth bit, so that a
- * product of two lanes has 15 for its largest column sum; no carry reaches the next column, and its lowest bit is the
- * sum modulo 2.
+ * Carry-less products from integer products: an operand is split into four lanes that each keep every fourth bit. In a
+ * product of two lanes, a column sum is at most 15, so no carry reaches the next column, and its lowest bit is the sum
+ * modulo 2.
  *
- * A block is read as a 128-bit number, whose bit 127 - i is the coefficient of x^i. The 256-bit product then has that
- * of x^i in bit 254 - i; multiplying H by 1/x beforehand moves it to bit 255 - i, and the upper half of the product
- * stands right for the sum. The lower half is x^128 = 1 + x + x^2 + x^7 times what it says.
+ * A block is read as a 128-bit number, whose bit 127 - i is the coefficient of x^i. In the 256-bit product, the
+ * coefficient of x^i is then bit 254 - i. Multiplying H by 1/x beforehand moves it to bit 255 - i, so the upper half of
+ * the product is added as it is. The lower half is multiplied by x^128 = 1 + x + x^2 + x^7.
  */
 #include "ghash.h"
 
@@ -21,7 +21,7 @@ static inline uint64_t every_fourth(uint64_t x, int from)
 
 __extension__ typedef unsigned __int128 u128;
 
-/* 64 bits of H. Sixteen ones in a lane could meet sixteen: the lanes leave out bits 60 to 63, and those are masks. */
+/* 64 bits of H. Sixteen ones in a lane could meet sixteen, so the lanes omit bits 60 to 63, which are masks instead. */
 typedef struct {
     uint64_t lane[4], top[4];
 } factor;
@@ -105,12 +105,12 @@ static void set_key(ghash_key *key, uint64_t high, uint64_t low)
 void sealane_ghash_key(ghash_key *key, const uint8_t h[16])
 {
     const uint64_t high = load64_be(h), low = load64_be(h + 8);
-    /* what leaves the low end is 1/x = x^127 + x^6 + x + 1 */
+    /* a bit shifted out at the low end becomes 1/x = x^127 + x^6 + x + 1 */
     const uint64_t carry = 0 - (high >> 63);
     set_key(key, (high << 1 | low >> 63) ^ (carry & 0xc200000000000000), low << 1 ^ (carry & 1));
 }
 
-/* RFC 8452, appendix A: POLYVAL's H is GHASH's times x. */
+/* RFC 8452, appendix A: the H of POLYVAL is that of GHASH times x. */
 void sealane_polyval_key(ghash_key *key, const uint8_t h[16])
 {
     set_key(key, load64(h + 8), load64(h));

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A hash key, prepared. Secret. */
+/* A prepared hash key. Secret. */
 typedef struct ghash_key {
     uint64_t words[24];
 } ghash_key;
@@ -17,19 +17,19 @@ typedef struct ghash_sum {
 
 void sealane_ghash_key(ghash_key *key, const uint8_t h[16]);
 
-/* The same of POLYVAL (RFC 8452, section 3), which is GHASH of blocks whose bytes are reversed (appendix A). */
+/* The same for POLYVAL (RFC 8452, section 3), which is GHASH of byte-reversed blocks (appendix A). */
 void sealane_polyval_key(ghash_key *key, const uint8_t h[16]);
 
-/* y = (y + block) H for every block. */
+/* y = (y + block) H for each block. */
 void sealane_ghash_blocks(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t blocks);
 
-/* The same, and behind the whole blocks one that is filled up with zeroes. */
+/* The same for any length; the last block is padded with zeroes. */
 void sealane_ghash_padded(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t bytes);
 
-/* The same of POLYVAL. */
+/* The same for POLYVAL. */
 void sealane_polyval_padded(ghash_sum *s, const ghash_key *key, const uint8_t *in, size_t bytes);
 
-/* One block of two lengths in bytes. */
+/* Absorbs a block of two lengths in bytes. */
 void sealane_ghash_lengths(ghash_sum *s, const ghash_key *key, uint64_t ad_bytes, uint64_t text_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a sealane_key holds. */
+/* The contents of a sealane_key. */
 #ifndef SEALANE_SRC_KEY_H
 #define SEALANE_SRC_KEY_H
 
@@ -9,13 +9,13 @@
 #include "level.h"
 #include "portable.h"
 
-/* opaque[0]: a mark in the upper half, by which a key that was never set up or was wiped is told; below it how many
- * bytes of the tag are cut off (24 bits), the level's index (5) and the algorithm (3). opaque[1] to [4]: the 32 bytes
+/* opaque[0]: the upper half is a mark, which shows that the key was set up and not wiped. The lower half has the number
+ * of bytes cut from the tag (24 bits), the index of the level (5) and the algorithm (3). opaque[1] to [4]: the 32 bytes
  * of a ChaCha20 key. opaque[8] to [127]: an AES-GCM key. */
 #define KEY_MARK 0x736c6b31
 enum { CHACHA20_KEY_AT = 1 * sizeof(uint64_t), GCM_KEY_AT = 8 * sizeof(uint64_t) };
 
-enum { KEY_ALG_BITS = 3, KEY_CUT_AT = 8, SHORTEST_TAG = 12 /* that a key can have */ };
+enum { KEY_ALG_BITS = 3, KEY_CUT_AT = 8, SHORTEST_TAG = 12 /* of any key */ };
 _Static_assert(SEALANE_AES_192_GCM < 1 << KEY_ALG_BITS, "an algorithm's number is too large");
 
 static inline uint64_t key_word(sealane_alg alg, int level, size_t tag_bytes)
@@ -49,19 +49,19 @@ static inline int is_gcm(sealane_alg alg)
     return alg == SEALANE_AES_128_GCM || alg == SEALANE_AES_192_GCM || alg == SEALANE_AES_256_GCM;
 }
 
-/* The lengths of tags that an algorithm has. */
+/* Whether an algorithm has tags of that length. */
 static inline int tag_fits(sealane_alg alg, size_t tag_bytes)
 {
     return tag_bytes <= SEALANE_TAG_BYTES && tag_bytes >= (is_gcm(alg) ? SHORTEST_TAG : SEALANE_TAG_BYTES);
 }
 
-/* The table that an algorithm's levels are in. */
+/* The table with the levels of an algorithm. */
 static inline const sealane_table *table_of(sealane_alg alg)
 {
     return &sealane_tables[is_gcm(alg) ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305];
 }
 
-/* Keys are memory that a fault elsewhere may overwrite: whatever stands there, no index leaves its table. */
+/* A fault elsewhere may overwrite keys. Whatever they contain, no index leaves its table. */
 static inline int key_valid(const sealane_key *k)
 {
     return key_marked(k) && key_alg(k) >= SEALANE_CHACHA20_POLY1305 && key_alg(k) <= SEALANE_AES_192_GCM &&
@@ -73,8 +73,8 @@ static inline const sealane_level *key_level(const sealane_key *k)
     return &table_of(key_alg(k))->levels[key_index(k)];
 }
 
-/* The level of a key that has a whole tag and takes nonces of 12 bytes, by the lower half of its word, which is smaller
- * than PLAIN_KEYS for no other; NULL where no key has that word. */
+/* The level of a key with a whole tag and 12-byte nonces, by the lower half of its word; NULL where no such key has
+ * that word. Only such words are smaller than PLAIN_KEYS. */
 enum { PLAIN_KEYS = SEALANE_LEVELS_MAX << KEY_ALG_BITS };
 extern HIDDEN const sealane_level *const sealane_plain_levels[PLAIN_KEYS];
 
@@ -91,32 +91,32 @@ static inline const sealane_gcm_key *gcm_key_of(const sealane_key *k)
 /* The hash key H. */
 void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const sealane_gcm_key *key);
 
-/* Whole blocks into GHASH of a packet, in portable code. */
+/* Absorbs whole blocks into a packet's GHASH, in portable code. */
 void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key,
                         const uint8_t *in, size_t blocks);
 
-/* J0 of a packet whose nonce does not have 12 bytes. */
+/* Makes J0 for a nonce that does not have 12 bytes. */
 void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
                             const uint8_t *nonce, size_t nonce_bytes);
 
-/* J0 of a packet under k (NIST SP 800-38D, section 7.1); scratch is a kernel's. */
+/* Makes J0 of a packet with key k (NIST SP 800-38D, section 7.1); scratch is a kernel's scratch memory. */
 void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes, void *scratch);
 
-/* sealane_key_init with a level of the caller's choice; for tests and benchmarks. */
+/* sealane_key_init with a given level, for tests and benchmarks. */
 int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level);
 
-/* The caller's mistakes in a packet with any key and nonce; SEALANE_OK if there is none. */
+/* Finds the caller's mistake in a packet with any key and nonce; SEALANE_OK if there is none. */
 sealane_status sealane_mistake(const sealane_packet *p);
 
-/* sealane_seal and sealane_open of one packet of a batch; 1 if it succeeded. */
+/* sealane_seal and sealane_open for one packet of a batch; 1 if it succeeded. */
 int sealane_seal_op(sealane_op *op);
 int sealane_open_op(sealane_op *op);
 
-/* What a forgery leaves where its text was to go: zeroes, or in place the ciphertext as it came, which the keystream
- * gives when it is applied once more. Returns SEALANE_NOT_AUTHENTIC. scratch is a kernel's. */
+/* Erases an opened forgery: zeroes a separate output, or restores the ciphertext in place by applying the keystream
+ * again. Returns SEALANE_NOT_AUTHENTIC. scratch is a kernel's scratch memory. */
 sealane_status sealane_take_back(const sealane_packet *p, void *scratch);
 
-/* 1 if the first bytes of two tags are the same. expected is wiped. */
+/* 1 if the first tag_bytes bytes of two tags are equal. expected is wiped. */
 int sealane_same_tag(uint8_t expected[SEALANE_TAG_BYTES], const uint8_t *tag, size_t tag_bytes);
 
 /* RFC 8439, section 2.8: the block counter has 32 bits, and block 0 makes the Poly1305 key. */
@@ -138,7 +138,7 @@ static inline uint64_t ad_max(sealane_alg alg)
     return is_gcm(alg) ? AESGCM_AD_MAX : UINT64_MAX;
 }
 
-/* Such a limit, capped to the length of one object. */
+/* A limit, capped to the length of an object. */
 static inline size_t length_within(uint64_t most)
 {
     return most < LENGTH_MAX ? (size_t)most : LENGTH_MAX;
@@ -151,12 +151,12 @@ static inline int nonce_fits(sealane_alg alg, size_t nonce_bytes)
     return nonce_bytes == nonce_bytes_of(alg);
 }
 
-/* Adds ChaCha20's keystream from block `counter` on, which must not pass the last of 2^32. */
+/* XORs ChaCha20 keystream, starting at block `counter`, which must not pass the last of 2^32. */
 void sealane_chacha20_part(const sealane_key *k, const uint8_t nonce[12], uint32_t counter, uint8_t *out,
                            const uint8_t *in, size_t bytes);
 
-/* XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of
- * the nonce as its nonce. */
+/* XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey. Its nonce is four zero bytes and the
+ * rest of the nonce. */
 static inline void xchacha_begin(uint8_t subkey[32], uint8_t subnonce[12], const sealane_key *k,
                                  const uint8_t nonce[24])
 {

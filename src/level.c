@@ -1,4 +1,4 @@
-/* The choice of levels: by the CPU's features and its microarchitecture, the cap, and the known-answer tests. */
+/* The choice of levels: by CPU features, microarchitecture, cap, and known-answer tests. */
 #include "level.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static unsigned start_of_process(const sealane_table *table)
     return sealane_level_start(table, sealane_microarchitecture_of_process(), sealane_cap_of_process());
 }
 
-static atomic_int outcomes[SEALANE_ALL_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
+static atomic_int outcomes[SEALANE_ALL_TABLES]; /* 0: not known yet; otherwise level + 2, so that 1 stands for -1 */
 
 int sealane_level_of_process(const sealane_table *table)
 {

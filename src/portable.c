@@ -3,7 +3,7 @@
 
 #include "bytes.h"
 
-/* Compilers spill more words of 32 bits, and more on MIPS. */
+/* With 32-bit words, compilers spill more of them, and even more on MIPS. */
 #if UINTPTR_MAX > UINT32_MAX && !defined(__mips__)
 #define SPILLED 1024
 #else
@@ -93,7 +93,7 @@ void sealane_hchacha20(uint8_t out[32], const uint8_t key[32], const uint8_t non
     wipe(x, sizeof x);
 }
 
-/* Encrypts whole blocks; start is the state with the first one's counter, and is advanced. */
+/* Encrypts whole blocks. start is the state with the counter of the first block, and is advanced. */
 static void chacha20_xor(uint32_t start[16], uint8_t *out, const uint8_t *in, size_t blocks)
 {
     uint32_t x[16];
@@ -213,7 +213,7 @@ void sealane_poly1305_last(sealane_state *s, const uint8_t *in, size_t bytes)
     uint8_t last[16] = {0};
     memcpy(last, in, bytes);
     last[bytes] = 1;
-    /* It has no 2^128, which is taken from h beforehand: 3 2^128 - 5 is -2^128 modulo p. */
+    /* The result lacks 2^128, which is therefore subtracted from h beforehand: 3 2^128 - 5 is -2^128 modulo p. */
     const uint64_t borrow = s->h[0] < 5, next = s->h[1] < borrow;
     s->h[0] -= 5, s->h[1] -= borrow, s->h[2] += 3 - next;
     sealane_poly1305_blocks(s, last, 1);
@@ -238,7 +238,7 @@ void sealane_poly1305_finish(sealane_state *s, uint8_t tag[16], uint64_t ad_byte
 
 void sealane_poly1305_tag(const sealane_state *s, uint8_t tag[16])
 {
-    /* h below 2^131 is made below 2^130 + 40; then h is at least p exactly if h + 5 reaches 2^130. */
+    /* h below 2^131 is reduced to below 2^130 + 40. Then h is at least p if and only if h + 5 reaches 2^130. */
     uint64_t carry = 0;
     uint64_t h0 = add_carry(s->h[0], 5 * (s->h[2] >> 2), &carry);
     uint64_t h1 = add_carry(s->h[1], 0, &carry);
@@ -261,7 +261,7 @@ void sealane_poly1305_tag(const sealane_state *s, uint8_t tag[16])
 
 static void text_blocks(uint32_t chacha[16], sealane_state *s, uint8_t *out, const uint8_t *in, size_t bytes, int open)
 {
-    const size_t stride = 1024; /* small enough to stay in the cache between the two passes */
+    const size_t stride = 1024; /* both passes over it hit the cache */
     while (bytes > 0) {
         size_t n = bytes < stride ? bytes : stride;
         if (open)

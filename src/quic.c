@@ -1,4 +1,4 @@
-/* QUIC's packet protection (RFC 9001, section 5; RFC 9369). */
+/* QUIC packet protection (RFC 9001, section 5; RFC 9369). */
 #include "../include/sealane.h"
 
 #include "aesmodes.h"
@@ -6,22 +6,23 @@
 #include "dit.h"
 #include "key.h"
 
-#define QUIC_MARK 0x736c7131 /* and the algorithm is added */
+#define QUIC_MARK 0x736c7131 /* plus the algorithm */
 
 enum { CHUNK = SEALANE_LANES_MAX, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16 };
-enum { PACKET_MAX = INT32_MAX }; /* bytes: less than any cipher's limit, and far more than a datagram has */
+enum { PACKET_MAX = INT32_MAX }; /* bytes: below the limit of every cipher, and far above the size of a datagram */
 
 static const uint64_t NUMBER_MAX = ((uint64_t)1 << 62) - 1;
 
-/* What can make a packet's mask together with others': the level, and the rounds of AES, or 0; NULL in the level: the
- * keys are none. */
+/* Masks of the same kind can be made together: the same level, and the same number of AES rounds (0 for ChaCha20).
+ * level is NULL if the keys are invalid. */
 typedef struct {
     const sealane_level *level;
     const void *key;
     uint64_t rounds;
 } mask_kind;
 
-/* Its members are put together in registers: a compiler that stores them one by one and loads two at once waits. */
+/* The members are combined in registers: a compiler that stores them one by one and loads two at once causes a
+ * stall. */
 static ALWAYS_INLINE inline mask_kind kind_of(const sealane_quic_keys *k)
 {
     const sealane_table *masks = &sealane_tables[SEALANE_CHACHA20MASKS];
@@ -79,11 +80,11 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
         wipe(k, sizeof *k);
 }
 
-/* The masks of samples, in the first bytes of blocks: a lane has a sample, a block and a key of that kind. */
+/* Makes masks in the first bytes of blocks. A lane has a sample, a block and a key of that kind. */
 static void make_masks(const mask_kind *kind, const sealane_mode_lane *lanes, size_t n)
 {
     SEALANE_SCRATCH(scratch);
-    sealane_mode_args a; /* unread fields stay unset: see set_up of aes_api.c */
+    sealane_mode_args a; /* unread fields stay unset: see set_up in aes_api.c */
     a.lanes = slot(lanes), a.count = n, a.operation = SEALANE_AES_MASKS;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
@@ -109,34 +110,34 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
 typedef struct {
     union {
         _Alignas(64) sealane_lane lanes[CHUNK];
-        sealane_packet_args one; /* if there is only one packet */
+        sealane_packet_args one; /* used if there is only one packet */
     };
-    union {                                    /* of one call of a kernel */
-        _Alignas(64) sealane_lane some[CHUNK]; /* packets */
+    union {                                    /* for one call of a kernel */
+        _Alignas(64) sealane_lane some[CHUNK]; /* for packets */
         sealane_mode_lane samples[CHUNK];
     };
-    sealane_quic_packet *packets[CHUNK];  /* that have no mistake */
-    uint8_t *numbers[CHUNK];              /* where their packet numbers begin */
-    const sealane_quic_keys *keys[CHUNK]; /* that they are sealed or opened with */
+    sealane_quic_packet *packets[CHUNK];  /* valid packets */
+    uint8_t *numbers[CHUNK];              /* start of their packet numbers */
+    const sealane_quic_keys *keys[CHUNK]; /* keys that they are sealed or opened with */
     uint64_t expected[CHUNK];
     uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
-    mask_kind kinds[CHUNK]; /* several packets one after the other may be of one */
-    uint8_t kind_at[CHUNK]; /* which of them makes a packet's mask */
+    mask_kind kinds[CHUNK]; /* consecutive packets may share one */
+    uint8_t kind_at[CHUNK]; /* which kind makes a packet's mask */
     size_t kind_count;
 } work;
 
-/* What packets of the same keys have alike, found out where keys change, as those of a sender mostly do not. In
- * variables of the loops over packets, not in work: a compiler takes it that any store of a byte changes that. */
+/* Properties of a packet's keys. They are determined only when the keys change, which is rare for a sender. They are
+ * kept in local variables, because a compiler assumes that any byte store may change work. */
 typedef struct {
     const sealane_quic_keys *keys, *other;
-    unsigned kind; /* where in work's; NO_KIND: no valid keys */
+    unsigned kind; /* index into kinds of work; NO_KIND: invalid keys */
 } mask_keys;
 
 enum { NO_KIND = CHUNK };
 
 static const mask_keys no_keys = {NULL, NULL, NO_KIND};
 
-/* Like key_valid, of memory that a fault elsewhere may have overwritten. */
+/* Like key_valid, for memory that a fault elsewhere may have overwritten. */
 static int usable(const sealane_quic_keys *k)
 {
     return kind_of(k).level != NULL && key_valid(&k->packet);
@@ -155,7 +156,7 @@ static ALWAYS_INLINE inline mask_keys mask_keys_of(work *w, const sealane_quic_p
 
 typedef struct {
     const sealane_quic_keys *keys;
-    uint64_t key, iv; /* of lanes; all but the first four bytes of the IV */
+    uint64_t key, iv; /* for lanes; iv holds all but the first four bytes of the IV */
     uint8_t iv_begin[4];
 } lane_keys;
 
@@ -168,7 +169,7 @@ static ALWAYS_INLINE inline lane_keys lane_keys_of(const sealane_quic_keys *k)
                        .iv_begin = {k->iv[0], k->iv[1], k->iv[2], k->iv[3]}};
 }
 
-/* Why a packet cannot be done; its results begin as those of a failure. */
+/* Finds the caller's mistake in a packet, and sets its results to those of a failure. */
 static ALWAYS_INLINE inline sealane_status mistake(sealane_quic_packet *p, int keys_valid)
 {
     const size_t at = p->pn_offset, packet_bytes = p->packet_bytes;
@@ -186,7 +187,7 @@ static ALWAYS_INLINE inline sealane_status mistake(sealane_quic_packet *p, int k
     return p->status = SEALANE_OK;
 }
 
-/* Takes packet i, unless it has a mistake; its status. */
+/* Adds packet i unless it has a mistake; returns its status. */
 static ALWAYS_INLINE inline sealane_status take(work *w, sealane_quic_packet *p, size_t i, mask_keys k)
 {
     const sealane_status status = mistake(p, k.kind != NO_KIND);
@@ -203,8 +204,8 @@ static inline size_t number_bytes(uint8_t first)
     return (size_t)(first & 3) + 1;
 }
 
-/* The masks of all packets. Those of one AES key are blocks of one text: its round keys are loaded once. As lanes,
- * which would be one way for all, they cost 4 to 16 % of the time of packets of 64 bytes. */
+/* Makes the masks of all packets with one AES key, as blocks of one text: this loads its round keys once. Lanes would
+ * take 4 to 16 % more of the time of 64-byte packets. */
 static NOINLINE void make_row_of_masks(work *w, size_t count)
 {
     SEALANE_SCRATCH(scratch);
@@ -221,7 +222,7 @@ static NOINLINE void make_row_of_masks(work *w, size_t count)
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
-/* Others: of the first packet that has none yet, and of all that are alike, in one call. */
+/* Otherwise, each call makes the masks of one kind, starting with the first packet without a mask. */
 static NOINLINE void make_all_masks(work *w, size_t count)
 {
     uint64_t done = 0;
@@ -246,7 +247,7 @@ static NOINLINE void make_all_masks(work *w, size_t count)
     }
 }
 
-/* Writes nothing but the number, and reads nothing: what is behind it is text, which registers would keep. */
+/* Writes only the packet number and reads nothing: the text follows, and registers would keep it. */
 static inline void put_number(uint8_t *at, uint32_t number, size_t bytes)
 {
     if (bytes == 4) {
@@ -260,7 +261,8 @@ static inline void put_number(uint8_t *at, uint32_t number, size_t bytes)
         at[0] = (uint8_t)(number >> 16);
 }
 
-/* A number's bits, as load32 has them, of the four bytes from where it begins, which every packet has. */
+/* The bits of a packet number in the four bytes from its start, as load32 returns them. Every packet has these
+ * bytes. */
 static inline uint32_t number_bits(size_t bytes)
 {
     return UINT32_MAX >> (32 - 8 * bytes);
@@ -277,7 +279,7 @@ static uint8_t masked_bits(uint8_t first)
     return first & 0x80 ? 0x0f : 0x1f;
 }
 
-/* Masks a header that is not masked. */
+/* Masks an unmasked header. */
 static inline void mask_header(const sealane_quic_packet *p, const uint8_t mask[16])
 {
     uint8_t *const bytes = p->bytes;
@@ -285,7 +287,7 @@ static inline void mask_header(const sealane_quic_packet *p, const uint8_t mask[
     bytes[0] ^= mask[0] & masked_bits(bytes[0]);
 }
 
-/* The lane of packet i, whose unmasked header has `header` bytes. */
+/* Fills the lane of packet i, whose unmasked header has `header` bytes. */
 static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_packet *p, size_t header, lane_keys k,
                                           int open)
 {
@@ -305,7 +307,7 @@ static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_
     store64(nonce + 4, k.iv ^ swap64(number));
 }
 
-/* The payload of a packet that is refused becomes what it was. */
+/* Restores the payload of a refused packet. */
 static NOINLINE void take_back(const sealane_quic_keys *k, uint8_t *bytes, size_t header, size_t text,
                                const uint8_t nonce[12])
 {
@@ -315,7 +317,7 @@ static NOINLINE void take_back(const sealane_quic_keys *k, uint8_t *bytes, size_
     (void)sealane_take_back(&forged, scratch);
 }
 
-/* Compares the tags that belong to the packets with those that they have. */
+/* Compares the computed tags with those in the packets. */
 static ALWAYS_INLINE inline void compare_tags(work *w, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -330,7 +332,7 @@ static ALWAYS_INLINE inline void compare_tags(work *w, size_t count)
     keep_stores(w->tags);
 }
 
-/* Seals or opens what is in lanes: the first packet that is not done yet, and all that have its algorithm and level. */
+/* Seals or opens the lanes, in groups with the same algorithm and level. */
 static ALWAYS_INLINE inline void run_lanes(work *w, size_t count, uint64_t direction)
 {
     uint64_t done = 0;
@@ -347,7 +349,7 @@ static ALWAYS_INLINE inline void run_lanes(work *w, size_t count, uint64_t direc
             if (w->keys[i]->packet.opaque[0] == k->opaque[0])
                 done |= (uint64_t)1 << i, n++, last = i;
         const sealane_lane *lanes = &w->lanes[first];
-        if (last - first >= n) { /* others are among them */
+        if (last - first >= n) { /* packets of other groups are among them */
             n = 0;
             for (size_t i = first; i <= last; i++)
                 if (w->keys[i]->packet.opaque[0] == k->opaque[0])
@@ -388,7 +390,7 @@ static ALWAYS_INLINE inline size_t protect(work *w, sealane_quic_packet *packets
     return count;
 }
 
-/* The packet number next to the expected one that ends in these bytes (RFC 9000, appendix A.3). */
+/* The packet number closest to the expected one whose low bytes are these (RFC 9000, appendix A.3). */
 static uint64_t decode(uint64_t expected, const uint8_t *number, size_t bytes)
 {
     const uint64_t window = (uint64_t)1 << 8 * bytes;
@@ -400,14 +402,14 @@ static uint64_t decode(uint64_t expected, const uint8_t *number, size_t bytes)
     return n > expected + window / 2 && n >= window ? n - window : n;
 }
 
-/* Which keys a packet is opened with, by the first byte of its header without the mask. */
+/* The keys that open a packet, by the unmasked first byte of its header. */
 static inline const sealane_quic_keys *keys_of_phase(const sealane_quic_packet *p, uint8_t first)
 {
     const int other = !(first & 0x80) && p->other != NULL && (first >> 2 & 1) != (p->phase != 0);
     return other ? p->other : p->keys;
 }
 
-/* Of an authentic packet: where its payload is, and whether its header is as it must be. */
+/* Sets the payload of an authentic packet, and checks its reserved bits. */
 static inline int opened(sealane_quic_packet *p, uint8_t *payload, size_t payload_bytes)
 {
     const int reserved = p->bytes[0] & (p->bytes[0] & 0x80 ? 0x0c : 0x18);
@@ -417,7 +419,7 @@ static inline int opened(sealane_quic_packet *p, uint8_t *payload, size_t payloa
     return !reserved;
 }
 
-/* The header of a packet that is refused becomes what it was, and so does its number. */
+/* Restores the header and the packet number of a refused packet. */
 static inline void mask_again(sealane_quic_packet *p, const uint8_t mask[16], uint64_t expected)
 {
     mask_header(p, mask);
@@ -465,7 +467,7 @@ static ALWAYS_INLINE inline size_t unprotect(work *w, sealane_quic_packet *packe
     return good;
 }
 
-/* The same for a packet and for many: the compiler knows that one is one. */
+/* Duplicates the batch path for one packet, so that the compiler knows the count. */
 static NOINLINE size_t protect_one(sealane_quic_packet *p)
 {
     work w;
@@ -517,7 +519,7 @@ size_t sealane_quic_unprotect_batch(sealane_quic_packet *packets, size_t n)
 int sealane_quic_retry_tag(uint8_t tag[16], uint32_t version, const uint8_t *dcid, size_t dcid_bytes,
                            const uint8_t *retry, size_t retry_bytes)
 {
-    /* RFC 9001, 5.8, and RFC 9369, 3.3.3: they are no secrets. */
+    /* RFC 9001, section 5.8, and RFC 9369, section 3.3.3. These keys are public. */
     static const uint8_t keys[2][16] = {
         {0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e},
         {0x8f, 0xb4, 0xb0, 0x1b, 0x56, 0xac, 0x48, 0xe2, 0x60, 0xfb, 0xcb, 0xce, 0xad, 0x7c, 0xcc, 0x92}};

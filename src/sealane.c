@@ -1,4 +1,4 @@
-/* The front end: checks what callers hand in, and runs whole packets through a kernel. */
+/* The front end: checks arguments, and runs whole packets through a kernel. */
 #include "dit.h"
 #include "ghash.h"
 #include "key.h"
@@ -13,7 +13,7 @@ const char *sealane_version(void)
 int sealane_init(void)
 {
     int status = SEALANE_OK;
-    dit_restore(dit_on()); /* whether there is such a thing is asked once */
+    dit_restore(dit_on()); /* detects once whether the CPU has the flag */
     for (int t = 0; t < SEALANE_ALL_TABLES; t++) {
         const sealane_table *table = &sealane_tables[t];
         const int level = sealane_level_of_process(table);
@@ -44,13 +44,13 @@ static int init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_
 {
     const uint64_t dit = dit_on();
     k->opaque[0] = key_word(alg, level, tag_bytes);
-    /* *k may have been another key. What one of AES-GCM has behind its schedule is written in full by its level. */
+    /* *k may have been another key. The level of an AES-GCM key overwrites everything after its schedule. */
     if (is_gcm(alg)) {
         wipe(&k->opaque[1], GCM_KEY_AT - CHACHA20_KEY_AT);
         set_up_gcm(k, key, key_bytes);
     } else {
         memcpy(&k->opaque[1], key, 32);
-        wipe(&k->opaque[5], (size_t)hide(sizeof *k - 5 * sizeof k->opaque[0])); /* not by rep stos */
+        wipe(&k->opaque[5], (size_t)hide(sizeof *k - 5 * sizeof k->opaque[0])); /* hide prevents rep stos */
     }
     dit_restore(dit);
     return SEALANE_OK;
@@ -116,7 +116,7 @@ int sealane_same_tag(uint8_t expected[16], const uint8_t *tag, size_t tag_bytes)
 {
     uint8_t given[16];
     memcpy(given, expected, sizeof given);
-    memcpy(given, tag, tag_bytes); /* what is cut off is as if it were right */
+    memcpy(given, tag, tag_bytes); /* bytes that were cut off count as right */
     const int same = equal16(expected, given);
     wipe(expected, 16);
     wipe(given, sizeof given);
@@ -151,8 +151,8 @@ static void run_xchacha(const sealane_packet *p, uint8_t *tag, uint64_t directio
     sealane_burn_little();
 }
 
-/* Runs the first part of a packet that has no text and a J0 of zeroes: the state has GHASH of the associated data, and
- * for a mask the hash key H, the encrypted block of zeroes. */
+/* Runs the first part of a packet without text and with a zero J0. state then has GHASH of the associated data, and as
+ * its mask the hash key H, which is the encrypted zero block. */
 static void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key, const uint8_t *ad,
                    size_t ad_bytes, void *scratch)
 {
@@ -177,8 +177,9 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
     wipe(&state, sizeof state);
 }
 
-/* J0 is GHASH of the nonce and its length. A kernel hashes them as associated data, except the lengths' block. That
- * block is part of the associated data here, or portable code adds it where it would have to be copied far. */
+/* J0 is GHASH of the nonce and its length. A kernel hashes them as associated data, except for the block of lengths.
+ * For short nonces that block is part of the associated data; otherwise portable code adds it, which avoids a long
+ * copy. */
 static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
                                 const uint8_t *nonce, size_t nonce_bytes, void *scratch)
 {
@@ -257,12 +258,12 @@ NOINLINE sealane_status sealane_take_back(const sealane_packet *p, void *scratch
         return SEALANE_NOT_AUTHENTIC;
     }
     run_any(p, tag, 0, scratch);
-    wipe(tag, sizeof tag); /* the one that would open what was forged */
+    wipe(tag, sizeof tag); /* the tag under which the forgery would be authentic */
     return SEALANE_NOT_AUTHENTIC;
 }
 
-/* What sealane_seal and sealane_open have put into a kernel's arguments: there it does not take registers from the
- * packets that nearly all are. */
+/* Reconstructs a packet from the kernel arguments of sealane_seal and sealane_open. So nearly all packets need no
+ * registers for it. */
 static sealane_packet packet_of(const sealane_key *k, const sealane_packet_args *a, const uint8_t *tag,
                                 size_t nonce_bytes)
 {
@@ -278,7 +279,7 @@ static sealane_packet packet_of(const sealane_key *k, const sealane_packet_args 
                             (a->flags & SEALANE_FLAG_OPEN) != 0};
 }
 
-/* Any packet. */
+/* Runs any packet. */
 static NOINLINE int run_packet(const sealane_key *k, const sealane_packet_args *a, uint8_t *tag, size_t nonce_bytes,
                                void *scratch)
 {
@@ -298,7 +299,7 @@ static NOINLINE int run_packet(const sealane_key *k, const sealane_packet_args *
     return status;
 }
 
-/* Nothing but what the kernel was given needs to be kept while it runs: neither the key nor where scratch begins. */
+/* Only the kernel's arguments stay live during its run, not the key nor the start of scratch; they are derived here. */
 static NOINLINE int forged(const sealane_packet_args *a, uint8_t *scratch_room)
 {
     const size_t key_at = a->flags & SEALANE_FLAG_NONCE ? GCM_KEY_AT : CHACHA20_KEY_AT;
@@ -307,21 +308,21 @@ static NOINLINE int forged(const sealane_packet_args *a, uint8_t *scratch_room)
     return sealane_take_back(&p, SCRATCH_IN(scratch_room));
 }
 
-/* The level of the key of a packet that has a nonce of 12 bytes, a whole tag, some text, and no mistake: what nearly
- * all are. NULL: it may have none all the same. */
+/* The level for a packet with a 12-byte nonce, a whole tag, some text, and no mistake, as nearly all packets are. NULL
+ * means that the packet needs the full checks; it may still be valid. */
 static ALWAYS_INLINE inline const sealane_level *plain(const sealane_packet *p)
 {
     REFUSE_IF(p->key == NULL, NULL);
     const uint64_t number = p->key->opaque[0] - ((uint64_t)KEY_MARK << 32);
     REFUSE_IF(number >= PLAIN_KEYS, NULL);
     const sealane_level *level = sealane_plain_levels[number];
-    HAVE_NOW(level); /* what the kernel does waits for its constants, and they for this */
+    HAVE_NOW(level); /* the kernel waits for its constants, which depend on this */
     REFUSE_IF(p->bytes - 1 >= PLAIN_BYTES, NULL);
     REFUSE_IF(packet_mistake(p, (sealane_limits){PLAIN_BYTES, PLAIN_BYTES, SEALANE_TAG_BYTES}) != SEALANE_OK, NULL);
     return level;
 }
 
-/* Where a compiler joins two arguments in a vector, the kernel waits for both. */
+/* If a compiler combines two arguments in a vector, the kernel waits for both. */
 #define KEEP_SINGLE()   \
     HAVE_NOW(k);        \
     HAVE_NOW(out);      \
@@ -331,18 +332,18 @@ static ALWAYS_INLINE inline const sealane_level *plain(const sealane_packet *p)
     HAVE_NOW(ad_bytes); \
     HAVE_NOW(nonce)
 
-/* A kernel's arguments of a packet, except tag, key and flags. */
+/* Sets the kernel arguments of a packet, except tag, key and flags. */
 #define BEGIN_ARGS(a)                                                                            \
     (a).out = slot(out), (a).in = slot(in), (a).bytes = (a).total = in_bytes, (a).ad = slot(ad), \
     (a).ad_bytes = ad_bytes, (a).nonce = slot(nonce)
 
-/* And key and flags, as AES-GCM has them. Not taken from the level: the key's address would be known three loads later,
- * and all that the kernel does waits for it. */
+/* Sets key and flags for AES-GCM. They are not taken from the level, which would delay the key's address by three
+ * loads, and with it the whole kernel. */
 #define BEGIN_KEY(a, direction)     \
     (a).key = slot(k) + GCM_KEY_AT, \
     (a).flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | SEALANE_FLAG_NONCE | (direction)
 
-/* They are other ones where a level is not AES-GCM's. */
+/* Corrects them if the level is not AES-GCM's. */
 static ALWAYS_INLINE inline void end_key(sealane_packet_args *a, const sealane_level *level)
 {
     if (UNLIKELY(!(level->flags & SEALANE_FLAG_NONCE))) {
@@ -386,7 +387,7 @@ static ALWAYS_INLINE inline int open(const sealane_key *k, uint8_t *out, const u
     BEGIN_ARGS(a);
     BEGIN_KEY(a, SEALANE_FLAG_OPEN);
     if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
-        return run_packet(k, &a, (uint8_t *)(uintptr_t)tag, nonce_bytes, scratch); /* it does not write that */
+        return run_packet(k, &a, (uint8_t *)(uintptr_t)tag, nonce_bytes, scratch); /* opening does not write to it */
     const sealane_packet p = {k, out, in, in_bytes, ad, ad_bytes, nonce, PLAIN_NONCE, tag, 1};
     const sealane_level *level = plain(&p);
     if (UNLIKELY(level == NULL))

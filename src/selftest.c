@@ -1,6 +1,6 @@
-/* The known-answer tests: a chain of packets of lengths where kernels change their ways, each authenticated by the tag
- * of the one before, so that one tag at the end answers for all of them. Those tags were computed with OpenSSL's
- * implementation of ChaCha20-Poly1305, and with AES-GCM of Go's standard library.
+/* Known-answer tests: chains of packets whose lengths cover the kernels' special cases. Each packet authenticates the
+ * tag of the previous one, so the last tag covers all of them. Those tags were computed with OpenSSL's implementation
+ * of ChaCha20-Poly1305, and with AES-GCM of Go's standard library.
  */
 #include "aesgcm.h"
 #include "aesmodes.h"
@@ -22,11 +22,11 @@ static const uint8_t gcm_answer[16] = {0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a,
 typedef struct {
     const sealane_level *level;
     const void *key;
-    int flags;         /* of all calls */
-    uint8_t nonce[16]; /* AES-GCM: J0 */
+    int flags;         /* for all calls */
+    uint8_t nonce[16]; /* J0 for AES-GCM */
     uint8_t tag[16], opened_tag[16];
     uint8_t ad[16 + 32];
-    const uint8_t *plain; /* in texts */
+    const uint8_t *plain; /* points into texts */
     uint8_t texts[LONGEST + 255], sealed[LONGEST];
 } chain;
 
@@ -36,7 +36,7 @@ static void fill(uint8_t *text, size_t bytes, size_t first)
         text[j] = (uint8_t)(7 * j + first);
 }
 
-/* Byte j of text n is 7 j + n, and so stands n / 7 bytes from the begin of text 0; 183 is 1 / 7 modulo 256. */
+/* Byte j of text n is 7 j + n, so text n starts n / 7 bytes after text 0; 183 is 1 / 7 modulo 256. */
 static void take_text(chain *c, size_t n)
 {
     c->plain = c->texts + (uint8_t)(183 * n);
@@ -72,7 +72,7 @@ static int link_of_chain(chain *c, size_t n)
     return memcmp(c->sealed, c->plain, n) == 0 && equal16(c->tag, c->opened_tag);
 }
 
-/* The longest text, which was taken. */
+/* Runs the longest text in parts; take_text has selected it. */
 static NOINLINE void run_parts(const chain *c, uint8_t *out, const uint8_t *in, const uint8_t *tag, uint64_t direction)
 {
     static const uint16_t ends[] = {0, 1024, 2048, LONGEST};
@@ -122,7 +122,7 @@ int sealane_chacha20poly1305_selftest(const sealane_level *level)
     return equal16(c.tag, chacha_answer);
 }
 
-/* Makes a key's table anew, of its hash key, as AES-GCM-SIV gives one of its own. */
+/* Restores a key's table from its hash key, in the way AES-GCM-SIV sets a different one. */
 static void give_hash_key(sealane_gcm_key *key, const sealane_level *level)
 {
     uint8_t h[16];
@@ -133,7 +133,7 @@ static void give_hash_key(sealane_gcm_key *key, const sealane_level *level)
     sealane_call(level, &a);
 }
 
-/* One of each length. */
+/* Makes a key of each length. */
 static void make_gcm_keys(sealane_gcm_key keys[3], const sealane_level *level, const uint8_t key[32])
 {
     for (int i = 0; i < 3; i++) {
@@ -151,7 +151,7 @@ enum { HAS_SIV = 1 };
 enum { HAS_SIV = 0 };
 #endif
 
-/* Each sum is the hash key of the next length. The answer is from another implementation. */
+/* Each sum is the hash key for the next length. Another implementation computed the answer. */
 static NOINLINE int polyval_selftest(chain *c, sealane_gcm_key *key)
 {
     static const uint16_t sizes[] = {1, 16, 31, 48, 64, 112, 113, 200, 304, 560, 1100, 2100};
@@ -184,7 +184,7 @@ static NOINLINE int polyval_selftest(chain *c, sealane_gcm_key *key)
     return equal16(sum, answer);
 }
 
-/* Keys of the three lengths alternate. Every second packet, and the one in parts, has a counter that wraps around at
+/* Alternates keys of the three lengths. For every second packet, and for the one in parts, the counter wraps around at
  * 2^32. */
 int sealane_aesgcm_selftest(const sealane_level *level)
 {
@@ -208,9 +208,9 @@ int sealane_aesgcm_selftest(const sealane_level *level)
     return equal16(c.tag, gcm_answer) && equal16(c.opened_tag, gcm_answer) && (!HAS_SIV || polyval_selftest(&c, keys));
 }
 
-/* The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
- * them, each with its own key, nonce and associated data, are sealed and opened together. The tag of all their tags was
- * computed with another implementation. */
+/* The test of a batch kernel seals and opens packets of 0, 1, 4, 9, ... 1024 bytes together. They include whole blocks,
+ * and blocks that lack one byte. Each packet has its own key, nonce and associated data. Another implementation
+ * computed the tag over all their tags. */
 enum { PACKETS = 33, SQUARES = (PACKETS - 1) * PACKETS * (2 * PACKETS - 1) / 6 };
 
 static const uint8_t batch_answer[16] = {0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2,
@@ -284,11 +284,11 @@ int sealane_chacha20poly1305_batch_selftest(const sealane_level *level)
     return squares_are_plain(&s) && equal16(tag, batch_answer);
 }
 
-/* ---- The modes that do not authenticate ---- */
+/* ---- Unauthenticated modes ---- */
 
-/* A text goes in place through all operations, for each of these numbers of blocks, under keys of alternating lengths.
- * Each operation starts with the state that the one before left. The last block of the CBC encryption depends on all of
- * them; it was computed with AES of Go's standard library. */
+/* A text goes in place through all operations, for each of these numbers of blocks, with keys of alternating lengths.
+ * Each operation starts with the state that the previous one left. The last block of the CBC encryption depends on all
+ * of them; it was computed with AES of Go's standard library. */
 static const uint8_t link_blocks[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 15, 16,
                                       17, 23, 31, 32, 33, 40, 48, 63, 64, 65, 96};
 static const uint8_t aes_answer[16] = {0xf6, 0xa9, 0xf0, 0xc5, 0x92, 0x7f, 0xde, 0x00,
@@ -314,7 +314,7 @@ static NOINLINE void run_mode(modes *m, uint64_t operation, void *key, size_t bl
     sealane_call(m->level, &a);
 }
 
-/* count lanes of `blocks` blocks each, one behind the other. */
+/* Runs `count` consecutive lanes of `blocks` blocks each. */
 static NOINLINE void run_mode_lanes(modes *m, uint64_t operation, sealane_aes_schedules key[2], size_t count,
                                     size_t blocks)
 {
@@ -332,7 +332,7 @@ static void link_of_modes(modes *m, size_t i, size_t n)
 {
     sealane_aes_schedules *key = m->keys[i % 3];
     const size_t lanes = 1 + i % MOST_LANES < n ? 1 + i % MOST_LANES : n;
-    store32(m->state + 12, swap32(0 - (uint32_t)i)); /* wraps around */
+    store32(m->state + 12, swap32(0 - (uint32_t)i)); /* makes it wrap around */
     run_mode(m, SEALANE_AES_CTR, key, n);
     run_mode(m, SEALANE_AES_XTS_ENCRYPT, key, n);
     run_mode(m, SEALANE_AES_ECB_DECRYPT, key, n);
@@ -343,7 +343,7 @@ static void link_of_modes(modes *m, size_t i, size_t n)
     run_mode(m, SEALANE_AES_ECB_ENCRYPT, key, n);
 }
 
-/* A counter at the begin of a block, which wraps around, beside blocks by themselves. */
+/* Compares the mode with a wrapping counter at the start of the block with single blocks. */
 static NOINLINE int counts_little(modes *m, size_t i, size_t n)
 {
     uint8_t counted[16 * MOST_BLOCKS];
@@ -379,8 +379,8 @@ int sealane_aes_selftest(const sealane_level *level)
     return 1;
 }
 
-/* 1 to MASKS masks side by side, of samples that have the last masks in them; two of the last at a time are a key for
- * the sample that is left in the end. Computed with another implementation, too. */
+/* Makes 1 to MASKS masks side by side, whose samples contain the previous masks. Pairs of the last masks are the keys
+ * for the final sample. Another implementation computed the answer. */
 static const uint8_t masks_answer[16] = {0x5f, 0xd1, 0xe2, 0x1a, 0xec, 0xe0, 0x3d, 0xe4,
                                          0x38, 0x3f, 0x46, 0x4d, 0x54, 0x5b, 0x62, 0x69};
 

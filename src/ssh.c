@@ -1,7 +1,7 @@
-/* chacha20-poly1305@openssh.com (OpenSSH's PROTOCOL.chacha20poly1305), by the kernels of ChaCha20-Poly1305.
+/* chacha20-poly1305@openssh.com (OpenSSH's PROTOCOL.chacha20poly1305), with the kernels of ChaCha20-Poly1305.
  *
- * Poly1305 is that of associated data, whose key is block 0 of the same keystream; what is no whole block of
- * it is added by portable code, and so is the end, as there are no lengths.
+ * Kernels compute Poly1305 as that of associated data, with block 0 of the same keystream as the key. Portable code
+ * adds the partial block at the end and finishes, because no lengths are authenticated.
  */
 #include "../include/sealane.h"
 
@@ -40,7 +40,8 @@ static int is_ssh_key(const sealane_ssh_key *k)
            key_alg(&k->text) == SEALANE_CHACHA20_POLY1305 && key_alg(&k->length) == SEALANE_CHACHA20_POLY1305;
 }
 
-/* RFC 8439's nonce begins with the upper half of the counter here: 0, because no packet is that long. */
+/* The first bytes of RFC 8439's nonce are the upper half of the counter here, which is 0 because no packet is that
+ * long. */
 static void make_nonce(uint8_t nonce[NONCE_BYTES], uint32_t sequence)
 {
     memset(nonce, 0, NONCE_BYTES);
@@ -67,7 +68,7 @@ static void authenticate(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
     wipe(&state, sizeof state);
 }
 
-/* The length, both ways: the beginning of block 0, as QUIC's header masks are of another. */
+/* Encrypts or decrypts the length with the first bytes of block 0, which a QUIC header mask kernel can make. */
 static void crypt_length(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t *out, const uint8_t *in)
 {
     const sealane_table *table = &sealane_tables[SEALANE_CHACHA20MASKS];
@@ -82,7 +83,7 @@ static void crypt_length(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
     wipe(mask, sizeof mask);
 }
 
-/* Text and length, both ways. */
+/* Encrypts or decrypts text and length. */
 static void crypt_both(const sealane_ssh_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t *out, const uint8_t *in,
                        size_t bytes)
 {

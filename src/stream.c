@@ -1,14 +1,14 @@
 /* Packets in pieces: the stream, and scatter/gather on top of it.
  *
- * The state is the kernels' own, so whole 64-byte blocks go through the kernel of the key's level. The ends of pieces
- * go through portable code for ChaCha20-Poly1305; for AES-GCM, whose keys only their level can read, through the kernel
- * too: zeroes sealed give the keystream, and a block is authenticated by opening it once more. */
+ * The state is that of the kernels, so whole 64-byte blocks go through the kernel of the key's level. For
+ * ChaCha20-Poly1305, portable code processes the ends of pieces. AES-GCM keys can be read only by their level, so the
+ * kernel does it: it seals zeroes to get the keystream, and opens a block again to authenticate it. */
 #include "dit.h"
 #include "ghash.h"
 #include "key.h"
 
-/* Associated data is held back at first: if it is short, as it nearly always is, the kernel takes it together with the
- * first text and makes the Poly1305 key in the same pass. Else it is absorbed as it comes. */
+/* Associated data is held back at first. If it is short, as it nearly always is, the kernel takes it together with the
+ * first text and makes the Poly1305 key in the same pass. Longer data is absorbed as it arrives. */
 enum { HOLDING_AD = 1, ABSORBING_AD = 2, TEXT = 3 };
 
 #if defined(__GNUC__)
@@ -20,16 +20,16 @@ enum { HOLDING_AD = 1, ABSORBING_AD = 2, TEXT = 3 };
 typedef struct MAY_ALIAS stream {
     uint64_t mark; /* KEY_MARK while a packet is in progress */
     uint64_t phase, direction;
-    const sealane_key *key_of; /* of AES-GCM it is read to the end; of ChaCha20-Poly1305 only looked at */
-    uint64_t key_word;         /* its first word; another one, and the key is no longer the same */
+    const sealane_key *key_of; /* for AES-GCM it is used to the end; for ChaCha20-Poly1305 it is only checked */
+    uint64_t key_word;         /* its first word; a different one means that the key has changed */
     uint64_t ad_bytes, text_bytes, text_max, ad_max;
-    uint64_t flags; /* of all calls */
+    uint64_t flags; /* for all calls */
     union {
         sealane_state state;
         sealane_gcm_state gcm_state;
     };
-    uint8_t key[32], nonce[16]; /* AES-GCM: no key, and J0 */
-    uint8_t keystream[64];      /* of the 64 bytes that text_bytes lies in */
+    uint8_t key[32], nonce[16]; /* for AES-GCM key is unused, and nonce is J0 */
+    uint8_t keystream[64];      /* for the 64 bytes that contain text_bytes */
     uint8_t block[64];          /* associated data or ciphertext that is not yet authenticated */
 } stream;
 
@@ -41,13 +41,13 @@ static stream *in_progress(sealane_stream *handle)
     return s != NULL && s->mark == KEY_MARK ? s : NULL;
 }
 
-/* A wiped key would go on as one of zeroes. */
+/* Without this check, a wiped key would continue as a zero key. */
 static int key_is_there(const stream *s)
 {
     return key_valid(s->key_of) && s->key_of->opaque[0] == s->key_word;
 }
 
-/* The kernel's key; NULL: not of AES-GCM. */
+/* The kernel's key, or NULL if the algorithm is not AES-GCM. */
 static const sealane_gcm_key *gcm_of(const stream *s)
 {
     return is_gcm(key_alg(s->key_of)) ? gcm_key_of(s->key_of) : NULL;
@@ -137,7 +137,7 @@ void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, co
     wipe(&sum, sizeof sum);
 }
 
-/* Authenticates blocks that the kernel is not given: associated data, and ChaCha20-Poly1305's ends of pieces. */
+/* Authenticates blocks that the kernel does not get: associated data, and the ends of ChaCha20-Poly1305 pieces. */
 static void absorb(stream *s, const uint8_t *in, size_t blocks)
 {
     const sealane_gcm_key *gcm = gcm_of(s);
@@ -165,7 +165,7 @@ static void absorb_ad(stream *s, const uint8_t *ad, size_t ad_bytes)
         memcpy(s->block, ad + ad_bytes / 16 * 16, ad_bytes % 16);
 }
 
-/* Makes the Poly1305 key or the encrypted J0, and absorbs what was held back. */
+/* Makes the Poly1305 key or the encrypted J0, and absorbs the data that was held back. */
 static void stop_holding(stream *s)
 {
     uint8_t held[sizeof s->block];
@@ -226,20 +226,20 @@ static void begin_text(stream *s)
     s->phase = TEXT;
 }
 
-/* The keystream of the next 64 bytes. */
+/* Makes the keystream of the next 64 bytes. */
 static void make_keystream(stream *s)
 {
     if (gcm_of(s) == NULL) {
         sealane_chacha20_block(s->keystream, s->key, s->nonce, (uint32_t)s->state.counter++);
         return;
     }
-    sealane_gcm_state copy = s->gcm_state; /* what is sealed here is not authenticated */
+    sealane_gcm_state copy = s->gcm_state; /* sealing zeroes must not change the authentication */
     memset(s->keystream, 0, sizeof s->keystream);
     run_kernel(s, &copy, s->keystream, s->keystream, sizeof s->keystream, 0, NULL, 0);
     wipe(&copy, sizeof copy);
 }
 
-/* Authenticates the 64 bytes whose keystream was used up. */
+/* Authenticates the 64 bytes of text whose keystream is used up. */
 static void absorb_text(stream *s)
 {
     if (gcm_of(s) == NULL)
@@ -248,7 +248,7 @@ static void absorb_text(stream *s)
         run_kernel(s, &s->gcm_state, s->keystream, s->block, sizeof s->block, 0, NULL, SEALANE_FLAG_OPEN);
 }
 
-/* Text within one block, whose keystream is at hand. */
+/* Processes text within one block, whose keystream is available. */
 static void update_within_block(stream *s, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     const size_t at = s->text_bytes % 64;
@@ -262,7 +262,7 @@ static void update_within_block(stream *s, uint8_t *out, const uint8_t *in, size
         absorb_text(s);
 }
 
-/* Whole blocks, on the kernel; FIRST if the associated data is still held. */
+/* Runs whole blocks through the kernel, with FIRST if associated data is still held back. */
 static void update_blocks(stream *s, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     const uint64_t first = s->phase == HOLDING_AD ? SEALANE_FLAG_FIRST : 0;
@@ -325,7 +325,7 @@ static void finish(stream *s, uint8_t tag[16])
     sealane_burn_stack();
 }
 
-/* Why the packet cannot be ended now: a stream whose key is gone is wiped. */
+/* The reason why the packet cannot be ended now. A stream whose key is gone is wiped. */
 static sealane_status cannot_end(stream *s, const uint8_t *tag, sealane_direction direction)
 {
     if (s == NULL || s->direction != (uint64_t)direction)
@@ -377,8 +377,7 @@ void sealane_stream_wipe(sealane_stream *handle)
 
 /* ---- Scatter/gather ---- */
 
-/* The mistakes of every piece of text beside every piece of associated data, and of the pieces of text beside each
- * other. */
+/* Checks each piece of text against each piece of associated data, and the pieces of text against each other. */
 static sealane_status mistake_in_pieces(sealane_packet p, const sealane_iovec *ad, size_t ad_pieces,
                                         const sealane_iovec *text, size_t pieces)
 {
@@ -413,7 +412,7 @@ static sealane_status mistake_in_pieces(sealane_packet p, const sealane_iovec *a
     return SEALANE_OK;
 }
 
-/* A packet without mistakes; its tag, or whether it is right. */
+/* Runs a valid packet: writes its tag, or checks it. */
 static int run_pieces(const sealane_packet *p, uint8_t *tag, const sealane_iovec *ad, size_t ad_pieces,
                       const sealane_iovec *text, size_t pieces)
 {
@@ -438,7 +437,7 @@ int sealane_sealv(const sealane_key *k, uint8_t tag[16], const uint8_t *nonce, s
     return why != SEALANE_OK ? (int)why : run_pieces(&p, tag, ad, ad_pieces, text, text_pieces);
 }
 
-/* sealane_take_back of pieces: a stream has one keystream for those in place and those apart. */
+/* sealane_take_back for pieces: one stream covers both those in place and separate ones. */
 static void take_back_pieces(const sealane_packet *p, const sealane_iovec *text, size_t pieces)
 {
     sealane_stream s;
