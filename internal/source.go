@@ -1,12 +1,12 @@
-// Package source holds this module's Go packages as text: the command sealane builds other people's programs with them.
+// Package source embeds this module's Go packages as text. The command sealane builds other programs with them.
 package source
 
 import "embed"
 
-// Go is the version of Go that the packages are written for: go.mod's, which cannot be embedded from here.
+// Go is the Go version that the packages require, as in go.mod, which cannot be embedded from here.
 const Go = "go1.24"
 
-// Internal has the folders below internal, and the license.
+// Internal contains the directories below internal, and the license.
 //
 //go:embed LICENSE */*.go */*.s
 var Internal embed.FS

@@ -1,6 +1,6 @@
-/* AES-CBC (NIST SP 800-38A, 6.2): text in any pieces with PKCS #7 padding or without, and records of TLS 1.0 to 1.2,
- * whose padding and MAC libssl leaves to the provider. Not of CBC: ciphertext stealing, which OpenSSL has under other
- * names. */
+/* AES-CBC (NIST SP 800-38A, section 6.2): text in pieces, with or without PKCS #7 padding, and records of TLS 1.0 to
+ * 1.2, whose padding and MAC libssl leaves to the provider. Ciphertext stealing is not included; OpenSSL has it under
+ * other names. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE /* getentropy */
 #endif
@@ -11,7 +11,7 @@
 #include <openssl/prov_ssl.h>
 #include <sys/random.h>
 
-/* Whole blocks; out and in are the same or apart. */
+/* Whole blocks; out is equal to in or disjoint from it. */
 static int blocks(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     return bytes == 0 ||
@@ -22,8 +22,8 @@ static int blocks(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
 
 /* ---- Text in pieces ---- */
 
-/* How many blocks of the held bytes and of `bytes` more go out now. When decrypting with padding, the last one stays:
- * it may be the last of the text. */
+/* How many blocks of the held bytes and `bytes` more can be processed now. When decrypting with padding, the last block
+ * is held, because it may be the last of the text. */
 static size_t ready(const context *c, size_t bytes)
 {
     const size_t all = c->cbc.held_bytes + bytes;
@@ -37,7 +37,7 @@ static void hold(context *c, const uint8_t *in, size_t bytes)
     c->cbc.held_bytes += bytes;
 }
 
-/* The first block starts with the held bytes. Input moves ahead where output would overwrite it unread. */
+/* The first block starts with the held bytes. Moves input ahead where output would overwrite it before it is read. */
 static int text_update(context *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t out_bytes)
 {
     uint8_t tail[BLOCK];
@@ -99,7 +99,7 @@ static int encrypt_last(context *c, uint8_t *out, size_t *out_bytes, size_t out_
     return 1;
 }
 
-/* The result says whether the padding was right, as EVP does. Decryption of unauthenticated text reveals that. */
+/* Like EVP, the result tells whether the padding was right. With unauthenticated text, this reveals plaintext. */
 static int decrypt_last(context *c, uint8_t *out, size_t *out_bytes, size_t out_size)
 {
     uint8_t last[BLOCK];
@@ -127,7 +127,7 @@ int cbc_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size)
     context *c = v;
     if (!c->has_key)
         return aes_raise(c, PROV_R_NO_KEY_SET);
-    if (c->tls_version > 0) /* records have no end but their own */
+    if (c->tls_version > 0) /* a record is complete in each call */
         return aes_raise(c, PROV_R_CIPHER_OPERATION_FAILED);
     if (!(c->enc ? encrypt_last : decrypt_last)(c, out, out_bytes, out_size))
         return 0;
@@ -136,7 +136,7 @@ int cbc_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size)
     return 1;
 }
 
-/* Whole blocks, without padding and beside what is held. */
+/* Whole blocks, without padding and independent of held bytes. */
 int cbc_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in, size_t bytes)
 {
     context *c = v;
@@ -150,10 +150,10 @@ int cbc_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, 
     return 1;
 }
 
-/* ---- Records of TLS: a call is one, in place ---- */
+/* ---- TLS records: one per call, in place ---- */
 
-/* Before it is encrypted a record gets padding, each byte of which tells its length less one; SSL 3's are zeroes but
- * for the last. */
+/* Adds padding before encryption. Each padding byte is the padding length less one; in SSL 3, all except the last are
+ * zero. */
 static int encrypt_record(context *c, uint8_t *record, size_t *out_bytes, size_t out_size, size_t bytes)
 {
     const size_t n = BLOCK - bytes % BLOCK;
@@ -168,7 +168,7 @@ static int encrypt_record(context *c, uint8_t *record, size_t *out_bytes, size_t
     return 1;
 }
 
-/* Bytes of the IV that a record of that version begins with; -1: a version that has no CBC. */
+/* The size of the explicit IV at the start of a record of that version; -1 for versions without CBC. */
 static int explicit_iv(size_t version)
 {
     switch (version) {
@@ -186,7 +186,7 @@ static int explicit_iv(size_t version)
     }
 }
 
-/* The text begins behind the explicit IV, where libssl looks for it; only its length and the MAC tell what the padding
+/* The text starts after the explicit IV, where libssl looks for it. Only its length and the MAC tell what the padding
  * was. */
 static int decrypt_record(context *c, uint8_t *record, size_t *out_bytes, size_t bytes)
 {

@@ -1,7 +1,7 @@
-/* AES-GCM (NIST SP 800-38D; in TLS 1.2, RFC 5288) as OpenSSL's default provider has it: the same results, return values
- * and errors, and differences on the safe side. Where a key is set in the midst of a packet without a new IV, the
- * packet begins again under that key; the default provider of 3.0 goes on with a counter block of zeroes. A packet that
- * did not open takes no more text. And where a TLS record's part of an IV is longer than the IV, that is an error. */
+/* AES-GCM (NIST SP 800-38D; in TLS 1.2, RFC 5288) like OpenSSL's default provider: the same results, return values and
+ * errors, with differences on the safe side. If a key is set within a packet without a new IV, the packet starts again
+ * with that key; the default provider of 3.0 continues with a zero counter block. A packet that failed to open takes no
+ * more text. If a TLS record's part of an IV is longer than the IV, that is an error. */
 #if defined(__linux__) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE /* getentropy */
 #endif
@@ -21,19 +21,19 @@ enum { TAG_BYTES = 16, TLS_AAD_BYTES = 13, TLS_FIXED_BYTES = 4, TLS_EXPLICIT_BYT
 
 #define NO_TAG ((size_t)-1)
 
-/* Where an IV is: none; waiting for the first call of the packet; in use; used up. */
+/* The state of the IV: none; waiting for the first call of the packet; in use; used up. */
 enum { IV_NONE, IV_WAITING, IV_IN_USE, IV_USED };
 
 typedef struct {
     const core *core;
     const cipher_shape *shape;
     int enc, has_key, has_record;
-    int iv_state, iv_generates; /* the IV's last 8 bytes count records */
+    int iv_state, iv_generates; /* iv_generates: the last 8 bytes of the IV count records */
     size_t iv_bytes, tls_pad;
     size_t tag_bytes; /* or NO_TAG */
-    uint64_t records; /* sealed under this key */
+    uint64_t records; /* sealed with this key */
     uint8_t iv[IV_MAX];
-    uint8_t tag[TAG_BYTES]; /* made, or to be compared; or the associated data of a TLS record */
+    uint8_t tag[TAG_BYTES]; /* computed, or to compare with; or the associated data of a TLS record */
     gcm_packet packet;
 } context;
 
@@ -83,7 +83,7 @@ static void begin(context *c)
     c->iv_state = IV_IN_USE;
 }
 
-/* OpenSSL's random numbers are not within a provider's reach, the operating system's are. */
+/* A provider cannot use OpenSSL's random number generator, so it uses that of the operating system. */
 static int random_bytes(uint8_t *out, size_t bytes)
 {
     return getentropy(out, bytes) == 0;
@@ -97,7 +97,7 @@ static int generate_iv(context *c)
     return 1;
 }
 
-/* RFC 5288, section 3: the fixed bytes are the connection's, the others count its records. */
+/* RFC 5288, section 3: the fixed bytes belong to the connection, and the others count its records. */
 static int set_fixed_iv(context *c, const uint8_t *iv, size_t bytes)
 {
     if (bytes == (size_t)-1) {
@@ -114,7 +114,7 @@ static int set_fixed_iv(context *c, const uint8_t *iv, size_t bytes)
     return 1;
 }
 
-/* The end of the next record's IV; the packet begins with it, and it is counted on. */
+/* Writes the end of the next record's IV, starts the packet with it, and increments it. */
 static int next_iv(context *c, uint8_t *out, size_t bytes)
 {
     if (!c->iv_generates || !c->has_key || c->iv_bytes < TLS_EXPLICIT_BYTES)
@@ -128,7 +128,7 @@ static int next_iv(context *c, uint8_t *out, size_t bytes)
     return 1;
 }
 
-/* The end of the IV of a record that has come. */
+/* Takes the end of the IV from a received record. */
 static int take_iv(context *c, const uint8_t *in, size_t bytes)
 {
     if (!c->iv_generates || !c->has_key || c->enc || bytes > c->iv_bytes)
@@ -170,7 +170,7 @@ static int set_iv_bytes(context *c, const OSSL_PARAM *p)
     return 1;
 }
 
-/* The header of a TLS 1.2 record; its length is that of the text alone, once the explicit IV and the tag are off. */
+/* The header of a TLS 1.2 record. Its length must be that of the text, without the explicit IV and the tag. */
 static int set_record(context *c, const OSSL_PARAM *p)
 {
     if (p->data_type != OSSL_PARAM_OCTET_STRING)
@@ -337,7 +337,7 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
 
 INITS_BY(init)
 
-/* The part of a TLS 1.2 record behind its header, in place: explicit IV, text, tag. */
+/* A TLS 1.2 record without its header, in place: explicit IV, text, tag. */
 static int record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in, size_t bytes)
 {
     uint8_t aad[TLS_AAD_BYTES], tag[TAG_BYTES];
@@ -383,7 +383,7 @@ static int end_packet(context *c)
     return 1;
 }
 
-/* Everything but init goes through here: out NULL is associated data, in NULL the end of the packet. */
+/* All functions except init call this. out is NULL for associated data; in is NULL for the end of the packet. */
 static int process(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in, size_t bytes)
 {
     *out_bytes = 0;

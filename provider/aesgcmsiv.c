@@ -1,7 +1,7 @@
-/* AES-GCM-SIV (RFC 8452) as OpenSSL's default provider has it from 3.2 on: associated data in any pieces, then the text
- * in one update, which seals or opens it. It differs on the safe side: an init begins a packet without the associated
- * data of the last one. A key, an IV and, to open, a tag must have been set. Forged text is not given out, and a packet
- * without text does not open. */
+/* AES-GCM-SIV (RFC 8452) like OpenSSL's default provider since 3.2: associated data in pieces, and then the text in one
+ * update, which seals or opens it. It differs on the safe side: an init starts a packet without the associated data of
+ * the last one. A key, an IV and, to open, a tag must have been set. Forged text is not released, and a packet without
+ * text does not open. */
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
@@ -9,7 +9,7 @@
 #include "cipher.h"
 #include "skey.h"
 
-/* Of OpenSSL 3.2's headers. */
+/* From OpenSSL 3.2's headers. */
 #ifndef EVP_CIPH_GCM_SIV_MODE
 #define EVP_CIPH_GCM_SIV_MODE 0x10005
 #endif
@@ -20,12 +20,14 @@ typedef struct {
     const core *core;
     const cipher_shape *shape;
     int enc, has_key, has_iv, has_tag;
-    int is_done, is_authentic; /* the text has been; and was sealed, or opened */
-    int has_many;              /* parameter "speed": each update is a text of its own */
+    int is_done,
+        is_authentic; /* is_done: the text was processed; is_authentic: it was sealed, or opened successfully */
+    int has_many;     /* parameter "speed": each update is a separate text */
     uint8_t iv[IV_BYTES], tag[TAG_BYTES];
     sealane_gcm_siv_key key;
     size_t ad_bytes, ad_room;
-    uint8_t *ad; /* kept until the text comes: first_ad, or as much memory as any packet has needed */
+    uint8_t
+        *ad; /* kept until the text arrives: first_ad, or allocated memory, which grows to the largest size needed */
     uint8_t first_ad[AD_ROOM];
 } context;
 
@@ -92,7 +94,7 @@ static int set_tag(context *c, const OSSL_PARAM *p)
         return raise(c, PROV_R_FAILED_TO_GET_PARAMETER);
     if (!c->enc) {
         c->is_authentic =
-            c->is_authentic && cipher_equal(c->tag, p->data, TAG_BYTES); /* the text was of the last one */
+            c->is_authentic && cipher_equal(c->tag, p->data, TAG_BYTES); /* the text was opened with the previous tag */
         memcpy(c->tag, p->data, TAG_BYTES);
         c->has_tag = 1;
     }
@@ -219,7 +221,7 @@ static int add_ad(context *c, const uint8_t *in, size_t bytes)
     return 1;
 }
 
-/* Forged text is zeroed, in place as it came; the end of the packet fails. */
+/* Forged text is zeroed, or in place restored; the final call then fails. */
 static int text(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
 {
     if (!c->has_key)
@@ -227,7 +229,7 @@ static int text(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
     if (!c->enc && !c->has_tag)
         return raise(c, PROV_R_TAG_NOT_SET);
     const int is_second = c->is_done && !c->has_many;
-    c->is_authentic = 0; /* nor is what a second text cut in two */
+    c->is_authentic = 0; /* a second text makes a packet not authentic */
     if (!c->has_iv || is_second)
         return 0;
     if (in != out && overlap(out, bytes, in, bytes)) {
@@ -242,7 +244,7 @@ static int text(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
     return status == SEALANE_OK || status == SEALANE_NOT_AUTHENTIC;
 }
 
-/* out NULL is associated data, in NULL the end of the packet. */
+/* out is NULL for associated data; in is NULL for the end of the packet. */
 static int update(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
                   size_t bytes)
 {

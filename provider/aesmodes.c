@@ -1,8 +1,8 @@
-/* AES-CTR (NIST SP 800-38A, 6.5), AES-CBC (6.2; aescbc.c) and AES-XTS (IEEE 1619) as OpenSSL's default provider has
- * them: the same results, return values and errors, and differences on the safe side. "num", the place in a counter
- * block, goes on with that block's key stream, where the default provider takes what its buffer holds, in a new context
- * zeroes. XTS and CBC encrypt or decrypt as the last init said; the default provider keeps the direction of the last
- * key. */
+/* AES-CTR (NIST SP 800-38A, section 6.5), AES-CBC (section 6.2; aescbc.c) and AES-XTS (IEEE 1619) like OpenSSL's
+ * default provider: the same results, return values and errors, with differences on the safe side. Setting "num", the
+ * position in a counter block, continues with that block's key stream; the default provider uses its buffer, which is
+ * zero in a new context. XTS and CBC encrypt or decrypt as the last init said; the default provider keeps the direction
+ * of the last key. */
 #include "aesmodes.h"
 
 #include <openssl/params.h>
@@ -16,7 +16,7 @@
 #define UNROLLED
 #endif
 
-enum { UNIT_MAX = 1 << 24 /* bytes that one tweak may encrypt */ };
+enum { UNIT_MAX = 1 << 24 /* the most bytes per tweak */ };
 
 const sealane_level *aes_level(void)
 {
@@ -46,7 +46,7 @@ static void *new_context(void *provider, const cipher_shape *shape)
         c->shape = shape;
         c->pad = 1;
         if (sealane_aes_ctr_init(&c->ctr, c->iv, 128) != SEALANE_OK)
-            core_free(from, c, sizeof *c), c = NULL; /* it cannot be */
+            core_free(from, c, sizeof *c), c = NULL; /* cannot happen */
     }
     return c;
 }
@@ -72,7 +72,8 @@ static void *duplicate(void *v)
 
 /* ---- Parameters ---- */
 
-/* Where in a block the next byte is; 0: a new block begins. CBC: what was set, without a meaning. */
+/* The position of the next byte in its block; 0 if a new block starts. For CBC, the value that was set, without an
+ * effect. */
 static size_t place(const context *c)
 {
     return is_mode(c, EVP_CIPH_CBC_MODE) || c->num != 0 ? c->num : (BLOCK - c->ctr.left) % BLOCK;
@@ -89,8 +90,8 @@ static int take_number(const context *c, const OSSL_PARAM *p, size_t most, size_
     return 1;
 }
 
-/* Whether this is the only parameter, and has that many bytes; the name counts its zero. OpenSSL asks and sets one at
- * every init: strcmp would take longer than setting up a key. */
+/* Whether this is the only parameter, and has that many bytes; name_bytes includes the zero. OpenSSL gets and sets one
+ * parameter at every init, and strcmp would take longer than setting up a key. */
 static inline int is_alone(const OSSL_PARAM p[], const char *name, size_t name_bytes, size_t bytes)
 {
     if (p->key == NULL || p[1].key != NULL || p->data_type != OSSL_PARAM_UNSIGNED_INTEGER || p->data_size != bytes)
@@ -104,13 +105,13 @@ static inline int is_alone(const OSSL_PARAM p[], const char *name, size_t name_b
 
 #define IS_ALONE(p, name, type) is_alone(p, name, sizeof name, sizeof(type))
 
-/* As EVP passes it: since 3.5 with every init. */
+/* As EVP passes it with every init since 3.5. */
 static int is_padding_alone(const OSSL_PARAM p[])
 {
     return IS_ALONE(p, OSSL_CIPHER_PARAM_PADDING, unsigned);
 }
 
-/* As OpenSSL before 3.2 asks at every init: a key's length, or an IV's. */
+/* As OpenSSL before 3.2 asks at every init: the length of a key or an IV. */
 static int answer_length_alone(const context *c, OSSL_PARAM p[])
 {
     const int key = IS_ALONE(p, OSSL_CIPHER_PARAM_KEYLEN, size_t);
@@ -121,7 +122,7 @@ static int answer_length_alone(const context *c, OSSL_PARAM p[])
     return 1;
 }
 
-/* What CTR and CBC have in common; the place is for them to take. */
+/* The parameters that CTR and CBC share. The caller applies the position. */
 static int set_shared_params(context *c, const OSSL_PARAM params[], size_t most, size_t *num)
 {
     found_params found;
@@ -267,7 +268,7 @@ static int is_xts(const context *c)
     return is_mode(c, EVP_CIPH_XTS_MODE);
 }
 
-/* XTS keeps nothing between data units; CBC begins again with the last IV that was set. */
+/* XTS keeps no state between data units. CBC starts again with the last IV that was set. */
 static int init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
                 const OSSL_PARAM params[], int enc)
 {
@@ -298,8 +299,8 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
     return (is_xts(c) ? set_xts_params : set_cbc_params)(c, params);
 }
 
-/* As RFC 3686 and SSH have it, the text's first bytes are a new block's. OpenSSL's generator begins twice a draw, so
- * that nothing is done here but what CTR needs. */
+/* As in RFC 3686 and SSH, the first bytes of the text use a new block. OpenSSL's random generator calls init twice per
+ * draw, so this does only what CTR needs. */
 static int ctr_init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
                     const OSSL_PARAM params[], int enc)
 {
@@ -310,7 +311,7 @@ static int ctr_init(context *c, const unsigned char *key, size_t key_bytes, cons
         if (iv_bytes != BLOCK)
             return cipher_init_lengths(c->core, c->shape, NULL, 0, iv, iv_bytes);
         memcpy(c->iv, iv, BLOCK);
-        memcpy(c->ctr.counter, iv, BLOCK); /* of a stream that begins a block */
+        memcpy(c->ctr.counter, iv, BLOCK); /* the stream starts with a new block */
         c->has_iv = 1;
     }
     if (key != NULL) {
@@ -340,7 +341,7 @@ const uint8_t *aes_apart(uint8_t *out, const uint8_t *in, size_t bytes)
 
 /* ---- CTR ---- */
 
-/* To the place that was set: in the block before the next one. */
+/* Moves to the position that was set, in the block before the next one. */
 static NOINLINE int seek(context *c)
 {
     uint8_t before[BLOCK];
@@ -371,7 +372,7 @@ static int ctr_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out
     return 1;
 }
 
-/* A stream cipher in TLS leaves the MAC where it is, and says where. No suite of TLS has AES-CTR. */
+/* For TLS, a stream cipher leaves the MAC in place and reports where it is. No TLS suite uses AES-CTR. */
 static int ctr_update(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
                       size_t bytes)
 {

@@ -1,7 +1,7 @@
-/* ChaCha20 alone, with OpenSSL's IV: 4 bytes of block counter, little-endian, and the 12 bytes of RFC 8439's nonce.
+/* Plain ChaCha20 with OpenSSL's IV: a 4-byte little-endian block counter, and the 12-byte nonce of RFC 8439.
  *
- * Runs of blocks go through the kernel of ChaCha20-Poly1305, in the midst of a packet whose Poly1305 key is zero and
- * whose tag is not used. A 32-bit counter carries into the next word, as in OpenSSL. */
+ * Runs of blocks go through the ChaCha20-Poly1305 kernel as the middle of a packet, whose Poly1305 key is zero and
+ * whose tag is not used. As in OpenSSL, the 32-bit counter carries into the next word. */
 #include "cipher.h"
 
 #include <openssl/params.h>
@@ -15,13 +15,13 @@ typedef struct {
     const core *core;
     const sealane_level *level;
     int key_set;
-    int ahead; /* since init or more than a short piece, key stream has been made once; the next is made ahead */
+    int ahead;         /* key stream was made once since init or the last long piece, so the next is made ahead */
     size_t used, made; /* bytes of keystream */
-    uint64_t next;     /* counter of the first block that is not in keystream */
-    uint64_t at;       /* counter of the block that the last byte lies in, unless that byte ended a run of blocks, */
-    unsigned part;     /* and how many of its bytes are spent: a new key without an IV starts behind this block */
+    uint64_t next;     /* counter of the first block after keystream */
+    uint64_t at;       /* counter of the block with the last byte, unless that byte ended a run of blocks */
+    unsigned part;     /* used bytes of that block: a new key without an IV starts after it */
     uint8_t key[32];
-    uint8_t nonce[12]; /* the first 4 bytes count with the counter, and are written anew for each use */
+    uint8_t nonce[12]; /* the first 4 bytes belong to the counter, and are set before each use */
     uint8_t keystream[KEYSTREAM_AHEAD];
 } context;
 
@@ -54,7 +54,7 @@ static void *duplicate(void *v)
 
 /* ---- The key stream ---- */
 
-/* How much of bytes can be done before the counter's 32 bits end. */
+/* How many of `bytes` can be processed before the 32-bit counter wraps around. */
 static size_t up_to_carry(const context *c, size_t bytes)
 {
     const uint64_t left = (((uint64_t)1 << 32) - (uint32_t)c->next) * KEYSTREAM_BLOCK;
@@ -102,7 +102,7 @@ static void crypt(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
     }
 }
 
-/* Where the default provider would be. */
+/* Tracks the position of the default provider. */
 static void count(context *c, size_t bytes)
 {
     if (c->part != 0) {
@@ -117,13 +117,13 @@ static void count(context *c, size_t bytes)
     c->part = bytes % KEYSTREAM_BLOCK;
 }
 
-/* The first block of which no byte is spent. */
+/* The first block without a used byte. */
 static uint64_t next_block(const context *c)
 {
     return c->at + (c->part + KEYSTREAM_BLOCK - 1) / KEYSTREAM_BLOCK;
 }
 
-/* ---- What EVP calls ---- */
+/* ---- EVP functions ---- */
 
 static int set_params(void *v, const OSSL_PARAM params[])
 {
@@ -135,7 +135,7 @@ static int set_params(void *v, const OSSL_PARAM params[])
     return cipher_set_lengths(c->core, &shape, &found);
 }
 
-/* The IV that goes on behind the block of the last byte. */
+/* The IV that continues after the block of the last byte. */
 static int get_updated_iv(const context *c, OSSL_PARAM *p)
 {
     uint8_t iv[16];
@@ -205,7 +205,7 @@ static int init(void *v, const unsigned char *key, size_t key_bytes, const unsig
         memcpy(c->nonce, (const uint8_t *)iv + 4, sizeof c->nonce);
     }
     if (key != NULL || iv != NULL) {
-        /* OpenSSL before 3.6 starts in the midst of the spent block; with the same key, that is the same key stream. */
+        /* OpenSSL before 3.6 starts within the partly used block; with the same key, that is the same key stream. */
         c->next = c->at = next_block(c);
         c->part = 0;
         c->used = c->made = 0;
@@ -214,7 +214,7 @@ static int init(void *v, const unsigned char *key, size_t key_bytes, const unsig
     return set_params(c, params);
 }
 
-/* OpenSSL 3.5: with a key that is an object. */
+/* OpenSSL 3.5: the key is an object. */
 static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
                              const OSSL_PARAM params[])
 {

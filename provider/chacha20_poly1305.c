@@ -1,8 +1,8 @@
-/* ChaCha20-Poly1305 (RFC 8439; in TLS, RFC 7905) as OpenSSL's default provider has it: the same results, return values
- * and errors for any order of calls, and differences on the safe side. Opening without a tag is an error, where the
- * default provider of 3.0 accepts; text over RFC 8439's limit is refused, where it wraps into the nonce; so is
- * associated data after text, which 3.6 refuses too; and a packet that has ended takes nothing more until there is a
- * new IV, where the default provider goes on under the same key stream or the same Poly1305 key. */
+/* ChaCha20-Poly1305 (RFC 8439; in TLS, RFC 7905) like OpenSSL's default provider: the same results, return values and
+ * errors for any order of calls, with differences on the safe side. Opening without a tag is an error; the default
+ * provider of 3.0 accepts it. Text over RFC 8439's limit is refused; there it wraps into the nonce. Associated data
+ * after text is refused, as since OpenSSL 3.6. A finished packet takes nothing more until a new IV is set; the default
+ * provider continues with the same key stream or Poly1305 key. */
 #include "cipher.h"
 #include "packet.h"
 #include "skey.h"
@@ -18,12 +18,12 @@ static const cipher_shape shape = {.key_bytes = 32, .iv_bytes = 12, .mode = 0, .
 typedef struct {
     const core *core;
     int enc;
-    int ended;           /* there has been a tag, or a failure, under this nonce */
-    size_t record_bytes; /* of text in the TLS record whose header has been set, or NO_RECORD */
-    size_t tag_bytes;    /* how many of a tag count; 0 until one is set */
+    int ended;           /* a tag or a failure has occurred with this nonce */
+    size_t record_bytes; /* text size of the TLS record whose header was set, or NO_RECORD */
+    size_t tag_bytes;    /* significant bytes of the tag; 0 until a tag is set */
     size_t tls_pad;
-    uint8_t tag[TAG_BYTES]; /* made, or to be compared */
-    uint8_t iv[12];         /* the nonce is this, or with TLS 1.2 its sum with the record number */
+    uint8_t tag[TAG_BYTES]; /* computed, or to compare with */
+    uint8_t iv[12];         /* the nonce, or with TLS 1.2 XORed with the record number to get it */
     uint8_t tls_aad[TLS_AAD_BYTES];
     packet packet;
 } context;
@@ -60,7 +60,7 @@ static void *duplicate(void *v)
 
 /* ---- Parameters ---- */
 
-/* RFC 7905, section 2: the record number is added to the last 8 bytes of the IV. Returns what a record grows by. */
+/* RFC 7905, section 2: the record number is XORed into the last 8 bytes of the IV. Returns the overhead of a record. */
 static size_t begin_record(context *c, const uint8_t *aad, size_t aad_bytes)
 {
     if (aad_bytes != TLS_AAD_BYTES)
@@ -215,8 +215,8 @@ static int shape_params(OSSL_PARAM params[])
 
 /* ---- Packets ---- */
 
-/* A new IV begins a packet, and so does a new key with an IV under which none has ended; without either the packet in
- * the making goes on. */
+/* A new IV starts a packet, and so does a new key with an IV that has not ended a packet. Otherwise the current packet
+ * continues. */
 static int init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
                 const OSSL_PARAM params[], int enc)
 {
@@ -239,7 +239,7 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
 
 INITS_BY(init)
 
-/* The end of a record whose text is done: its tag goes behind it, or is compared with the bytes there. */
+/* The end of a record: writes the tag after the text, or compares it with the bytes there. */
 static int end_record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in_tag, size_t bytes,
                       const uint8_t tag[TAG_BYTES])
 {
@@ -283,7 +283,7 @@ static int text(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in, 
     *out_bytes = 0;
     c->record_bytes = NO_RECORD;
     if (is_record && bytes != text_bytes + TAG_BYTES) {
-        (void)packet_text(&c->packet, out, in, 0, !c->enc); /* the associated data has ended, as in the default */
+        (void)packet_text(&c->packet, out, in, 0, !c->enc); /* ends the associated data, as in the default provider */
         return 0;
     }
     if (is_record)
@@ -319,7 +319,7 @@ static int end_packet(context *c)
     return cipher_equal(tag, c->tag, c->tag_bytes);
 }
 
-/* Everything but init goes through here: out NULL is associated data, in NULL the end of the packet. */
+/* All functions except init call this. out is NULL for associated data; in is NULL for the end of the packet. */
 static int cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
                   size_t bytes)
 {

@@ -10,7 +10,7 @@
 #include "core.h"
 #include "params.h"
 
-/* What does not change between contexts; lengths in bytes. */
+/* Properties that all contexts share; lengths in bytes. */
 typedef struct cipher_shape {
     size_t key_bytes, iv_bytes;
     unsigned mode; /* EVP_CIPH_*_MODE; 0 for a stream cipher */
@@ -41,18 +41,18 @@ const sealane_level *aes_level(void);
 int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[]);
 OSSL_FUNC_cipher_gettable_params_fn cipher_gettable_params;
 
-/* The parameters keylen and ivlen, which may be asked for and set, but only to what they are. */
+/* The parameters keylen and ivlen. They can be read, and set only to their fixed values. */
 int cipher_get_lengths(const core *c, const cipher_shape *shape, const found_params *found);
 int cipher_set_lengths(const core *c, const cipher_shape *shape, const found_params *found);
 
-/* Checks a key and an IV that are handed in; either may be NULL. */
+/* Checks the lengths of a key and an IV; either may be NULL. */
 int cipher_init_lengths(const core *c, const cipher_shape *shape, const void *key, size_t key_bytes, const void *iv,
                         size_t iv_bytes);
 
-/* Sets a parameter that may be missing. */
+/* Sets a parameter if it is present. */
 int cipher_answer(const core *c, OSSL_PARAM *p, size_t value);
 
-/* The tag's first bytes, in constant time. */
+/* Compares the first bytes of two tags in constant time. */
 static inline int cipher_equal(const uint8_t *a, const uint8_t *b, size_t bytes)
 {
     uint64_t difference = 0;
@@ -61,7 +61,7 @@ static inline int cipher_equal(const uint8_t *a, const uint8_t *b, size_t bytes)
     return hide(difference) == 0;
 }
 
-/* Versions of clang-format differ on braces in a macro. */
+/* Versions of clang-format format braces in a macro differently. */
 /* clang-format off */
 #define FUNCTION(id, function) {OSSL_FUNC_CIPHER_##id, (void (*)(void))function}
 /* clang-format on */

@@ -9,26 +9,26 @@ static uint64_t direction(int open)
     return open ? SEALANE_FLAG_OPEN : 0;
 }
 
-/* Sets what is the same in all calls. */
+/* Sets the arguments that are the same in all calls, and runs the kernel. */
 static inline void run(const gcm_packet *p, sealane_packet_args *a, uint64_t flags)
 {
     SEALANE_SCRATCH(scratch);
     a->key = slot(&p->key);
     a->nonce = slot(p->nonce);
-    /* Setting a key up, NONCE would give a hash key. */
+    /* During key setup, NONCE would set a hash key. */
     a->flags = flags | (p->is_j0 || flags == SEALANE_FLAG_SETUP ? 0 : SEALANE_FLAG_NONCE);
     const uint64_t dit = dit_on();
     p->level->kernel(a, scratch, p->level->consts);
     dit_restore(dit);
 }
 
-/* What has to go before the first text: the held associated data, while there is no state. */
+/* The flag for the first text: the held associated data goes first while there is no state. */
 static uint64_t first(const gcm_packet *p)
 {
     return p->phase == HOLDING ? SEALANE_FLAG_FIRST : 0;
 }
 
-/* Whole 64-byte blocks into the state. */
+/* Runs whole 64-byte blocks and updates the state. */
 static void run_blocks(gcm_packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags)
 {
     sealane_packet_args a = {
@@ -44,7 +44,7 @@ static void run_blocks(gcm_packet *p, uint8_t *out, const uint8_t *in, size_t by
     p->done += bytes;
 }
 
-/* Text that ends the packet, and its tag; the state stays what it was. */
+/* Runs the end of the packet and makes the tag; the state does not change. */
 static void run_end(const gcm_packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags, uint8_t tag[16])
 {
     sealane_packet_args a = {
@@ -56,7 +56,7 @@ static void run_end(const gcm_packet *p, uint8_t *out, const uint8_t *in, size_t
         .tag = slot(tag),
         .total = p->done + bytes,
     };
-    if (p->phase == HOLDING) { /* all of a packet needs no state */
+    if (p->phase == HOLDING) { /* a complete packet needs no state */
         run(p, &a, flags | SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST);
         return;
     }
@@ -66,7 +66,7 @@ static void run_end(const gcm_packet *p, uint8_t *out, const uint8_t *in, size_t
     wipe(&state, sizeof state);
 }
 
-/* ---- A packet's beginning ---- */
+/* ---- Start of a packet ---- */
 
 static void forget(gcm_packet *p)
 {
@@ -100,7 +100,7 @@ void gcm_packet_begin(gcm_packet *p, const uint8_t *nonce, size_t bytes)
 
 /* ---- Associated data ---- */
 
-/* Whole 16-byte blocks. Most are opened, as if they were ciphertext, and the output is discarded. */
+/* Absorbs whole 16-byte blocks. Most are opened as if they were ciphertext, and the output is discarded. */
 static void absorb(gcm_packet *p, const uint8_t *in, size_t bytes)
 {
     uint8_t counter[16];
@@ -117,7 +117,7 @@ static void absorb(gcm_packet *p, const uint8_t *in, size_t bytes)
         sealane_gcm_absorb(&p->state, p->level, &p->key, in, bytes / 16);
 }
 
-/* Associated data that is too long to be held: as much of it as possible into a new state. */
+/* Associated data that is too long to hold: as much as possible goes into a new state. */
 static void stop_holding(gcm_packet *p, const uint8_t *ad, size_t bytes)
 {
     sealane_packet_args a = {.ad = slot(ad), .ad_bytes = bytes - bytes % 16, .state = slot(&p->state)};
@@ -178,7 +178,7 @@ static void end_ad(gcm_packet *p)
 static void make_keystream(gcm_packet *p)
 {
     static const uint8_t zeroes[64];
-    sealane_gcm_state state = p->state; /* what is sealed here is not authenticated */
+    sealane_gcm_state state = p->state; /* sealing zeroes must not change the authentication */
     sealane_packet_args a = {
         .out = slot(p->keystream), .in = slot(zeroes), .bytes = sizeof p->keystream, .state = slot(&state)};
     run(p, &a, 0);
@@ -186,7 +186,7 @@ static void make_keystream(gcm_packet *p)
     p->keystream_known = 1;
 }
 
-/* Text within one 64-byte block, the one at done. */
+/* Processes text within the 64-byte block at done. */
 static void text_within_block(gcm_packet *p, uint8_t *out, const uint8_t *in, size_t bytes, int open)
 {
     const size_t at = (size_t)(p->text_bytes - p->done);
@@ -201,14 +201,14 @@ static void text_within_block(gcm_packet *p, uint8_t *out, const uint8_t *in, si
         memcpy(ciphertext, out, bytes);
     p->text_bytes += bytes;
     if (p->text_bytes - p->done == 64) {
-        run_blocks(p, p->keystream, p->copy, 64, SEALANE_FLAG_OPEN); /* out comes the plaintext */
+        run_blocks(p, p->keystream, p->copy, 64, SEALANE_FLAG_OPEN); /* the output is the plaintext */
         wipe(p->keystream, sizeof p->keystream);
         p->keystream_known = 0;
     }
 }
 
-/* The guess was wrong: the whole blocks of the copied ciphertext go into the state; they are decrypted on the way, but
- * only because that is what the kernel does. */
+/* The guess was wrong: absorbs the whole blocks of the copied ciphertext. The kernel also decrypts them; the output is
+ * unused. */
 static void go_on(gcm_packet *p)
 {
     const size_t bytes = (size_t)(p->text_bytes - p->done), whole = bytes - bytes % 64;

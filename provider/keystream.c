@@ -4,7 +4,7 @@
 
 #include "../src/portable.h"
 
-/* The kernel of ChaCha20-Poly1305 in the midst of a packet whose Poly1305 key is zero and whose tag is not used. */
+/* The ChaCha20-Poly1305 kernel in the middle of a packet whose Poly1305 key is zero and whose tag is not used. */
 static void by_kernel(const sealane_level *level, const uint8_t key[32], const uint8_t nonce[12], uint32_t counter,
                       uint8_t *out, const uint8_t *in, size_t bytes)
 {
@@ -23,8 +23,8 @@ static void by_kernel(const sealane_level *level, const uint8_t key[32], const u
     dit_restore(dit);
 }
 
-/* Short pieces on the level avx512, in the compiler's vectors: up to 8 blocks by rows (keystream_rows.h), and up to 16
- * by words, as the kernels do it. */
+/* Short pieces at level avx512, with the compiler's vectors: up to 8 blocks by rows (keystream_rows.h), and up to 16 by
+ * words, as in the kernels. */
 #if defined(__x86_64__) && defined(__GNUC__)
 
 typedef uint32_t row __attribute__((vector_size(16)));
@@ -33,7 +33,7 @@ typedef uint32_t row __attribute__((vector_size(16)));
 #define BLOCKS 2
 #include "keystream_rows.h"
 
-/* Word i of 16 blocks lies in one vector. */
+/* One vector holds word i of 16 blocks. */
 typedef uint32_t words __attribute__((vector_size(64)));
 
 #define TARGET __attribute__((target("avx512f,avx512vl,avx512bw")))
@@ -50,14 +50,14 @@ typedef uint32_t words __attribute__((vector_size(64)));
         ROTATE(b, 7);             \
     } while (0)
 
-/* Of two vectors, and within each 16 bytes of them: the lower or the upper half, by words or by pairs of words. */
+/* Interleaves the low or high halves of each 16 bytes of two vectors, by words or by pairs of words. */
 #define EACH4(a, b, c, d) \
     a, b, c, d, a + 4, b + 4, c + 4, d + 4, a + 8, b + 8, c + 8, d + 8, a + 12, b + 12, c + 12, d + 12
 #define WORDS_LOW(a, b) __builtin_shufflevector(a, b, EACH4(0, 16, 1, 17))
 #define WORDS_HIGH(a, b) __builtin_shufflevector(a, b, EACH4(2, 18, 3, 19))
 #define PAIRS_LOW(a, b) __builtin_shufflevector(a, b, EACH4(0, 1, 16, 17))
 #define PAIRS_HIGH(a, b) __builtin_shufflevector(a, b, EACH4(2, 3, 18, 19))
-/* Of two vectors 16 bytes each: numbers 0 and 1, 2 and 3, 0 and 2, 1 and 3. */
+/* Combines 16-byte parts of two vectors: numbers 0 and 1, 2 and 3, 0 and 2, 1 and 3. */
 #define FOURS(a, b, i, j, k, l)                                                                                   \
     __builtin_shufflevector(a, b, 4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3, 4 * j, 4 * j + 1, 4 * j + 2, 4 * j + 3, \
                             4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3, 4 * l, 4 * l + 1, 4 * l + 2, 4 * l + 3)
@@ -105,7 +105,7 @@ TARGET static void keystream_16(const uint8_t key[32], const uint8_t nonce[12], 
     for (int i = 0; i < 16; i++)
         x[i] += first[i];
 #pragma GCC unroll 16
-    /* Now x[4 * i + j] gets, in its 16 bytes number l, words 4 * i to 4 * i + 3 of block 4 * l + j. */
+    /* Part l of x[4 * i + j], 16 bytes, gets words 4 * i to 4 * i + 3 of block 4 * l + j. */
     for (int i = 0; i < 16; i += 4) {
         const words ab = WORDS_LOW(x[i], x[i + 1]), cd = WORDS_LOW(x[i + 2], x[i + 3]), AB = WORDS_HIGH(x[i], x[i + 1]),
                     CD = WORDS_HIGH(x[i + 2], x[i + 3]);

@@ -1,4 +1,4 @@
-/* ChaCha20's key stream without a packet around it. */
+/* ChaCha20 key stream outside a packet. */
 #ifndef SEALANE_PROVIDER_KEYSTREAM_H
 #define SEALANE_PROVIDER_KEYSTREAM_H
 
@@ -8,19 +8,19 @@
 
 enum {
     KEYSTREAM_BLOCK = 64,
-    KEYSTREAM_AHEAD = 1024, /* made at once when text comes in small pieces: one block costs nearly as much as 16 */
-    KEYSTREAM_SMALL = 256,  /* pieces below this are small */
-    KEYSTREAM_SHORT = 1024  /* up to here the kernel is not the fastest way */
+    KEYSTREAM_AHEAD = 1024, /* made at once for small pieces: one block takes nearly as long as 16 */
+    KEYSTREAM_SMALL = 256,  /* smaller pieces are small */
+    KEYSTREAM_SHORT = 1024  /* up to this length the kernel is not the fastest code */
 };
 
-/* The level of ChaCha20-Poly1305 in this process; only asked for once the provider has seen that there is one. */
+/* The level of ChaCha20-Poly1305 in this process. Called only after the provider has checked that there is one. */
 static inline const sealane_level *chacha20_level(void)
 {
     return &sealane_tables[SEALANE_CHACHA20POLY1305].levels[sealane_level_of_process(sealane_tables)];
 }
 
-/* 1 if key stream alone is no slower here than OpenSSL's: without that, ChaCha20 is left to the default provider. The
- * kernels below avx512 lose too much on pieces of a few hundred bytes. */
+/* 1 if plain key stream is not slower than OpenSSL's. Otherwise the default provider keeps ChaCha20. Kernels below
+ * avx512 are too slow for pieces of a few hundred bytes. */
 static inline int keystream_is_fast(const sealane_level *level)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -31,15 +31,15 @@ static inline int keystream_is_fast(const sealane_level *level)
 #endif
 }
 
-/* out = in ^ key stream, for whole blocks whose counters do not pass 2^32. */
+/* out = in XOR key stream, for whole blocks whose counters do not pass 2^32. */
 void keystream_blocks(const sealane_level *level, const uint8_t key[32], const uint8_t nonce[12], uint32_t counter,
                       uint8_t *out, const uint8_t *in, size_t bytes);
 
-/* bytes of key stream: one block, or whole blocks up to KEYSTREAM_AHEAD. */
+/* Makes key stream: one block, or several whole blocks up to KEYSTREAM_AHEAD. */
 void keystream_make(const sealane_level *level, const uint8_t key[32], const uint8_t nonce[12], uint32_t counter,
                     uint8_t *keystream, size_t bytes);
 
-/* out = in ^ keystream; in == out, or disjoint. */
+/* out = in XOR keystream; in is equal to out, or disjoint. */
 static inline void keystream_xor(uint8_t *out, const uint8_t *in, const uint8_t *keystream, size_t bytes)
 {
     for (; bytes >= 8; out += 8, in += 8, keystream += 8, bytes -= 8) {

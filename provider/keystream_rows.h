@@ -3,13 +3,12 @@
  *     BLOCKS     how many blocks' rows a vector holds: 2 or 4
  *     NAME(x)    x with a suffix
  *
- * What a kernel does for Poly1305 before its first block takes longer than a few blocks, so a few are made here. Row r
- * of the state of BLOCKS blocks lies in one vector, 16 bytes for each block. The columns' quarter rounds are
- * elementwise, and so are the diagonals' when rows 0, 3 and 2 have been turned by 3, 2 and 1 words within every block;
- * row 1, on which the next round waits, stays as it is. Up to four such sets stand side by side: one's latency is
- * another's work. */
+ * A kernel's work for Poly1305 before the first block takes longer than a few blocks, so short key stream is made here.
+ * One vector holds row r of the state of BLOCKS blocks, 16 bytes for each. The column rounds are elementwise. So are
+ * the diagonal rounds after rotating rows 0, 3 and 2 by 3, 2 and 1 words within every block; row 1, which is on the
+ * critical path, is not rotated. Up to four such sets are interleaved to hide latency. */
 
-/* Words a to d of a block, `next` words further in each block after the first; and the numbers of the blocks. */
+/* Words a to d of a block, with `next` added to the words of each further block; and the block numbers. */
 #if BLOCKS == 2
 #define EVERY(next, a, b, c, d) a, b, c, d, a + next, b + next, c + next, d + next
 #define NUMBERS 0, 0, 0, 0, 1
@@ -26,7 +25,7 @@ typedef uint32_t NAME(rows) __attribute__((vector_size(16 * BLOCKS)));
 #define ROWS NAME(rows)
 #define IN_EVERY(r) __builtin_shufflevector(r, r, EVERY(0, 0, 1, 2, 3))
 
-/* For each set; how many there are is a constant wherever this is used. */
+/* For each set. The number of sets is a constant wherever this is used. */
 #define EACH(...)       \
     {                   \
         enum { g = 0 }; \
@@ -57,7 +56,7 @@ typedef uint32_t NAME(rows) __attribute__((vector_size(16 * BLOCKS)));
     QUARTER_ROUNDS()                                                             \
     EACH(TURN(a[g], 1, 2, 3, 0); TURN(d[g], 2, 3, 0, 1); TURN(c[g], 3, 0, 1, 2))
 
-/* Rows become blocks. */
+/* Converts rows to blocks. */
 #define XOR_AT(at, keystream)              \
     do {                                   \
         const ROWS k = (keystream);        \
@@ -107,7 +106,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(blocks)(const int 
          XOR_BLOCKS(a[g], b[g], c[g], d[g]))
 }
 
-/* Whole blocks; the last that do not fill a vector go over a buffer. */
+/* Whole blocks. The last ones, which do not fill a vector, go through a buffer. */
 TARGET static void NAME(keystream_short)(const uint8_t key[32], const uint8_t nonce[12], uint32_t counter, uint8_t *out,
                                          const uint8_t *in, size_t bytes)
 {

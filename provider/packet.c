@@ -35,7 +35,7 @@ void packet_whole(const packet *p, uint8_t *out, uint8_t tag[16], const uint8_t 
     run(p, &a);
 }
 
-/* Whole 64-byte blocks of a stream; with FIRST also what is held. */
+/* Runs whole 64-byte blocks of a stream; with FIRST also the held associated data. */
 static void run_blocks(packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags)
 {
     const sealane_packet_args a = {
@@ -52,7 +52,7 @@ static void run_blocks(packet *p, uint8_t *out, const uint8_t *in, size_t bytes,
     run(p, &a);
 }
 
-/* ---- Poly1305 of bytes that need not fill blocks ---- */
+/* ---- Poly1305 of bytes that do not fill blocks ---- */
 
 static void absorb(packet *p, const uint8_t *in, size_t bytes)
 {
@@ -73,7 +73,7 @@ static void absorb(packet *p, const uint8_t *in, size_t bytes)
     }
 }
 
-/* Zeroes that fill `counted` bytes up to the next multiple of 16. */
+/* Adds zeroes after `counted` bytes up to the next multiple of 16. */
 static void pad(packet *p, uint64_t counted)
 {
     static const uint8_t zeroes[16];
@@ -130,7 +130,7 @@ static void refill(packet *p, uint64_t at)
     keystream_make(p->level, p->key, p->nonce, counter_at(at), p->keystream, (size_t)p->keystream_bytes);
 }
 
-/* From the copied ciphertext; it is decrypted on the way, but only because that is what the kernel does. */
+/* Restarts from the copied ciphertext. The kernel also decrypts it; the output is unused. */
 static void restart(packet *p)
 {
     const size_t bytes = (size_t)p->text_bytes, blocks = bytes - bytes % 64;
@@ -158,7 +158,7 @@ static void settle(packet *p)
 void packet_set_nonce(packet *p, const uint8_t nonce[12])
 {
     settle(p);
-    if (p->phase == STREAM) { /* key stream of blocks that have not begun is of the old nonce */
+    if (p->phase == STREAM) { /* key stream of unused blocks belongs to the old nonce */
         const uint64_t begun = (p->text_bytes + 63) / 64 * 64 - p->keystream_at;
         if (p->keystream_bytes > begun)
             p->keystream_bytes = begun;
@@ -255,8 +255,8 @@ int packet_text(packet *p, uint8_t *out, const uint8_t *in, size_t bytes, int op
 
 /* ---- The tag ---- */
 
-/* A message that does not end with a block: its last bytes get a 1 behind them in place of 2^128 (RFC 8439, 2.5.1),
- * which the blocks function adds; so 2^128 is taken away before. */
+/* A message that does not end with a whole block: a 1 follows its last bytes in place of 2^128 (RFC 8439, section
+ * 2.5.1). The blocks function adds 2^128, so it is subtracted beforehand. */
 static void absorb_last_part(packet *p)
 {
     uint8_t block[16] = {0};

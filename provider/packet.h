@@ -1,11 +1,11 @@
-/* One packet of ChaCha20-Poly1305 in the making, in pieces, as EVP has it.
+/* One ChaCha20-Poly1305 packet in progress, in pieces as EVP passes them.
  *
- * Nearly every packet comes as associated data, one piece of text, and the request for the tag; but only that request
- * tells that there is no more text. So a first piece of up to PACKET_COPY bytes goes through the kernel as a whole
- * packet, and its ciphertext is kept: if more text comes after all, the packet is authenticated again from the copy and
- * goes on as a stream. A longer first piece begins a stream at once; there the cost of a stream no longer matters.
+ * Nearly every packet consists of associated data, one piece of text, and the request for the tag. But only that
+ * request shows that there is no more text. So a first piece of up to PACKET_COPY bytes goes through the kernel as a
+ * whole packet, and its ciphertext is kept. If more text follows, the packet is authenticated again from the copy, and
+ * continues as a stream. A longer first piece starts a stream at once; there the cost of a stream does not matter.
  *
- * All of it is in the caller's memory, may be copied at any time, and holds no secret of a packet once its tag is made.
+ * All data is in the caller's memory, may be copied at any time, and contains no secret of a packet after its tag.
  */
 #ifndef SEALANE_PROVIDER_PACKET_H
 #define SEALANE_PROVIDER_PACKET_H
@@ -19,16 +19,16 @@ typedef struct packet {
     const sealane_level *level;
     uint8_t key[32], nonce[12];
     uint8_t phase;
-    uint8_t ad_open;    /* associated data came last: it is padded before anything else follows */
-    uint8_t part_bytes; /* of part */
-    uint8_t ahead;      /* since more than a short piece, key stream has been made once; the next is made ahead */
+    uint8_t ad_open;    /* associated data was last: padding precedes anything else */
+    uint8_t part_bytes; /* bytes in part */
+    uint8_t ahead;      /* key stream was made once since the last long piece, so the next is made ahead */
     uint64_t ad_bytes, text_bytes;
     uint8_t held[PACKET_HELD]; /* associated data until there is text */
-    uint8_t tag[16];           /* of the whole packet that copy is the ciphertext of */
-    sealane_state state;       /* of a stream, like all below */
-    uint8_t part[16];          /* what does not yet fill a block of Poly1305 */
-    uint64_t keystream_at;     /* key stream is there from this byte of the text on, a multiple of 64, */
-    uint64_t keystream_bytes;  /* this long */
+    uint8_t tag[16];           /* of the packet whose ciphertext is in copy */
+    sealane_state state;       /* of a stream, like the fields below */
+    uint8_t part[16];          /* bytes that do not fill a block of Poly1305 yet */
+    uint64_t keystream_at;     /* start of keystream in the text, a multiple of 64 */
+    uint64_t keystream_bytes;  /* its length */
     union {
         uint8_t copy[PACKET_COPY];
         uint8_t keystream[KEYSTREAM_AHEAD];
@@ -40,22 +40,23 @@ static inline int packet_begun(const packet *p)
     return p->phase != 0;
 }
 
-/* Gives the packet up; the next piece of anything begins another. */
+/* Discards the packet; the next piece starts another. */
 void packet_reset(packet *p);
 
-/* Changes the nonce, even of a packet in the making: from the next block of the key stream on. */
+/* Changes the nonce, even within a packet: from the next block of key stream on. */
 void packet_set_nonce(packet *p, const uint8_t nonce[12]);
 
-/* 0 if there has been text. */
+/* Returns 0 after text. */
 int packet_ad(packet *p, const uint8_t *ad, size_t bytes);
 
-/* open: 1 decrypts, 0 encrypts; a packet may even change. 0 over the length limit, with nothing written. */
+/* open: 1 decrypts, 0 encrypts; it may change within a packet. Returns 0 over the length limit, with nothing
+ * written. */
 int packet_text(packet *p, uint8_t *out, const uint8_t *in, size_t bytes, int open);
 
-/* The tag that belongs to the packet; resets. */
+/* Computes the tag of the packet, and resets. */
 void packet_tag(packet *p, uint8_t tag[16]);
 
-/* All of a packet at once, beside the one in the making. */
+/* Processes a whole packet at once, independent of the one in progress. */
 void packet_whole(const packet *p, uint8_t *out, uint8_t tag[16], const uint8_t *ad, size_t ad_bytes, const uint8_t *in,
                   size_t bytes, int open);
 

@@ -1,18 +1,18 @@
-/* No branch and no address here depends on a byte of the text, the MAC or the padding: what a peer could learn from
- * time would decrypt for him (Vaudenay 2002; AlFardan and Paterson, "Lucky Thirteen", 2013). */
+/* No branch and no address here depends on a byte of the text, the MAC or the padding. A peer could use such timing to
+ * decrypt (Vaudenay 2002; AlFardan and Paterson, "Lucky Thirteen", 2013). */
 #include "padding.h"
 
 #include "../src/bytes.h"
 
-enum { PADDING_MAX = 256 /* bytes of padding, with the one that tells its length */ };
+enum { PADDING_MAX = 256 /* padding bytes including the length byte */ };
 
-/* All ones if a <= b, else 0; both below 2^63. What a is stays hidden, too: compilers count a loop over a by b - a. */
+/* All ones if a <= b, else 0; both below 2^63. Hides a as well: compilers derive loop counts from b - a. */
 static uint64_t at_most(uint64_t a, uint64_t b)
 {
     return hide((b - hide(a)) >> 63) - 1;
 }
 
-/* All ones if the last `count` of the bytes equal the very last one. */
+/* All ones if the last `count` bytes equal the very last byte. */
 static uint64_t repeats(const uint8_t *text, size_t bytes, uint64_t count)
 {
     const uint8_t last = text[bytes - 1];
@@ -30,8 +30,8 @@ int padding_pkcs7(const uint8_t block[PADDING_BLOCK])
     return text_bytes;
 }
 
-/* Where the mask says so, moves the window's bytes from `from` on, and `step` bytes before it, up by `step`. It goes
- * from the highest word down, so the sources of a word are not yet overwritten. */
+/* If mask is set, moves the window's bytes from `from` on, and `step` bytes before it, up by `step`. It starts at the
+ * highest word, so no source word is overwritten too early. */
 static void move_up(uint8_t *window, size_t from, size_t end, size_t step, uint64_t mask)
 {
     for (size_t i = end; i > from;) {
@@ -44,8 +44,9 @@ static void move_up(uint8_t *window, size_t from, size_t end, size_t step, uint6
     }
 }
 
-/* The MAC that ends `removed` bytes before the end of the record, at most 256. A window of its end moves up by that, by
- * one bit of the number after the other, the highest first, each time where the lower ones can still reach. */
+/* Takes the MAC that ends `removed` bytes, at most 256, before the end of the record. A window of the record's end
+ * moves up by that distance, one bit of the number at a time, the highest first. Each step covers only bytes that lower
+ * bits can reach. */
 static void take_mac(uint8_t *mac, size_t mac_bytes, const uint8_t *record, size_t bytes, uint64_t removed)
 {
     uint8_t window[PADDING_MAC_MAX + 2 * PADDING_MAX + sizeof(uint64_t)] = {0};
@@ -67,7 +68,7 @@ int padding_tls(const uint8_t *record, size_t bytes, int is_ssl3, size_t mac_byt
     const uint64_t count = (uint64_t)record[bytes - 1] + 1;
     const size_t checked = bytes < PADDING_MAX ? bytes : PADDING_MAX;
     uint64_t good = at_most(count + mac_bytes, bytes);
-    if (is_ssl3) /* whose padding may be anything, but at most a block */
+    if (is_ssl3) /* SSL 3 padding may have any value, but at most one block */
         good &= at_most(count, PADDING_BLOCK);
     else
         good &= repeats(record + bytes - checked, checked, count);

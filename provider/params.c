@@ -5,7 +5,7 @@ static int is_integer(const OSSL_PARAM *p)
     return p->data_type == OSSL_PARAM_INTEGER || p->data_type == OSSL_PARAM_UNSIGNED_INTEGER;
 }
 
-/* Byte i of a number, from its low end. */
+/* Byte i of a number, the lowest first. */
 static size_t byte_at(const OSSL_PARAM *p, size_t i)
 {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -46,7 +46,7 @@ int param_set_size(OSSL_PARAM *p, size_t value)
     if (bytes == NULL)
         return 1;
     if (p->data_size == sizeof value && p->data_type == OSSL_PARAM_UNSIGNED_INTEGER) {
-        memcpy(bytes, &value, sizeof value); /* nearly always */
+        memcpy(bytes, &value, sizeof value); /* the usual case */
         return 1;
     }
     const size_t bits = p->data_size * 8 - (p->data_type == OSSL_PARAM_INTEGER);

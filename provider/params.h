@@ -1,7 +1,7 @@
-/* Parameters: by what name they are asked for, and numbers in and out of them.
+/* Parameters: look-up by name, and conversion of numbers.
  *
- * OpenSSL passes an array of them for every tag and every TLS record, so each is looked at once: its first letters
- * choose the one name that it can be. */
+ * OpenSSL passes an array of them for every tag and every TLS record, so each is examined once: its first letters leave
+ * only one possible name. */
 #ifndef SEALANE_PROVIDER_PARAMS_H
 #define SEALANE_PROVIDER_PARAMS_H
 
@@ -12,7 +12,7 @@
 #include <openssl/core.h>
 #include <openssl/core_names.h>
 
-/* Of OpenSSL 3.2's headers. */
+/* From OpenSSL 3.2's headers. */
 #ifndef OSSL_CIPHER_PARAM_SPEED
 #define OSSL_CIPHER_PARAM_SPEED "speed"
 #endif
@@ -111,7 +111,7 @@ static inline param_name param_named(const char *key)
     }
 }
 
-/* Whether there is one parameter, and it is the tag: for nearly every packet the only one that is asked for. */
+/* Whether the tag is the only parameter. For nearly every packet, it is the only one requested. */
 static inline int is_tag_alone(const OSSL_PARAM params[])
 {
     const char *key = params[0].key;
@@ -119,7 +119,8 @@ static inline int is_tag_alone(const OSSL_PARAM params[])
     return key != NULL && key[0] == 't' && key[1] == 'a' && key[2] == 'g' && key[3] == 0 && params[1].key == NULL;
 }
 
-/* The first parameter of each name. Which ones there are is in `has`: to zero the rest costs more than to look. */
+/* The first parameter of each name. `has` shows which are present; zeroing the others would cost more than checking
+ * it. */
 typedef struct {
     uint32_t has;
     OSSL_PARAM *at[PARAM_COUNT];
@@ -132,18 +133,18 @@ static inline void find_params(found_params *found, const OSSL_PARAM params[])
     for (; params != NULL && params->key != NULL; params++) {
         const param_name name = param_named(params->key);
         if (!(found->has >> name & 1))
-            found->at[name] = (OSSL_PARAM *)params; /* what is only read is never written through it */
+            found->at[name] = (OSSL_PARAM *)params; /* read-only parameters are never written through it */
         found->has |= (uint32_t)1 << name;
     }
 }
 
-/* NULL where there is none. */
+/* NULL if it is missing. */
 static inline OSSL_PARAM *found_at(const found_params *found, param_name name)
 {
     return found->has >> name & 1 ? found->at[name] : NULL;
 }
 
-/* A number of any size that OpenSSL knows how to pass; 0 if it does not fit, or is none. */
+/* Reads a number of any size that OpenSSL supports; 0 if it does not fit or is not a number. */
 int param_get_size(const OSSL_PARAM *p, size_t *value);
 int param_set_size(OSSL_PARAM *p, size_t value);
 

@@ -1,4 +1,4 @@
-/* sealane.so: the entry point, what the provider says of itself, and the self-test at load. */
+/* sealane.so: the entry point, the provider's description, and the self-test at load. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* secure_getenv */
 #endif
@@ -19,7 +19,7 @@
 #include "selftest.h"
 #include "skey.h"
 
-/* Every cipher that there is. Names are those of the default provider, so that a fetch by any of them finds both. */
+/* All ciphers. The names are those of the default provider, so that a fetch by any of them finds both. */
 static const OSSL_ALGORITHM ciphers[] = {
     {"ChaCha20-Poly1305", "provider=sealane", chacha20_poly1305_functions, "sealane ChaCha20-Poly1305"},
     {"ChaCha20", "provider=sealane", chacha20_functions, "sealane ChaCha20"},
@@ -43,7 +43,7 @@ static const OSSL_ALGORITHM ciphers[] = {
 };
 _Static_assert(sizeof ciphers / sizeof ciphers[0] <= CORE_CIPHERS + 1, "room for all that may be on offer");
 
-/* Portable code is slower than what OpenSSL has itself, so it is on offer only where somebody asks for it. */
+/* Portable code is slower than OpenSSL's own, so it is offered only on request. */
 static int is_asked_for(void)
 {
 #if defined(__GLIBC__)
@@ -58,7 +58,7 @@ static int is_worthwhile(const sealane_level *level)
     return strcmp(level->name, "portable") != 0 || is_asked_for();
 }
 
-/* Whether OpenSSL is older than a version. One that does not say its version is taken for later. */
+/* Whether OpenSSL is older than a version. If it does not report its version, it is assumed to be newer. */
 static int is_before(const core *c, unsigned major, unsigned minor)
 {
     char *version = NULL;
@@ -68,8 +68,8 @@ static int is_before(const core *c, unsigned major, unsigned minor)
            sscanf(version, "%u.%u", &has[0], &has[1]) == 2 && (has[0] < major || (has[0] == major && has[1] < minor));
 }
 
-/* AES that neither authenticates nor is faster than OpenSSL's stays OpenSSL's: it wins with AES on whole vectors, and
- * with AVX-512 before OpenSSL has that itself, from a version on. */
+/* Unauthenticated AES stays with OpenSSL if sealane is not faster. sealane is faster with AES on whole vectors, and
+ * with AVX-512 on OpenSSL versions before those that use it too. */
 static int is_fast_aes(const core *c, unsigned major, unsigned minor)
 {
 #if defined(__x86_64__)
@@ -157,7 +157,8 @@ static int get_params(void *provider, OSSL_PARAM params[])
     return ok;
 }
 
-/* OSSL_PROVIDER_self_test. Contexts that have a key go on; there are no new ones, and no new keys. */
+/* OSSL_PROVIDER_self_test. After a failure, contexts with a key continue, but there are no new contexts and no new
+ * keys. */
 static int self_test(void *provider)
 {
     core *c = provider;
@@ -225,7 +226,7 @@ static int refuse(const core *c, const char *why)
     return 0;
 }
 
-/* Reasons not to be loaded; OpenSSL then goes on with its own provider. */
+/* Checks reasons not to be loaded; OpenSSL then uses its own provider. */
 static int is_fit(core *c)
 {
     for (int i = 0; i <= SEALANE_AES; i++)

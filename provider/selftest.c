@@ -48,7 +48,7 @@ static const uint8_t stream_sealed[] = {
     0x36, 0x5a, 0xf9, 0x0b, 0xbf, 0x74, 0xa3, 0x5b, 0xe6, 0xb4, 0x0b, 0x8e, 0xed, 0xf2, 0x78, 0x5e, 0x42, 0x87, 0x4d,
 };
 
-/* The text of RFC 8439 under its key, IV and associated data, sealed by OpenSSL 3.0's default provider. */
+/* The text of RFC 8439 with its key, IV and associated data, sealed by OpenSSL 3.0's default provider. */
 static const uint8_t gcm_128_sealed[] = {
     0x99, 0xdd, 0x3c, 0xe7, 0x05, 0x85, 0x41, 0xa1, 0xa1, 0x79, 0xb0, 0x75, 0x6f, 0x73, 0x92, 0x0e, 0x97, 0x29, 0xd0,
     0x46, 0x9a, 0x94, 0x64, 0xbb, 0x74, 0x36, 0x4f, 0x1a, 0x3d, 0x5f, 0x63, 0xb1, 0x64, 0xac, 0x5e, 0x60, 0xcd, 0x4a,
@@ -83,8 +83,8 @@ static const uint8_t gcm_256_tag[] = {
     0x02, 0x9f, 0x36, 0xe3, 0x4e, 0x07, 0x30, 0x2f, 0xbf, 0x98, 0x55, 0x97, 0xbc, 0xa5, 0x8e, 0x5f,
 };
 
-/* The same text under the same key (of XTS-256 with the key of section 2.4.2 behind it), encrypted by OpenSSL 4.0's
- * default provider, CBC by 3.0's. The counter carries out of its last 4 bytes, and CBC has padding. */
+/* The same text with the same key (for XTS-256 followed by the key of section 2.4.2), encrypted by OpenSSL 4.0's
+ * default provider, and for CBC by 3.0's. The counter carries out of its last 4 bytes, and CBC has padding. */
 static const uint8_t xts_key[] = {
     0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f,
     0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f,
@@ -162,7 +162,7 @@ static const uint8_t xts_256_sealed[] = {
     0x09, 0x0a, 0xe6, 0x6f, 0xa8, 0x15, 0x0b, 0x56, 0x56, 0xc6, 0x1d, 0x22, 0xcf, 0x93, 0xc6, 0xb7, 0xe0, 0xda, 0x4c,
 };
 
-/* As gcm_128_sealed, but by OpenSSL 4.0's default provider. */
+/* Like gcm_128_sealed, but from OpenSSL 4.0's default provider. */
 static const uint8_t gcm_siv_128_sealed[] = {
     0xbd, 0xbe, 0xc3, 0xc5, 0xc6, 0xc9, 0xdc, 0x49, 0x77, 0x42, 0x6a, 0x3f, 0x85, 0x08, 0x51, 0xbd, 0x54, 0x64, 0xa2,
     0xd7, 0xfe, 0xba, 0x97, 0xc9, 0x14, 0xb8, 0xf2, 0x14, 0x37, 0x25, 0xad, 0xac, 0x19, 0x77, 0xe3, 0x5c, 0x68, 0xca,
@@ -191,7 +191,7 @@ enum { TEXT = sizeof sunscreen - 1, PADDED = 128, ROOM = PADDED + 16 };
 typedef struct {
     const char *name, *failure;
     const OSSL_DISPATCH *functions;
-    const uint8_t *key, *iv, *ad, *sealed, *tag; /* ad and tag are NULL where there is none */
+    const uint8_t *key, *iv, *ad, *sealed, *tag; /* ad and tag may be NULL */
     size_t key_bytes, iv_bytes, ad_bytes;
     enum { IN_PIECES, WHOLE, WITH_PADDING } kind;
 } answer;
@@ -253,7 +253,8 @@ static size_t sealed_bytes(const answer *a)
     return a->kind == WITH_PADDING ? PADDED : TEXT;
 }
 
-/* A text in two pieces, the first of n bytes, or all of them, to its end; 0 if it does not come to `wanted`. */
+/* Processes a text in two pieces, the first of n bytes, or in one, and finishes it. Returns 0 if the result is not
+ * `wanted`. */
 static int comes_to(const answer *a, void *v, const uint8_t *in, size_t bytes, size_t n, const uint8_t *wanted,
                     size_t wanted_bytes, int corrupt)
 {
@@ -332,7 +333,7 @@ static int tell(const listener *l, const char *phase, const char *cipher)
     return l->callback == NULL || l->callback(params, l->argument);
 }
 
-/* A listener that answers no to "Corrupt" has the test fail, to see that it can. */
+/* If a listener returns 0 for "Corrupt", the test fails, which shows that it can. */
 static int test(core *c, const listener *l, const answer *a)
 {
     tell(l, OSSL_SELF_TEST_PHASE_START, a->name);

@@ -5,7 +5,7 @@
 #include <openssl/params.h>
 #include <openssl/proverr.h>
 
-/* OSSL_FUNC_SKEYMGMT_*, OSSL_SKEYMGMT_SELECT_SECRET_KEY and OSSL_SKEY_PARAM_* of 3.5. */
+/* OSSL_FUNC_SKEYMGMT_*, OSSL_SKEYMGMT_SELECT_SECRET_KEY and OSSL_SKEY_PARAM_* from OpenSSL 3.5. */
 enum { FREE = 1, IMPORT = 2, EXPORT = 3, IMPORT_SETTABLE = 6 };
 enum { SELECT_SECRET_KEY = 2 };
 static const char raw_bytes[] = "raw-bytes", key_length[] = "key-length";

@@ -1,9 +1,9 @@
-/* Keys as objects, which OpenSSL has since 3.5 (EVP_SKEY). A cipher of sealane's takes only objects of sealane's, and
- * other ciphers and MACs none of them. So only a program that asks for "provider=sealane-keys" gets them, never one
- * that prefers sealane.
+/* Keys as objects, which OpenSSL supports since 3.5 (EVP_SKEY). Ciphers of sealane accept only sealane's objects, and
+ * other ciphers and MACs do not accept these. So only a program that asks for "provider=sealane-keys" gets them, not
+ * one that prefers sealane.
  *
- * The numbers are those of OpenSSL 3.5's headers, so that the provider can be built with those of 3.0; an older OpenSSL
- * does not ask for them. */
+ * The numbers are from OpenSSL 3.5's headers, so that the provider can be built with the headers of 3.0. Older OpenSSL
+ * versions do not request these functions. */
 #ifndef SEALANE_PROVIDER_SKEY_H
 #define SEALANE_PROVIDER_SKEY_H
 
@@ -27,8 +27,8 @@ typedef struct skey {
 
 extern const OSSL_ALGORITHM skey_algorithms[];
 
-/* The four functions by which OpenSSL begins, encrypting or decrypting, with bytes or (3.5) with an object as the key,
- * of one that has "encrypting?" as its last argument. */
+/* The four functions that start encryption or decryption, with a key as bytes or (3.5) as an object. They call a
+ * function whose last argument is "encrypting?". */
 #define INIT_BY(direction, init, enc)                                                                         \
     static int direction##_init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, \
                                 size_t iv_bytes, const OSSL_PARAM params[])                                   \

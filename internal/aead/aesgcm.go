@@ -17,7 +17,7 @@ const (
 	gcmNonceSize  = 12
 	gcmMinTagSize = 12
 
-	// The 32-bit block counter starts at 2 for the text, and may not come back to J0 (NIST SP 800-38D, section 5.2.1.1).
+	// The 32-bit block counter starts at 2 for the text, and must not return to J0 (NIST SP 800-38D, section 5.2.1.1).
 	gcmMaxText = 1<<36 - 32
 )
 
@@ -38,14 +38,15 @@ var (
 )
 
 type aesGCM struct {
-	key       kernel.GCMKey // first, to lie in whole cache lines
+	key       kernel.GCMKey // first, to align with cache lines
 	nonceSize int
 	tagSize   uint8
 	level     kernel.Level
-	usual     kernel.Level // the same if nonces and tags have the usual size, else 0
+	usual     kernel.Level // equal to level if nonces and tags have the usual sizes, otherwise 0
 }
 
-// FIPS140Only says whether the program was told to refuse what FIPS 140-3 does not approve, or no module was validated for.
+// FIPS140Only reports whether the program must refuse algorithms that FIPS 140-3 does not approve or that no validated
+// module implements.
 func FIPS140Only() bool { return fips140Only() }
 
 // AESGCMLevel returns the level that this process uses.
@@ -57,7 +58,7 @@ func AESGCMLevel() (kernel.Level, error) {
 	return kernel.Level(level), nil
 }
 
-// NewAESGCM returns AES-GCM (NIST SP 800-38D) at a level that the CPU has what it needs for.
+// NewAESGCM returns AES-GCM (NIST SP 800-38D) at a level whose features the CPU has.
 func NewAESGCM(level kernel.Level, key []byte, nonceBytes, tagBytes int) (cipher.AEAD, error) {
 	if err := gcmKeyMistake(key); err != nil {
 		return nil, err
@@ -90,10 +91,10 @@ func gcmKeyMistake(key []byte) error {
 func (k *aesGCM) NonceSize() int { return k.nonceSize }
 func (k *aesGCM) Overhead() int  { return int(k.tagSize) }
 
-// Implementation returns the name of the level that k runs at.
+// Implementation returns the name of the level that k uses.
 func (k *aesGCM) Implementation() string { return kernel.AESGCMLevels.Name(uint8(k.level)) }
 
-// Seal does nearly all packets itself, in few instructions: every packet pays for them.
+// Seal handles nearly all packets itself, in few instructions, because every packet pays for them.
 func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	n := len(plaintext)
 	if k.usual == 0 || len(nonce) != gcmNonceSize || uint(n)|uint(len(additionalData)) > packet.PartBytes {
@@ -118,7 +119,7 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	return ret
 }
 
-// sealAny seals what Seal leaves: other nonces and tags, long packets, mistakes.
+// sealAny seals packets that Seal does not handle: other nonce and tag sizes, long packets, mistakes.
 //
 //go:noinline
 func (k *aesGCM) sealAny(dst, nonce, plaintext, additionalData []byte) []byte {
@@ -170,7 +171,7 @@ func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	return ret, nil
 }
 
-// openAny opens what Open leaves: other nonces and tags, packets without text or long ones, mistakes.
+// openAny opens packets that Open does not handle: other nonce and tag sizes, empty and long packets, mistakes.
 //
 //go:noinline
 func (k *aesGCM) openAny(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
@@ -195,7 +196,7 @@ func (k *aesGCM) openAny(dst, nonce, ciphertext, additionalData []byte) ([]byte,
 	return ret, nil
 }
 
-// run does a packet with a nonce of any size, in parts if it is long, and makes its tag.
+// run processes a packet with a nonce of any size, in parts if it is long, and computes its tag.
 func (k *aesGCM) run(tag *[tagSize]byte, out, in, nonce, ad []byte, n int, direction uint64) {
 	var args kernel.PacketArgs
 	args.Out, args.In = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in))

@@ -17,7 +17,7 @@ type Op struct {
 	Err error
 }
 
-// SideBySide is an AEAD with its own way to process batches. All packets given to Batch have such an AEAD; it returns how
+// SideBySide is an AEAD with its own batch implementation. All packets given to Batch have such an AEAD; it returns how
 // many succeeded.
 type SideBySide struct {
 	cipher.AEAD
@@ -29,11 +29,11 @@ func (op *Op) isSideBySide() bool {
 	return is
 }
 
-// copies are packets for Batch. The compiler would take a caller's packets from its stack to the heap for a call that it
-// cannot follow.
+// copies are packets for Batch. With the caller's own packets, the compiler would move them from the stack to the heap,
+// because it cannot analyze the indirect call.
 var copies = sync.Pool{New: func() any { return new([chunk]Op) }}
 
-// sideBySide does packets that all have such an AEAD, at most chunk of them, and returns how many succeeded.
+// sideBySide processes at most chunk packets that all have such an AEAD, and returns how many succeeded.
 func sideBySide(ops []Op, direction uint64) int {
 	c := copies.Get().(*[chunk]Op)
 	defer func() {
@@ -48,11 +48,11 @@ func sideBySide(ops []Op, direction uint64) int {
 	return good
 }
 
-// Packets that are planned together. More fill the lanes better when lengths are mixed: an Internet mix has about 36
-// packets of 64 bytes, 20 of 576 and 5 of 1420 in 64.
+// chunk is the number of packets that are planned together. More packets fill the lanes better when lengths are mixed:
+// of 64 packets, an Internet mix has about 36 of 64 bytes, 20 of 576 and 5 of 1420.
 const chunk = 64
 
-// SealBatch is batch.SealBatch.
+// SealBatch implements batch.SealBatch.
 func SealBatch(ops []Op) {
 	if len(ops) == 1 {
 		ops[0].seal()
@@ -61,7 +61,7 @@ func SealBatch(ops []Op) {
 	runBatch(ops, 0)
 }
 
-// OpenBatch is batch.OpenBatch.
+// OpenBatch implements batch.OpenBatch.
 func OpenBatch(ops []Op) (opened int) {
 	if len(ops) == 1 {
 		return ops[0].open()
@@ -69,7 +69,7 @@ func OpenBatch(ops []Op) (opened int) {
 	return runBatch(ops, kernel.FlagOpen)
 }
 
-// runBatch returns how many packets succeeded.
+// runBatch runs a batch, and returns how many packets succeeded.
 func runBatch(ops []Op, direction uint64) (good int) {
 	for len(ops) > 0 {
 		n := 0
@@ -87,7 +87,7 @@ func runBatch(ops []Op, direction uint64) (good int) {
 	return good
 }
 
-// alone does a packet by itself, and returns 1 if it succeeded.
+// alone processes a packet individually, and returns 1 if it succeeded.
 func (op *Op) alone(direction uint64) int {
 	if direction == kernel.FlagOpen {
 		return op.open()
@@ -108,7 +108,7 @@ func (op *Op) open() int {
 	return 1
 }
 
-// runChunk does packets of a level side by side where that pays, and the others by themselves.
+// runChunk processes packets of one level side by side where that is faster, and the others individually.
 func runChunk(ops []Op, direction uint64) (good int) {
 	var p planner
 	if !p.find(ops, direction) || len(ops) < p.plan.Few || !p.anyLane(ops) {

@@ -8,19 +8,20 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// A workspace is what a call needs for a chunk. It is too large to be zeroed for each on the stack. In the pool it holds on
-// to the packets of its last call, as long as the collector lets the pool have it.
+// A workspace holds the data of a call for one chunk. It is too large to be zeroed on the stack for each call. In the
+// pool, it keeps the packets of its last call reachable until the garbage collector clears the pool.
 type workspace struct {
 	lanes, sorted [chunk]kernel.Lane
-	tags          [chunk]tag   // open: what they ought to be
-	packet        [chunk]uint8 // of the lane; not sorted
-	count         int          // of lanes
+	tags          [chunk]tag   // when opening: the computed tags
+	packet        [chunk]uint8 // index of a lane's packet, before sorting
+	count         int          // number of lanes
 	once          [chunk]oneTime
 	derived       int
 	memory        kernel.BatchMemory
-	running       bool // a kernel is at work, or has left tags
+	running       bool // a kernel is running, or has left tags
 
-	// So large an object begins at a page, and each lane is one cache line: smaller ones with pointers have a word before them.
+	// The padding makes the object start at a page, so each lane is one cache line. Smaller objects with pointers have
+	// a header word.
 	_ [12 << 10]byte
 }
 
@@ -28,7 +29,8 @@ type tag [tagSize]byte
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// done forgets secrets. It is deferred: a packet's mistake makes a batch panic, and a page that is gone a kernel.
+// done wipes secrets. It is deferred, because a caller's mistake makes a batch panic, and an unmapped page makes a
+// kernel fault.
 func (w *workspace) done() {
 	clear(w.once[:w.derived])
 	if w.running {
@@ -39,8 +41,8 @@ func (w *workspace) done() {
 	workspaces.Put(w)
 }
 
-// fill gives lanes to the packets from number i on that need nothing else, and returns the first that is not such. Some
-// without a mistake are among those.
+// fill gives lanes to plain packets from index i on, and returns the index of the first packet that needs more checks.
+// Such a packet may be valid.
 func (w *workspace) fill(ops []Op, i int, p *planner) int {
 	n := 0
 	switch {
@@ -55,7 +57,7 @@ func (w *workspace) fill(ops []Op, i int, p *planner) int {
 	return i + n
 }
 
-// numbers are 0, 1, 2, ...
+// numbers is 0, 1, 2, ...
 var numbers = func() (n [chunk]uint8) {
 	for i := range n {
 		n[i] = uint8(i)
@@ -63,8 +65,8 @@ var numbers = func() (n [chunk]uint8) {
 	return n
 }()
 
-// fill gives lanes to the first packets, as far as they are plain and of lengths for which there are lanes, and returns how
-// many they are. It stands twice in the program, with tags at the end of Src or not.
+// fill gives lanes to the first packets, as long as they are plain and of a length with lanes, and returns their
+// number. The compiler instantiates it twice, with and without tags at the end of Src.
 func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
 	var none srcTag
 	tagIn := uint(unsafe.Sizeof(none))
@@ -78,16 +80,16 @@ func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) in
 		}
 		srcBytes := uint(len(op.Src))
 		n := srcBytes - tagIn
-		size := n + tagSize - tagIn // of the output; not 0, for which there may be no address
+		size := n + tagSize - tagIn // output size; not 0, since an empty output may have no address
 		total := uint(len(op.Dst)) + size
 		if len(op.Nonce) != nonceSize || n >= uint(plan.Below) || plan.From[n/64%kernel.BatchClasses] == 0 || total > uint(cap(op.Dst)) || tagIn != 0 && size == 0 {
 			break
 		}
-		// All addresses first, then all stores: they share one look at the write barrier.
+		// All addresses come first, then all stores, so that the stores share one write barrier check.
 		out, in := unsafe.Add(unsafe.Pointer(unsafe.SliceData(op.Dst)), len(op.Dst)), unsafe.Pointer(unsafe.SliceData(op.Src))
 		ad, adBytes := unsafe.Pointer(unsafe.SliceData(op.AD)), uint(len(op.AD))
-		// [x, x + n) and [out, out + size) have a byte in common if x - out + n-1 < size + n-1, modulo 2^32 or 2^64, or so it seems if
-		// n is 0.
+		// [x, x + n) and [out, out + size) overlap if x - out + n-1 < size + n-1, modulo 2^32 or 2^64. For n = 0 this
+		// may also be true without an overlap.
 		if in != out && uint(uintptr(in)-uintptr(out))+(srcBytes-1) < size+(srcBytes-1) ||
 			adBytes != 0 && uint(uintptr(ad)-uintptr(out))+(adBytes-1) < size+(adBytes-1) {
 			break
@@ -110,7 +112,7 @@ func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) in
 	return len(ops) - left
 }
 
-// addSpecial does any other packet, unless it gets a lane, and returns 1 if it succeeded.
+// addSpecial processes any other packet unless it gets a lane, and returns 1 if it succeeded.
 //
 //go:noinline
 func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
@@ -121,9 +123,9 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 	}
 	n := len(op.Src) - p.tagIn
 	op.Out, op.Err = extend(op.Dst, n+p.tagOut), nil
-	out, in := op.Out[len(op.Dst):], op.Src[:n] // the plaintext may lie over the tag
+	out, in := op.Out[len(op.Dst):], op.Src[:n] // the plaintext may overwrite the tag
 	if alias.Inexact(out, in) || alias.Overlap(out, op.AD) || alias.Overlap(out, op.Src[n:]) {
-		return op.alone(p.direction) // which panics, but if only the tag is gone when it is to be compared
+		return op.alone(p.direction) // panics, unless out only covers the tag, which would be lost before its comparison
 	}
 	count := w.count % chunk
 	l := &w.lanes[count]

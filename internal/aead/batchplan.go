@@ -6,7 +6,7 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// laneKey returns what a kernel needs to know of a key, nil for ciphers that have no lanes.
+// laneKey returns the parts of a key that a kernel needs, or nil for ciphers without lanes.
 func laneKey(a cipher.AEAD) (key *[keySize]byte, level kernel.Level, nonceBytes int) {
 	switch k := a.(type) {
 	case *chaCha20Poly1305:
@@ -17,17 +17,17 @@ func laneKey(a cipher.AEAD) (key *[keySize]byte, level kernel.Level, nonceBytes 
 	return nil, 0, 0
 }
 
-// A planner is what packets that share a call of a kernel have in common.
+// A planner holds the common properties of packets that share a kernel call.
 type planner struct {
 	plan      *kernel.BatchPlan
 	direction uint64
 	level     kernel.Level
-	tagIn     int // bytes of tag in Src
-	tagOut    int // and in Out
+	tagIn     int // size of the tag in Src
+	tagOut    int // size of the tag in Out
 }
 
-// find is whether there are batches for one of the packets; then the planner is for the first such one. Others are nearly
-// always of that level, as a process has but one.
+// find looks for the first packet whose level has batches, and sets up the planner for it. The other packets nearly
+// always have the same level, because a process uses only one.
 func (p *planner) find(ops []Op, direction uint64) bool {
 	for i := range ops {
 		if key, level, _ := laneKey(ops[i].AEAD); key != nil {
@@ -41,13 +41,13 @@ func (p *planner) find(ops []Op, direction uint64) bool {
 	return false
 }
 
-// hasLane is whether packets of that length are ever faster side by side.
+// hasLane reports whether packets of that length can be faster side by side.
 func (p *planner) hasLane(op *Op) bool {
-	n := uint(len(op.Src) - p.tagIn) // huge if that is too short
+	n := uint(len(op.Src) - p.tagIn) // huge if Src is too short
 	return n < uint(p.plan.Below) && p.plan.From[n/64%kernel.BatchClasses] != 0
 }
 
-// anyLane is whether one of the packets is of such a length.
+// anyLane reports whether one of the packets has such a length.
 func (p *planner) anyLane(ops []Op) bool {
 	for i := range ops {
 		if p.hasLane(&ops[i]) {
@@ -57,12 +57,12 @@ func (p *planner) anyLane(ops []Op) bool {
 	return false
 }
 
-// What a packet counts towards a batch that pays: pays / from, rounded up.
+// The weight of a packet is pays / from, rounded up. The batch kernel is used if the weights reach pays.
 const pays = 240
 
 var weights = [kernel.BatchFromMax + 1]uint8{0, 240, 120, 80, 60, 48, 40, 35, 30, 27, 24, 22, 20, 19, 18, 16, 15}
 
-// pay is whether the lanes' packets are faster side by side.
+// pay reports whether the packets in the lanes are faster side by side.
 func (w *workspace) pay(plan *kernel.BatchPlan) bool {
 	if w.count >= kernel.BatchFromMax {
 		return true
@@ -74,5 +74,5 @@ func (w *workspace) pay(plan *kernel.BatchPlan) bool {
 	return weight >= pays
 }
 
-// class is the number of whole blocks of text.
+// class returns the number of whole blocks of text.
 func class(l *kernel.Lane) uint { return uint(l.Bytes) / 64 % kernel.BatchClasses }

@@ -8,7 +8,7 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// longestFirst returns the lanes by falling class: a counting sort, left out where there is nothing to do.
+// longestFirst sorts the lanes by descending class (counting sort), unless they are in order already.
 func (w *workspace) longestFirst() []kernel.Lane {
 	lanes := w.lanes[:w.count]
 	inOrder := true
@@ -36,7 +36,7 @@ func (w *workspace) longestFirst() []kernel.Lane {
 	return w.sorted[:len(lanes)]
 }
 
-// carryOut does what was planned, and returns how many packets succeeded.
+// carryOut runs the planned calls, and returns how many packets succeeded.
 func (w *workspace) carryOut(ops []Op, p *planner) (good int) {
 	if !w.pay(p.plan) {
 		for _, i := range w.packet[:w.count] {
@@ -60,9 +60,11 @@ func (w *workspace) callKernel(p *planner) {
 	kernel.ChaCha20Poly1305Batch(p.level, &args, w.memory.Scratch())
 }
 
-// authenticate compares the tags of all packets, zeroes what forgeries have left, and returns the number of the others.
+// authenticate compares the tags of all packets, zeroes the output of forgeries, and returns the number of authentic
+// packets.
 func (w *workspace) authenticate(ops []Op, p *planner) int {
-	// Of 32-bit ARM the compiler knows that old ones load words from multiples of 4 only, but not that there are others.
+	// For 32-bit ARM, the compiler assumes that words can be loaded only from multiples of 4. CPUs with kernels have no
+	// such limit.
 	byWords := runtime.GOARCH == "arm" && p.level != kernel.Portable
 	lanes := w.lanes[:w.count]
 	tags := w.tags[:len(lanes)]
@@ -80,7 +82,7 @@ func (w *workspace) authenticate(ops []Op, p *planner) int {
 	return len(lanes) - forged
 }
 
-// reject is for an op whose tag was wrong.
+// reject handles an op whose tag was wrong.
 //
 //go:noinline
 func (op *Op) reject() {

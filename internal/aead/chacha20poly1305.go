@@ -1,6 +1,6 @@
-// Package aead puts cipher.AEAD around the packet kernels: it checks arguments, feeds long inputs in parts, compares
-// tags and clears what a failed Open must not leave. Keys carry the level they run at, so that all levels can be used
-// in one process.
+// Package aead implements cipher.AEAD with the packet kernels. It checks arguments, splits long inputs into parts,
+// compares tags and clears the output of a failed Open. A key contains its level, so all levels can be used in one
+// process.
 package aead
 
 import (
@@ -52,7 +52,7 @@ func ChaCha20Poly1305Level() (kernel.Level, error) {
 	return kernel.Level(level), nil
 }
 
-// NewChaCha20Poly1305 returns ChaCha20-Poly1305 (RFC 8439) at a level that the CPU has what it needs for.
+// NewChaCha20Poly1305 returns ChaCha20-Poly1305 (RFC 8439) at a level whose features the CPU has.
 func NewChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
 	k := new(chaCha20Poly1305)
 	if err := SetChaCha20Poly1305(k, level, key); err != nil {
@@ -61,8 +61,7 @@ func NewChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
 	return k, nil
 }
 
-// NewXChaCha20Poly1305 returns XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03) at a level that the CPU has what it
-// needs for.
+// NewXChaCha20Poly1305 returns XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03) at a level whose features the CPU has.
 func NewXChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
 	k := new(xChaCha20Poly1305)
 	if err := SetChaCha20Poly1305(&k.chaCha20Poly1305, level, key); err != nil {
@@ -74,7 +73,7 @@ func NewXChaCha20Poly1305(level kernel.Level, key []byte) (cipher.AEAD, error) {
 func (k *chaCha20Poly1305) NonceSize() int { return nonceSize }
 func (k *chaCha20Poly1305) Overhead() int  { return tagSize }
 
-// Implementation returns the name of the level that k runs at.
+// Implementation returns the name of the level that k uses.
 func (k *chaCha20Poly1305) Implementation() string {
 	return kernel.ChaCha20Poly1305Levels.Name(uint8(k.level))
 }
@@ -95,9 +94,9 @@ func (k *chaCha20Poly1305) Open(dst, nonce, ciphertext, additionalData []byte) (
 
 func (k *xChaCha20Poly1305) NonceSize() int { return nonceSizeX }
 
-// oneTime is the key and the nonce of ChaCha20-Poly1305 for one XChaCha20-Poly1305 packet.
+// A oneTime is the ChaCha20-Poly1305 key and nonce for one XChaCha20-Poly1305 packet.
 type oneTime struct {
-	_     [0]uint64 // aligned, an array of them is zeroed by words
+	_     [0]uint64 // aligns it, so that an array of them is zeroed in words
 	key   [keySize]byte
 	nonce [nonceSize]byte
 }
@@ -107,7 +106,7 @@ func (o *oneTime) derive(key *[keySize]byte, nonce *[nonceSizeX]byte) {
 	copy(o.nonce[4:], nonce[16:])
 }
 
-// wipe is deferred: what follows derive may panic.
+// wipe is deferred, because the code after derive may panic.
 func (o *oneTime) wipe() { o.key = [keySize]byte{} }
 
 func (k *xChaCha20Poly1305) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
@@ -143,7 +142,8 @@ func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	if alias.Overlap(out, ad) {
 		panic(overlapsAD)
 	}
-	// Set one by one: a composite literal is built elsewhere and copied, in loads that wait for its stores.
+	// Fields are set one by one: a composite literal would be built elsewhere and copied with loads that stall on its
+	// stores.
 	var args kernel.PacketArgs
 	args.Out = unsafe.Pointer(unsafe.SliceData(out))
 	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
@@ -179,7 +179,7 @@ func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	if alias.Overlap(out, ad) {
 		panic(overlapsAD)
 	}
-	// The tag is read first: out may cover it, if it begins where the ciphertext ends.
+	// Read the tag first: out may overwrite it, if out starts where the ciphertext ends.
 	tag0, tag1 := binary.NativeEndian.Uint64(ciphertext[n:]), binary.NativeEndian.Uint64(ciphertext[n+8:])
 	var tag [2]uint64
 	var args kernel.PacketArgs

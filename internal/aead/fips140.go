@@ -4,5 +4,5 @@ package aead
 
 import "crypto/fips140"
 
-// fips140Only says whether the program was told to refuse algorithms that FIPS 140-3 does not approve.
+// fips140Only reports whether the program must refuse algorithms that FIPS 140-3 does not approve.
 func fips140Only() bool { return fips140.Enforced() }

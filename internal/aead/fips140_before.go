@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// fips140Only says whether the program was told to refuse algorithms that FIPS 140-3 does not approve. Go tells it from
-// 1.26 on. Before, its own AES-GCM with nonces of the caller's, which is the same question, gives the answer: it is refused
-// in that mode, which a process is started in, and in no other.
+// fips140Only reports whether the program must refuse algorithms that FIPS 140-3 does not approve. Go reports this
+// directly since 1.26. Before, only that mode refuses the standard library's AES-GCM with caller-chosen nonces. A
+// process cannot change the mode after its start.
 var fips140Only = sync.OnceValue(func() bool {
 	block, err := aes.NewCipher(make([]byte, 16))
 	if err == nil {

@@ -2,13 +2,14 @@ package aead
 
 import "github.com/sealane/sealane/internal/kernel"
 
-// The ciphers as values, for programs with very many keys that choose where each lies, beside a packet's other data. A zero value holds no key and must not be used; assigning it wipes the key.
+// The ciphers as values, for programs with very many keys that place each key next to a packet's other data. A zero
+// value holds no key and must not be used; assigning it wipes the key.
 type (
 	ChaCha20Poly1305 = chaCha20Poly1305
 	AESGCM           = aesGCM
 )
 
-// SetChaCha20Poly1305 gives k a key, as [NewChaCha20Poly1305] does.
+// SetChaCha20Poly1305 sets the key of k, like [NewChaCha20Poly1305].
 func SetChaCha20Poly1305(k *ChaCha20Poly1305, level kernel.Level, key []byte) error {
 	if fips140Only() {
 		return errFIPS
@@ -20,7 +21,7 @@ func SetChaCha20Poly1305(k *ChaCha20Poly1305, level kernel.Level, key []byte) er
 	return nil
 }
 
-// SetAESGCM gives k a key for nonces of 12 bytes and tags of 16, as [NewAESGCM] does.
+// SetAESGCM sets the key of k for 12-byte nonces and 16-byte tags, like [NewAESGCM].
 func SetAESGCM(k *AESGCM, level kernel.Level, key []byte) error {
 	if err := gcmKeyMistake(key); err != nil {
 		return err

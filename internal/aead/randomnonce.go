@@ -10,10 +10,10 @@ import (
 
 const gcmBadRandomNonce = "crypto/cipher: non-empty nonce passed to GCMWithRandomNonce"
 
-// randomNonceGCM is AES-GCM whose packets begin with their nonce.
+// randomNonceGCM is AES-GCM whose packets start with their nonce.
 type randomNonceGCM struct{ gcm *aesGCM }
 
-// NewAESGCMWithRandomNonce returns what cipher.NewGCMWithRandomNonce does, at a level that the CPU has what it needs for.
+// NewAESGCMWithRandomNonce replaces cipher.NewGCMWithRandomNonce, at a level whose features the CPU has.
 func NewAESGCMWithRandomNonce(level kernel.Level, key []byte) (cipher.AEAD, error) {
 	a, err := NewAESGCM(level, key, gcmNonceSize, tagSize)
 	if err != nil {
@@ -25,7 +25,7 @@ func NewAESGCMWithRandomNonce(level kernel.Level, key []byte) (cipher.AEAD, erro
 func (g randomNonceGCM) NonceSize() int { return 0 }
 func (g randomNonceGCM) Overhead() int  { return gcmNonceSize + tagSize }
 
-// Implementation returns the name of the level that g runs at.
+// Implementation returns the name of the level that g uses.
 func (g randomNonceGCM) Implementation() string { return g.gcm.Implementation() }
 
 func (g randomNonceGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
@@ -39,11 +39,11 @@ func (g randomNonceGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byt
 	out := ret[len(dst):]
 	checkGCMOverlap(out, plaintext, additionalData)
 	text := plaintext
-	if alias.Overlap(out, plaintext) { // both begin there: the text makes room for the nonce
+	if alias.Overlap(out, plaintext) { // both start at one address: move the text to make room for the nonce
 		text = out[gcmNonceSize:][:len(plaintext)]
 		copy(text, plaintext)
 	}
-	_, _ = rand.Read(out[:gcmNonceSize]) // ends the process rather than to return an error
+	_, _ = rand.Read(out[:gcmNonceSize]) // ends the process instead of returning an error
 	g.gcm.Seal(out[gcmNonceSize:gcmNonceSize], out[:gcmNonceSize], text, additionalData)
 	return ret
 }
@@ -61,7 +61,7 @@ func (g randomNonceGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]b
 	checkGCMOverlap(out, ciphertext, additionalData)
 	first := [gcmNonceSize]byte(ciphertext)
 	sealed := ciphertext[gcmNonceSize:]
-	if alias.Overlap(out, ciphertext) { // both begin there: the nonce makes room for the text
+	if alias.Overlap(out, ciphertext) { // both start at one address: the text moves over the nonce
 		copy(ciphertext, sealed)
 		sealed = ciphertext[:len(sealed)]
 	}

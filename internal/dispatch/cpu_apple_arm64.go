@@ -2,5 +2,5 @@
 
 package dispatch
 
-// cpuHas: every processor of Apple's has the crypto extensions.
+// cpuHas returns true for all: every Apple processor has the crypto extensions.
 func cpuHas() (neon, aes, pmull bool) { return true, true, true }

@@ -4,7 +4,7 @@ package dispatch
 
 import "golang.org/x/sys/cpu"
 
-// cpuHas: each of these systems tells in its own way, which package cpu knows. It imports package os.
+// cpuHas uses package cpu, which knows how each of these systems reports features. That package imports os.
 func cpuHas() (neon, aes, pmull bool) {
 	return cpu.ARM64.HasASIMD, cpu.ARM64.HasAES, cpu.ARM64.HasPMULL
 }

@@ -2,7 +2,7 @@
 
 package dispatch
 
-// Without assembly there is no kernel that would need a feature, and no way to ask for one.
+// Without assembly there are no kernels that need features, and no way to detect them.
 
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32) { return }
 

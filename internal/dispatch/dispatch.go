@@ -1,8 +1,8 @@
-// Package dispatch chooses, for each primitive, the best implementation that this process may use: one whose CPU
-// features are there, that the environment does not rule out, and that has just passed its known-answer test.
+// Package dispatch chooses, for each primitive, the best implementation that this process may use: the CPU has its
+// features, the environment does not exclude it, and it has just passed its known-answer test.
 //
-// This package and package kernel are the core: they import so little that any package of the standard library could
-// import them. What they have to tell people is in package report.
+// Packages dispatch and kernel are the core: they import so little that any package of the standard library could
+// import them. Package report produces the texts for users.
 package dispatch
 
 import (
@@ -14,28 +14,28 @@ import (
 type Row struct {
 	Level   uint8 // not 0
 	Name    string
-	Summary string                  // what it is, in one line
-	Needs   []string                // CPU features, as Has takes them
-	Test    func(corrupt bool) bool // the known-answer test; told to corrupt the answer, it must fail
+	Summary string                  // one-line description
+	Needs   []string                // CPU features, by the names that Has takes
+	Test    func(corrupt bool) bool // known-answer test; with corrupt set it must fail
 }
 
-// A Table lists the implementations of one primitive, best first. The last needs no feature: it is portable code.
+// A Table lists the implementations of one primitive, best first. The last is portable code, which needs no feature.
 type Table struct {
 	Primitive string
 	Rows      []Row
 
 	mu      sync.Mutex
-	chosen  atomic.Uint32           // a level; 0 before the choice, none if no row passed
-	results [LevelEnd]atomic.Uint32 // of the known-answer tests, by level: 0 before a test, passed or failed
+	chosen  atomic.Uint32           // a level; 0 before the choice; none if no row passed
+	results [LevelEnd]atomic.Uint32 // results of the known-answer tests by level: 0 before a test, passed or failed
 }
 
 const none = 1 << 8
 
-// Corrupt names a level whose known-answer tests fail. Only tests set it, before the level is first tested.
+// Corrupt names a level whose known-answer tests fail. Only tests set it, before the first test of the level.
 var Corrupt string
 
-// Choose returns the level to use, and whether there is one: there is none if even the portable code failed. The
-// first call tests and chooses, the others read the outcome.
+// Choose returns the level to use, and whether there is one: there is none if even the portable code failed. The first
+// call tests and chooses; later calls return its result.
 func (t *Table) Choose() (level uint8, ok bool) {
 	chosen := t.chosen.Load()
 	if chosen == 0 {
@@ -61,7 +61,7 @@ func (t *Table) choose() uint32 {
 	return chosen
 }
 
-// test runs the known-answer test of r, once. The caller holds mu.
+// test runs the known-answer test of r once. The caller holds mu.
 func (t *Table) test(r Row) bool {
 	result := &t.results[r.Level]
 	if result.Load() == 0 {
@@ -76,8 +76,8 @@ func (t *Table) test(r Row) bool {
 
 const passed, failed = 1, 2 // values of results
 
-// Works says whether the table has that level and its known-answer test passed. The first call for a level tests, the
-// others read the outcome. It is for keys that have a level already, which the CPU can run.
+// Works reports whether the table has that level and its known-answer test passed. The first call for a level runs the
+// test; later calls return its result. It is for keys that already have a level, which the CPU can run.
 func (t *Table) Works(level uint8) bool {
 	return t.results[level].Load() == passed || t.testWorks(level)
 }
@@ -96,7 +96,7 @@ func (t *Table) testWorks(level uint8) bool {
 	return false
 }
 
-// index returns the row of that name, or -1.
+// index returns the index of the row with that name, or -1.
 func (t *Table) index(name string) int {
 	for i, r := range t.Rows {
 		if r.Name == name {
@@ -116,7 +116,7 @@ func (t *Table) Name(level uint8) string {
 	return ""
 }
 
-// Lacks returns the features that the CPU lacks: with any, it cannot run the row.
+// Lacks returns the required features that the CPU lacks. The CPU can run the row only if there are none.
 func (r Row) Lacks() []string {
 	var lacks []string
 	for _, f := range r.Needs {
@@ -127,17 +127,17 @@ func (r Row) Lacks() []string {
 	return lacks
 }
 
-// An Outcome is what became of a row.
+// An Outcome is the result of the choice for one row.
 type Outcome struct {
 	Row
-	Lacking []string // features: with any, the CPU cannot run it, and it is not tested
-	Passed  bool     // its known-answer test
-	Capped  bool     // the environment or the program rules it out
-	Skipped bool     // on this microarchitecture a level behind it is faster
+	Lacking []string // missing CPU features; if there are any, the row is not tested
+	Passed  bool     // the known-answer test passed
+	Capped  bool     // the environment or the program excludes it
+	Skipped bool     // a lower level is faster on this microarchitecture
 }
 
-// Outcomes makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
-// and returns the level that was chosen, 0 if none, and the outcome of each row.
+// Outcomes makes the choice and runs all known-answer tests that the CPU can run, unless they have run before. It
+// returns the chosen level, or 0 if there is none, and the outcome of each row.
 func (t *Table) Outcomes() (chosen uint8, outcomes []Outcome) {
 	chosen, _ = t.Choose()
 	t.mu.Lock()

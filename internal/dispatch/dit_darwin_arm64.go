@@ -2,5 +2,5 @@
 
 package dispatch
 
-// HasDIT reports whether the CPU has PSTATE.DIT: that of every Mac has.
+// HasDIT reports whether the CPU has PSTATE.DIT. Every Mac has it.
 func HasDIT() bool { return true }

@@ -2,5 +2,6 @@
 
 package dispatch
 
-// HasDIT reports whether the CPU has PSTATE.DIT: older ones have not, and to ask takes packages that may not be imported here.
+// HasDIT reports whether the CPU has PSTATE.DIT. It returns false: older CPUs lack it, and detection would need
+// packages that must not be imported here.
 func HasDIT() bool { return false }

@@ -2,8 +2,8 @@
 
 package dispatch
 
-// HasDIT reports whether the CPU has PSTATE.DIT. Some emulators have it and do not tell, but as the register that Linux lets
-// programs read where it says so.
+// HasDIT reports whether the CPU has PSTATE.DIT. Some emulators have it but report it only in the ID register, which
+// Linux lets programs read if it says so.
 func HasDIT() bool {
 	const cpuid, dit = 1 << 11, 1 << 24 // HWCAP_CPUID, HWCAP_DIT
 	hwcap, _ := hwcaps()

@@ -4,5 +4,5 @@ package dispatch
 
 import "golang.org/x/sys/cpu"
 
-// HasDIT reports whether the CPU has PSTATE.DIT, as far as package cpu finds out.
+// HasDIT reports whether the CPU has PSTATE.DIT, according to package cpu.
 func HasDIT() bool { return cpu.ARM64.HasDIT }

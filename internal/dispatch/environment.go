@@ -6,18 +6,18 @@ import (
 )
 
 type env struct {
-	cpu string // SEALANE_CPU: the best level allowed
+	cpu string // SEALANE_CPU: the best allowed level
 	asm string // SEALANE_ASM: 0 for portable code
 	max string // the best level that the program allows, or ""
 }
 
-// environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
-// same for all primitives. Whoever starts a set-uid program does not choose its code.
+// environment reads the variables once, when the process makes its first key. So later changes have no effect, and all
+// primitives see the same values. A user who starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {
 	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM"), max: ceiling.settle()}
 })
 
-// ceiling is what the program allows, until the first key is made.
+// ceiling is the cap of the program, which can change until the first key is made.
 var ceiling maxLevel
 
 type maxLevel struct {
@@ -42,14 +42,14 @@ func (l *maxLevel) set(level string) bool {
 	return !l.settled
 }
 
-// SetMaxLevel caps the levels of this process, by a name of AllLevels. It says whether that was in time: before any
-// choice.
+// SetMaxLevel caps the levels of this process, by a name in AllLevels. It reports whether this was early enough: before
+// any choice.
 func SetMaxLevel(name string) bool { return ceiling.set(name) }
 
 // AllLevels returns the names of the levels of all architectures, best first.
 func AllLevels() []string { return allLevels }
 
-// Getenv returns a variable of the environment; "" in set-uid programs, as if nothing were set.
+// Getenv returns an environment variable, or "" in set-uid programs.
 func Getenv(name string) string {
 	if privileged() {
 		return ""
@@ -61,7 +61,7 @@ func Getenv(name string) string {
 // Levels returns the names of the levels of all primitives, best first.
 func Levels() []string { return levels }
 
-// capped returns the first row that the environment and the program allow; those before it are ruled out.
+// capped returns the index of the first row that the environment and the program allow. Earlier rows are excluded.
 func (t *Table) capped() int {
 	e := environment()
 	if e.asm == "0" {
@@ -70,8 +70,8 @@ func (t *Table) capped() int {
 	return max(t.best(e.cpu, levels), t.best(e.max, levels), 0)
 }
 
-// start returns the row at which the choice starts: the one that a cap names; without one of that name the one of this
-// microarchitecture, or below the cap if that is further down.
+// start returns the index of the row at which the choice starts. If the cap names a row, that is its index. Otherwise
+// it is the index for this microarchitecture, or the one below the cap if that is lower.
 func (t *Table) start() int {
 	capped := t.capped()
 	e := environment()
@@ -81,8 +81,8 @@ func (t *Table) start() int {
 	return max(capped, t.index(CPU().First[t.Primitive]))
 }
 
-// best returns the first row that a cap allows: the one it names, or if it is another of these levels, the first of those
-// below; -1 if it is none of them.
+// best returns the index of the first row that a cap allows: the row that it names, or the next lower one if it names
+// another of these levels. It returns -1 if name is not among levels.
 func (t *Table) best(name string, levels []string) int {
 	if i := t.index(name); i >= 0 {
 		return i
@@ -97,13 +97,13 @@ func (t *Table) best(name string, levels []string) int {
 	return -1
 }
 
-// Environment returns the variables as they were read, and whether each means something to t.
+// Environment returns the variables as they were read, and whether each has a valid value for t.
 func (t *Table) Environment() (cpu string, cpuOK bool, asm string, asmOK bool) {
 	e := environment()
 	return e.cpu, e.cpu == "" || t.best(e.cpu, levels) >= 0, e.asm, e.asm == "" || e.asm == "0" || e.asm == "1"
 }
 
-// MaxLevel returns the level that the program allows, or "", and whether that is the lower cap.
+// MaxLevel returns the level that the program allows, or "", and whether that cap decides.
 func (t *Table) MaxLevel() (name string, rules bool) {
 	e := environment()
 	return e.max, e.asm != "0" && t.best(e.max, levels) > t.best(e.cpu, levels)

@@ -2,7 +2,8 @@ package dispatch
 
 import "sync"
 
-// about is what both features and identity are found in. It is asked for once: under a hypervisor each answer takes a microsecond.
+// about holds the CPUID data for features and identity. It is read once, because under a hypervisor each CPUID takes a
+// microsecond.
 var about = sync.OnceValue(func() (r struct{ highest, vendor, signature, c1, d1 uint32 }) {
 	r.highest, r.vendor, _, _ = cpuid(0, 0)
 	if r.highest >= 1 {
@@ -11,7 +12,7 @@ var about = sync.OnceValue(func() (r struct{ highest, vendor, signature, c1, d1 
 	return r
 })
 
-// detect asks the CPU (Intel SDM, volume 2, CPUID), and whether the operating system saves the vectors (volume 1, 13.3).
+// detect reads CPUID (Intel SDM, volume 2), and whether the operating system saves vectors (volume 1, section 13.3).
 func detect() []feature {
 	var b7, c7 uint32
 	highest, c1, d1 := about().highest, about().c1, about().d1
@@ -19,7 +20,7 @@ func detect() []feature {
 		_, b7, c7, _ = cpuid(7, 0)
 	}
 	const (
-		xsaveEnabled = 1 << 27 // of c1
+		xsaveEnabled = 1 << 27 // bit of c1
 		vectors256   = 1<<1 | 1<<2
 		vectors512   = vectors256 | 1<<5 | 1<<6 | 1<<7
 	)
@@ -29,7 +30,7 @@ func detect() []feature {
 	}
 	avx := saved&vectors256 == vectors256 && c1>>28&1 != 0
 	avx2 := avx && b7>>5&1 != 0
-	// Package x/sys/cpu has VAES and VPCLMULQDQ only where there is AVX-512; vectors of 256 bits are enough.
+	// x/sys/cpu reports VAES and VPCLMULQDQ only together with AVX-512, but 256-bit vectors are sufficient.
 	avx512 := avx && (saved&vectors512 == vectors512 || savedOnDemand()) && b7>>16&1 != 0
 	return []feature{
 		{"sse2", d1>>26&1 != 0},
@@ -54,7 +55,7 @@ func detect() []feature {
 	}
 }
 
-// atLeast says whether a release such as 21.3.0 is of that version or a later one.
+// atLeast reports whether a release such as 21.3.0 is that version or later.
 func atLeast(release string, major, minor int) bool {
 	var version [2]int
 	part := 0

@@ -1,6 +1,6 @@
 package dispatch
 
-// detect reads what Linux tells of the CPU (arch/arm/include/uapi/asm/hwcap.h). Other systems tell nothing.
+// detect reads the features that Linux reports (arch/arm/include/uapi/asm/hwcap.h). Other systems report none.
 func detect() []feature {
 	hwcap, hwcap2 := hwcaps()
 	const (
@@ -11,8 +11,8 @@ func detect() []feature {
 		aes2     = 1 << 0
 		pmull2   = 1 << 1
 	)
-	// Builds for ARMv6 and later know it of themselves. Others ask for what came with ARMv6: the system tells of the thread
-	// register or of later floating-point units, and never of them before.
+	// Builds for ARMv6 and later require ARMv6. Other builds detect features that came with ARMv6: the thread register,
+	// or later floating-point units, which earlier CPUs never report.
 	return []feature{
 		{"neon", hwcap&neon != 0},
 		{"armv6", builtForARMv6 || hwcap&(neon|vfpv3|vfpv3d16|tls) != 0},

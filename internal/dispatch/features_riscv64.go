@@ -1,6 +1,6 @@
 package dispatch
 
-// detect asks Linux (Documentation/arch/riscv/hwprobe.rst). Every CPU that Go's programs run on has M.
+// detect asks Linux (Documentation/arch/riscv/hwprobe.rst). Every CPU that runs Go programs has M.
 func detect() []feature {
 	const v, zbb, zvbb, zvkb, zvkg, zvkned = 1 << 2, 1 << 4, 1 << 17, 1 << 19, 1 << 20, 1 << 21 // RISCV_HWPROBE_*
 	has := extensions()

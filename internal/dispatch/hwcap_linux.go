@@ -2,7 +2,7 @@
 
 package dispatch
 
-// hwcaps returns the two words in which Linux tells of the CPU.
+// hwcaps returns the two words of CPU features from Linux.
 func hwcaps() (hwcap, hwcap2 uintptr) {
 	const (
 		atHwcap  = 16

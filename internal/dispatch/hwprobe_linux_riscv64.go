@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// extensions returns those that all processors have, or 0: Linux tells since 6.5. The auxiliary vector tells whether this process
-// may use vectors, but some vendors' kernels set its bit for vectors of another version.
+// extensions returns the extensions that all processors have, or 0. Linux reports them since 6.5. The auxiliary vector
+// reports whether this process may use vectors, but some vendors' kernels set its bit for another vector version.
 func extensions() uint64 {
 	const (
-		hwprobe    = 258     // the system call
+		hwprobe    = 258     // system call number
 		extensions = 4       // RISCV_HWPROBE_KEY_IMA_EXT_0
 		v          = 1 << 2  // RISCV_HWPROBE_IMA_V
 		vectors    = 1 << 21 // COMPAT_HWCAP_ISA_V

@@ -1,7 +1,7 @@
 package dispatch
 
-// identify returns the first four bytes of the vendor and the family (Intel SDM, volume 2, CPUID): the extended family counts
-// from family 15 on.
+// identify returns the first four bytes of the vendor, and the family (Intel SDM, volume 2, CPUID). The extended family
+// is added from family 15 on.
 func identify() (vendor, family uint32) {
 	if about().highest == 0 {
 		return 0, 0

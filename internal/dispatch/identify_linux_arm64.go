@@ -2,8 +2,8 @@
 
 package dispatch
 
-// identify returns the implementer and the part, which programs may read where Linux says so
-// (Documentation/arch/arm64/cpu-feature-registers.rst): of the core in use.
+// identify returns the implementer and the part of the current core. Programs may read them if Linux says so
+// (Documentation/arch/arm64/cpu-feature-registers.rst).
 func identify() (implementer, part uint32) {
 	const cpuid = 1 << 11 // HWCAP_CPUID
 	if hwcap, _ := hwcaps(); hwcap&cpuid == 0 {

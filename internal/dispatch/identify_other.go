@@ -2,5 +2,5 @@
 
 package dispatch
 
-// identify has nothing to tell.
+// identify returns zeroes: the CPU is unknown.
 func identify() (vendor, model uint32) { return 0, 0 }

@@ -2,20 +2,20 @@ package dispatch
 
 import "sync"
 
-// A Microarchitecture is a line of the table that says at which level the choice starts on some CPUs: where features do not
-// tell pipelines apart. asm/levels.json has the lines.
+// A Microarchitecture is an entry of the table of CPUs for which the choice starts at a certain level, because features
+// do not distinguish pipelines. The table is in asm/levels.json.
 type Microarchitecture struct {
 	Name             string
-	vendor, from, to uint32            // as identify has them; vendor 0: any CPU
-	First            map[string]string // by primitive; the table's first level if it has none
+	vendor, from, to uint32            // compared with identify; vendor 0: any CPU
+	First            map[string]string // by primitive; by default the table's first level
 }
 
-// CPU returns the line that this CPU takes, which is the same for the life of the process. On a machine with unlike cores it
-// is that of the core that asked first.
+// CPU returns the entry for this CPU, which is constant for the life of the process. With different cores, it is that
+// of the core that asked first.
 var CPU = sync.OnceValue(func() *Microarchitecture { return microarchitectureOf(identify()) })
 
-// Identity returns the two numbers of this CPU that the lines are told apart by: vendor and family, or implementer and part.
-// They are 0 where a program is not told.
+// Identity returns the two numbers that identify this CPU in the table: vendor and family, or implementer and part.
+// They are 0 if the CPU is unknown.
 func Identity() (vendor, model uint32) { return identify() }
 
 func microarchitectureOf(vendor, model uint32) *Microarchitecture {

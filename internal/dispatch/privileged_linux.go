@@ -2,7 +2,7 @@ package dispatch
 
 import "syscall"
 
-// privileged says whether the process has more rights than whoever started it: set-uid, set-gid or file capabilities.
+// privileged reports whether the process has elevated privileges: set-uid, set-gid or file capabilities.
 func privileged() bool {
 	const atSecure = 23
 	if secure, ok := auxiliary(atSecure); ok {

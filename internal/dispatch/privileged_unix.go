@@ -4,7 +4,7 @@ package dispatch
 
 import "syscall"
 
-// privileged says whether the process is set-uid or set-gid.
+// privileged reports whether the process is set-uid or set-gid.
 func privileged() bool {
 	return syscall.Getuid() != syscall.Geteuid() || syscall.Getgid() != syscall.Getegid()
 }

@@ -2,8 +2,8 @@ package dispatch
 
 import "syscall"
 
-// savedOnDemand: macOS enables 512-bit vectors for a thread that has used them, and saves them rightly from version 21.3 of
-// its kernel on (golang.org/issue/49233).
+// savedOnDemand reports whether 512-bit vectors are usable: macOS enables them for a thread on first use, and saves
+// them correctly since version 21.3 of its kernel (golang.org/issue/49233).
 func savedOnDemand() bool {
 	has, err := syscall.SysctlUint32("hw.optional.avx512f")
 	if err != nil || has == 0 {

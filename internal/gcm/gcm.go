@@ -1,6 +1,6 @@
-// Package gcm is AES-GCM for the standard library: what sealane build --std has crypto/internal/fips140/aes/gcm call, in
-// place of its own assembly. That package has checked lengths and overlaps, and goes on doing so; this one imports nothing
-// but the core, as what it is called from is below nearly everything else.
+// Package gcm is AES-GCM for the standard library. sealane build --std makes crypto/internal/fips140/aes/gcm call it in
+// place of its own assembly. That package still checks lengths and overlaps. This package imports only the core,
+// because nearly everything in the standard library depends on its caller.
 package gcm
 
 import (
@@ -15,14 +15,14 @@ const (
 	tagSize   = 16
 )
 
-// A Key is an AES-GCM key. It holds no pointers and may be copied. Its zero value is not ready to be used.
+// A Key is an AES-GCM key. It contains no pointers and may be copied. Its zero value must not be used.
 type Key struct {
 	key   kernel.GCMKey
 	level kernel.Level
 }
 
-// Init sets the key of 16, 24 or 32 bytes, for the level that this process has chosen, and says whether there is one with a
-// kernel. If not, k stays as it is: the standard library's own code is then faster than portable code of ours.
+// Init sets a key of 16, 24 or 32 bytes for the level of this process. It returns false and leaves k unchanged if that
+// level has no kernel, since the standard library's own code is then faster.
 func (k *Key) Init(key []byte) bool {
 	level, ok := kernel.AESGCMLevels.Choose()
 	if !ok || kernel.Level(level) == kernel.Portable {
@@ -33,17 +33,17 @@ func (k *Key) Init(key []byte) bool {
 	return true
 }
 
-// Ready says whether k was set.
+// Ready reports whether k was set.
 func (k *Key) Ready() bool { return k.level != 0 }
 
-// Pointer returns k as Args takes it.
+// Pointer returns the key pointer for Args.
 func (k *Key) Pointer() unsafe.Pointer { return unsafe.Pointer(&k.key) }
 
-// Level returns the name of the level that k runs at.
+// Level returns the name of the level that k uses.
 func (k *Key) Level() string { return kernel.AESGCMLevels.Name(uint8(k.level)) }
 
-// Args is a packet. The standard library's functions fill it in themselves: one call less, with its many arguments, is what
-// keeps the first packet of a new goroutine on the stack that it starts with.
+// Args describes a packet. The standard library's functions fill it in themselves. This avoids one call with many
+// arguments, so that the first packet of a new goroutine fits on its initial stack.
 type Args = kernel.PacketArgs
 
 // Flags of a packet in Args.
@@ -52,9 +52,9 @@ const (
 	Opening = Sealing | kernel.FlagOpen
 )
 
-// Run seals or opens a packet whose nonce has nonceBytes, any number but 0, and writes the tag of 16 bytes that belongs to it.
-// All of args is set, the key to k's Pointer; its text comes from the output's memory or from memory disjoint from it. What was opened
-// must not be seen if the tag is not the one that came.
+// Run seals or opens a packet with a nonce of nonceBytes, which must not be 0, and writes its computed 16-byte tag. All
+// fields of args are set, with the key from k.Pointer. Input and output are equal or disjoint. Opened text must not be
+// released unless the computed tag matches the received one.
 func (k *Key) Run(args *Args, nonceBytes int) {
 	if args.Bytes > packet.SlowPartBytes || nonceBytes != nonceSize {
 		k.runSeldom(args, nonceBytes)
@@ -63,8 +63,8 @@ func (k *Key) Run(args *Args, nonceBytes int) {
 	}
 }
 
-// Same says, in a time that depends on lengths only, whether the tag that came, of 12 to 16 bytes, is the one that belongs to
-// the packet, cut to its size.
+// Same compares the received tag, of 12 to 16 bytes, with the start of the computed tag, in a time that depends on
+// lengths only.
 func Same(want *[tagSize]byte, came []byte) bool {
 	if len(came) == tagSize {
 		return (load(want[:8])^load(came))|(load(want[8:])^load(came[8:])) == 0
@@ -82,7 +82,7 @@ func load(b []byte) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// runSeldom does a packet whose nonce is not of 12 bytes, or which may have to be done in parts.
+// runSeldom handles packets whose nonce does not have 12 bytes, and long packets.
 //
 //go:noinline
 func (k *Key) runSeldom(args *kernel.PacketArgs, nonceBytes int) {

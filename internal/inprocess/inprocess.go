@@ -1,4 +1,4 @@
-// Package inprocess makes the ciphers that run in the process, whatever the environment says of others.
+// Package inprocess makes ciphers that run in the process, even if the environment asks for others.
 package inprocess
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/sealane/sealane/internal/aead"
 )
 
-// ChaCha20Poly1305 returns what package chacha20poly1305 would.
+// ChaCha20Poly1305 makes the cipher of package chacha20poly1305.
 func ChaCha20Poly1305(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {
@@ -16,7 +16,7 @@ func ChaCha20Poly1305(key []byte) (cipher.AEAD, error) {
 	return aead.NewChaCha20Poly1305(level, key)
 }
 
-// AESGCM returns what aesgcm.New would.
+// AESGCM makes the cipher of aesgcm.New.
 func AESGCM(key []byte) (cipher.AEAD, error) {
 	level, err := aead.AESGCMLevel()
 	if err != nil {

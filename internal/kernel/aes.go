@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// AES (FIPS 197) in constant time: bit k of every byte of aesLanes blocks lies in word k of eight.
+// AES (FIPS 197) in constant time. Word k of eight holds bit k of every byte of aesLanes blocks.
 //
-// A bit's place in its word is row*aesRow + column*aesLanes + lane. Rotating the rows of MixColumns is then rotating the
-// word. ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column
-// c of row r lies at column c + nr, and MixColumns looks for it there; the round keys are laid out likewise. After four
-// rounds all are back in their places.
+// A bit's place in its word is row*aesRow + column*aesLanes + lane. So MixColumns rotates rows by rotating the word.
+// ShiftRows is never executed (Adomnicai and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds, column
+// c of row r lies at column c + nr. MixColumns looks for it there, and the round keys use the same layout. After four
+// rounds all columns are back in place.
 type aesPlanes [8]uint
 
 const (
@@ -26,18 +26,18 @@ const (
 	aesSwapRows = aesColumn2 & (aesOnes / (1<<(2*aesRow) - 1) << aesRow * (1<<aesRow - 1)) // two columns of rows 1 and 3
 )
 
-// aesSchedule is a key schedule, compact: as all lanes of a round key are alike, a word has room for aesLanes planes.
+// aesSchedule is a compact key schedule. All lanes of a round key are equal, so a word has room for aesLanes planes.
 type aesSchedule [aesRounds + 1][8 / aesLanes]uint
 
-// aesKeys are the round keys, ready for all lanes.
+// aesKeys are the round keys for all lanes.
 type aesKeys struct {
 	rounds int
 	words  [aesRounds + 1]aesPlanes
 }
 
-// subBytes is SubBytes without its constant 0x63, which is in the round keys. The circuit is that of Boyar and Peralta,
-// "A small depth-16 circuit for the AES S-box" (2011), whose names these are: a linear layer, the inversion in
-// GF(2^4)^2, a linear layer. u0 and s0 are the most significant bits.
+// subBytes is SubBytes without its constant 0x63, which is in the round keys. The circuit and its names are from Boyar
+// and Peralta, "A small depth-16 circuit for the AES S-box" (2011): a linear layer, the inversion in GF(2^4)^2, a
+// linear layer. u0 and s0 are the most significant bits.
 func (q *aesPlanes) subBytes() {
 	u0, u1, u2, u3, u4, u5, u6, u7 := q[7], q[6], q[5], q[4], q[3], q[2], q[1], q[0]
 
@@ -94,8 +94,8 @@ func (q *aesPlanes) add(key *aesPlanes) {
 	}
 }
 
-// aesMix is MixColumns and AddRoundKey after n rounds, n modulo 4 being the type's length, which makes it a constant.
-// x^8 = x^4 + x^3 + x + 1: what leaves plane 7 goes into planes 0, 1, 3 and 4.
+// aesMix is MixColumns and AddRoundKey after n rounds. The length of the type parameter is n modulo 4, which makes it a
+// constant. x^8 = x^4 + x^3 + x + 1, so a bit shifted out of plane 7 is added to planes 0, 1, 3 and 4.
 func aesMix[rounds [0]byte | [1]byte | [2]byte | [3]byte](q, key *aesPlanes) {
 	var r rounds
 	n := len(r)
@@ -112,15 +112,15 @@ func aesMix[rounds [0]byte | [1]byte | [2]byte | [3]byte](q, key *aesPlanes) {
 	q[7], _ = aesMixPlane(n, columns, q[7], t, key[7])
 }
 
-// aesMixPlane is that of a plane x. With a' the next row and t = a + a', a column is 2t + a' + t”; below is the part of 2t that
-// comes from other planes.
+// aesMixPlane is aesMix for one plane x. With a' the next row and t = a + a', a column becomes 2t + a' + t”; below is
+// the part of 2t that comes from other planes.
 func aesMixPlane(n int, columns, x, below, key uint) (sum, t uint) {
 	next := bits.RotateLeft(x, -aesRow-n*aesLanes)&columns | bits.RotateLeft(x, -n*aesLanes)&^columns
 	t = x ^ next
 	return next ^ aesSecondRow(n, t) ^ below ^ key, t
 }
 
-// aesSecondRow is the next row but one; two columns on, if n is odd.
+// aesSecondRow returns the row after the next one. It is shifted by two columns if n is odd.
 func aesSecondRow(n int, t uint) uint {
 	if n%2 == 0 {
 		return bits.RotateLeft(t, -2*aesRow)
@@ -153,7 +153,7 @@ func (k *aesKeys) encrypt(q *aesPlanes) {
 	q.transpose()
 }
 
-// straighten is for the end: after 10 and 14 rounds rows 1 and 3 are two columns off.
+// straighten restores the layout at the end: after 10 and 14 rounds, rows 1 and 3 are shifted by two columns.
 func (q *aesPlanes) straighten(rounds int) {
 	if rounds%4 == 0 {
 		return
@@ -164,10 +164,10 @@ func (q *aesPlanes) straighten(rounds int) {
 	}
 }
 
-// The inverse cipher (FIPS 197, section 5.3): the rounds above, backwards.
+// The inverse cipher (FIPS 197, section 5.3): the rounds above, in reverse.
 
-// inverseLinear is the inverse of the linear map that follows inversion in GF(2^8) in subBytes. Before it and behind it, it makes
-// the two change their order.
+// inverseLinear is the inverse of the linear map in subBytes, which follows inversion in GF(2^8). Applying it both
+// before and after subBytes gives the inverse S-box.
 func (q *aesPlanes) inverseLinear() {
 	x := *q
 	for i := range q {
@@ -181,15 +181,15 @@ func (q *aesPlanes) inverseSubBytes() {
 	q.inverseLinear()
 }
 
-// inverseMix is AddRoundKey and InvMixColumns after n rounds. The latter is MixColumns of a + 4(a + a”), as 14, 11, 13, 9 are
-// 2, 3, 1, 1 times 5, 0, 4, 0 (polynomials modulo x^4 + 1).
+// inverseMix is AddRoundKey and InvMixColumns after n rounds. InvMixColumns is MixColumns of a + 4(a + a”), because 14,
+// 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0 (polynomials modulo x^4 + 1).
 func (q *aesPlanes) inverseMix(n int, key *aesPlanes) {
 	var t aesPlanes
 	q.add(key)
 	for i, x := range q {
 		t[i] = x ^ aesSecondRow(n, x)
 	}
-	for i := range q { // x^8 = x^4 + x^3 + x + 1, of which rotation adds the 1
+	for i := range q { // x^8 = x^4 + x^3 + x + 1; the rotation adds the 1
 		q[i] ^= t[(i+6)%8]
 	}
 	q[1], q[3], q[4] = q[1]^t[6], q[3]^t[6], q[4]^t[6]
@@ -227,7 +227,7 @@ func aesSwap(a, b uint, n int, mask uint) (uint, uint) {
 	return a ^ t<<n, b ^ t
 }
 
-// transpose makes bit k of byte j of word i change places with bit i of byte j of word k.
+// transpose swaps bit k of byte j of word i with bit i of byte j of word k.
 func (q *aesPlanes) transpose() {
 	const m1, m2, m4 = aesOnes / 3, aesOnes / 5, aesOnes / 17
 	x0, x1 := aesSwap(q[0], q[1], 1, m1)
@@ -244,8 +244,7 @@ func (q *aesPlanes) transpose() {
 	q[3], q[7] = aesSwap(x3, x7, 4, m4)
 }
 
-// put places a block, of four little-endian columns. Which word and byte a column goes to follows from the place that
-// its bits have behind transpose.
+// put stores a block of four little-endian columns in a lane. transpose determines the word and byte of each column.
 func (q *aesPlanes) put(lane int, c0, c1, c2, c3 uint32) {
 	if bits.UintSize == 64 {
 		q[lane], q[4+lane] = aesInterleave(c0, c2), aesInterleave(c1, c3)
@@ -263,7 +262,7 @@ func (q *aesPlanes) get(lane int) (c0, c1, c2, c3 uint32) {
 	return uint32(q[lane]), uint32(q[2+lane]), uint32(q[4+lane&7]), uint32(q[6+lane&7])
 }
 
-// aesInterleave returns the bytes of a and b in turn.
+// aesInterleave alternates the bytes of a and b.
 func aesInterleave(a, b uint32) uint {
 	x := uint64(a) | uint64(b)<<32
 	t := (x ^ x>>16) & 0x00000000ffff0000
@@ -347,7 +346,7 @@ func aesExpand(w *[4 * (aesRounds + 1)]uint32, key []byte, rounds int) {
 		w[i] = leUint32(key[4*i:])
 	}
 	constant := uint32(1)
-	for i, place := length, 0; i < 4*(rounds+1); i++ { // place: i modulo length
+	for i, place := length, 0; i < 4*(rounds+1); i++ { // place is i modulo length
 		t := w[i-1]
 		switch {
 		case place == 0:
@@ -369,7 +368,7 @@ func (s *aesSchedule) expand(key []byte, rounds int) {
 	aesExpand(&w, key, rounds)
 	var q aesPlanes
 	for n := 0; n <= rounds; n++ {
-		// The rows are moved to where those of the state lie after n rounds.
+		// Moves the rows to where the rows of the state lie after n rounds.
 		var c [4]uint32
 		for i, x := range w[4*n : 4*n+4] {
 			for row := range 4 {
@@ -381,7 +380,7 @@ func (s *aesSchedule) expand(key []byte, rounds int) {
 		}
 		q.transpose()
 		for i := range q {
-			if n > 0 && 0x63>>i&1 != 0 { // what subBytes leaves to us; it goes through MixColumns unchanged
+			if n > 0 && 0x63>>i&1 != 0 { // the constant of SubBytes; MixColumns does not change it
 				q[i] = ^q[i]
 			}
 		}
@@ -395,7 +394,7 @@ func (s *aesSchedule) expand(key []byte, rounds int) {
 	clear(w[:])
 }
 
-// spread makes the round keys of a schedule.
+// spread copies the round keys of a schedule to all lanes.
 func (k *aesKeys) spread(s *aesSchedule, rounds int) {
 	k.rounds = rounds
 	for n := range s[:rounds+1] {
@@ -406,7 +405,7 @@ func (k *aesKeys) spread(s *aesSchedule, rounds int) {
 	}
 }
 
-// spreadLane sets the round keys of one lane alone, where each has its own; all have as many rounds.
+// spreadLane sets the round keys of one lane; all lanes have the same number of rounds.
 func (k *aesKeys) spreadLane(lane int, s *aesSchedule, rounds int) {
 	k.rounds = rounds
 	for n := range s[:rounds+1] {

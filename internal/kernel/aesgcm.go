@@ -16,12 +16,12 @@ var (
 	_ = [asmGcmKeyBytes]byte{}[unsafe.Sizeof(gcmPortableKey{})]
 )
 
-// gcmStream is keystream, a batch of blocks at a time.
+// gcmStream is keystream, made a batch of blocks at a time.
 type gcmStream struct {
 	keys    aesKeys
 	prefix  [3]uint32
-	counter uint32 // of the first block that is not in buffer
-	left    int    // bytes at the end of buffer that were not used yet: whole blocks
+	counter uint32 // of the next block after buffer
+	left    int    // unused bytes at the end of buffer: whole blocks
 	buffer  [aesBatch]byte
 }
 
@@ -39,8 +39,8 @@ func (s *gcmStream) refill() {
 	s.left = aesBatch
 }
 
-// xor adds the keystream to in. out is in or disjoint from it; only the last call of a packet may be given bytes that
-// are no multiple of 16.
+// xor XORs keystream into in. out is equal to in or disjoint from it. Only the last call for a packet may have a length
+// that is not a multiple of 16.
 func (s *gcmStream) xor(out, in []byte) {
 	for len(in) > 0 {
 		if s.left == 0 {
@@ -74,8 +74,8 @@ func (k *gcmPortableKey) setup() {
 	keys = aesKeys{}
 }
 
-// AESGCMPortable is the kernel (NIST SP 800-38D) in constant-time Go, for every CPU: the level that is always there, and
-// the oracle that the others are tested against.
+// AESGCMPortable is the kernel (NIST SP 800-38D) in constant-time Go, for every CPU. It is the fallback level, and the
+// reference for tests of the others.
 func AESGCMPortable(a *PacketArgs) {
 	key := (*gcmPortableKey)(a.Key)
 	if a.Flags&FlagSetup != 0 {
@@ -102,7 +102,7 @@ func AESGCMPortable(a *PacketArgs) {
 			counter = beUint32((*[16]byte)(a.Nonce)[12:])
 		}
 		s.start((*[12]byte)(a.Nonce), counter)
-		s.refill() // the block J0 is not for the text
+		s.refill() // skips block J0, which does not encrypt text
 		copy(mask[:], s.buffer[:])
 		s.left -= 16
 		g.padded(&key.hash, unsafe.Slice((*byte)(a.AD), int(a.ADBytes)))
@@ -113,7 +113,7 @@ func AESGCMPortable(a *PacketArgs) {
 		g.high, g.low = beUint64(state.Y[:8]), beUint64(state.Y[8:])
 	}
 
-	// In pieces that stay in the first-level cache between the two passes.
+	// In pieces that stay in the first-level cache for both passes.
 	out, in := unsafe.Slice((*byte)(a.Out), int(a.Bytes)), unsafe.Slice((*byte)(a.In), int(a.Bytes))
 	for len(in) > 0 {
 		n := min(len(in), 4096)
@@ -158,7 +158,7 @@ func (a *PacketArgs) polyval(key *ghashKey) {
 	g.reversed(key, unsafe.Slice((*byte)(a.In), int(a.Bytes)))
 	y := (*[16]byte)(a.Tag)
 	if a.Flags&FlagLast != 0 {
-		g.lengths(key, a.Total, a.ADBytes) // the other way round: in reversed bytes
+		g.lengths(key, a.Total, a.ADBytes) // reversed, because the bytes are reversed too
 	} else {
 		y = &a.gcmState().Y
 	}
@@ -167,7 +167,7 @@ func (a *PacketArgs) polyval(key *ghashKey) {
 	g = ghash{}
 }
 
-// AESGCMSetup makes a key of 16, 24 or 32 bytes for a level.
+// AESGCMSetup sets up a key of 16, 24 or 32 bytes for a level.
 func AESGCMSetup(level Level, k *GCMKey, key []byte) {
 	k.Rounds = uint64(6 + len(key)/4)
 	copy(k.Schedule[:], key)
@@ -176,14 +176,14 @@ func AESGCMSetup(level Level, k *GCMKey, key []byte) {
 	AESGCM(level, &a)
 }
 
-// AESGCMHashKey makes the table of a key, and nothing else of it, for a hash key.
+// AESGCMHashKey makes the table of a hash key, and leaves the rest of k unchanged.
 func AESGCMHashKey(level Level, k *GCMKey, h *[16]byte) {
 	var a PacketArgs
 	a.Key, a.Nonce, a.Flags = unsafe.Pointer(k), unsafe.Pointer(h), FlagSetup|FlagNonce
 	AESGCM(level, &a)
 }
 
-// PolyvalKey is the same for a hash key of POLYVAL. longest is the longer length of text and associated data.
+// PolyvalKey is the same for a POLYVAL hash key. longest is the larger of the lengths of text and associated data.
 func PolyvalKey(level Level, k *GCMKey, h *[16]byte, longest int) {
 	var a PacketArgs
 	a.Key, a.Nonce, a.Bytes = unsafe.Pointer(k), unsafe.Pointer(h), uint64(longest)
@@ -191,10 +191,10 @@ func PolyvalKey(level Level, k *GCMKey, h *[16]byte, longest int) {
 	AESGCM(level, &a)
 }
 
-// AESGCMNonce sets j0 to the first counter block for a nonce of any length but 0 and 12 (section 7.1): GHASH of the nonce
-// and its length. A kernel makes that of associated data; the lengths' block is part of it here, or where the nonce is too
-// long to be copied is added by portable code, which needs the hash key: the encrypted block of zeroes, which is the mask
-// for a J0 of zeroes.
+// AESGCMNonce sets j0 to the first counter block for a nonce of any length except 0 and 12 (section 7.1): GHASH of the
+// nonce and its length. A kernel computes it as for associated data. For short nonces, the block of lengths is part of
+// that data. Otherwise portable code adds it, which avoids a long copy but needs the hash key: the encrypted zero
+// block, which is the mask for a zero J0.
 func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
 	var blocks [128]byte
 	var zero [16]byte
@@ -216,8 +216,8 @@ func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
 	state = GCMState{}
 }
 
-// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. h is the hash key, the encrypted block of
-// zeroes. It is portable code, for what is too short for a kernel.
+// Absorb adds b, padded with zeroes to whole blocks, to the authenticated data. h is the hash key, the encrypted zero
+// block. It is portable code for data that is too short for a kernel.
 func (s *GCMState) Absorb(h *[16]byte, b []byte) {
 	var k ghashKey
 	k.init(h)
@@ -231,8 +231,8 @@ func (s *GCMState) Absorb(h *[16]byte, b []byte) {
 // aesGCMAnswer is the last tag; TestAnswer computes it with another implementation.
 var aesGCMAnswer = [16]byte{0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14, 0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61}
 
-// aesGCMTest is the known-answer test of a level, like chaCha20Poly1305Test. Keys of the three lengths alternate, every second
-// packet's counter wraps around at 2^32, and the parts are opened, too. The same test is in the C library.
+// aesGCMTest is the known-answer test of a level, like chaCha20Poly1305Test. It alternates keys of the three lengths.
+// The counter of every second packet wraps around at 2^32. The parts are also opened. The C library has the same test.
 func aesGCMTest(level Level, corrupt bool) bool {
 	var keys [3]GCMKey
 	c := answerChain{level: level, gcm: true}
@@ -241,7 +241,7 @@ func aesGCMTest(level Level, corrupt bool) bool {
 		AESGCMSetup(level, &keys[i], c.key[:16+8*i])
 		c.keys[i] = unsafe.Pointer(&keys[i])
 	}
-	// One table is made anew, of its hash key: the mask for a J0 of zeroes.
+	// One table is made again from its hash key, which is the mask for a zero J0.
 	var zero [16]byte
 	var hash GCMState
 	first := PacketArgs{Key: unsafe.Pointer(&keys[1]), Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: FlagFirst}
@@ -251,12 +251,12 @@ func aesGCMTest(level Level, corrupt bool) bool {
 	return c.gives(&aesGCMAnswer, corrupt) && (!HasSIV || polyvalTest(level, &c.texts, &keys[0]))
 }
 
-// polyvalAnswer is the last sum; TestPolyvalAnswer computes it by definition.
+// polyvalAnswer is the last sum; TestPolyvalAnswer computes it from the definition.
 var polyvalAnswer = [16]byte{0xd4, 0x25, 0xbb, 0x71, 0xe6, 0x1c, 0xe6, 0x18, 0xfa, 0x63, 0xdf, 0xaa, 0x63, 0x71, 0xdc, 0xdb}
 
 var polyvalSizes = [...]int{1, 16, 31, 48, 64, 112, 113, 200, 304, 560, 1100, 2100}
 
-// polyvalTest is that of POLYVAL: each sum is the hash key of the next length.
+// polyvalTest is the known-answer test of POLYVAL: each sum is the hash key for the next length.
 func polyvalTest(level Level, texts *answerTexts, key *GCMKey) bool {
 	var sum [16]byte
 	for i := range sum {

@@ -4,21 +4,21 @@ import (
 	"unsafe"
 )
 
-// Operations of AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619). Texts are whole blocks.
+// Operations of the unauthenticated modes of AES (NIST SP 800-38A, IEEE 1619). Texts are whole blocks.
 const (
 	AESSetup      = asmAESSetup      // make an AESKey from its rounds and the raw key in its schedule
-	AESECBEncrypt = asmAESECBEncrypt // every block by itself
+	AESECBEncrypt = asmAESECBEncrypt // each block independently
 	AESECBDecrypt = asmAESECBDecrypt
-	AESCTR        = asmAESCTR        // State: the counter block; its last 4 bytes count, and wrap around
-	AESCBCDecrypt = asmAESCBCDecrypt // State: what the first block is chained to; left: the last block of the input
-	AESXTSEncrypt = asmAESXTSEncrypt // State: the encrypted tweak of the first block; left: that behind the last
+	AESCTR        = asmAESCTR        // State: the counter block, whose last 4 bytes count and wrap around
+	AESCBCDecrypt = asmAESCBCDecrypt // State: input the block that the first one is chained to, output the last block of the input
+	AESXTSEncrypt = asmAESXTSEncrypt // State: input the encrypted tweak of the first block, output that of the block after the last
 	AESXTSDecrypt = asmAESXTSDecrypt
 	AESCBCEncrypt = asmAESCBCEncrypt // ModeLanesArgs: lanes of BytesEach bytes
 	AESMasks      = asmAESMasks      // ModeLanesArgs: lanes of one block each, without Chain
-	AESCTRLittle  = asmAESCTRLittle  // like AESCTR, but the first 4 bytes count, little-endian; where HasSIV
+	AESCTRLittle  = asmAESCTRLittle  // like AESCTR, but the first 4 bytes count, little-endian; requires HasSIV
 )
 
-// AESKey is an AES key, made and read by the kernel of one level.
+// AESKey is an AES key in the layout of one level's kernel.
 type AESKey struct {
 	Rounds   uint64 // 10, 12 or 14
 	_        uint64
@@ -26,14 +26,14 @@ type AESKey struct {
 	Inverse  [asmAESKeyBytes - asmAESKeyInverse]byte    // for decryption
 }
 
-// XTSDouble makes the tweak of the next block (IEEE 1619, section 5.2): times x in GF(2^128), little-endian.
+// XTSDouble makes the tweak of the next block (IEEE 1619, section 5.2): it multiplies by x in GF(2^128), little-endian.
 func XTSDouble(t *[16]byte) {
 	low, high := leUint64(t[:8]), leUint64(t[8:])
 	lePutUint64(t[:8], low<<1^0x87&-(high>>63))
 	lePutUint64(t[8:], high<<1|low>>63)
 }
 
-// aesWork is one call's text, a batch of blocks at a time.
+// aesWork is the text of one call, a batch of blocks at a time.
 type aesWork struct {
 	keys          aesKeys
 	blocks, chain [aesBatch]byte
@@ -89,7 +89,7 @@ func (w *aesWork) xts(out, in []byte, state *[16]byte, decrypt bool) {
 	xorBytes(out, w.blocks[:len(out)], w.chain[:])
 }
 
-// lanes does up to aesLanes of them side by side.
+// lanes processes up to aesLanes lanes side by side.
 func (w *aesWork) lanes(lanes []ModeLane, each int, chained bool) {
 	for l := range lanes {
 		key := (*AESKey)(lanes[l].Key)
@@ -123,8 +123,8 @@ func xorBytes(out, a, b []byte) {
 	}
 }
 
-// AESPortable is the kernel in constant-time Go, for every CPU: the level that is always there, and the oracle that the others
-// are tested against.
+// AESPortable is the kernel in constant-time Go, for every CPU. It is the fallback level, and the reference for tests
+// of the others.
 func AESPortable(a *ModeArgs) {
 	var w aesWork
 	key := (*AESKey)(a.Key)
@@ -166,10 +166,10 @@ func AESPortable(a *ModeArgs) {
 	w = aesWork{}
 }
 
-// AESKeySetup makes a key of 16, 24 or 32 bytes for a level.
+// AESKeySetup sets up a key of 16, 24 or 32 bytes for a level.
 func AESKeySetup(level Level, k *AESKey, key []byte) { aesKeySetup(level, k, key, 0) }
 
-// AESEncryptionKeySetup is the same for a key that decrypts nothing.
+// AESEncryptionKeySetup is the same for a key that only encrypts.
 func AESEncryptionKeySetup(level Level, k *AESKey, key []byte) { aesKeySetup(level, k, key, 1) }
 
 func aesKeySetup(level Level, k *AESKey, key []byte, encryptsOnly uint64) {
@@ -181,7 +181,7 @@ func aesKeySetup(level Level, k *AESKey, key []byte, encryptsOnly uint64) {
 	AES(level, &a)
 }
 
-// ChaCha20MasksPortable is the kernel of header masks in constant-time Go.
+// ChaCha20MasksPortable is the header mask kernel in constant-time Go.
 func ChaCha20MasksPortable(a *ModeArgs) {
 	var c chaCha20
 	var x [16]uint32
@@ -195,15 +195,15 @@ func ChaCha20MasksPortable(a *ModeArgs) {
 	c, x = chaCha20{}, [16]uint32{}
 }
 
-// aesLinks are numbers of blocks where kernels change their ways.
+// aesLinks are numbers of blocks that cover the kernels' special cases.
 var aesLinks = [...]uint8{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 23, 31, 32, 33, 40, 48, 63, 64, 65, 96}
 
 // aesAnswer is the last block; TestAESAnswer computes it with another implementation.
 var aesAnswer = [16]byte{0xf6, 0xa9, 0xf0, 0xc5, 0x92, 0x7f, 0xde, 0x00, 0x48, 0x56, 0x89, 0x31, 0x8e, 0xd4, 0x68, 0xe7}
 
-// aesTest is the known-answer test of a level: a text goes in place through all operations, for each of these numbers of blocks,
-// under keys of alternating lengths. Each operation starts with the state that the one before left. The last block of the
-// CBC encryption depends on all of them. The same test is in the C library.
+// aesTest is the known-answer test of a level. A text goes in place through all operations, for each number of blocks
+// in aesLinks, with keys of alternating lengths. Each operation starts with the state that the previous one left. The
+// last block of the CBC encryption depends on all of them. The C library has the same test.
 func aesTest(level Level, corrupt bool) bool {
 	const most, mostLanes = 96, 9
 	var raw [64]byte
@@ -257,7 +257,7 @@ func aesTest(level Level, corrupt bool) bool {
 		if !HasSIV {
 			break
 		}
-		// A counter at the begin of a block, which wraps around, beside blocks by themselves.
+		// Compares the mode with a wrapping counter at the start of the block with single blocks.
 		n, key := int(link), i%3
 		clear(text[:])
 		state = [16]byte{4: byte(i)}
@@ -276,11 +276,11 @@ func aesTest(level Level, corrupt bool) bool {
 	return initial[0] == aesAnswer && same
 }
 
-// chaCha20MasksAnswer is the sample that is left; TestMasksAnswer computes it with another implementation.
+// chaCha20MasksAnswer is the final sample; TestMasksAnswer computes it with another implementation.
 var chaCha20MasksAnswer = [16]byte{0x5f, 0xd1, 0xe2, 0x1a, 0xec, 0xe0, 0x3d, 0xe4, 0x38, 0x3f, 0x46, 0x4d, 0x54, 0x5b, 0x62, 0x69}
 
-// chaCha20MasksTest is the known-answer test of a level: 1 to 36 masks side by side, of samples that have the last masks in them;
-// two of the last at a time are a key for the sample that is left in the end. The same test is in the C library.
+// chaCha20MasksTest is the known-answer test of a level. It makes 1 to 36 masks side by side, whose samples contain the
+// previous masks. Pairs of the last masks are the keys for the final sample. The C library has the same test.
 func chaCha20MasksTest(level Level, corrupt bool) bool {
 	const most = 36
 	var keys [3*most + 32]byte

@@ -1,23 +1,23 @@
-// Package kernel holds the packet kernels: the ones translated from asm/, their portable twin, and the table that says
-// which CPU runs which.
+// Package kernel contains the packet kernels: those translated from asm/, their portable equivalents, and the table of
+// levels.
 //
-// A kernel takes one pointer to an argument block and does a whole packet, or one part of a long one. Nothing here
-// checks arguments: package aead does.
+// A kernel takes one pointer to an argument block, and processes a whole packet or one part of a long one. This package
+// does not check arguments; package aead does.
 package kernel
 
 import "unsafe"
 
-// What a call does.
+// Flags of a call.
 const (
 	FlagFirst = asmFlagFirst // derive the Poly1305 key from block 0, absorb the associated data, start at block 1
 	FlagLast  = asmFlagLast  // absorb the lengths and write the tag
 	FlagOpen  = asmFlagOpen  // authenticate the input (ciphertext) instead of the output
-	FlagNonce = asmFlagNonce // AES-GCM: Nonce is 12 bytes, and J0 is those and a 32-bit 1; in later parts: it was
-	// AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule; or with FlagNonce its table
-	// alone, of the hash key at Nonce.
+	FlagNonce = asmFlagNonce // AES-GCM: Nonce has 12 bytes, and J0 is those and a 32-bit 1; in later parts too
+	// AES-GCM, used alone: makes a GCMKey from its rounds and the raw key in its schedule. With FlagNonce: makes only
+	// its table, from the hash key at Nonce.
 	FlagSetup = asmFlagSetup
-	// POLYVAL (RFC 8452) of AD, In and, with FlagLast, the lengths, to Tag or State.Y. With FlagSetup and FlagNonce:
-	// its hash key is at Nonce. Where HasSIV.
+	// POLYVAL (RFC 8452) of AD, In and, with FlagLast, the lengths, to Tag or State.Y. With FlagSetup and FlagNonce,
+	// sets its hash key from Nonce. Requires HasSIV.
 	FlagPolyval = asmFlagPolyval
 )
 
@@ -35,7 +35,7 @@ func ModeLanes(lanes []ModeLane, operation uint64) (a ModeLanesArgs) {
 	return a
 }
 
-// Mode is a as kernels take it.
+// Mode returns a as the argument type of kernels.
 func (a *ModeLanesArgs) Mode() *ModeArgs { return (*ModeArgs)(unsafe.Pointer(a)) }
 
 func (a *ModeArgs) lanes() []ModeLane {
@@ -43,15 +43,15 @@ func (a *ModeArgs) lanes() []ModeLane {
 	return unsafe.Slice(l.Lanes, l.Count)
 }
 
-// State is what lives on between the parts of one packet. It is secret: whoever owns one wipes it.
+// State is the state between the parts of one packet. It is secret: its owner wipes it.
 type State struct {
 	H       [3]uint64 // Poly1305 accumulator, below 2^131, not fully reduced
 	R       [2]uint64 // clamped r
 	S       [2]uint64
-	Counter uint64 // the next ChaCha20 block's counter
+	Counter uint64 // counter of the next ChaCha20 block
 }
 
-// GCMKey is an AES-GCM key, made and read by the kernel of one level.
+// GCMKey is an AES-GCM key in the layout of one level's kernel.
 type GCMKey struct {
 	Rounds   uint64 // 10, 12 or 14
 	_        uint64
@@ -59,7 +59,7 @@ type GCMKey struct {
 	Table    [asmGcmKeyBytes - asmGcmKeyTable]byte    // powers of the hash key
 }
 
-// GCMState is what lives on between the parts of one AES-GCM packet, the same at every level.
+// GCMState is the state between the parts of one AES-GCM packet, the same at every level.
 type GCMState struct {
 	Y       [16]byte // GHASH so far
 	Counter [16]byte // the next counter block
@@ -67,7 +67,7 @@ type GCMState struct {
 	_       [2]uint64
 }
 
-// State is s as PacketArgs takes it.
+// State returns s as the state type of PacketArgs.
 func (s *GCMState) State() *State { return (*State)(unsafe.Pointer(s)) }
 
 func (a *PacketArgs) gcmState() *GCMState { return (*GCMState)(unsafe.Pointer(a.State)) }

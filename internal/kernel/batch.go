@@ -6,15 +6,17 @@ import (
 	"github.com/sealane/sealane/internal/dispatch"
 )
 
-// A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
-// BatchFromMax, they are faster side by side; 0 says never. Unlike packets pay if the sum of 1/from is 1 or more. The plans of levels are in asm/levels.json.
+// A BatchPlan decides when to use a batch kernel. For each number of whole blocks, it has the number of packets from
+// which on the kernel is faster, up to BatchFromMax, or 0 for never. Packets of mixed lengths use it if the sum of
+// 1/from is at least 1. The plans of the levels are in asm/levels.json.
 type BatchPlan struct {
 	From  [BatchClasses]uint8
-	Few   int     // fewer packets never pay
-	Below uintptr // nor do packets of this many bytes
+	Few   int     // a smaller batch never uses the kernel
+	Below uintptr // packets of this size in bytes or longer never use the kernel
 }
 
-// newBatchPlan has pairs: a number of packets, and for how many classes, one after the other.
+// newBatchPlan makes a plan from runs: pairs of a number of packets, and the number of consecutive classes that it
+// applies to.
 func newBatchPlan(runs [][2]int) *BatchPlan {
 	p := &BatchPlan{Few: BatchFromMax}
 	class := 0
@@ -30,16 +32,16 @@ func newBatchPlan(runs [][2]int) *BatchPlan {
 	return p
 }
 
-// The plans of a primitive's levels.
+// batchPlans are the plans of a primitive's levels.
 type batchPlans [dispatch.LevelEnd]*BatchPlan
 
-// BatchFromMax is the largest number in a BatchPlan.
+// BatchFromMax is the largest value in a BatchPlan.
 const BatchFromMax = 16
 
-// BatchClasses is the number of classes of packets with the same number of whole blocks.
+// BatchClasses is the number of classes; a class is a number of whole blocks.
 const BatchClasses = 32
 
-// ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
+// ChaCha20Poly1305BatchPlan returns the plan of a level, or nil if it has no working batch kernel.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 	plan := chaCha20Poly1305BatchPlans[level]
 	if plan == nil || !ChaCha20Poly1305BatchLevels.Works(uint8(level)) {
@@ -48,24 +50,24 @@ func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
 	return plan
 }
 
-// chaCha20Poly1305BatchAnswer is the tag of all tags; TestBatchAnswer computes it with another implementation.
+// chaCha20Poly1305BatchAnswer is the tag over all tags; TestBatchAnswer computes it with another implementation.
 var chaCha20Poly1305BatchAnswer = [16]byte{0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2, 0x26, 0xe3, 0xa7, 0x8e, 0x01, 0x62, 0x47, 0x2d}
 
-// BatchScratch is what a batch kernel works in, aligned to 64 bytes. It wipes what it wrote there.
+// BatchScratch is the scratch memory of a batch kernel, aligned to 64 bytes. The kernel wipes what it writes there.
 type BatchScratch [asmBatchScratchBytes]byte
 
 // BatchMemory has room for a BatchScratch.
 type BatchMemory [asmBatchScratchBytes + 63]byte
 
-// Scratch returns the one in m.
+// Scratch returns the aligned BatchScratch in m.
 func (m *BatchMemory) Scratch() *BatchScratch {
 	return (*BatchScratch)(unsafe.Add(unsafe.Pointer(m), -uintptr(unsafe.Pointer(m))&63))
 }
 
 const squares = 33
 
-// chaCha20Poly1305BatchTest is the known-answer test of a level's batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes,
-// each with its own key, nonce and associated data, are sealed and opened together. The same test is in the C library.
+// chaCha20Poly1305BatchTest is the known-answer test of a level's batch kernel. It seals and opens packets of 0, 1, 4,
+// 9, ... 1024 bytes together, each with its own key, nonce and associated data. The C library has the same test.
 func chaCha20Poly1305BatchTest(level Level, corrupt bool) bool {
 	var (
 		lanes  [squares]Lane

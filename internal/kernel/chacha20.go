@@ -78,8 +78,8 @@ func (c *chaCha20) block(x *[16]uint32) {
 	c[12]++
 }
 
-// xor adds the keystream, from the next block on, to in. out is in or disjoint from it; only the last call of a
-// packet may be given bytes that are no multiple of 64.
+// xor XORs keystream into in, starting with the next block. out is equal to in or disjoint from it. Only the last call
+// for a packet may have a length that is not a multiple of 64.
 func (c *chaCha20) xor(out, in []byte) {
 	var x [16]uint32
 	for len(in) >= 64 {

@@ -2,8 +2,8 @@ package kernel
 
 import "unsafe"
 
-// ChaCha20Poly1305Portable is the kernel (RFC 8439, section 2.8) in constant-time Go, for every CPU: the level that
-// is always there, and the oracle that the others are tested against.
+// ChaCha20Poly1305Portable is the kernel (RFC 8439, section 2.8) in constant-time Go, for every CPU. It is the fallback
+// level, and the reference for tests of the others.
 func ChaCha20Poly1305Portable(a *PacketArgs) {
 	var c chaCha20
 	var p poly1305
@@ -22,7 +22,7 @@ func ChaCha20Poly1305Portable(a *PacketArgs) {
 		c[12] = uint32(a.State.Counter)
 	}
 
-	// In pieces that stay in the first-level cache between the two passes.
+	// In pieces that stay in the first-level cache for both passes.
 	out, in := unsafe.Slice((*byte)(a.Out), int(a.Bytes)), unsafe.Slice((*byte)(a.In), int(a.Bytes))
 	for len(in) > 0 {
 		n := min(len(in), 4096)
@@ -46,7 +46,7 @@ func ChaCha20Poly1305Portable(a *PacketArgs) {
 	p = poly1305{}
 }
 
-// answerSizes are the packets of the known-answer tests, and answerParts those of the last one.
+// answerSizes are the packet sizes of the known-answer tests, and answerParts the sizes of the last packet's parts.
 var (
 	answerSizes = [...]int{0, 1, 16, 31, 64, 65, 127, 128, 192, 256, 257, 511, 512, 1023, 1024, 1420, 1472, 1536, 1537, 2100, 3200}
 	answerParts = [...]struct{ at, bytes, flags int }{{0, 1024, FlagFirst}, {1024, 1024, 0}, {2048, 1152, FlagLast}}
@@ -62,7 +62,7 @@ func pattern(p []byte, first int) {
 	}
 }
 
-// answerTexts has the plaintexts of the known-answer tests: byte j of text n is 7j + n.
+// answerTexts contains the plaintexts of the known-answer tests: byte j of text n is 7j + n.
 type answerTexts [answerMost + 255]byte
 
 const answerMost = 3200
@@ -70,17 +70,17 @@ const answerMost = 3200
 // of returns text n, with room for answerMost bytes: 183 is the inverse of 7 modulo 256.
 func (t *answerTexts) of(n int) *[answerMost]byte { return (*[answerMost]byte)(t[byte(183*n):]) }
 
-// An answerChain is a known-answer test: packets of telling lengths are sealed and opened, each under the tag of the one before
-// as associated data, and the last is done in three parts.
+// An answerChain is a known-answer test. It seals and opens packets of critical sizes, each with the previous tag as
+// associated data, and processes the last packet in three parts.
 type answerChain struct {
 	level  Level
 	gcm    bool
-	keys   [3]unsafe.Pointer // which alternate
+	keys   [3]unsafe.Pointer // used in rotation
 	key    [32]byte
 	texts  answerTexts
 	sealed [answerMost]byte
 	ad     [16 + 32]byte
-	j0     [16]byte // begins with the nonce
+	j0     [16]byte // starts with the nonce
 	tag    [16]byte
 }
 
@@ -92,7 +92,7 @@ func (c *answerChain) init() {
 	pattern(c.texts[:], 0)
 }
 
-// run does packet number i, or a part of it.
+// run processes packet number i, or a part of it.
 func (c *answerChain) run(i int, a PacketArgs) {
 	a.Key, a.Nonce, a.AD = c.keys[i%3], unsafe.Pointer(&c.j0), unsafe.Pointer(&c.ad)
 	if !c.gcm {
@@ -107,7 +107,7 @@ func (c *answerChain) run(i int, a PacketArgs) {
 	AESGCM(c.level, &a)
 }
 
-// packets does all but the last, and says whether they opened.
+// packets processes all packets except the last, and reports whether they opened.
 func (c *answerChain) packets() bool {
 	for i, n := range answerSizes {
 		var opened [16]byte
@@ -127,7 +127,7 @@ func (c *answerChain) packets() bool {
 	return true
 }
 
-// parts does the last one in a direction, and makes its tag.
+// parts processes the last packet in one direction, and writes its tag.
 func (c *answerChain) parts(in *[answerMost]byte, tag *[16]byte, direction int) {
 	var state State
 	for _, part := range answerParts {
@@ -137,7 +137,8 @@ func (c *answerChain) parts(in *[answerMost]byte, tag *[16]byte, direction int) 
 	}
 }
 
-// gives says whether all that is right, and the last tag is answer. With corrupt one bit of the level's output is flipped.
+// gives reports whether everything succeeds and the last tag is answer. With corrupt, it flips one bit of the level's
+// output.
 func (c *answerChain) gives(answer *[16]byte, corrupt bool) bool {
 	if !c.packets() {
 		return false
@@ -158,7 +159,7 @@ func (c *answerChain) gives(answer *[16]byte, corrupt bool) bool {
 // chaCha20Poly1305Answer is the last tag; TestAnswer computes it with another implementation.
 var chaCha20Poly1305Answer = [16]byte{0x8b, 0x9b, 0xa7, 0x78, 0x69, 0x59, 0x51, 0x4d, 0x2f, 0xca, 0x03, 0xaf, 0x99, 0x8d, 0x62, 0xab}
 
-// chaCha20Poly1305Test is the known-answer test of a level. The same test is in the C library.
+// chaCha20Poly1305Test is the known-answer test of a level. The C library has the same test.
 func chaCha20Poly1305Test(level Level, corrupt bool) bool {
 	c := answerChain{level: level}
 	c.init()

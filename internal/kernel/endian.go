@@ -1,7 +1,7 @@
 package kernel
 
-// Words of bytes, least or most significant byte first. Package encoding/binary has these too, but not without package
-// reflect; the compiler makes one load or store of each where the CPU allows it.
+// Loads and stores of words in either byte order. Package encoding/binary has them too, but imports package reflect.
+// The compiler turns each into one load or store where the CPU allows it.
 
 func leUint32(b []byte) uint32 {
 	_ = b[3]

@@ -4,25 +4,25 @@ import (
 	"math/bits"
 )
 
-// GHASH (NIST SP 800-38D, section 6.4) with the multiplier that every CPU has.
+// GHASH (NIST SP 800-38D, section 6.4) with the integer multiplier of any CPU.
 //
-// Carry-less products from integer ones: an operand is cut into four lanes that keep every fourth bit, so that a product
-// of two lanes has 15 for its largest column sum; no carry reaches the next column, and its lowest bit is the sum modulo
-// 2.
+// Carry-less products from integer products: an operand is split into four lanes that each keep every fourth bit. In a
+// product of two lanes, a column sum is at most 15, so no carry reaches the next column, and its lowest bit is the sum
+// modulo 2.
 //
-// A block is read as a 128-bit number, whose bit 127-i is the coefficient of x^i. The 256-bit product then has that of
-// x^i in bit 254-i; multiplying H by 1/x beforehand moves it to bit 255-i, and the upper half of the product stands right
-// for the sum. The lower half is x^128 = 1 + x + x^2 + x^7 times what it says.
+// A block is read as a 128-bit number, whose bit 127-i is the coefficient of x^i. In the 256-bit product, the
+// coefficient of x^i is then bit 254-i. Multiplying H by 1/x beforehand moves it to bit 255-i, so the upper half of the
+// product is added as it is. The lower half is multiplied by x^128 = 1 + x + x^2 + x^7.
 type ghash struct {
 	low, high uint64
 }
 
-// ghashKey is H/x, prepared: its lower half, its upper half and their sum.
+// ghashKey is H/x in prepared form: its lower half, its upper half and their sum.
 type ghashKey [3]ghashFactor
 
-// ghashFactor is 64 bits of H/x. With 32-bit words the rows are the lanes of its lower half, its upper half and their sum.
-// With 64-bit words the first row has its lanes, without the bits 60 to 63, as sixteen ones in a lane could meet sixteen;
-// the second has masks for those.
+// ghashFactor is 64 bits of H/x. With 32-bit words, the rows are the lanes of its lower half, its upper half and their
+// sum. With 64-bit words, the first row has its lanes without bits 60 to 63, because sixteen ones in a lane could meet
+// sixteen. The second row has masks for those bits.
 type ghashFactor [3][4]uint
 
 const ghashLane = 0x1111111111111111 // every fourth bit
@@ -40,7 +40,7 @@ func (f *ghashFactor) init(h uint64) {
 	}
 }
 
-// mul is the carry-less product with a.
+// mul returns the carry-less product with a.
 func (f *ghashFactor) mul(a uint64) (high, low uint64) {
 	if bits.UintSize == 64 {
 		return f.mul64(a)
@@ -81,7 +81,7 @@ func (f *ghashFactor) mul64(a uint64) (high, low uint64) {
 	return high ^ t0>>4 ^ t1>>3 ^ t2>>2 ^ t3>>1, low ^ t0<<60 ^ t1<<61 ^ t2<<62 ^ t3<<63
 }
 
-// ghashMul32 is the carry-less product of a and the number whose lanes are in b.
+// ghashMul32 returns the carry-less product of a and the number whose lanes are in b.
 func ghashMul32(a uint32, b *[4]uint) uint64 {
 	const m0, m1, m2, m3 = ghashLane, ghashLane << 1, ghashLane << 2, ghashLane << 3 & (1<<64 - 1)
 	a0, a1, a2, a3 := uint64(a&(m0>>32)), uint64(a&(m1>>32)), uint64(a&(m2>>32)), uint64(a&(m3>>32))
@@ -90,7 +90,7 @@ func ghashMul32(a uint32, b *[4]uint) uint64 {
 		(a0*b2^a1*b1^a2*b0^a3*b3)&m2 | (a0*b3^a1*b2^a2*b1^a3*b0)&m3
 }
 
-// mul32 is Karatsuba's: (a1 X + a0) (b1 X + b0) = z2 X^2 + ((a1 + a0) (b1 + b0) + z2 + z0) X + z0.
+// mul32 uses Karatsuba: (a1 X + a0) (b1 X + b0) = z2 X^2 + ((a1 + a0) (b1 + b0) + z2 + z0) X + z0.
 func (f *ghashFactor) mul32(a uint64) (high, low uint64) {
 	a0, a1 := uint32(a), uint32(a>>32)
 	z0, z2 := ghashMul32(a0, &f[0]), ghashMul32(a1, &f[1])
@@ -100,13 +100,13 @@ func (f *ghashFactor) mul32(a uint64) (high, low uint64) {
 
 func (k *ghashKey) init(h *[16]byte) {
 	high, low := beUint64(h[:8]), beUint64(h[8:])
-	// What leaves the low end is 1/x = x^127 + x^6 + x + 1.
+	// A bit shifted out at the low end becomes 1/x = x^127 + x^6 + x + 1.
 	carry := -(high >> 63)
 	k.set((high<<1|low>>63)^carry&0xc200000000000000, low<<1^carry&1)
 }
 
-// initPolyval is init for a hash key of POLYVAL (RFC 8452, section 3), which is GHASH of blocks whose bytes are reversed:
-// its H is that of GHASH times x (appendix A).
+// initPolyval is init for a POLYVAL hash key (RFC 8452, section 3). POLYVAL is GHASH of byte-reversed blocks, and its H
+// is that of GHASH times x (appendix A).
 func (k *ghashKey) initPolyval(h *[16]byte) { k.set(leUint64(h[8:]), leUint64(h[:8])) }
 
 func (k *ghashKey) set(high, low uint64) {
@@ -115,7 +115,7 @@ func (k *ghashKey) set(high, low uint64) {
 	k[2].init(low ^ high)
 }
 
-// blocks absorbs b, whose length is a multiple of 16: g = (g + block) H for every block.
+// blocks absorbs b, whose length is a multiple of 16: g = (g + block) H for each block.
 func (g *ghash) blocks(k *ghashKey, b []byte) {
 	high, low := g.high, g.low
 	for len(b) >= 16 {
@@ -135,7 +135,7 @@ func (g *ghash) blocks(k *ghashKey, b []byte) {
 	g.high, g.low = high, low
 }
 
-// padded absorbs b and zeroes up to a multiple of 16 bytes.
+// padded absorbs b, padded with zeroes to a multiple of 16 bytes.
 func (g *ghash) padded(k *ghashKey, b []byte) {
 	whole := len(b) &^ 15
 	g.blocks(k, b[:whole])
@@ -147,7 +147,7 @@ func (g *ghash) padded(k *ghashKey, b []byte) {
 	}
 }
 
-// reversed absorbs b and zeroes up to a multiple of 16 bytes, the bytes of each block reversed.
+// reversed is padded with the bytes of each block reversed.
 func (g *ghash) reversed(k *ghashKey, b []byte) {
 	var block [16]byte
 	for len(b) > 0 {

@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// SlowAES says whether a level does AES without instructions for it, or on a 32-bit CPU. One call of it is given less text.
+// SlowAES reports whether a level has no AES instructions or the CPU has 32 bits. Each of its calls gets less text.
 func (l Level) SlowAES() bool {
 	switch l {
 	case Portable, ARMv6, NEON, CE32:
@@ -11,7 +11,7 @@ func (l Level) SlowAES() bool {
 	return false
 }
 
-// The dispatch tables; the last two are of AES in the modes that do not authenticate, and of header masks.
+// The dispatch tables. The last two are for the unauthenticated modes of AES, and for header masks.
 var (
 	ChaCha20Poly1305Levels = table("chacha20poly1305", chaCha20Poly1305Rows, chaCha20Poly1305Test)
 	AESGCMLevels           = table("aesgcm", aesGCMRows, aesGCMTest)
@@ -19,8 +19,8 @@ var (
 	ChaCha20MasksLevels    = table("chacha20masks", chaCha20MasksRows, chaCha20MasksTest)
 )
 
-// ChaCha20Poly1305BatchLevels do many packets in one call. A level that is not here, or fails its known-answer test, does
-// them one by one.
+// ChaCha20Poly1305BatchLevels process many packets in one call. A level that is not in this table, or fails its
+// known-answer test, processes packets individually.
 var ChaCha20Poly1305BatchLevels = dispatch.Table{Primitive: "chacha20poly1305 batch", Rows: tested(chaCha20Poly1305BatchRows, chaCha20Poly1305BatchTest)}
 
 // table adds portable code to the levels of a primitive.
@@ -29,7 +29,7 @@ func table(primitive string, rows []dispatch.Row, test func(level Level, corrupt
 	return dispatch.Table{Primitive: primitive, Rows: tested(rows, test)}
 }
 
-// tested gives each row its known-answer test.
+// tested adds the known-answer test to each row.
 func tested(rows []dispatch.Row, test func(level Level, corrupt bool) bool) []dispatch.Row {
 	for i := range rows {
 		level := Level(rows[i].Level)

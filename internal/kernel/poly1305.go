@@ -4,13 +4,13 @@ import (
 	"math/bits"
 )
 
-// Poly1305 (RFC 8439, section 2.5): for every 16-byte block m,
+// Poly1305 (RFC 8439, section 2.5). For each 16-byte block m,
 //
 //	h = (h + m + 2^128) * r mod p, p = 2^130 - 5
 //
-// and the tag is h + s mod 2^128. Numbers are in 64-bit limbs, h in three of them and only partly reduced. As the low
-// two bits of r1 are clear, r1 = 4q, and 2^130 = 5 mod p, a product by r1 that lands at 2^128 is one by
-// 5q = r1 + r1/4 that lands at 1:
+// The tag is h + s mod 2^128. Numbers are in 64-bit limbs; h has three of them and is only partly reduced. The low two
+// bits of r1 are clear, so r1 = 4q. Since 2^130 = 5 mod p, a product with r1 at 2^128 equals one with 5q = r1 + r1/4 at
+// 1:
 //
 //	d0 = h0 r0 + h1 5q          at 1
 //	d1 = h0 r1 + h1 r0 + h2 5q  at 2^64
@@ -67,7 +67,7 @@ func (p *poly1305) blocks(b []byte) {
 	p.h = [3]uint64{h0, h1, h2}
 }
 
-// padded absorbs b and zeroes up to a multiple of 16 bytes.
+// padded absorbs b, padded with zeroes to a multiple of 16 bytes.
 func (p *poly1305) padded(b []byte) {
 	whole := len(b) &^ 15
 	p.blocks(b[:whole])
@@ -79,7 +79,7 @@ func (p *poly1305) padded(b []byte) {
 	}
 }
 
-// lengths absorbs the block that ends a packet.
+// lengths absorbs the final block of a packet.
 func (p *poly1305) lengths(ad, text uint64) {
 	var last [16]byte
 	lePutUint64(last[0:], ad)
@@ -101,11 +101,11 @@ func (p *poly1305) sum(tag *[16]byte) {
 	lePutUint64(tag[8:], h1)
 }
 
-// Finish adds the rest, less than 16 bytes, as plain Poly1305 does: a one and zeroes follow it. It
-// writes the tag. An AEAD of RFC 8439 ends with a block of lengths instead.
+// Finish absorbs the rest, less than 16 bytes, with plain Poly1305's padding: a one and then zeroes. It writes the tag.
+// An AEAD of RFC 8439 ends with a block of lengths instead.
 func (s *State) Finish(rest []byte, tag *[16]byte) {
 	p := poly1305{s.H, s.R, s.S}
-	// Reduced below 2^130 and a bit: a kernel leaves h below 2^131.
+	// Reduce h, which a kernel leaves below 2^131, to slightly above 2^130.
 	var carry uint64
 	p.h[0], carry = bits.Add64(p.h[0], 5*(p.h[2]>>2), 0)
 	p.h[1], carry = bits.Add64(p.h[1], 0, carry)
@@ -114,7 +114,7 @@ func (s *State) Finish(rest []byte, tag *[16]byte) {
 		var last [16]byte
 		copy(last[:], rest)
 		last[len(rest)] = 1
-		// It has no 2^128, which is taken from h beforehand: 3 2^128 - 5 is -2^128 modulo p.
+		// The block lacks 2^128, which is therefore subtracted from h beforehand: 3 2^128 - 5 is -2^128 modulo p.
 		p.h[0], carry = bits.Sub64(p.h[0], 5, 0)
 		p.h[1], carry = bits.Sub64(p.h[1], 0, carry)
 		p.h[2] += 3 - carry
@@ -125,7 +125,7 @@ func (s *State) Finish(rest []byte, tag *[16]byte) {
 	p = poly1305{}
 }
 
-// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. It is portable code, for what is
+// Absorb adds b, padded with zeroes to whole blocks, to the authenticated data. It is portable code for data that is
 // too short for a kernel.
 func (s *State) Absorb(b []byte) {
 	p := poly1305{s.H, s.R, s.S}

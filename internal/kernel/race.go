@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// The race detector does not see what assembly reads and writes.
+// The race detector does not see the memory accesses of assembly, so these wrappers report them.
 
 func raceRead(p unsafe.Pointer, bytes uint64) {
 	if bytes > 0 {
@@ -59,7 +59,7 @@ func raceGCMArgs(a *PacketArgs) {
 	raceWrite(a.Out, a.Bytes)
 }
 
-// aesKeyRead is what of an AESKey is read: the rest is only there to make it a multiple of 64 bytes.
+// aesKeyRead is the part of an AESKey that kernels read; the rest pads it to a multiple of 64 bytes.
 const aesKeyRead = 2*asmAESKeyInverse - asmAESKeySchedule
 
 func raceAESArgs(a *ModeArgs) {

@@ -1,5 +1,5 @@
-// Package keystream has the two halves of ChaCha20-Poly1305 (RFC 8439), for ciphers that combine them in another way, as SSH
-// does. sealane build has x/crypto's packages chacha20 and ssh call it.
+// Package keystream provides the two halves of ChaCha20-Poly1305 (RFC 8439) for ciphers that combine them differently,
+// such as SSH's. sealane build makes x/crypto's packages chacha20 and ssh call it.
 package keystream
 
 import (
@@ -12,17 +12,17 @@ const (
 	blockBytes = 64
 	tagBytes   = 16
 
-	// leastBytes is what a kernel is called for: of less, x/crypto's portable code is as fast.
+	// leastBytes is the smallest text for a kernel; for shorter texts, x/crypto's portable code is as fast.
 	leastBytes = 2 * blockBytes
 
-	// partBytes is the most that is done in one call of a kernel, so that the scheduler need not wait for long.
+	// partBytes is the most that one kernel call processes, so that it does not delay the scheduler.
 	partBytes = 64 << 10
 )
 
-// XOR adds the keystream that begins with the block of that counter to src, writes the sum to dst, and returns true. Or it
-// does nothing and returns false: if src is short, or if this process has no kernel for the CPU. src is whole blocks, no more
-// than there are counters for; dst is as long, and src's memory or disjoint from it. Key and nonce are words as ChaCha20's
-// state has them.
+// XOR XORs keystream into src, starting with the block at counter, writes the result to dst, and returns true. If src
+// is short, or this process has no kernel for the CPU, it does nothing and returns false. src has whole blocks, at most
+// as many as there are counter values. dst has the same length, and is equal to src or disjoint from it. Key and nonce
+// are words of ChaCha20's state.
 func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool {
 	if len(src) < leastBytes {
 		return false
@@ -31,14 +31,14 @@ func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool
 	if !ok || kernel.Level(level) == kernel.Portable {
 		return false
 	}
-	// The CPUs that have kernels and x/crypto's portable code for whole blocks are little-endian.
+	// CPUs with kernels, on which x/crypto uses its portable code for whole blocks, are little-endian.
 	Crypt(kernel.Level(level), (*[32]byte)(unsafe.Pointer(key)), (*[12]byte)(unsafe.Pointer(nonce)), counter, dst, src)
 	return true
 }
 
-// Crypt adds the keystream that begins with the block of that counter to in. out is as long, and in's memory or disjoint
-// from it. A level's kernel for ChaCha20-Poly1305 takes the text for a later part of a packet, whose authentication has the
-// key zero and comes to nothing.
+// Crypt XORs keystream into in, starting with the block at counter. out has the same length, and is equal to in or
+// disjoint from it. A ChaCha20-Poly1305 kernel processes the text as a later part of a packet, whose authentication has
+// a zero key and yields nothing.
 func Crypt(level kernel.Level, key *[32]byte, nonce *[12]byte, counter uint32, out, in []byte) {
 	var nothing [tagBytes]byte
 	var state kernel.State
@@ -56,7 +56,8 @@ func Crypt(level kernel.Level, key *[32]byte, nonce *[12]byte, counter uint32, o
 	}
 }
 
-// Authenticate writes Poly1305 of in, with the first half of block 0 as its one-time key. A kernel takes in for associated data.
+// Authenticate writes the Poly1305 tag of in, whose one-time key is the first half of block 0. The kernel takes in as
+// associated data.
 func Authenticate(level kernel.Level, key *[32]byte, nonce *[12]byte, tag *[tagBytes]byte, in []byte) {
 	var state kernel.State
 	var a kernel.PacketArgs

@@ -7,22 +7,23 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// mostBytes is how much text the 32-bit counter allows.
+// mostBytes is the longest text that the 32-bit counter allows.
 const mostBytes = blockBytes << 32
 
-// A Stream is the keystream of one key and nonce from block 0 on, with the methods of x/crypto's chacha20.Cipher that SSH
-// calls, and Poly1305 with its first 32 bytes as the one-time key. It allocates nothing, and is not safe for concurrent use.
+// A Stream is the keystream of one key and nonce, starting at block 0. It has the methods of x/crypto's chacha20.Cipher
+// that SSH calls, and Poly1305 with its first 32 bytes as the one-time key. It does not allocate, and is not safe for
+// concurrent use.
 type Stream struct {
 	key   [32]byte
 	nonce [12]byte
 	level kernel.Level
-	at    uint64           // bytes that were used
-	made  bool             // block is the one that at lies in
+	at    uint64           // bytes already used
+	made  bool             // block contains the keystream at position at
 	block [blockBytes]byte // of keystream
 }
 
-// Init makes s the stream of a key of 32 bytes and a nonce of 12. It returns false, and leaves s unusable, for other lengths,
-// and if this process has no kernel for the CPU.
+// Init sets s to the stream of a 32-byte key and a 12-byte nonce. For other lengths, and if this process has no kernel
+// for the CPU, it returns false and leaves s unusable.
 func (s *Stream) Init(key, nonce []byte) bool {
 	level, ok := kernel.ChaCha20Poly1305Levels.Choose()
 	if !ok || kernel.Level(level) == kernel.Portable || len(key) != len(s.key) || len(nonce) != len(s.nonce) {
@@ -36,8 +37,9 @@ func (s *Stream) init(level kernel.Level, key, nonce []byte) {
 	*s = Stream{key: [32]byte(key), nonce: [12]byte(nonce), level: level}
 }
 
-// XORKeyStream adds the next len(src) bytes of keystream to src and writes the sum to dst. It panics, with nothing written, if
-// dst is shorter, if it overlaps src elsewhere than exactly at its start, or if that is more than the keystream has.
+// XORKeyStream XORs the next len(src) bytes of keystream into src, and writes the result to dst. It panics, with
+// nothing written, if dst is shorter than src, if they overlap without starting at the same byte, or if the keystream
+// is exhausted.
 func (s *Stream) XORKeyStream(dst, src []byte) {
 	if len(dst) < len(src) {
 		panic("chacha20: output smaller than input")
@@ -69,12 +71,12 @@ func (s *Stream) XORKeyStream(dst, src []byte) {
 	}
 }
 
-// Sum writes Poly1305 of text to tag.
+// Sum writes the Poly1305 tag of text to tag.
 func (s *Stream) Sum(tag *[tagBytes]byte, text []byte) {
 	Authenticate(s.level, &s.key, &s.nonce, tag, text)
 }
 
-// Verify says, in constant time, whether tag is Poly1305 of text.
+// Verify reports, in constant time, whether tag is the Poly1305 tag of text.
 func (s *Stream) Verify(tag *[tagBytes]byte, text []byte) bool {
 	var want [tagBytes]byte
 	s.Sum(&want, text)

@@ -1,6 +1,7 @@
-// Package modes is AES-CTR and AES-CBC for the standard library: what sealane build --std has crypto/internal/fips140/aes call for
-// texts of some length. That package has checked lengths and overlaps, expanded the key, and does what is short itself; this one
-// imports nothing but the core, as what it is called from is below nearly everything else.
+// Package modes is AES-CTR and AES-CBC for the standard library. sealane build --std makes crypto/internal/fips140/aes
+// call it for texts of some length. That package checks lengths and overlaps, expands the key, and processes short
+// texts itself. This package imports only the core, because nearly everything in the standard library depends on its
+// caller.
 package modes
 
 import (
@@ -15,22 +16,23 @@ import (
 const (
 	blockBytes = 16
 
-	// partBytes is the most that is done in one call of a kernel, some microseconds' worth, so that the scheduler and the
-	// garbage collector need not wait for long. Encryption by CBC takes thirty times as long.
+	// partBytes is the most that one kernel call processes, in some microseconds, so that it does not delay the
+	// scheduler and the garbage collector. CBC encryption takes thirty times as long.
 	partBytes       = 64 << 10
 	serialPartBytes = 4 << 10
 
 	never = int(^uint(0) >> 1)
 
-	levels = dispatch.LevelEnd // none included
+	levels = dispatch.LevelEnd // includes none
 )
 
-// least is from how many bytes on a level's kernel is called. Of less, the standard library's code is as fast: its calls have
-// less to prepare.
+// least has the smallest texts in bytes for a level's kernel. For shorter texts, the standard library's code is as
+// fast, because its calls need less preparation.
 type least struct{ ctr, decrypt, encrypt int }
 
-// leasts is by level, measured on Zen 5; not measured on ARM, so that it leaves some room there. Kernels whose keys are not FIPS 197's round keys byte by byte are not called, as the standard
-// library's key would have to be expanded a second time; nor is portable code, as the standard library's own is faster.
+// leasts is indexed by level. Values were measured on Zen 5; those for ARM are estimates with some margin. Kernels
+// whose keys are not the round keys of FIPS 197 byte by byte are not called, because the standard library's key would
+// have to be expanded again. Portable code is not called, because the standard library's own is faster.
 var leasts = [levels]least{
 	kernel.AVX512: {ctr: 256, decrypt: 32, encrypt: 32},
 	kernel.AVX2:   {ctr: 256, decrypt: 32, encrypt: 32},
@@ -50,13 +52,13 @@ func init() {
 	ctrLeast.Store(uintptr(first))
 }
 
-// ctrLeast is from how many bytes on CTR is to be called: as no level would do it at first, and then as that does that was chosen.
+// ctrLeast is the smallest text in bytes for CTR: at first the minimum of all levels, then the value of the chosen one.
 var ctrLeast atomic.Uintptr
 
-// CTRLeast returns it.
+// CTRLeast returns ctrLeast.
 func CTRLeast() int { return int(ctrLeast.Load()) }
 
-// chosen returns the level that this process has chosen; the first call finds out which passes its known-answer test.
+// chosen returns the level of this process; the first call runs the known-answer tests.
 func chosen() uint8 {
 	level, ok := kernel.AESLevels.Choose()
 	if !ok {
@@ -65,10 +67,11 @@ func chosen() uint8 {
 	return level % levels
 }
 
-// CTR adds keystream to the whole blocks that src begins with, writes the sum to dst, and returns how many bytes that were.
-// The first counter block is hi and lo, big-endian, and wraps around. key points to 8 bytes with the number of rounds, 8 that are not
-// looked at, and 240 each for the round keys of encryption and decryption, as aesenc and aesdec take them. dst is src, or disjoint from it, and
-// not shorter. It returns 0, and has done nothing, where the caller's own code is to be used.
+// CTR XORs keystream into the whole blocks at the start of src, writes the result to dst, and returns their number of
+// bytes. The first counter block is hi and lo, big-endian, and wraps around. key points to 8 bytes with the number of
+// rounds, 8 unused bytes, and 240 bytes each of round keys for encryption and decryption, in the form of aesenc and
+// aesdec. dst is at least as long as src, and equal to it or disjoint from it. CTR returns 0 and does nothing if the
+// caller should use its own code.
 //
 //go:noinline
 func CTR(key unsafe.Pointer, dst, src []byte, lo, hi uint64) int {
@@ -77,12 +80,12 @@ func CTR(key unsafe.Pointer, dst, src []byte, lo, hi uint64) int {
 		ctrLeast.Store(uintptr(leasts[level].ctr))
 		return 0
 	}
-	// Kernels count with 32 bits, and this is seldom.
+	// This is rare: kernels count with 32 bits.
 	n := len(src) &^ (blockBytes - 1)
 	if n > partBytes || uint64(uint32(lo))+partBytes/blockBytes > 1<<32 {
 		return ctrInParts(kernel.Level(level), key, dst, src, lo, hi)
 	}
-	state := [2]uint64{bits.ReverseBytes64(hi), bits.ReverseBytes64(lo)} // in two stores: CPUs that have kernels are little-endian
+	state := [2]uint64{bits.ReverseBytes64(hi), bits.ReverseBytes64(lo)} // two separate stores; CPUs with kernels are little-endian
 	var a kernel.ModeArgs
 	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(n)
 	a.Key, a.State, a.Operation = key, (*[blockBytes]byte)(unsafe.Pointer(&state)), kernel.AESCTR
@@ -97,7 +100,7 @@ func ctrInParts(level kernel.Level, key unsafe.Pointer, dst, src []byte, lo, hi 
 	a.Key, a.State, a.Operation = key, (*[blockBytes]byte)(unsafe.Pointer(&state)), kernel.AESCTR
 	a.Out, a.In = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
 	for left := uint64(len(src) &^ (blockBytes - 1)); ; {
-		// A part ends where the 32 bits wrap around.
+		// A part ends where the 32-bit counter wraps around.
 		n := min(left, partBytes, (1<<32-uint64(uint32(lo)))*blockBytes)
 		state = [2]uint64{bits.ReverseBytes64(hi), bits.ReverseBytes64(lo)}
 		a.Bytes = n
@@ -112,8 +115,8 @@ func ctrInParts(level kernel.Level, key unsafe.Pointer, dst, src []byte, lo, hi 
 	}
 }
 
-// CBCDecrypt decrypts src, whole blocks, into dst, which is src or disjoint from it and not shorter, leaves the last block of src
-// in iv, and returns true. Or it does nothing and returns false. key is as in CTR.
+// CBCDecrypt decrypts the whole blocks of src to dst, leaves the last block of src in iv, and returns true; or it does
+// nothing and returns false. dst is at least as long as src, and equal to it or disjoint from it. key is as in CTR.
 //
 //go:noinline
 func CBCDecrypt(key unsafe.Pointer, dst, src []byte, iv *[blockBytes]byte) bool {
@@ -135,7 +138,7 @@ func CBCDecrypt(key unsafe.Pointer, dst, src []byte, iv *[blockBytes]byte) bool 
 	}
 }
 
-// CBCEncrypt is its inverse, and leaves the last block of dst in iv.
+// CBCEncrypt is the inverse. It leaves the last block of dst in iv.
 //
 //go:noinline
 func CBCEncrypt(key unsafe.Pointer, dst, src []byte, iv *[blockBytes]byte) bool {

@@ -1,5 +1,5 @@
-// Package packet does packets of any length with the kernels: what is long is fed in parts, between which the scheduler can
-// stop a goroutine and the collector need not wait. Like package kernel it belongs to the core.
+// Package packet processes packets of any length with the kernels. It splits long packets into parts, between which the
+// scheduler and the garbage collector can run. Like package kernel it belongs to the core.
 package packet
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// PartBytes is what a kernel is given at most in one call. A packet that has no more, of text and of associated data, needs
-// nothing of this package.
+// PartBytes is the most that one kernel call gets. A packet with no more text and associated data does not need this
+// package.
 const PartBytes = 64 << 10
 
-// SlowPartBytes is the same of text for AES-GCM at levels whose AES is slow.
+// SlowPartBytes is the most text per call for AES-GCM at levels with slow AES.
 const SlowPartBytes = 4 << 10
 
-// GCMPart is how much text AES-GCM is given at most in one call.
+// GCMPart returns the most text that one AES-GCM call gets.
 func GCMPart(level kernel.Level) uint64 {
 	if level.SlowAES() {
 		return SlowPartBytes
@@ -23,10 +23,10 @@ func GCMPart(level kernel.Level) uint64 {
 	return PartBytes
 }
 
-// absorbBytes is how much associated data a call takes behind the first PartBytes.
+// absorbBytes is the most associated data that a call takes after the first PartBytes.
 const absorbBytes = 4096
 
-// ChaCha20Poly1305 does a packet: a has FlagFirst and FlagLast, and maybe FlagOpen.
+// ChaCha20Poly1305 processes a packet. a has FlagFirst and FlagLast, and optionally FlagOpen.
 func ChaCha20Poly1305(level kernel.Level, a *kernel.PacketArgs) {
 	var state kernel.State
 	defer func() { state = kernel.State{} }()
@@ -38,7 +38,8 @@ func ChaCha20Poly1305(level kernel.Level, a *kernel.PacketArgs) {
 	run(level, part, PartBytes, false)
 }
 
-// AESGCM does a packet: a has FlagFirst and FlagLast, and maybe FlagOpen. Its nonce has nonceBytes, which is not 0.
+// AESGCM processes a packet. a has FlagFirst and FlagLast, and optionally FlagOpen. Its nonce has nonceBytes, which is
+// not 0.
 func AESGCM(level kernel.Level, a *kernel.PacketArgs, nonceBytes int) {
 	var state kernel.GCMState
 	var j0 [16]byte
@@ -64,7 +65,7 @@ func call(level kernel.Level, part *kernel.PacketArgs, gcm bool) {
 	}
 }
 
-// run does a packet of either cipher in parts of some size. part has the flags of the first one.
+// run processes a packet of either cipher in parts of size bytes. part has the flags of the first one.
 func run(level kernel.Level, part kernel.PacketArgs, size uint64, gcm bool) {
 	later := part.Flags &^ kernel.FlagFirst
 	if part.ADBytes > PartBytes {
@@ -83,8 +84,8 @@ func run(level kernel.Level, part kernel.PacketArgs, size uint64, gcm bool) {
 	call(level, &part, gcm)
 }
 
-// absorb takes a packet's associated data into its state. The first PartBytes go the usual way; the rest is opened like
-// ciphertext, which is how a kernel authenticates what it is given, and the outcome thrown away: it tells keystream.
+// absorb absorbs a packet's associated data into its state. The first PartBytes are passed as usual. The rest is opened
+// as if it were ciphertext, because kernels authenticate that. The output is discarded; it would reveal keystream.
 func absorb(level kernel.Level, part kernel.PacketArgs, gcm bool) {
 	var opened [absorbBytes]byte
 	var hash kernel.GCMState
@@ -113,7 +114,7 @@ func absorb(level kernel.Level, part kernel.PacketArgs, gcm bool) {
 	switch {
 	case left == 0:
 	case gcm:
-		// The hash key is the encrypted block of zeroes: the mask for a J0 of zeroes.
+		// The hash key is the encrypted zero block: the mask for a zero J0.
 		var zero [16]byte
 		key := kernel.PacketArgs{Key: part.Key, Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: kernel.FlagFirst}
 		kernel.AESGCM(level, &key)

@@ -1,4 +1,4 @@
-// Package randomseed says where random tests begin.
+// Package randomseed provides the seeds of random tests.
 package randomseed
 
 import (
@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Of returns the number in the environment variable SEALANE_SEED, so that a run can be made again; a new one for each run
-// where that is not set. What is no number ends the program, with status 2: a run that was to be made again would be
-// another. Tests print what they began with.
+// Of returns the number in the environment variable SEALANE_SEED, to repeat a run, or a new number if that is not set.
+// An invalid value ends the program with status 2, because the run would not be repeated. Tests print their seed.
 func Of() uint64 {
 	given := os.Getenv("SEALANE_SEED")
 	if given == "" {

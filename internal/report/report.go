@@ -1,4 +1,4 @@
-// Package report describes in words the choices of package dispatch and their reasons.
+// Package report describes the choices of package dispatch and their reasons in words.
 package report
 
 import (
@@ -11,28 +11,28 @@ import (
 	"github.com/sealane/sealane/internal/offload"
 )
 
-// A Status says what became of a level.
+// A Status is the result of the choice for a level.
 type Status uint8
 
 const (
 	Chosen      Status = iota + 1
 	Lesser             // a better level was chosen
 	Failed             // its known-answer test failed
-	Capped             // the environment rules it out
+	Capped             // the environment or the program excludes it
 	Unsupported        // the CPU lacks a feature
 )
 
-// A Level is what became of a row.
+// A Level is the result for one row.
 type Level struct {
 	dispatch.Row
 	Status Status
 	Tested bool // the CPU can run it
 	Passed bool
-	Why    string // the status in words
+	Why    string // human-readable reason
 }
 
-// Levels makes the choice if it was not made, runs the known-answer tests that the CPU can run and that have not run,
-// and says for each row of t what became of it.
+// Levels makes the choice and runs all known-answer tests that the CPU can run, unless they have run before. It returns
+// the result for each row of t.
 func Levels(t *dispatch.Table) []Level {
 	chosen, outcomes := t.Outcomes()
 	cpu, _, asm, _ := t.Environment()
@@ -72,14 +72,14 @@ func Levels(t *dispatch.Table) []Level {
 	return levels
 }
 
-// A Line is the line of asm/levels.json that this CPU takes.
+// A Line is the entry of asm/levels.json for this CPU.
 type Line struct {
 	Name  string `json:"name"`
-	CPU   string `json:"cpu"`   // what the line was chosen by
-	First string `json:"first"` // the level at which the choice of t starts, unless something names another
+	CPU   string `json:"cpu"`   // the key of the entry
+	First string `json:"first"` // the level at which the choice of t starts by default
 }
 
-// LineOf returns the line that decides the choice of t.
+// LineOf returns the entry that decides the choice of t.
 func LineOf(t *dispatch.Table) Line {
 	line := Line{Name: dispatch.CPU().Name, First: dispatch.CPU().First[t.Primitive]}
 	if line.First == "" {
@@ -100,7 +100,7 @@ func (l Line) String() string {
 	return l.Name + " (" + l.CPU + "): preferred level " + l.First
 }
 
-// Environment returns an error if a variable has a value that means nothing, to t in the case of SEALANE_CPU, and so has no effect.
+// Environment returns an error if a variable has an invalid value, which is ignored. SEALANE_CPU is checked for t.
 func Environment(t *dispatch.Table) error {
 	cpu, cpuOK, asm, asmOK := t.Environment()
 	if !asmOK {

@@ -1,7 +1,7 @@
-// Package rfc8439 is ChaCha20-Poly1305 and XChaCha20-Poly1305 written down as RFC 8439 and draft-irtf-cfrg-xchacha-03
-// write them, with big integers for Poly1305: what tests compare everything else with. It is slow, and its running time
-// depends on secrets: no program may use it. Module test/peers compares it with golang.org/x/crypto, whose errors and
-// panics it has.
+// Package rfc8439 implements ChaCha20-Poly1305 and XChaCha20-Poly1305 as RFC 8439 and draft-irtf-cfrg-xchacha-03
+// describe them, with big integers for Poly1305. It is the reference for tests. It is slow, and its running time
+// depends on secrets, so no program may use it. Module test/peers compares it with golang.org/x/crypto, including
+// errors and panics.
 package rfc8439
 
 import (
@@ -79,7 +79,7 @@ func (a *aead) Open(dst, nonce, ciphertext, ad []byte) ([]byte, error) {
 	return ret, nil
 }
 
-// refuseOverlap panics if out overlaps ad, or in elsewhere than exactly at its start.
+// refuseOverlap panics if out overlaps ad, or overlaps in without starting at the same byte.
 func refuseOverlap(out, in, ad []byte) {
 	if alias.Inexact(out, in) {
 		panic("chacha20poly1305: invalid buffer overlap of output and input")
@@ -89,7 +89,7 @@ func refuseOverlap(out, in, ad []byte) {
 	}
 }
 
-// derive returns the key and the 12-byte nonce to seal with: of an extended nonce, HChaCha20 takes the first 16 bytes
+// derive returns the key and the 12-byte nonce of a packet. For an extended nonce, HChaCha20 mixes its first 16 bytes
 // into the key (draft-irtf-cfrg-xchacha-03, section 2.3).
 func (a *aead) derive(nonce []byte) (key [32]byte, short [12]byte) {
 	if len(nonce) == 12 {
@@ -103,7 +103,7 @@ func (a *aead) derive(nonce []byte) (key [32]byte, short [12]byte) {
 	return key, short
 }
 
-// state is section 2.3 of RFC 8439, with the counter and the nonce in one.
+// state is section 2.3 of RFC 8439, with counter and nonce in one argument.
 func state(key [32]byte, counterNonce [16]byte) (s [16]uint32) {
 	words := append([]byte("expand 32-byte k"), append(key[:], counterNonce[:]...)...)
 	for i := range s {
@@ -112,7 +112,7 @@ func state(key [32]byte, counterNonce [16]byte) (s [16]uint32) {
 	return s
 }
 
-// rounds is the inner_block of section 2.3, ten times.
+// rounds is inner_block of section 2.3, ten times.
 func rounds(s [16]uint32) [16]uint32 {
 	quarter := func(a, b, c, d int) {
 		s[a] += s[b]
@@ -140,7 +140,7 @@ func Block(key []byte, nonce []byte, counter uint32) [64]byte {
 	return block([32]byte(key), [12]byte(nonce), counter)
 }
 
-// block is the ChaCha20 block function, section 2.3.
+// block is the ChaCha20 block function (section 2.3).
 func block(key [32]byte, nonce [12]byte, counter uint32) (out [64]byte) {
 	s := state(key, [16]byte(append(binary.LittleEndian.AppendUint32(nil, counter), nonce[:]...)))
 	for i, word := range rounds(s) {
@@ -149,7 +149,7 @@ func block(key [32]byte, nonce [12]byte, counter uint32) (out [64]byte) {
 	return out
 }
 
-// xor is section 2.4, from block 1 on.
+// xor is section 2.4, starting at block 1.
 func xor(key [32]byte, nonce [12]byte, text []byte) []byte {
 	out := bytes.Clone(text)
 	for at := 0; at < len(out); at += 64 {
@@ -161,7 +161,7 @@ func xor(key [32]byte, nonce [12]byte, text []byte) []byte {
 	return out
 }
 
-// authenticate is sections 2.5 and 2.8: Poly1305 of the data and the text, each padded to blocks, and their lengths.
+// authenticate is sections 2.5 and 2.8: Poly1305 of data and text, each padded to blocks, and of their lengths.
 func authenticate(key [32]byte, nonce [12]byte, text, ad []byte) []byte {
 	oneTime := block(key, nonce, 0)
 	r, s := number(oneTime[:16]), number(oneTime[16:32])
@@ -171,7 +171,7 @@ func authenticate(key [32]byte, nonce [12]byte, text, ad []byte) []byte {
 	sum, n, product, quotient := new(big.Int), new(big.Int), new(big.Int), new(big.Int)
 	for _, part := range [][]byte{ad, text, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(len(ad))), uint64(len(text)))} {
 		for len(part) > 0 {
-			// Section 2.5.1: a little-endian number with one bit more; big.Int reads the other way round.
+			// Section 2.5.1: a little-endian number with an additional bit; big.Int uses the other byte order.
 			var b [17]byte
 			b[0] = 1
 			for i, x := range part[:min(16, len(part))] {
