@@ -16,7 +16,7 @@ PROCESSORS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 VERSION := $(shell sed -n 's/^.define SEALANE_VERSION "\(.*\)"/\1/p' include/sealane.h)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# A warning is an error where tests run, and no reason to leave a user without the library whose compiler is newer than ours.
+# Warnings are errors in tests. Users whose compiler is newer still get the library.
 WERROR ?= $(if $(filter-out all lib run install install-files,$(or $(MAKECMDGOALS),all)),-Werror)
 WARNINGS := -Wall -Wextra $(WERROR) -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wcast-align
 LIB_FLAGS := -std=c11 -fPIC -fvisibility=hidden $(WARNINGS)
@@ -29,7 +29,7 @@ APPLE := $(findstring apple,$(TARGET))
 ISA := $(patsubst mipsel,mips,$(patsubst mips64el,mips64,$(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(firstword $(subst -, ,$(TARGET)))))))
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
-# The levels that this instruction set has kernels of, by the files' names.
+# The levels for which this instruction set has kernels, from the file names.
 LEVELS := $(sort $(foreach s,$(basename $(ASM_SOURCES)),$(lastword $(subst _, ,$(s))))) portable
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
@@ -42,7 +42,7 @@ all: lib $(B)/check ## library and check program
 help: ## the targets there are
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 20
 
-# ---- The library, and the same again as tests want it: $(call variant,folder,compiler,flags) ----
+# ---- The library, and its variants for tests: $(call variant,folder,compiler,flags) ----
 
 define variant
 $(1)/src/%.o: src/%.c $(HEADERS) $(ASM_SOURCES)
@@ -86,14 +86,14 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 $(eval $(call variant,$(B),$(CC),$(CET)))
 $(eval $(call variant,$(B)/clang,$(CLANG)))
 $(eval $(call variant,$(B)/asan,$(CC),$(SANITIZE)))
-# Fuzzers are linked with it too.
+# Fuzzers use this variant too.
 $(eval $(call variant,$(B)/asan-clang,$(CLANG),$(SANITIZE) -fsanitize=fuzzer-no-link))
 $(eval $(call variant,$(B)/tsan,$(CC),-fsanitize=thread))
 $(eval $(call variant,$(B)/win64,$(CC),-DSEALANE_TEST_WIN64))
 $(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST_WORDS32 -DSEALANE_NO_ASM))
 $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 
-# The shared library: the name that programs record, the file's name, and the name that linkers look for.
+# The shared library: the name that programs record, the file name, and the name that linkers search.
 ifeq ($(APPLE),)
 SONAME := libsealane.so.0
 SHARED := $(SONAME).$(VERSION)
@@ -115,12 +115,12 @@ $(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
 	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $(LINK_SHARED) $(LDFLAGS)
 	ln -sf $(SONAME) $(B)/$(SHARED_LINK)
 
-# What is installed, below $(DESTDIR): uninstall removes the same list.
+# Installed files below $(DESTDIR). uninstall removes the same list.
 INSTALLED = $(INCLUDEDIR)/sealane.h $(addprefix $(LIBDIR)/,libsealane.a $(SHARED) $(SONAME) $(SHARED_LINK) \
     pkgconfig/sealane.pc cmake/sealane/sealaneConfig.cmake cmake/sealane/sealaneConfigVersion.cmake) \
     $(addprefix $(MANDIR)/man3/,$(MAN3:%=%.3))
 
-# The manual: one page, and each function's name leads to it. Its source is the header.
+# The manual: one page, to which each function's name links. Its source is the header.
 FUNCTIONS = $(shell sed -n 's/^ *\(sealane_[a-z0-9_]*\);.*/\1/p' src/libsealane.map)
 MAN3 = sealane $(FUNCTIONS)
 MANUAL = awk -v version=$(VERSION) -f packaging/manual.awk
@@ -154,7 +154,7 @@ uninstall: ## remove what install with the same PREFIX, LIBDIR, INCLUDEDIR and D
 clean: ## remove build/
 	rm -rf $(B)
 
-# ---- What the parts of the project add ----
+# ---- Targets of the parts of the project ----
 
 -include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk examples/wireguard/wireguard.mk examples/https/https.mk
 
@@ -173,15 +173,15 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 	@if [ -f examples/wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
 	@if [ -f examples/https/https.mk ]; then echo "== HTTPS"; $(MAKE) --no-print-directory -s https-demo; fi
 
-# ---- make test: every suite runs, then the sum is taken ----
+# ---- make test: runs every suite, then counts the results ----
 
 SUITE := B=$(B) test/suite
-# Before the recipe of what starts a make of its own: give it the job server; but with make -n, start nothing.
+# Put this before a recipe that runs make: it passes the job server on, except with make -n, which must start nothing.
 IN_FULL := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 
 BOOTSTRAP := tools/bootstrap
 
-# Which suites there are depends on what is installed. So a make that starts after the bootstrap has them all, and their sum.
+# The set of suites depends on what is installed. So a make that starts after the bootstrap knows all of them.
 .PHONY: check check-suites test test-long installed-test installed-test-long first suites long-suites
 check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
 	$(IN_FULL)@$(SUITE) --begin $(words $(CHECK_SUITES))
@@ -197,8 +197,8 @@ times: ## what each suite took when it last ran here, the dearest first: seconds
 	@[ -s $(B)/results/counts ] || { echo "no suite has run here: $(B)/results/counts"; exit 1; }
 	@sort -k 6,6nr -k 5,5nr $(B)/results/counts | awk '!seen[$$1]++ { printf "%6d %6d  %s\n", $$5, $$6, $$1 }'
 
-# Random tests begin with one number here, so that the answer depends on the change alone; make test-long looks further. Two suites more than
-# there are processors, as some wait.
+# All random tests start with one seed here, so that the result depends only on the change; make test-long tries new
+# seeds. Two more suites than processors run at once, because some wait.
 installed-test:
 	$(IN_FULL)@$(SUITE) --begin $(words $(SUITES))
 	@$(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget first || true
@@ -207,20 +207,20 @@ installed-test:
 
 SUITES :=
 LONG_SUITES :=
-# Seconds: no suite of make test-long may take longer.
+# The time limit of a suite in make test-long, in seconds.
 LONG_LIMIT ?= 1800
-# Of what goes on until its time is up.
+# The duration of suites that run until a time limit.
 LONG_SECONDS ?= 180
-# Of each level in a trace: there are some twenty in one suite.
+# The duration per level in a trace; one suite has about twenty.
 LONG_TRACE_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) / 6 + 1)))
-# Of each fuzzer of Go, 5 minutes; the one of Rust gets twice that.
+# The duration of each Go fuzzer: 5 minutes. Rust's fuzzer gets twice that.
 LONG_FUZZ_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) * 5 / 3)))
-# Of each level in a random test of all of them.
+# The duration per level in a random test of all levels.
 LONG_LEVEL_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) / 12 + 1)))
 CHECK_SUITES := check gofmt gen-check
 
-# $(call suite,name,what it needs,command): a target test-name, and its place in the sum of make test; long_suite: of
-# make test-long; check_suite: of make check, which has some of the others too.
+# $(call suite,name,prerequisites,command): a target test-name that make test includes. long_suite: for make test-long;
+# check_suite: for make check, which also includes some of the other suites.
 suite = $(call suite_of,SUITES,$(1),$(2),$(3))
 long_suite = $(call suite_of,LONG_SUITES,$(1),$(2),$(3),SUITE_LIMIT=$(LONG_LIMIT))
 check_suite = $(call suite_of,CHECK_SUITES,$(1),$(2),$(3))
@@ -272,7 +272,8 @@ $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 $(B)/stream_example: test/stream_example.c $(B)/libsealane.a
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
 
-# The example with one mistake each: the tag's verdict is not looked at, the last chunk is not marked, chunks have no number.
+# The example with one mistake each: it ignores the tag's verdict, does not mark the last chunk, or does not number
+# chunks.
 PLANT_tag := s/_open_final(&s, part) == 0/_open_final(\&s, part) <= 0/
 PLANT_last := s/(uint8_t)is_last/0 * is_last/
 PLANT_number := s/(uint8_t)(number >>/(uint8_t)(0 * number >>/
@@ -287,12 +288,12 @@ $(eval $(call suite,corrupters-aesgcm,$(B)/check,--must-fail "$(B)/check --primi
     $$$$($(B)/check --primitive=aesgcm --list)))
 $(foreach p,aes chacha20masks,$(eval $(call suite,corrupters-$(p),$(B)/check,\
     --must-fail "$(B)/check --primitive=$(p) --level=portable --corrupt=%" $$$$($(B)/check --primitive=$(p) --list))))
-# The same machine code from other builds: a fifth of the cases, and in make test-long all.
+# The same machine code in other builds: a fifth of the cases, and in make test-long all.
 $(foreach v,clang asan,$(eval $(call suite,check-$(v),$(B)/$(v)/check,$(B)/$(v)/check --some)))
 $(foreach v,clang asan asan-clang,$(eval $(call long_suite,long-check-$(v),$(B)/$(v)/check,$(B)/$(v)/check)))
 $(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
 $(eval $(call check_suite,api,$(B)/api $(B)/vectors.txt,$(B)/api $(B)/vectors.txt))
-# Portable code is slow: a part of the bits.
+# Portable code is slow, so only some bits are flipped.
 $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
     env SEALANE_CPU=$(l) $(B)/api $(B)/vectors.txt $(if $(filter portable,$(l)),--some))))
 $(foreach v,$(B) $(B)/limbs26,$(eval $(call long_suite,long-api-portable$(if $(filter %limbs26,$(v)),-limbs26),$(v)/api $(B)/vectors.txt,\
@@ -300,7 +301,7 @@ $(foreach v,$(B) $(B)/limbs26,$(eval $(call long_suite,long-api-portable$(if $(f
 $(eval $(call suite,api-planted,$(B)/api $(B)/vectors.txt,\
     --must-fail "$(B)/api $(B)/vectors.txt --plant=%" ECBVarKey192/150 CBCMMT256/19 XTSGenAES128/25 XTSGenAES256Number/29))
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
-# Tampering has one thread, so few bits will do.
+# The tampering test has one thread, so few bits are sufficient.
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt --some))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt --some))
 $(eval $(call suite,streams,$(B)/stream_example,test/streams $(CURDIR)/$(B)/stream_example))
@@ -362,11 +363,11 @@ endif
 $(eval $(call suite,installed,lib $(B)/vectors.txt,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
 $(eval $(call suite,suites,,test/suites))
-# Versions between these two break a few lines in another way.
+# Versions in between break a few lines differently.
 $(eval $(call suite,clang-format,,sh -c 'clang-format --version | grep -qE " (14|19)\." || exit 77; clang-format --dry-run -Werror $(C_FILES)'))
 $(eval $(call suite,shellcheck,,shellcheck $(SHELL_FILES)))
 
-# Go. Nested modules keep heavy dependencies away from users, and are tested like the root.
+# Go. Nested modules keep heavy dependencies away from users, and have the same tests as the root module.
 GO_MODULES := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod */*/go.mod))
 GO_MODULES := $(patsubst go.mod,.,$(GO_MODULES))
 GO_ENV := env CGO_ENABLED=0
@@ -388,7 +389,7 @@ endif
 ifneq ($(wildcard bench/bench.mk),)
 $(eval $(call suite,bench-check,lib,$(MAKE) --no-print-directory bench-check))
 endif
-# What go-vet-* has vetted is not vetted again. Repetition is left to make test-long: gateway/gateway.mk.
+# Skips tests that only repeat others; make test-long runs them: gateway/gateway.mk. go-vet-* vets separately.
 GO_SKIP_gateway := -skip '^TestForgedEnds$$|^TestBudget$$|^TestSoak$$|^TestTshark$$|^TestAnySegments|^TestForgedBeforeTLS$$|^TestInline$$/^(drop_1|pass_2)$$'
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -timeout 1h -v -vet=off $$(GO_SKIP_$(call module_name,$(m))) ./...)))
@@ -399,17 +400,17 @@ $(eval $(call long_suite,long-upstream-arm,,$(MAKE) --no-print-directory wiregua
 $(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
 endif
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$(GO_ENV) $(GO) vet -C $(m) ./...)))
-# One after the other: what it knows of the standard library is kept for the next module.
+# One after the other, so that the standard library's analysis is reused.
 $(eval $(call long_suite,long-staticcheck,,sh -c 'export CGO_ENABLED=0; GOBIN=$(abspath $(B)) $(GO) install $(STATICCHECK) || exit 1; failed=0; \
     for m in $(GO_MODULES); do (cd $$$$m && $(abspath $(B))/staticcheck ./...) || { echo "FAIL $$$$m"; failed=1; }; done; exit $$$$failed'))
 ifneq ($(wildcard chacha20poly1305/*.go),)
 GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
-# Without those that have no kernels, and so behave alike everywhere.
+# Without packages that have no kernels and so behave alike on all CPUs.
 GO_ON_KERNELS := $(filter-out ./afalg/... ./internal/... ./test/peers/...,$(GO_LIBRARY)) $(addprefix ./internal/,aead dispatch gcm kernel keystream modes)
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -timeout 1h -v -short -vet=off -tags purego $(GO_ON_KERNELS)))
-# Where goroutines are, not a kernel by itself, nor programs that are started to ask them once: make test-long has those too.
+# Packages with goroutines. It skips kernels alone, and tests that start programs; make test-long runs those too.
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -timeout 1h -v -race -short -vet=off -skip "^Test(SetMaxLevel|Environment|EmulatedCPUs|SetUID|FIPS140|Tamper|Corrupted|Counters|RandomNonce|LongAD|BatchPeer|BatchCorrupt|Peer|CAVP|Wycheproof|.*AllLengths)|^Fuzz" \
     $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(filter-out ./test/peers/...,$(GO_LIBRARY)))))
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
@@ -424,7 +425,7 @@ $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),$(B)/levels/built,env SEALANE_
     (cd $$$$p && exec $(abspath $(B))/levels/$$$$p.test -test.v) || failed=1; done; exit $$$$failed')))
 .PHONY: test-levels
 test-levels: $(foreach l,$(LEVELS),test-api-$(l) test-go-$(l))
-# Other systems: that the types of all packages are right. long-platforms-vet compiles them, and those for ARM run under qemu.
+# Other systems: checks the types in all packages. long-platforms-vet compiles them, and those for ARM run under qemu.
 GO_TYPES := $(GO_ENV) $(GO) run ./test/types
 $(eval $(call suite,types,,sh -ec '$(GO_TYPES) windows/amd64 ./... ./cmd/sealane/...; $(GO_TYPES) darwin/arm64 ./... ./cmd/sealane/...; \
     $(GO_TYPES) linux/arm64 ./gateway/...; $(GO_TYPES) linux/arm $$(GATEWAY_32)'))
@@ -455,8 +456,9 @@ test-kernel: ## everything that concerns one kernel, in minutes: KERNEL=name
 
 check-suites: $(CHECK_SUITES:%=test-%)
 
-# What takes long by itself begins first: at the end it would leave the other processors idle. Suites of Go begin one after the other,
-# as two at a time would compile the same packages. What these suites need is made before: make puts off a suite that lacks something.
+# The longest suites start first, since at the end they would leave other processors idle. Go suites start one after the
+# other, because two at a time would compile the same packages. Their prerequisites are made before, because make delays
+# a suite that lacks one.
 SUITES_FIRST := go-cmd-sealane riscv64-linux-gnu aarch64-linux-gnu go-root rust secret-trace-arm go-gateway gateway-race
 first: $(B)/vectors.txt $(ARMCOST_PYTHON)
 suites: $(patsubst %,test-%,$(foreach s,$(SUITES_FIRST),$(filter $(s),$(SUITES))) $(SUITES))

@@ -21,7 +21,7 @@ endif
 
 VM := $(CURDIR)/$(B)/vm
 
-# $(call vm,name,machine,what if not the tests)
+# $(call vm,name,machine,alternative to the tests)
 vm = $(call long_suite,$(1),$(B)/vectors.txt,env LIMIT=900 VECTORS=$(CURDIR)/$(B)/vectors.txt afalg/vm/run $(2) $(VM) $(or $(3),test))
 $(foreach m,amd64 arm armv6,$(eval $(call vm,long-vm-$(m),$(m))))
 $(eval $(call vm,long-vm-keys-arm64,arm64,keys))

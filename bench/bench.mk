@@ -1,11 +1,12 @@
-# make bench: sealane beside its peers, in Go, in C and in Rust. The results go to bench/results/.
+# make bench: compares sealane with its peers, in Go, C and Rust. Results go to bench/results/.
 
 BENCH_TIME ?= 4m
 BENCH_GCM_TIME ?= 1m
 BENCH_ALGORITHMS := ChaCha20-Poly1305 AES-128-GCM AES-256-GCM
 BENCH_FLAGS ?=
 
-# Newer peers than the system's: a prefix with include/ and lib/, such as make install of ipsec-mb or libsodium fills.
+# For newer peers than the system's: a prefix with include/ and lib/, for example from make install of ipsec-mb or
+# libsodium.
 BENCH_PREFIX ?=
 BENCH_CFLAGS := $(if $(BENCH_PREFIX),-I$(BENCH_PREFIX)/include)
 BENCH_LDFLAGS := $(if $(BENCH_PREFIX),-L$(BENCH_PREFIX)/lib -Wl$(comma)-rpath$(comma)$(BENCH_PREFIX)/lib)
@@ -43,7 +44,7 @@ bench-measure: $(B)/bench-c $(B)/bench-go
 	    $(abspath $(B))/bench-go -c $(abspath $(B)/bench-c) -rust "$$rust" -alg $$a -time $$t $(BENCH_FLAGS) || exit 1; \
 	done
 
-# The harness itself: all candidates agree, and a wrong byte in any of them is found.
+# Tests the harness: all candidates agree, and a wrong byte in any of them is found.
 bench-check: $(B)/bench-c $(B)/bench-modes ## the benchmark itself: it finds a wrong byte in any candidate
 	$(B)/bench-modes --seconds=0.005
 	$(B)/bench-modes --list | while IFS= read -r row; do \

@@ -4,7 +4,7 @@ C_FILES += $(wildcard dpdk/*.c dpdk/test/*.c)
 SHELL_FILES += dpdk/headers dpdk/bench
 
 DPDK_DRIVER := $(B)/dpdk/librte_crypto_sealane.so
-# What drivers use of DPDK is not part of its stable interface, so a driver fits the version that it was built for.
+# Drivers use parts of DPDK outside its stable interface, so a driver fits only the DPDK version that it was built for.
 DPDK_FLAGS = -std=c11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -DALLOW_INTERNAL_API -DALLOW_EXPERIMENTAL_API \
     $(shell pkg-config --cflags libdpdk) -isystem $(shell pkg-config --variable=includedir libdpdk)/dpdk -I$(B)/dpdk/headers
 DPDK_LIBRARIES = $(shell pkg-config --libs libdpdk) -lrte_bus_vdev
@@ -29,7 +29,7 @@ bench-dpdk: dpdk ## the driver beside DPDK's own; writes bench/results
 	cp $(B)/dpdk/figures.md $(DPDK_RESULTS)
 	cat $(DPDK_RESULTS)
 
-# LeakSanitizer would name what DPDK keeps to the end.
+# LeakSanitizer would report memory that DPDK keeps until exit.
 dpdk_test = env ASAN_OPTIONS=detect_leaks=0 $(B)/dpdk/test-driver --no-huge --no-pci --no-telemetry --file-prefix=sealane-test --log-level=3 -m 256 -l 0 --vdev crypto_sealane
 $(eval $(call long_suite,long-dpdk,,sh -c 'pkg-config --exists libdpdk || exit 77; \
     [ -e $(B)/dpdk/headers/cryptodev_pmd.h ] || dpdk/headers $(B)/dpdk/headers $(DPDK_SOURCE) || exit $$$$?; \

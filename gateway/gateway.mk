@@ -1,10 +1,10 @@
-# The TLS gateway. Its packages are tested like those of all modules; here is what else there is to run.
+# The TLS gateway. Its packages are tested like those of all modules; these are additional suites.
 
 .PHONY: gateway
 gateway: ## the TLS gateway, build/sealane-gateway
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/sealane-gateway ./cmd/sealane-gateway
 
-# For programs with OpenSSL where the kernel allows no BPF.
+# For programs with OpenSSL on kernels that do not allow BPF.
 C_FILES += gateway/preload/sealane_keylog.c
 .PHONY: gateway-keylog
 gateway-keylog: $(B)/sealane_keylog.so ## a library that has programs with OpenSSL write a key log, by LD_PRELOAD
@@ -12,26 +12,27 @@ $(B)/sealane_keylog.so: gateway/preload/sealane_keylog.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=c11 -Wall -Wextra -Werror -fPIC -shared -o $@ $< $(LDFLAGS) -ldl
 
-# Only what several goroutines read: elsewhere the detector sees pointers alone, as long-gateway-race-alone has it do. Nor other programs, and with
-# cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
+# Only packages with data shared between goroutines; elsewhere the detector checks only pointers, as in
+# long-gateway-race-alone. Tests that start programs are skipped, because with cgo, which the detector needs, root's
+# privileges stay. go-vet-gateway has vetted it.
 gateway_race = env CGO_ENABLED=1 $(GO) test -C gateway -timeout 1h -v -race -vet=off
 $(eval $(call suite,gateway-race,,sh -c 'failed=0; \
     $(gateway_race) -skip "^Test(Inline|Read$$$$|WriteEncrypted$$$$)|Synthetic|DropsRoot|KeysOf|Doctor|XDP" ./cmd/... $(addprefix ./internal/,control exchange keys listen output) || failed=1; \
     $(gateway_race) -run "Captures|QUIC|TunnelsAndFragments|Handshakes|KeyUpdatesRace" ./internal/engine || failed=1; exit $$$$failed'))
 
-# The captures on arm64, as data processing units have it.
+# The captures on arm64, the architecture of data processing units.
 gateway_arm64 = sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; cd gateway && CGO_ENABLED=0 GOARCH=arm64 \
     $(GO) test -v -vet=off -exec "qemu-aarch64 -cpu max" -run "$(1)" $(2)'
 $(eval $(call suite,gateway-arm64,,$(call gateway_arm64,Captures,./internal/engine)))
 $(eval $(call long_suite,long-gateway-arm64,,$(call gateway_arm64,Captures|Parse|Files|Feed|Given|Late|KeyLog,./internal/engine ./internal/packet ./internal/capture ./internal/keys ./handover)))
 
-# Structures are laid out for 64 bits; they have to compile for 32.
+# Structures are designed for 64 bits, but must compile for 32.
 GATEWAY_32 = $(addprefix ./gateway/,cmd/... handover/... xdp/... $(addprefix internal/,attack control engine flow held packet reassembly rules tls))
 $(foreach p,arm 386,$(eval $(call long_suite,long-gateway-$(p),,env CGO_ENABLED=0 GOARCH=$(p) $(GO) vet -tests=false $(GATEWAY_32))))
 
 $(eval $(call suite,gateway-demo,gateway,gateway/demo $(B)/sealane-gateway))
 
-# The unit, with the command that this machine has in place of the one that is not installed yet.
+# The systemd unit, with a command that exists on this machine in place of the one that is not installed yet.
 $(eval $(call suite,gateway-systemd,,sh -c 'command -v systemd-analyze >/dev/null || exit 77; mkdir -p $(B)/systemd; \
     sed "s|/usr/local/bin/sealane-gateway|/bin/true|" gateway/systemd/sealane-gateway.service >$(B)/systemd/sealane-gateway.service; \
     ! systemd-analyze verify $(B)/systemd/sealane-gateway.service 2>&1 | grep .'))
@@ -46,7 +47,7 @@ install-gateway: gateway ## the gateway, its systemd unit and settings, into $(D
 
 GATEWAY_RESULTS = bench/results/gateway-$(CPU_NAME).md
 
-# The second binary takes segments as they come: what authenticated reassembly costs is what it costs beside this.
+# The second binary accepts segments without authentication: the difference is the cost of authenticated reassembly.
 .PHONY: gateway-bench-trusting
 gateway-bench-trusting:
 	cd gateway && CGO_ENABLED=0 $(GO) build -tags trusting -o $(CURDIR)/$(B)/$@ ./bench
@@ -64,14 +65,14 @@ $(eval $(call long_suite,long-gateway-soak,,$(GO_ENV) $(GO) test -C gateway ./in
 $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'AnySegments|FlippedBits|Tshark|ForgedBeforeTLS' -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^Test(Inline|Read$$$$|WriteEncrypted$$$$)|Doctor|XDP|^TestBudget$$$$|^TestTable$$$$|TestMemory|TestClosedRefuses' ./cmd/sealane-gateway ./internal/attack))
-# What has one goroutine: only pointers are checked.
+# Packages with one goroutine: the detector checks only pointers.
 $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \
     -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestForgedEnds|FuzzForged' \
     ./handover/... $(addprefix ./internal/,about attack capture engine flow h3 held packet quic reassembly rules tls)))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run '^TestInline$$$$|Chromium|Firefox|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'ClosedAttackers|Budget|ForgedEnds' -args -runs 100000 -long $(LONG_SECONDS)s))
-# All of them, unless the machine is so slow that it reaches its limit.
+# Runs all, unless the machine is so slow that the time limit is reached.
 $(eval $(call long_suite,long-gateway-random,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers$$$$' -args -runs 340000 -long $$$$(($(LONG_LIMIT)*5/6))s))
 $(eval $(call long_suite,long-gateway-quic,,$(GO_ENV) $(GO) test -C gateway ./internal/quic -v -count=1 -timeout $(LONG_LIMIT)s \

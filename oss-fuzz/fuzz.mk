@@ -1,4 +1,4 @@
-# Included by the Makefile. Fuzzers of the C interface, which OSS-Fuzz builds by oss-fuzz/build.sh.
+# Included by the Makefile. Fuzzers of the C interface, which OSS-Fuzz builds with oss-fuzz/build.sh.
 
 FUZZERS := packets quic aes
 C_FILES += $(wildcard oss-fuzz/*.[ch])
@@ -8,7 +8,8 @@ $(B)/fuzz/fuzz_%: oss-fuzz/fuzz_%.c oss-fuzz/input.h $(B)/asan-clang/libsealane.
 	@mkdir -p $(@D)
 	$(CLANG) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(SANITIZE) -fsanitize=fuzzer -o $@ $< $(B)/asan-clang/libsealane.a
 
-# Their corpora, and a few seconds from there. In the planted one of each the library is told another thing than is expected of it.
+# Runs the corpora, and a few seconds of fuzzing. In each planted fuzzer, the library gets other input than the
+# reference.
 FUZZ_FLAGS = -max_len=6000 -error_exitcode=1 -artifact_prefix=$(B)/fuzz/
 PLANT_packets := s/\^= (uint8_t)(1 << flip/^= (uint8_t)(0 << flip/
 PLANT_quic := s/back.number == asked/back.number != asked/

@@ -6,7 +6,7 @@ release: ## set the version everywhere, write archives, checksums, bill of mater
 
 $(eval $(call long_suite,long-release,,test/release $(B)))
 
-# Debian's packages of the files as they are now. Their tests do not run here, nor need Debian's own Go be installed.
+# Builds Debian packages of the current files. Their tests do not run here, and Debian's own Go need not be installed.
 DEB := $(B)/deb
 DEB_COMPRESSION ?= -Zxz
 deb: ## the Debian packages, into build/deb
@@ -17,19 +17,19 @@ deb: ## the Debian packages, into build/deb
 	    DEB_BUILD_OPTIONS=nocheck DEB_COMPRESSION="$(DEB_COMPRESSION)" dpkg-buildpackage -b -d -us -uc >../log 2>&1 || { tail -n 40 ../log; exit 1; }
 	rm -rf $(DEB)/source
 
-# The packages, hardly compressed; then the four commands of the gateway's README, with its package.
+# Builds the packages with little compression, then runs the four commands of the gateway's README with its package.
 $(eval $(call long_suite,long-deb,,sh -ec 'command -v dpkg-buildpackage dh >/dev/null || exit 77; \
     $(MAKE) --no-print-directory -s deb DEB_COMPRESSION="-Zgzip -z1"; test/package $(DEB); \
     $(GO_ENV) SEALANE_GATEWAY_DEB=$(CURDIR)/$(DEB) $(GO) test -C gateway ./cmd/sealane-gateway -v -vet=off -count=1 -run FourCommands'))
 
-# The source package, in a new system of Debian 13: built, checked by lintian, installed, used and purged.
+# The source package in a fresh Debian 13 system: built, checked by lintian, installed, used and purged.
 $(eval $(call long_suite,long-debian,,sh -c 'command -v debootstrap >/dev/null && [ "$$$$(id -u)" = 0 ] || exit 77; \
     test/fresh --worktree --only debian trixie'))
 
-# RPM packages, below a root of their own.
+# RPM packages, in a separate root folder.
 $(eval $(call long_suite,long-rpm,,sh -c 'command -v rpmbuild rpmlint >/dev/null || exit 77; test/rpm'))
 
-# The DaemonSet, by the schemas that a package of Python carries.
+# Checks the DaemonSet with the schemas of a Python package.
 $(B)/kubernetes/bin/kubernetes-validate:
 	rm -rf $(B)/kubernetes
 	python3 -m venv $(B)/kubernetes
@@ -50,8 +50,8 @@ $(B)/actionlint:
 
 $(eval $(call suite,workflows,$(B)/actionlint,test/workflows $(B)/actionlint))
 
-# The binary interface against what is stored: additions pass; a changed structure or a missing function does not. Planted: a key of another size,
-# and a function that the library lacks.
+# Compares the binary interface with the stored one: additions pass; changed structures and missing functions do not.
+# Planted faults: a key of another size, and a missing function.
 ABI := packaging/abi/$(ISA).abi
 ABIDW := abidw --no-corpus-path --no-comp-dir-path --no-show-locs --drop-undefined-syms --headers-dir include
 .PHONY: abi
@@ -65,7 +65,7 @@ $(eval $(call suite,abi-planted,$(B)/$(SONAME),sh -c 'command -v abidiff >/dev/n
     sed "/sealane_key. size-in-bits/s/size-in-bits=.[0-9]*/size-in-bits='"'"'64/" $(ABI) >$(B)/planted.abi; ! $(ABIDIFF) $(B)/planted.abi $(B)/$(SONAME) && \
     sed "s/name=.sealane_seal. /name='"'"'sealane_none'"'"' /" $(ABI) >$(B)/planted.abi; ! $(ABIDIFF) $(B)/planted.abi $(B)/$(SONAME)'))
 
-# Licenses by file. Planted: a license without its text.
+# Licenses of all files. Planted fault: a license without its text.
 REUSE := $(B)/reuse/bin/reuse
 $(REUSE):
 	rm -rf $(B)/reuse

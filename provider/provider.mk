@@ -5,13 +5,13 @@ PROVIDER_HEADERS := $(wildcard provider/*.h)
 C_FILES += $(wildcard provider/*.[ch] provider/test/*.[ch])
 SHELL_FILES += provider/bulk $(addprefix provider/test/,programs loading versions) provider/sealane-openssl.in
 
-# Below PREFIX like all else that is installed: the configuration names the module by its full path. A package that wants
-# it where OpenSSL looks for providers by name says MODULESDIR=$(pkg-config --variable=modulesdir libcrypto).
+# Below PREFIX like all installed files: the configuration names the module by its full path. For a package, pass
+# MODULESDIR=$(pkg-config --variable=modulesdir libcrypto), where OpenSSL looks for providers by name.
 MODULESDIR ?= $(LIBDIR)/ossl-modules
 PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
 
-# $(call provider,folder,compiler,flags,linker flags): the provider over the library that is built there. It may need
-# nothing but libc: a program need not have its libcrypto where the provider would find it.
+# $(call provider,folder,compiler,flags,linker flags): the provider with the library that is built there. It may depend
+# only on libc, because a program's libcrypto may not be where the provider would find it.
 define provider
 $(1)/provider/%.o: provider/%.c $(PROVIDER_HEADERS) $(HEADERS)
 	@mkdir -p $$(@D)
@@ -47,12 +47,12 @@ install-provider: provider ## the provider alone: into OpenSSL's modules directo
 
 INSTALLED += $(MODULESDIR)/sealane.so $(PROVIDER_CNF) $(PROVIDER_CNF:%.cnf=%-program.cnf) $(PREFIX)/bin/sealane-openssl $(MANDIR)/man1/sealane-openssl.1
 
-# Together with the library, where there is an OpenSSL 3 to build for.
+# Built together with the library if there is an OpenSSL 3.
 ifeq ($(APPLE)$(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null || echo none),)
 install: install-provider
 endif
 
-# One whose self-test expects another tag.
+# A provider whose self-test expects another tag.
 $(B)/broken/provider/sealane.so: $(B)/provider/sealane.so
 	@mkdir -p $(@D)
 	sed 's/0x1a, 0xe1/0x1a, 0xe0/' provider/selftest.c > $(B)/broken/provider/selftest.c
@@ -84,11 +84,11 @@ bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-go 
 PROVIDER := $(B)/provider/sealane.so
 EVP_VECTORS := $(B)/vectors.txt $(B)/aeads.txt
 PROVIDER_ASAN := $(B)/asan/provider/sealane.so
-# But for those of AVX-512, which a CPU that has it takes without being told.
+# Without the AVX-512 levels, which a CPU that has AVX-512 uses by default.
 PROVIDER_LEVELS := $(filter-out avx512%,$(LEVELS))
 leaks := env LSAN_OPTIONS=exitcode=1
 
-# The same sequences of calls in every short run; in test-long always others.
+# Short runs always use the same sequences of calls; test-long uses new ones.
 DIFFERENTIAL := --seed=8439
 $(eval $(call suite,provider-differential,$(PROVIDER) $(B)/provider/test-differential,\
     $(B)/provider/test-differential $(B)/provider $(DIFFERENTIAL) --seconds=3))
@@ -107,7 +107,7 @@ $(eval $(call suite,provider-evp-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-e
 $(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/test-evp $(EVP_VECTORS),\
     --must-fail "$(leaks) $(B)/asan/provider/test-evp $(B)/asan/provider $(EVP_VECTORS) --plant=%" \
     vectors stream copies tampering refusals allocations threads reloading self-test leak))
-# A level that has no ChaCha20 of its own.
+# A level without its own ChaCha20.
 $(eval $(call suite,provider-evp-planted-avx2,$(PROVIDER) $(B)/provider/test-evp $(EVP_VECTORS),\
     --must-fail "env SEALANE_CPU=avx2 $(B)/provider/test-evp $(B)/provider $(EVP_VECTORS) --plant=%" vectors stream))
 $(eval $(call suite,provider-modes,$(PROVIDER) $(B)/provider/test-modes,$(B)/provider/test-modes $(B)/provider))
@@ -118,7 +118,8 @@ $(eval $(call suite,provider-modes-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test
 $(eval $(call suite,provider-modes-planted,$(PROVIDER) $(B)/provider/test-modes,\
     --must-fail "$(B)/provider/test-modes $(B)/provider --plant=%" \
     vectors names copies places padding refusals allocations threads preference random))
-# Taking padding off: results, and as valgrind sees it (which may not read clang's debugging information).
+# Removal of padding: results, and secret-dependent branches under valgrind (which may not read clang's debugging
+# information).
 $(B)/provider/test-padding: CC_PADDING = $(CC)
 $(B)/clang/provider/test-padding: CC_PADDING = $(CLANG)
 $(B)/provider/test-padding $(B)/clang/provider/test-padding: provider/test/padding.c provider/padding.c provider/padding.h
@@ -148,8 +149,8 @@ $(eval $(call suite,provider-loading-planted,$(LOADING),\
 $(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(EVP_VECTORS),\
     $(B)/clang/provider/test-evp $(B)/clang/provider $(EVP_VECTORS)))
 
-# Every other OpenSSL that Debian has, by line: the newest of the oldest line and of the newest, unless it is the system's, and the rest in make
-# test-long. Neither is installed.
+# Every other OpenSSL in Debian, by release line. make test runs the newest release of the oldest and of the newest
+# line, except the system's; make test-long runs the rest. Neither installs them.
 OPENSSL_LINES := 3.0 3.5 3.6 4.0
 SYSTEM_OPENSSL := $(shell openssl version 2>/dev/null | sed 's/^OpenSSL \([0-9]*\.[0-9]*\).*/\1/')
 $(foreach l,$(filter-out $(SYSTEM_OPENSSL),3.0 4.0),$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(EVP_VECTORS),\

@@ -1,4 +1,4 @@
-# Included by the Makefile. The Rust crates, which need cargo and nothing else: rust/check says what it could not run.
+# Included by the Makefile. The Rust crates, which need only cargo. rust/check reports what it could not run.
 
 $(eval $(call suite,rust,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) test))
 $(eval $(call suite,rust-lint,,rust/check $(B) lint))
@@ -10,7 +10,7 @@ $(eval $(call long_suite,long-rust-versions,,rust/check $(B) versions))
 $(eval $(call long_suite,long-rust-minimal,,rust/check $(B) minimal))
 $(eval $(call long_suite,long-rust-package,,rust/check $(B) package))
 $(eval $(call long_suite,long-rust-oldest,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) oldest))
-# Targets that are built, and tested where this machine can run them.
+# Targets that are built, and tested if this machine can run them.
 RUST_TARGETS := x86_64-unknown-linux-musl x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-pc-cygwin x86_64-apple-darwin \
     x86_64-unknown-freebsd x86_64-unknown-none x86_64-unknown-uefi aarch64-unknown-linux-gnu aarch64-unknown-linux-musl \
     aarch64-apple-darwin aarch64-pc-windows-msvc aarch64-unknown-uefi armv7-unknown-linux-gnueabihf arm-unknown-linux-gnueabihf \

@@ -2,7 +2,8 @@
 
 ARM_TRIPLES := arm-linux-gnueabihf arm-linux-gnueabi aarch64-linux-gnu
 
-# $(call arm,triple): build/cross/<triple>/check, api, residue, modes_secret and on AArch64 unwind and dit, static, by a make of their own, since the compiler decides on the sources.
+# $(call arm,triple): build/cross/<triple>/check, api, residue, modes_secret and on AArch64 unwind and dit, static, in a
+# separate make, because the compiler determines the sources.
 define arm
 .PHONY: $(B)/cross/$(1)/built
 $(B)/cross/$(1)/built:
@@ -12,8 +13,8 @@ $$(eval $$(call suite,$(1),$(B)/vectors.txt,sh -c '$(MAKE) --no-print-directory 
 $$(eval $$(call long_suite,long-$(1),$(B)/cross/$(1)/built $(B)/vectors.txt,test/arm --all $(B) $(1)))
 endef
 
-# $(call go_arm,suite or long_suite,name,environment,qemu and its options,options and packages). Tests that start programs find the
-# emulator in SEALANE_TEST_EXEC.
+# $(call go_arm,suite or long_suite,name,environment,qemu and its options,options and packages). Tests that start
+# programs find the emulator in SEALANE_TEST_EXEC.
 define go_arm
 $$(eval $$(call $(1),$(2),,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" $(GO) test -timeout 1h -v -vet=off -exec "$(4)" $(5)))
 endef
@@ -25,15 +26,15 @@ $(B)/linked/$(1)/built:
 	@env CGO_ENABLED=0 $(2) $(GO) test -vet=off -c -o $(B)/linked/$(1)/ $(GO_LIBRARY) >/dev/null
 endef
 
-# $(call go_cpu,name,folder,environment,qemu and its options,options -- packages): these on one CPU.
+# $(call go_cpu,name,folder,environment,qemu and its options,options -- packages): runs these on one CPU.
 go_cpu = $(call suite,$(1),$(B)/linked/$(2)/built,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" test/linked $(B)/linked/$(2) "$(4)" $(5))
 
-# A kernel gives the same results on each CPU that has it. Each kernel runs on one CPU, and others show their choice
-# of a level. The C suites try all lengths of the same machine code; make test-long does so in Go too.
+# A kernel gives the same results on every CPU that has it. So each kernel runs on one CPU, and the others only test the
+# choice of a level. The C suites try all lengths of the same machine code; make test-long also does so in Go.
 GO_KERNELS := -test.short '-test.skip=^TestSetMaxLevel|^TestEnvironment|/^portable|//^portable' -- $(GO_ON_KERNELS)
 GO_CHOICE := -test.short -- . ./aesgcm ./batch ./chacha20poly1305 ./internal/dispatch
 
-# Without the compilers or qemu-user there is one suite that says so.
+# Without the compilers or qemu-user, a single suite reports this.
 ifneq ($(filter x86_64,$(ISA)),)
 $(foreach t,$(ARM_TRIPLES),$(if $(shell command -v $(t)-gcc),$(eval $(call arm,$(t))),$(eval $(call suite,$(t),,test/arm --missing $(t)-gcc))))
 ifneq ($(shell command -v qemu-arm),)
@@ -42,7 +43,7 @@ $(eval $(call go_linked,arm64,GOARCH=arm64))
 $(eval $(call go_cpu,go-arm926,arm,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_CHOICE)))
 $(eval $(call go_cpu,go-arm1176,arm,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176,$(GO_CHOICE)))
 $(eval $(call go_cpu,go-arm-cortex-a7,arm,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7,$(GO_KERNELS)))
-# GOARM=5 too: with 7 the standard library would be compiled again, as the long suites do.
+# GOARM=5 here too: with 7 the standard library would be compiled again, as in the long suites.
 $(eval $(call go_cpu,go-arm-max,arm,GOARCH=arm GOARM=5,qemu-arm -cpu max,\
     '-test.run=^(TestAll.*|TestAssociatedData|TestParts|TestRandomLengths|TestEdgeBytes|TestWipe|TestPeer|TestTamper|TestWycheproof|TestNIST)/(aesgcm|AES)/ce32' -- ./internal/kernel ./internal/aead))
 $(foreach c,arm1176 cortex-a7,$(eval $(call go_arm,long_suite,long-go-$(c),GOARCH=arm GOARM=5,qemu-arm -cpu $(c),$(GO_LIBRARY))))

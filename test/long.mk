@@ -1,9 +1,9 @@
-# make test-long: suites that take minutes, a fuzzer on one processor each.
+# make test-long: suites that take minutes. Each fuzzer uses one processor.
 
 $(eval $(call long_suite,long-check,$(B)/check,sh -ec 'end=$$$$(($$$$(date +%s) + $(LONG_SECONDS))); n=0; \
     while [ $$$$(date +%s) -lt $$$$end ]; do $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; n=$$$$((n + 1)); done; \
     tail -n 1 $(B)/long-check.log; echo "$$$$n times"'))
-# A thousand processes of each language, on a machine that is busy.
+# Starts a thousand processes in each language on a busy machine.
 $(B)/choice: test/choice.c $(B)/libsealane.a
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
 $(eval $(call long_suite,long-choices,$(B)/choice,sh -ec '$(GO_ENV) $(GO) build -o $(B)/choice-go ./test/choice; \

@@ -1,5 +1,5 @@
-# Included by the Makefile. Where the parts of a packet may lie; and the same with the front end's fast way lacking one of its
-# tests, which must be found.
+# Included by the Makefile. Tests where the parts of a packet may lie. In each planted fault, the front end's fast path
+# lacks one of its tests, which must be found.
 
 $(B)/placements: test/placements.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
@@ -7,7 +7,7 @@ $(B)/placements: test/placements.c $(B)/libsealane.a
 $(B)/asan-clang/placements: test/placements.c $(B)/asan-clang/libsealane.a
 	$(CLANG) $(CFLAGS) $(TEST_FLAGS) $(SANITIZE) -o $@ $^
 
-# By name, the test of src/contract.h or src/sealane.c that is left out.
+# The omitted test of src/contract.h or src/sealane.c, by name.
 PLACEMENTS_LACK_no_text := out == NULL || in == NULL
 PLACEMENTS_LACK_no_tag := p->tag == NULL
 PLACEMENTS_LACK_no_ad := p->ad == NULL
@@ -23,7 +23,7 @@ PLACEMENTS_LACK_tag_ad := overlap(p->ad, p->ad_bytes, p->tag, tag_written)
 PLACEMENTS_LACK_tag_nonce := overlap(p->nonce, p->nonce_bytes, p->tag, tag_written)
 PLACEMENTS_PLANTED := $(patsubst PLACEMENTS_LACK_%,%,$(sort $(filter PLACEMENTS_LACK_%,$(.VARIABLES))))
 
-# A copy of the sources that lacks the test; one that does not differ is no fault.
+# A copy of the sources without the test; it must differ from the original.
 $(B)/planted/placements_%: test/placements.c $(wildcard src/*.[ch]) include/sealane.h asm/args.h $(B)/libsealane.a
 	@rm -rf $@.d && mkdir -p $@.d/asm
 	@cp -r src include $@.d && cp asm/args.h $@.d/asm

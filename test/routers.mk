@@ -1,10 +1,10 @@
 # Included by the Makefile, before its line "suites:". CPUs of routers and small boards, cross-built and run under qemu-user.
 
 ROUTER_TRIPLES := riscv64-linux-gnu mips-linux-gnu mips64el-linux-gnuabi64
-# Their kernels run in make test by go-mipsle and go-mips64.
+# go-mipsle and go-mips64 run their kernels in make test.
 ROUTER_LONG_TRIPLES := mipsel-linux-gnu mips64-linux-gnuabi64
 
-# $(call router,triple): build/cross/<triple>/check, api, aeads and residue, static, by a make of their own.
+# $(call router,triple): build/cross/<triple>/check, api, aeads and residue, static, in a separate make.
 define router
 .PHONY: $(B)/cross/$(1)/built
 $(B)/cross/$(1)/built:
@@ -14,8 +14,8 @@ $$(if $(filter $(1),$(ROUTER_TRIPLES)),$$(eval $$(call suite,$(1),$(B)/cross/$(1
 $$(eval $$(call long_suite,long-$(1),$(B)/cross/$(1)/built $(B)/vectors.txt $(B)/aeads.txt,test/routers --all $(B) $(1)))
 endef
 
-# $(call go_router,GOARCH,qemu's name of it,CPU,environment,long_suite or suite,its name): the kernels' tests in Go, and the choice of a level. Not portable code,
-# nor rvv, which is part of rvvmix.
+# $(call go_router,GOARCH,qemu's name of it,CPU,environment,long_suite or suite,its name): the kernels' tests in Go, and
+# the choice of a level. It skips portable code, and rvv, which is part of rvvmix.
 define go_router
 ifneq ($(shell command -v qemu-$(2)),)
 $$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -timeout 1h -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))") -cpu $(3)" \
@@ -25,7 +25,7 @@ $$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,test/routers --missing qemu
 endif
 endef
 
-# What make test-kernel runs.
+# The suites of make test-kernel.
 KERNEL_TESTS_mips := mips-linux-gnu long-go-mips go-mipsle
 KERNEL_TESTS_mips64 := mips64el-linux-gnuabi64 go-mips64
 KERNEL_TESTS_riscv64 := riscv64-linux-gnu go-riscv64
@@ -36,7 +36,7 @@ $(foreach t,$(ROUTER_TRIPLES) $(ROUTER_LONG_TRIPLES),$(if $(and $(shell command 
 $(eval $(call go_router,riscv64,riscv64,max))
 $(eval $(call go_router,mipsle,mipsel,24Kf,GOMIPS=hardfloat))
 $(eval $(call go_router,mips64,mips64,MIPS64R2-generic,GOMIPS64=softfloat))
-# The C suites have the other byte orders in make test.
+# The C suites run the other byte orders in make test.
 $(eval $(call go_router,mips,mips,24Kc,GOMIPS=softfloat,long_suite,long-go-mips))
 $(eval $(call go_router,mips64le,mips64el,MIPS64R2-generic,GOMIPS64=hardfloat,long_suite,long-go-mips64le))
 endif

@@ -1,4 +1,4 @@
-# Other C libraries and systems that this machine can build for: musl, and Windows by mingw-w64, which wine runs.
+# Other C libraries and systems for which this machine can build: musl, and Windows with mingw-w64 under wine.
 
 ifneq ($(filter x86_64,$(ISA)),)
 $(eval $(call variant,$(B)/musl,musl-gcc))

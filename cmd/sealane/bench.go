@@ -26,7 +26,7 @@ import (
 
 const maxBenchBytes = 1 << 24
 
-// A benchmark is the work to measure.
+// A benchmark describes the measurements to make.
 type benchmark struct {
 	ciphers []string
 	sizes   []int
@@ -109,22 +109,22 @@ another level is faster on this CPU than the one in sealane's table of CPUs.`,
 	return c
 }
 
-// A result is what one implementation needs for one packet.
+// A result is the time that one implementation takes for one packet.
 type result struct {
 	Cipher string  `json:"cipher"`
 	Op     string  `json:"op"` // seal or open
 	Size   int     `json:"size"`
 	AD     int     `json:"ad"`
 	Keys   int     `json:"keys"`
-	Level  string  `json:"level"` // or the peer: x/crypto, crypto/cipher
+	Level  string  `json:"level"` // level, or the peer: x/crypto, crypto/cipher
 	Peer   bool    `json:"peer"`
 	Chosen bool    `json:"chosen"`
 	NS     float64 `json:"ns_per_packet"`
 	MBs    float64 `json:"mb_per_second"`
-	Ratio  float64 `json:"ratio_to_peer"` // of throughput: more is faster
+	Ratio  float64 `json:"ratio_to_peer"` // ratio of throughput; larger is faster
 }
 
-// A benchCipher is a cipher with the peer that it is measured against.
+// A benchCipher is a cipher with the peer that it is compared with.
 type benchCipher struct {
 	name     string
 	keyBytes int
@@ -166,7 +166,7 @@ type candidate struct {
 	chosen bool
 	aeads  []cipher.AEAD
 	nonce  [stock.NonceSize]byte
-	sealed [][]byte // a packet for each key, to be opened
+	sealed [][]byte // one sealed packet for each key
 	least  time.Duration
 }
 
@@ -223,7 +223,7 @@ func (b *benchmark) run(ctx context.Context, p *progressBar) (results []result, 
 					for _, size := range b.sizes {
 						p.show(done, total, fmt.Sprintf("%s %s %d", kind.name, op, size))
 						some, err := b.measure(ctx, kind, op, size, ad, keys)
-						if err == nil && len(losses(some)) > 0 { // the machine may have had something else to do
+						if err == nil && len(losses(some)) > 0 { // measure again, since another program may have disturbed the machine
 							some, err = b.measure(ctx, kind, op, size, ad, keys)
 						}
 						if err != nil {
@@ -256,7 +256,7 @@ func notOurs() error {
 	return nil
 }
 
-// measure has all candidates take turns, and keeps the least time of each.
+// measure lets all candidates alternate, and keeps the shortest time of each.
 func (b *benchmark) measure(ctx context.Context, kind benchCipher, op string, size, ad, keys int) (results []result, err error) {
 	all, err := kind.candidates(keys)
 	if err != nil {
@@ -329,7 +329,7 @@ func (c *candidate) open(packets int, out, data []byte) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// tables prints one table for each kind of work: times of the peer, throughput and ratio of the others.
+// tables prints a table for each kind of work: times of the peer, and throughput and ratio of the others.
 func tables(w io.Writer, results []result) {
 	m := thisMachine()
 	fmt.Fprintf(w, "%s, %s/%s, %s, one core; peers golang.org/x/crypto %s and this Go's crypto/cipher\n", m.CPU, m.GOOS, m.GOARCH, m.Go, stockVersion())
@@ -385,7 +385,7 @@ func stockVersion() string {
 	return "of unknown version"
 }
 
-// A progressBar is drawn on a terminal only.
+// A progressBar is drawn only on a terminal.
 type progressBar struct {
 	w  *os.File
 	on bool

@@ -99,14 +99,14 @@ func buildFlags(c *cobra.Command, job *accelerate.Job) {
 	c.Flags().StringVar(&job.GOARCH, "goarch", "", "build for this architecture (default: GOARCH)")
 }
 
-// printFork says what was done to tailscale's wireguard-go.
+// printFork reports the change in tailscale's wireguard-go.
 func printFork(result *accelerate.Result) {
 	if result.Fork != "" {
 		fmt.Printf("%s: takes its cipher from x/crypto instead of its own tsasm\n", result.Fork)
 	}
 }
 
-// printReplaced says what calls sealane.
+// printReplaced reports which ciphers call sealane.
 func printReplaced(w io.Writer, result *accelerate.Result, version string) {
 	listed := func(what, calls string, parts map[string]bool) {
 		var names []string
@@ -133,7 +133,7 @@ func printWorkers(result *accelerate.Result) {
 	}
 }
 
-// onePackage takes a package from in front of -- and flags from behind it.
+// onePackage takes the package before -- and the flags after it.
 func onePackage(job *accelerate.Job) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		packages := args
@@ -150,7 +150,7 @@ func onePackage(job *accelerate.Job) cobra.PositionalArgs {
 	}
 }
 
-// here says which of a program's levels it uses on this machine.
+// here returns the level of the program that this machine uses.
 func here(result *accelerate.Result) string {
 	if result.GOARCH != runtime.GOARCH || result.GOOS != runtime.GOOS {
 		return ""

@@ -43,7 +43,7 @@ func infoCommand() *cobra.Command {
 	return c
 }
 
-// A machine is what info says of where it runs.
+// A machine is the description of this machine that info prints.
 type machine struct {
 	Version string          `json:"sealane"`
 	Go      string          `json:"go"`
@@ -54,30 +54,30 @@ type machine struct {
 	AFALG   []machineKernel `json:"af_alg"`
 }
 
-// machineKernel is what the operating system's kernel offers by way of AF_ALG.
+// machineKernel describes the support of the operating system's kernel through AF_ALG.
 type machineKernel struct {
 	Name      string `json:"name"`
 	Usable    bool   `json:"usable"`
 	Why       string `json:"why,omitempty"`
 	Driver    string `json:"driver,omitempty"`
 	Hardware  bool   `json:"hardware"`
-	Selection string `json:"selection,omitempty"` // what SEALANE_AFALG=auto came to
+	Selection string `json:"selection,omitempty"` // decision of SEALANE_AFALG=auto
 }
 
 type machineCipher struct {
 	Name   string         `json:"name"`
-	Line   report.Line    `json:"line"` // of asm/levels.json, which decided
+	Line   report.Line    `json:"line"` // the deciding entry of asm/levels.json
 	Levels []machineLevel `json:"levels"`
 
 	Batches *machineBatches `json:"batches,omitempty"`
 }
 
-// machineBatches says when packets are done side by side at the chosen level.
+// machineBatches describes when packets are processed side by side at the chosen level.
 type machineBatches struct {
-	From []int `json:"from"` // how many packets pay, by their number of whole blocks of 64 bytes; 0: none
+	From []int `json:"from"` // smallest useful batch, by the number of whole 64-byte blocks in its packets; 0: none
 }
 
-// batches is nil if the level in use does packets one by one.
+// batches returns nil if the level in use processes packets individually.
 func batches() *machineBatches {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {
@@ -140,7 +140,7 @@ func thisMachine() machine {
 	return m
 }
 
-// lineOf returns the line of the table of CPUs that decides a cipher's level.
+// lineOf returns the entry of the CPU table that decides a cipher's level.
 func lineOf(cipher string) report.Line {
 	if strings.HasPrefix(cipher, "aes") {
 		return report.LineOf(&kernel.AESGCMLevels)
@@ -227,7 +227,7 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// cpuName names the processor as the operating system does.
+// cpuName returns the operating system's name of the processor.
 func cpuName() string {
 	content, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {

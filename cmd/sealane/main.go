@@ -1,4 +1,4 @@
-// Command sealane shows the implementations that this machine runs, tests and measures them, and builds unmodified Go
+// Command sealane shows the implementations that this machine uses, tests and measures them, and builds unmodified Go
 // programs with them.
 package main
 
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// exitStatus is 3 for a finding of bench --check, and 1 for every other error.
+// exitStatus returns 3 for a finding of bench --check, and 1 for any other error.
 func exitStatus(err error) int {
 	if errors.Is(err, errSlower) || errors.Is(err, errLine) {
 		return 3
@@ -51,10 +51,10 @@ func root() *cobra.Command {
 	return c
 }
 
-// packaged is the version that a package sets, by -ldflags "-X main.packaged=v1.2.3".
+// packaged is the version that a package build sets with -ldflags "-X main.packaged=v1.2.3".
 var packaged string
 
-// version is the package's, or else the module's, as the go command recorded it.
+// version returns the package's version, or else the module version that the go command recorded.
 func version() string {
 	if packaged != "" {
 		return packaged
@@ -65,5 +65,5 @@ func version() string {
 	return "(devel)"
 }
 
-// environment refuses values of SEALANE_CPU, SEALANE_ASM and SEALANE_AFALG that mean nothing. Libraries ignore them.
+// environment returns an error for invalid values of SEALANE_CPU, SEALANE_ASM and SEALANE_AFALG. Libraries ignore them.
 func environment() error { return report.Environment(&kernel.ChaCha20Poly1305Levels) }

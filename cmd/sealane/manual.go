@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// The manual pages are made from the commands and their flags, by "go run -tags manual . manual FOLDER", a command that
-// users do not have.
+// "go run -tags manual . manual FOLDER" makes the manual pages from the commands and their flags. Users do not have
+// this command.
 func init() { commands = append(commands, manualCommand) }
 
 func manualCommand() *cobra.Command {

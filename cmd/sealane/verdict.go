@@ -14,16 +14,16 @@ import (
 	"github.com/sealane/sealane/internal/dispatch"
 )
 
-// noise is how much slower than the peer, or than another level, one in use may seem before it is said to lose.
+// noise is how much slower than the peer, or than another level, the level in use may be before that is reported.
 const noise = 0.02
 
-// What bench --check ends with. The command's exit status is then 3.
+// Final errors of bench --check. The exit status is then 3.
 var (
 	errSlower = errors.New("a level in use is slower than its peer")
 	errLine   = errors.New("the table of CPUs chooses a slower level than another for this CPU")
 )
 
-// losses are the results of levels in use that are slower than the peer.
+// losses returns the results of levels in use that are slower than the peer.
 func losses(results []result) (slower []result) {
 	for _, r := range results {
 		if r.Chosen && r.Ratio < 1-noise {
@@ -33,10 +33,10 @@ func losses(results []result) (slower []result) {
 	return slower
 }
 
-// A wrongLine is a cipher for which another level than that in use is faster over all measurements.
+// A wrongLine is a cipher for which another level is faster over all measurements than the one in use.
 type wrongLine struct {
 	cipher, chosen, best string
-	ratio                float64 // of the geometric means of throughput
+	ratio                float64 // ratio of the geometric means of throughput
 }
 
 func (l wrongLine) String() string {
@@ -44,7 +44,7 @@ func (l wrongLine) String() string {
 		l.cipher, l.best, l.ratio, l.chosen, lineOf(l.cipher))
 }
 
-// wrongLines says for which ciphers the line of the table is wrong on this CPU: never if a level was named.
+// wrongLines returns the ciphers for which the table entry is wrong on this CPU. It returns none if a level was named.
 func wrongLines(results []result, named bool) (wrong []wrongLine) {
 	if named {
 		return nil
@@ -79,12 +79,12 @@ func wrongLines(results []result, named bool) (wrong []wrongLine) {
 	return wrong
 }
 
-// levelNamed says whether the level in use is what somebody named, and not what the table of CPUs says.
+// levelNamed reports whether the user named the level in use, so that the CPU table did not decide.
 func levelNamed() bool {
 	return dispatch.Getenv("SEALANE_CPU") != "" || dispatch.Getenv("SEALANE_ASM") == "0"
 }
 
-// verdict says whether the levels in use are worth it, and returns what bench --check ends with.
+// verdict reports whether the levels in use are fast enough, and returns the final error of bench --check.
 func verdict(w io.Writer, results []result, named bool) error {
 	slower, wrong := losses(results), wrongLines(results, named)
 	var errs []error
@@ -107,7 +107,7 @@ func verdict(w io.Writer, results []result, named bool) error {
 	return errors.Join(errs...)
 }
 
-// writeReport prints what a run found as one block of text to paste, which names the CPU but not the machine.
+// writeReport prints the results as one block of text to paste, which names the CPU but not the machine.
 func writeReport(w io.Writer, results []result, named bool) {
 	m := thisMachine()
 	fmt.Fprintf(w, "---- sealane bench --report ----\nsealane %s, %s, %s/%s; x/crypto %s\n", m.Version, m.Go, m.GOOS, m.GOARCH, stockVersion())
@@ -141,12 +141,12 @@ func writeReport(w io.Writer, results []result, named bool) {
 	fmt.Fprintln(w, "---- end ----")
 }
 
-// sameWork says whether r and s are of different implementations that do the same.
+// sameWork reports whether r and s are different implementations of the same work.
 func (r result) sameWork(s result) bool {
 	return r.Cipher == s.Cipher && r.Op == s.Op && r.Size == s.Size && r.AD == s.AD && r.Keys == s.Keys
 }
 
-// cpuFields are what Linux says of the first CPU besides its name, which may say little.
+// cpuFields returns what Linux reports about the first CPU in addition to its name.
 func cpuFields() (fields []string) {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -1,4 +1,5 @@
-# The HTTPS demonstration: one program, built by the go command and by sealane with the standard library's ciphers replaced.
+# The HTTPS demonstration: one program, built with the go command, and with sealane and the standard library's ciphers
+# replaced.
 
 GO ?= go
 HTTPS := $(CURDIR)/$(B)/https
@@ -20,7 +21,7 @@ https-transfers: https-programs
 	    $(HTTPS)/demonstration -tls $$s -size 0.125 -rounds 1 -stock $(HTTPS)/stock -sealane $(HTTPS)/sealane || exit 1; done
 	@$(MAKE) --no-print-directory -s bench-std BENCH_STD="-repeats 1"
 
-# What the standard library's AES-GCM costs, stock and replaced, by turns.
+# Compares the cost of the standard library's AES-GCM, stock and replaced, in alternation.
 .PHONY: bench-std
 bench-std: $(B)/sealane
 	@mkdir -p $(HTTPS)

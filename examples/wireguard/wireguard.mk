@@ -1,4 +1,4 @@
-# The tunnel demonstration: one program, built by the go command, by sealane, and by sealane with batches.
+# The tunnel demonstration: one program, built with the go command, with sealane, and with sealane and batches.
 
 GO ?= go
 TUNNEL := $(CURDIR)/$(B)/wireguard
@@ -14,7 +14,7 @@ wireguard-programs: $(B)/sealane
 wireguard-demo: wireguard-programs
 	$(TUNNEL)/demonstration -stock $(TUNNEL)/stock -sealane $(TUNNEL)/sealane -batch $(TUNNEL)/batch
 
-# wireguard-go's and x/crypto's own tests on sealane are among the module's.
+# The module's tests include wireguard-go's and x/crypto's own tests on sealane.
 test-wireguard: wireguard-transfers
 	cd examples/wireguard && $(GO) vet ./... && $(GO) test ./...
 

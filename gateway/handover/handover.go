@@ -1,17 +1,17 @@
-// Package handover is the user-space path of a packet filter that opens TLS records itself where that is easy: one record
-// in one packet, in order. The rest of a registered direction comes here, as frames: records that span packets or share
-// one, segments out of order, again, or with holes between them. Records opened here are authentic; others are never
-// delivered.
+// Package handover is the user-space companion of a packet filter that opens TLS records itself in the simple case: one
+// record in one packet, in order. The other frames of a registered direction come here: records that span packets or
+// share one, and segments that are out of order, repeated, or incomplete. Records opened here are authentic; no other
+// data is delivered.
 //
 //	path := handover.New(handover.Options{Plaintext: deliver})
 //	path.Put(flow)                        // when it is registered with the filter
 //	switch path.Feed(frame, now) { ... }  // for each frame that the filter steers to user space
 //	if number, sequence, ok := path.Position(source, destination); ok {
-//		// at the boundary of records: the filter may have it back from here
+//		// at a record boundary: the filter may continue from here
 //	}
-//	path.Advance(source, destination, n, s) // the filter has opened all before record n at sequence number s
+//	path.Advance(source, destination, n, s) // the filter has opened all records before record n, which starts at sequence number s
 //
-// Its methods are for one goroutine.
+// A Path is not safe for concurrent use.
 package handover
 
 import (
@@ -25,42 +25,42 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A Flow is one direction of a connection, and where it stands.
+// A Flow is one direction of a connection, with its position.
 type Flow struct {
 	Source, Destination netip.AddrPort
 
-	Suite    uint16 // TLS 1.3: 0x1301 to 0x1305; of TLS 1.2 those with AES-GCM, AES-CCM or ChaCha20-Poly1305
-	Key, IV  []byte // of the direction (RFC 8446, section 7.3)
-	Secret   []byte // the traffic secret that they follow from, or nil: then a KeyUpdate is the end
-	Number   uint64 // of the next record
-	Sequence uint32 // TCP sequence number at which it begins
+	Suite    uint16 // TLS 1.3: 0x1301 to 0x1305; TLS 1.2: suites with AES-GCM, AES-CCM or ChaCha20-Poly1305
+	Key, IV  []byte // keys of this direction (RFC 8446, section 7.3)
+	Secret   []byte // the traffic secret of Key and IV, or nil: then the direction ends at a KeyUpdate
+	Number   uint64 // number of the next record
+	Sequence uint32 // TCP sequence number of its first byte
 }
 
-// A Verdict is what became of a frame.
+// A Verdict is the result for a frame.
 type Verdict uint8
 
 // Verdicts.
 const (
-	Unregistered Verdict = iota // it is none of a registered direction: it may pass
-	Empty                       // of a registered direction, without payload: it may pass
-	Taken                       // its bytes were due; what records they completed was delivered
-	Held                        // it came before its turn
-	Repeated                    // nothing of it is new
-	Refused                     // it cannot be of the stream, or the direction was given up: its records do not open
+	Unregistered Verdict = iota // does not belong to a registered direction; the caller may pass it on
+	Empty                       // registered direction, but no payload; the caller may pass it on
+	Taken                       // its bytes were next in sequence; the records that they completed were delivered
+	Held                        // it arrived early, and is kept
+	Repeated                    // it contains nothing new
+	Refused                     // it does not fit the stream, or the direction was given up because its records do not open
 )
 
 // Options of a Path.
 type Options struct {
-	// Plaintext gets the application data of each record. data is valid until it returns.
+	// Plaintext gets the application data of each record. data is valid only during the call.
 	Plaintext func(source, destination netip.AddrPort, data []byte)
 	// Lost, if set, is called when about this many bytes of plaintext are missing before the next data.
 	Lost func(source, destination netip.AddrPort, bytes int)
 
-	HoleWait int64 // nanoseconds that segments wait for an earlier one; 0: two seconds
-	Queued   int   // bytes that all segments out of order may take; 0: 64 MiB
+	HoleWait int64 // how long later segments wait for an earlier one, in nanoseconds; 0: two seconds
+	Queued   int   // limit of bytes in all out-of-order segments; 0: 64 MiB
 }
 
-// direction is what is kept of one.
+// direction is the state of a direction.
 type direction struct {
 	tls                 tls.Conn
 	pair                reassembly.Pair
@@ -68,7 +68,7 @@ type direction struct {
 	source, destination netip.AddrPort
 }
 
-// A Path opens the records of registered directions.
+// A Path opens the records of registered directions. It is not safe for concurrent use.
 type Path struct {
 	o     Options
 	flows map[[2]netip.AddrPort]*direction
@@ -76,7 +76,7 @@ type Path struct {
 	order *reassembly.Reassembler
 }
 
-// The side of TLS that a direction plays; which one it is does not matter for records.
+// side is the side of TLS of a direction; records do not depend on it.
 const side = tls.Client
 
 // New returns a Path with no flows.
@@ -118,7 +118,7 @@ func (p *Path) Put(f Flow) error {
 	return nil
 }
 
-// Delete forgets a direction and wipes its keys.
+// Delete removes a direction and wipes its keys.
 func (p *Path) Delete(source, destination netip.AddrPort) {
 	k := [2]netip.AddrPort{unmap(source), unmap(destination)}
 	if d := p.flows[k]; d != nil {
@@ -128,7 +128,7 @@ func (p *Path) Delete(source, destination netip.AddrPort) {
 	}
 }
 
-// Feed takes an Ethernet frame, captured at a time in nanoseconds.
+// Feed processes an Ethernet frame, captured at time in nanoseconds.
 func (p *Path) Feed(frame []byte, time int64) Verdict {
 	var s packet.Segment
 	if packet.Parse(&s, packet.LinkEthernet, frame) != packet.TCP {
@@ -171,9 +171,9 @@ func (p *Path) segment(d *direction, s *packet.Segment, time int64) Verdict {
 	return Refused
 }
 
-// Position returns where a direction stands: the number of the next record, and the sequence number at which it begins. ok
-// is true if no byte of it has come yet, nothing waits behind it, and its keys are those that were put in: the filter may go on
-// from here.
+// Position returns the number of a direction's next record and the sequence number of its first byte. ok is true if no
+// byte of that record has arrived, no later segment is held, and the keys are those from Put; then the filter may
+// continue from here.
 func (p *Path) Position(source, destination netip.AddrPort) (number uint64, sequence uint32, ok bool) {
 	d := p.flows[[2]netip.AddrPort{unmap(source), unmap(destination)}]
 	if d == nil {
@@ -183,10 +183,10 @@ func (p *Path) Position(source, destination netip.AddrPort) (number uint64, sequ
 	return number, d.next - uint32(have), exact && have == 0 && d.pair.Idle(side)
 }
 
-// ErrBehind says that a position is behind what was read already.
+// ErrBehind means that a position precedes data that the path has already read.
 var ErrBehind = errors.New("the path has read further than that")
 
-// Advance says that all before a record, which begins at a sequence number, was opened elsewhere.
+// Advance informs the path that all records before a record, which starts at a sequence number, were opened elsewhere.
 func (p *Path) Advance(source, destination netip.AddrPort, number uint64, sequence uint32) error {
 	d := p.flows[[2]netip.AddrPort{unmap(source), unmap(destination)}]
 	if d == nil {

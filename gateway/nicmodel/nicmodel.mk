@@ -1,4 +1,4 @@
-# The model of network processors. Its tests are those of all modules.
+# The model of network processors. Its tests run like those of all modules.
 
 .PHONY: nicmodel nicmodel-measure nicmodel-gateway
 nicmodel: ## the model of data placement on NICs: writes its table and plots

@@ -1,4 +1,4 @@
-# Included by the Makefile. Objects of BPF programs are committed: users need no compiler for BPF.
+# Included by the Makefile. BPF objects are committed, so users need no BPF compiler.
 
 XDP := gateway/xdp
 KEYS_SOURCES := $(addprefix gateway/internal/uprobes/bpf/sealane_keys,.c _arm64.c)
@@ -12,8 +12,8 @@ BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-parentheses 
 gen-bpf: ## compile the BPF programs (needs clang-19 and libbpf-dev)
 	$(foreach f,$(BPF_SOURCES),cd $(CURDIR)/$(dir $(f)) && $(BPF_CLANG) $(BPF_FLAGS) -c $(notdir $(f)) -o $(notdir $(f:.c=.elf)) &&) :
 
-# The same compiler makes the same bytes but for the debug information, which tells of the headers of the system; another one
-# makes a program of its own, and then there is nothing to compare.
+# The same compiler makes the same bytes, except for debug information, which depends on the system's headers. Another
+# compiler makes a different program, and then there is nothing to compare.
 check-bpf:
 	@command -v $(BPF_CLANG) >/dev/null || { echo "not run: there is no $(BPF_CLANG)"; exit 77; }
 	@mkdir -p $(B)/bpf

@@ -3,7 +3,7 @@
 ARMCOST_VENV ?= $(B)/armcost
 ARMCOST_PYTHON ?= $(ARMCOST_VENV)/bin/python
 ARMCOST = $(ARMCOST_PYTHON) tools/armcost/armcost.py
-# Of the rows' titles, those that bench-arm makes anew, if not all: make bench-arm ARMCOST_ONLY='level ce,'
+# Titles of the rows that bench-arm measures again, by default all: make bench-arm ARMCOST_ONLY='level ce,'
 ARMCOST_ONLY ?=
 ARMCOST_SIZES ?= 64 256 1420 8192
 ARMCOST_CT_SIZES ?= 0 1 64 255 1420
@@ -21,11 +21,11 @@ $(ARMCOST_VENV)/bin/python:
 $(B)/seal.arm:
 	CGO_ENABLED=0 GOARCH=arm GOARM=6 $(GO) build -o $@ ./tools/armcost/seal
 
-# For traces, as other tests have compiled the standard library for GOARM=5.
+# For traces. Other tests have already compiled the standard library for GOARM=5.
 $(B)/seal.arm5:
 	CGO_ENABLED=0 GOARCH=arm GOARM=5 $(GO) build -o $@ ./tools/armcost/seal
 
-# Planning a batch takes atomic instructions, for which GOARM=5 and 6 call the Linux kernel: not modelled.
+# Planning a batch uses atomic instructions. With GOARM=5 and 6 these call the Linux kernel, which is not modeled.
 $(B)/seal.arm7:
 	CGO_ENABLED=0 GOARCH=arm GOARM=7 $(GO) build -o $@ ./tools/armcost/seal
 
@@ -40,20 +40,21 @@ ARMCOST_RUNS += arm64,cortex-a53,gcm128,neon arm64,cortex-a53,gcm256,neon
 ARMCOST_RUNS += arm,max,gcm128,ce32 arm,max,gcm256,ce32 arm,cortex-a7,gcm128,neon arm,cortex-a7,gcm256,neon
 ARMCOST_RUNS += arm,arm1176,gcm128,armv6 arm,arm1176,gcm256,armv6
 ARMCOST_BATCH_RUNS := arm7,cortex-a7,chacha,neon arm64,cortex-a53,chacha,neon arm64,cortex-a53,chacha,neon6
-# Traces only: nonces that make the counter secret.
+# Only for traces: nonces that make the counter secret.
 ARMCOST_CT_RUNS := $(ARMCOST_RUNS) arm,max,gcm128n16,ce32 arm,cortex-a7,gcm128n16,neon arm,arm1176,gcm128n16,armv6
 ARMCOST_CT_RUNS += arm64,cortex-a53,gcm128n16,ce arm64,cortex-a53,gcm128n16,neon
-# AES in the modes that do not authenticate, traces only.
+# Unauthenticated AES modes, only for traces.
 ARMCOST_MODES_RUNS := arm64,cortex-a53,modes,ce arm64,cortex-a53,modes,neon arm,max,modes,ce32 arm,cortex-a7,modes,neon arm,arm1176,modes,armv6
-# AEADs that are put together of these and of AES-GCM, which takes a hash key for AES-GCM-SIV.
+# AEADs composed of these and of AES-GCM, which takes a hash key for AES-GCM-SIV.
 ARMCOST_MODES_RUNS += arm64,cortex-a53,siv128,ce arm64,cortex-a53,siv128,neon arm,max,siv128,ce32 arm,cortex-a7,siv128,neon
 ARMCOST_MODES_RUNS += arm,arm1176,siv128,armv6 arm64,cortex-a53,ccm128,neon
 ARMCOST_CT_MODES_SIZES ?= 16 176
-# In make test each kernel with one key length, and AES-GCM with a secret counter alone. GOARM=7, which batches take, compiles the standard library anew.
+# make test runs each kernel with one key length, and AES-GCM only with a secret counter. GOARM=7, which batches need,
+# would compile the standard library again.
 ARMCOST_QUICK := ARMCOST_CT_RUNS="$(filter %chacha$(comma)neon %chacha$(comma)neon6 %chacha$(comma)armv6,$(ARMCOST_RUNS)) $(filter-out $(ARMCOST_RUNS),$(ARMCOST_CT_RUNS))" \
     ARMCOST_BATCH_RUNS=arm64,cortex-a53,chacha,neon ARMCOST_CT_SIZES="0 255 700" ARMCOST_CT_BATCH_SIZES="64 255" \
     ARMCOST_MODES_RUNS="$(filter-out arm$(comma)%$(comma)siv128$(comma)% %$(comma)siv128$(comma)neon,$(ARMCOST_MODES_RUNS))"
-# In the shell: these of $run as $1 to $4, and the program's name.
+# Shell fragment: the fields of $run become $1 to $4, and $seal is the program.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4
 
 ARMCOST_RESULTS := bench/results/arm-modelled.txt
@@ -82,7 +83,7 @@ ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm5 $(if $(filter arm7%,$(ARMCOST_BATCH_RUN
 
 $(eval $(call suite,armcost,$(ARMCOST_PYTHON),$(ARMCOST_PYTHON) tools/armcost/test_armcost.py))
 
-# Traces come from a plugin of qemu-user. The one of Debian 13 is linked statically, and loads none.
+# Traces come from a plugin of qemu-user. Debian 13's qemu-user is linked statically, and cannot load plugins.
 ifneq ($(filter x86_64,$(ISA)),)
 ifneq ($(and $(findstring -plugin,$(shell qemu-arm -help 2>&1)),$(findstring -plugin,$(shell qemu-aarch64 -help 2>&1))),)
 $(eval $(call suite,secret-trace-arm,$(ARMCOST_PYTHON),$(MAKE) --no-print-directory ct-arm $(ARMCOST_QUICK)))

@@ -15,17 +15,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A configuration file has the flags of its command by name, as TOML: interface = ["eth0"], key-wait = "50ms", workers = 2. What the
-// command line says counts more.
+// A configuration file is TOML with the names of the flags: interface = ["eth0"], key-wait = "50ms", workers = 2. The
+// command line takes precedence.
 
-// Flags that are of the command line only.
+// Flags that are allowed only on the command line.
 var notInFiles = []string{"config", "check", "help"}
 
-// configuration is where the settings of a command came from.
+// A configuration is the source of a command's settings.
 type configuration struct {
 	file  string
 	check bool
-	argv  map[string]bool // flags that the command line has set
+	argv  map[string]bool // flags set on the command line
 }
 
 func (c *configuration) flags(f *pflag.FlagSet) {
@@ -33,7 +33,7 @@ func (c *configuration) flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.check, "check", false, "check all settings, and do nothing else")
 }
 
-// apply sets the flags of cmd to what its --config says, if it has one.
+// applyConfig sets the flags of cmd from the file in --config, if there is one.
 func applyConfig(cmd *cobra.Command) error {
 	name := cmd.Flags().Lookup("config")
 	if name == nil || name.Value.String() == "" {
@@ -42,8 +42,8 @@ func applyConfig(cmd *cobra.Command) error {
 	return loadConfig(cmd.Flags(), name.Value.String())
 }
 
-// Those that there are have a few kilobytes, and name nothing inside of something else. The work of reading grows with the square of how
-// deep that goes.
+// Limits of a configuration file. Real ones have a few kilobytes and no nested tables. Parsing time grows with the
+// square of the nesting depth.
 const (
 	maxConfig  = 64 << 10
 	maxNesting = 100
@@ -87,7 +87,7 @@ func loadConfig(f *pflag.FlagSet, file string) error {
 	return setFlags(f, file, values)
 }
 
-// setFlags sets all or returns an error that names the first that is wrong, by name.
+// setFlags sets all flags, or returns an error that names the first wrong one in alphabetical order.
 func setFlags(f *pflag.FlagSet, file string, values map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		flag := f.Lookup(name)

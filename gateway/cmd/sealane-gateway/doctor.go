@@ -46,7 +46,7 @@ func doctorCommand() *cobra.Command {
 			store := keys.NewStore(from.limit)
 			d := doctor.New(store, one)
 			if face != "" {
-				// Keys are read after the packets, as the connections write them in the meantime.
+				// Keys are read after the packets, because the connections write them in the meantime.
 				seen, err := watch(cmd.Context(), face, wait)
 				if err != nil {
 					return err
@@ -82,13 +82,13 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// watched is what passed on an interface.
+// A watched is the traffic of an interface.
 type watched struct {
 	frames  []capture.Frame
-	dropped uint64 // by the kernel
+	dropped uint64 // packets that the kernel dropped
 }
 
-// examine reads all key logs. An error in one is a finding.
+// examine reads all key logs. An error in one is reported as a finding.
 func (k *keySources) examine(d *doctor.Doctor) {
 	for _, name := range k.files {
 		note := doctor.Finding{Count: 1, Of: name}
@@ -133,7 +133,7 @@ func examineCapture(d *doctor.Doctor, in io.Reader) error {
 	}
 }
 
-// diagnosis is what the doctor says.
+// diagnosis formats the findings of the doctor.
 func diagnosis(d *doctor.Doctor) []byte {
 	s, all := d.Findings()
 	b := fmt.Appendf(nil, "%d packets, %d TCP connections, %d of them TLS, %d decrypted; %d secrets in key logs\n", s.Packets, s.TCP, s.TLS, s.Decrypted, s.Secrets)

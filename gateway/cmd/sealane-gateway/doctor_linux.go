@@ -12,10 +12,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 )
 
-// Bytes of traffic that are kept.
+// watchBytes limits the stored traffic.
 const watchBytes = 256 << 20
 
-// watch keeps what passes on an interface until the time is over, ctx is done, or there is no more room.
+// watch stores the traffic of an interface until the time is over, ctx is done, or the limit is reached.
 func watch(ctx context.Context, name string, wait time.Duration) (w watched, err error) {
 	face, err := net.InterfaceByName(name)
 	if err != nil {

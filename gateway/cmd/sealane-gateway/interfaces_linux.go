@@ -8,10 +8,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/output"
 )
 
-// Headers of Ethernet are not counted in an MTU; those of a VLAN tag, IPv6 and TCP are.
+// headersInMTU: an MTU does not count Ethernet headers, but it counts those of a VLAN tag, IPv6 and TCP.
 const headersInMTU = 4 + 40 + 20
 
-// tapSegment is the default size of packets in other tools, or the size that the user gives.
+// tapSegment returns the segment size: the default packet size of other tools, or the size that the user gives.
 func (o *outputs) tapSegment() int {
 	if o.given("segment") {
 		return o.segment
@@ -29,7 +29,7 @@ func (o *outputs) openTAP() error {
 	return nil
 }
 
-// interfaces opens those that plaintext is sent on.
+// interfaces opens the interfaces to which plaintext is sent.
 func (o *outputs) interfaces(opts output.Options) (all []output.Sink, err error) {
 	if o.tap != "" {
 		forTAP := opts

@@ -18,7 +18,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// keySources are the flags that say where keys come from.
+// keySources are the flags for the sources of keys.
 type keySources struct {
 	files  []string
 	allow  bool
@@ -56,7 +56,7 @@ func (k *keySources) liveFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.topic, "nats-subject", "", "read only messages with this subject")
 }
 
-// checkSizes tells which of the flags that many commands have is out of range.
+// checkSizes returns an error if a flag that several commands share is out of range.
 func checkSizes(flows int, k *keySources) error {
 	const most = 1 << 28
 	if flows < 1 || flows > most {
@@ -98,7 +98,7 @@ func (k *keySources) followFile(ctx context.Context, store *keys.Store, name str
 	})
 }
 
-// follow takes keys from all sources until ctx is done. What cannot work from the beginning is an error.
+// follow reads keys from all sources until ctx is done. A source that fails at the start is an error.
 func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 	for _, name := range k.files {
 		if f, err := os.OpenFile(name, os.O_RDWR, 0); err == nil {
@@ -132,12 +132,12 @@ func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 	return nil
 }
 
-// natsOptions checks the settings that can be checked without a server.
+// natsOptions checks the settings that need no server.
 func (k *keySources) natsOptions() (more []nats.Option, err error) {
 	u, err := url.Parse(k.nats)
 	switch {
 	case err != nil || u.Host == "":
-		return nil, errors.New("--keys-nats: must be a URL such as tls://HOST:4222") // without what may be a password
+		return nil, errors.New("--keys-nats: must be a URL such as tls://HOST:4222") // omits the value, which may contain a password
 	case u.User != nil:
 		return nil, errors.New("--keys-nats: must not contain a user, because all users of this machine can read command lines; name a file by --nats-credentials or --nats-login")
 	case k.plain && (u.Scheme == "tls" || u.Scheme == "wss"):

@@ -20,7 +20,7 @@ import (
 
 func init() { commands = append(commands, keysCommand) }
 
-// tapped are the flags of keys.
+// tapped are the flags of the command keys.
 type tapped struct {
 	pids   []int
 	paths  []string
@@ -51,7 +51,7 @@ func keysCommand() *cobra.Command {
 	return cmd
 }
 
-// What users can do where the kernel does not let this work.
+// withoutBPF is the advice for kernels where this does not work.
 const withoutBPF = "keys needs root, and a kernel that is not locked down. Without them, LD_PRELOAD=sealane_keylog.so has programs with OpenSSL " +
 	"write a key log, and others do so by themselves: see docs/gateway-keys.md"
 
@@ -91,7 +91,7 @@ func (t *tapped) run(ctx context.Context) error {
 	}
 	var counts uprobes.Counts
 	context.AfterFunc(ctx, tap.Stop)
-	go func() { // libraries may be loaded later, and processes start
+	go func() { // libraries may be loaded and processes started later
 		for len(t.paths) == 0 && ctx.Err() == nil {
 			select {
 			case <-ctx.Done():
@@ -122,7 +122,7 @@ func (t *tapped) run(ctx context.Context) error {
 		}
 		counted = time.Now()
 		tap.Count(&counts)
-		if lost := counts.OverBudget + counts.Full; lost > told+told/4 { // a process that floods does not flood the log
+		if lost := counts.OverBudget + counts.Full; lost > told+told/4 { // limits the log lines that a flooding process can cause
 			told = lost
 			slog.Warn("keys dropped", "process_sent_too_many", counts.OverBudget, "not_read_in_time", counts.Full)
 		}
@@ -139,7 +139,7 @@ func (t *tapped) explain(err error) error {
 	return err
 }
 
-// look attaches to what is new.
+// look attaches to new processes and libraries.
 func (t *tapped) look(w *uprobes.Watch) (n int, err error) {
 	for _, path := range t.paths {
 		if err := w.Path(path); err != nil {
@@ -168,7 +168,7 @@ func (t *tapped) look(w *uprobes.Watch) (n int, err error) {
 	return n, nil
 }
 
-// lines is where lines of the key log go.
+// lines is the destination of key log lines.
 type lines struct {
 	ctx    context.Context
 	socket string
@@ -192,7 +192,7 @@ func (t *tapped) open(ctx context.Context) (*lines, error) {
 	return l, err
 }
 
-// write passes on a line. While the gateway is away it waits; then the kernel keeps what its ring has room for.
+// write passes a line on. While the gateway is away it waits, and the kernel's ring holds as many lines as fit.
 func (l *lines) write(line []byte) error {
 	if l.f != nil {
 		_, err := l.f.Write(line)

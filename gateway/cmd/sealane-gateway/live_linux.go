@@ -37,7 +37,7 @@ import (
 
 func init() { commands = append(commands, liveCommand) }
 
-// live is a gateway that runs.
+// live is a running gateway.
 type live struct {
 	out        outputs
 	keys       keySources
@@ -53,7 +53,7 @@ type live struct {
 	ring       int
 	memory     int
 	cpus       string
-	pins       []int // of cpus, one for each worker
+	pins       []int // processors, one for each worker
 	promisc    bool
 	oneNetwork bool
 	api        string
@@ -74,31 +74,31 @@ type live struct {
 	waits bool       // --key-wait was given
 	idle  time.Duration
 
-	placement *packet.Placement // with several cores
+	placement *packet.Placement // set if there are several cores
 	mesh      *exchange.Mesh[handed]
 
 	grouping sync.Mutex
-	groups   map[string]*uint16 // of rings, by interface
+	groups   map[string]*uint16 // fan-out groups of rings, by interface
 }
 
-// core is what one goroutine runs. Only the atomic fields are for others.
+// A core is the state of one goroutine. Other goroutines use only its atomic fields.
 type core struct {
 	live    *live
 	worker  *engine.Worker
-	names   []string // of interfaces
+	names   []string // names of the interfaces
 	rings   []*capture.Live
-	across  []*output.Interface // inline: where frames of a ring go
-	gate    *engine.Gate        // inline and closed: it sends there
+	across  []*output.Interface // inline: the interface that frames of a ring go to
+	gate    *engine.Gate        // inline and closed: forwards the frames
 	archive *output.ArchiveCore // or nil
 	group   int
 	stats   atomic.Pointer[engine.Stats]
-	placing *placing       // or nil, if it is the only one
-	faces   []control.Face // counts by ring
+	placing *placing       // nil if this is the only core
+	faces   []control.Face // counters by ring
 	told    atomic.Pointer[[]control.Face]
 	beat    atomic.Uint64
-	tried   []time.Time // when a ring was opened last
-	mu      sync.Mutex  // of rings, for readers of their counts, and of counted
-	lost    []uint64    // packets that the kernel dropped, of rings that are gone
+	tried   []time.Time // when a ring was last opened
+	mu      sync.Mutex  // protects rings for readers of their counters, and counted
+	lost    []uint64    // packets that the kernel dropped from closed rings
 }
 
 func liveCommand() *cobra.Command { return new(live).command() }
@@ -223,7 +223,7 @@ func (l *live) run(ctx context.Context) error {
 	return nil
 }
 
-// opensFiles tells whether files are opened while the gateway runs.
+// opensFiles reports whether the gateway opens files while it runs.
 func (l *live) opensFiles() bool {
 	return len(l.keys.files) > 0 || l.auditFile != nil || l.out.files()
 }
@@ -282,10 +282,10 @@ func (l *live) check() error {
 			}
 		}
 		if !l.waits {
-			l.wait = 2 * time.Second // keys follow what passes: they come a round trip later
+			l.wait = 2 * time.Second // keys arrive about a round trip after the packets
 		}
 	}
-	// The kernel takes all of it at once, and from others if there is not enough.
+	// The kernel allocates the memory at once, and takes it from other processes if necessary.
 	var machine unix.Sysinfo_t
 	if unix.Sysinfo(&machine) == nil {
 		rings, have := uint64(l.ring*l.workers*len(l.interfaces)), uint64(machine.Totalram)*uint64(machine.Unit)>>20
@@ -304,10 +304,11 @@ func (l *live) check() error {
 	return nil
 }
 
-// budget returns the bytes that all connections together may hold: half of the memory beside the tables, as the collector needs the rest.
+// budget returns the bytes that all connections together may hold: half of the memory after the tables, because the
+// garbage collector needs the rest.
 func (l *live) budget() int {
 	const program, eachFlow = 64 << 20, 4 << 10
-	between := 0 // what cores keep for each other, and for outputs
+	between := 0 // memory between cores and for outputs
 	if l.workers > 1 {
 		between = exchange.Most(l.workers)
 	}
@@ -401,7 +402,7 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	return c, nil
 }
 
-// describe is a connection in the audit.
+// describe returns the audit fields of a connection.
 func describe(f *output.Flow) []any {
 	a := f.About
 	protocol := uint8(6)
@@ -459,7 +460,7 @@ func (c *core) open(name string) (*capture.Live, error) {
 	return capture.OpenLive(name, o)
 }
 
-// openAcross opens what sends to the interface of a ring, which is what the other ring has read.
+// openAcross opens the interface that a ring's frames go to, which is the one that the other ring reads.
 func (c *core) openAcross(i int) error {
 	to, err := output.NewInterface(c.names[i], true, &c.live.counts, failed(c.names[i]))
 	if err != nil {
@@ -488,7 +489,7 @@ func (c *core) close() {
 	}
 }
 
-// run reads until ctx is done.
+// run reads packets until ctx is done.
 func (c *core) run(ctx context.Context) {
 	runtime.LockOSThread()
 	if pins := c.live.pins; pins != nil {
@@ -556,7 +557,7 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 	c.read(ring, c.place(ring, frames))
 }
 
-// read has frames of a ring, which may be another core's, read here.
+// read reads frames of a ring here; the ring may belong to another core.
 func (c *core) read(ring int, frames []capture.Frame) {
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
 	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
@@ -570,7 +571,7 @@ func (c *core) read(ring int, frames []capture.Frame) {
 	c.flushAcross()
 }
 
-// flushAcross sends what a gate has let pass: both ways, as keys may come for both at once.
+// flushAcross sends the frames that a gate has passed, in both directions, since keys may arrive for both at once.
 func (c *core) flushAcross() {
 	if c.gate != nil {
 		c.across[0].Flush()
@@ -578,7 +579,7 @@ func (c *core) flushAcross() {
 	}
 }
 
-// gone closes a ring whose interface is not there any more. The others are read on.
+// gone closes a ring whose interface has disappeared. The others continue.
 func (c *core) gone(i int, err error) {
 	slog.Error("cannot read", "interface", c.names[i], "error", err)
 	c.mu.Lock()
@@ -589,7 +590,7 @@ func (c *core) gone(i int, err error) {
 	c.rings[i] = nil
 }
 
-// again opens a ring anew, when its interface is there again.
+// again reopens a ring when its interface is back.
 func (c *core) again(i int, now time.Time) {
 	if now.Sub(c.tried[i]) < 200*time.Millisecond {
 		return
@@ -627,7 +628,7 @@ func (l *live) stats() engine.Stats {
 	return s
 }
 
-// faces counts by interface.
+// faces returns counters by interface.
 func (l *live) faces() []control.Face {
 	all := make([]control.Face, len(l.interfaces))
 	for i, name := range l.interfaces {
@@ -655,7 +656,7 @@ func (l *live) drops() (n uint64) {
 	return n
 }
 
-// serve starts what others can connect to.
+// serve starts the servers for other programs.
 func (l *live) serve(ctx context.Context) error {
 	start := func(listener net.Listener, h http.Handler) {
 		s := control.Serve(listener, h)
@@ -680,7 +681,7 @@ func (l *live) serve(ctx context.Context) error {
 	return nil
 }
 
-// show writes a page to the terminal, again and again.
+// show repeatedly writes a status page to the terminal.
 func (l *live) show(ctx context.Context) {
 	last, begin := l.stats(), time.Now()
 	for tick := time.NewTicker(time.Second); ; {

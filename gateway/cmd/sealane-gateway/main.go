@@ -1,5 +1,5 @@
-// The command sealane-gateway reads captures and live traffic, and writes the plaintext of the TLS connections in them that
-// it has keys for.
+// Command sealane-gateway reads captures and live traffic, and writes the plaintext of TLS connections for which it has
+// keys.
 package main
 
 import (
@@ -17,10 +17,10 @@ import (
 
 var logFormat string
 
-// Flags that the command line has set.
+// argvOf has the flags set on the command line.
 var argvOf = map[string]bool{}
 
-// The commands that this system has.
+// commands are the commands of this operating system.
 var commands = []func() *cobra.Command{readCommand}
 
 func main() {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// The manual pages are made of the flags, by "go run -tags manual ./cmd/sealane-gateway manual FOLDER": a command that users do
-// not have.
+// "go run -tags manual ./cmd/sealane-gateway manual FOLDER" makes the manual pages from the flags. Users do not have
+// this command.
 func init() { commands = append(commands, manualCommand) }
 
 func manualCommand() *cobra.Command {

@@ -24,7 +24,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/output"
 )
 
-// outputs are the flags that say where plaintext goes, and the outputs that they open.
+// outputs are the flags for plaintext outputs, and the outputs that they open.
 type outputs struct {
 	write       string
 	encrypted   string
@@ -46,12 +46,12 @@ type outputs struct {
 	file    *output.File
 	archive *output.Archive
 	rolls   []*output.Roll
-	store   *keys.Store   // for archive
-	wait    time.Duration // of packets for their secrets; 0: as long as there is memory
+	store   *keys.Store   // used by archive
+	wait    time.Duration // how long packets wait for their secrets; 0: as long as there is memory
 	folders []*output.Streams
 	serving *output.Server
 	tapFD   int
-	cores   int // that write
+	cores   int // number of writing cores
 	given   func(flag string) bool
 	counts  *output.Counts
 	closers []io.Closer
@@ -75,7 +75,7 @@ func (o *outputs) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.mac, "mark-mac", "", "mark packets with this Ethernet address as their source, such as 02:00:00:00:00:01")
 }
 
-// liveFlags are those that files have no use for.
+// liveFlags are flags that do not apply to capture files.
 func (o *outputs) liveFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.face, "output-interface", "", "send packets with the plaintext on this interface")
 	f.StringVar(&o.tap, "tap", "", "create this TAP interface, and deliver packets with the plaintext there")
@@ -118,7 +118,7 @@ func (o *outputs) options() (output.Options, error) {
 	return opts, nil
 }
 
-// reporting reports the first error of writing, which the writer ignores.
+// reporting reports the first write error, which the writer ignores.
 type reporting struct {
 	io.Writer
 	name   string
@@ -133,15 +133,15 @@ func (r *reporting) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// failed is told about the first error of an output; the rest goes on.
+// failed reports the first error of an output; the others continue.
 func failed(what string) func(error) {
 	return func(err error) { slog.Error("output stopped", "output", what, "error", err) }
 }
 
-// open opens what is shared by all cores.
+// open opens the outputs that all cores share.
 func (o *outputs) open() error {
 	if _, err := o.options(); err != nil {
-		return err // before anything is overwritten
+		return err // checked before anything is overwritten
 	}
 	if o.write != "" {
 		var w io.Writer = os.Stdout
@@ -202,7 +202,7 @@ func (o *outputs) rule() output.Rule {
 	return output.Rule{Size: int64(o.size) << 20, Every: o.every, Keep: o.keep}
 }
 
-// roll begins a capture that may go on in other files.
+// roll starts a capture that may continue in further files.
 func (o *outputs) roll(name string) (*output.Roll, error) {
 	r, err := output.NewRoll(name, o.rule())
 	if err != nil {
@@ -217,17 +217,17 @@ func (o *outputs) roll(name string) (*output.Roll, error) {
 	return r, nil
 }
 
-// about tells whether anybody asks what connections are about.
+// about reports whether an output needs information about connections.
 func (o *outputs) about() bool { return o.encrypted != "" || o.chains != "" }
 
-// The most chains that a run writes: clients may show whatever they like.
+// maxChains limits the chains that a run writes, because clients can present any certificates.
 const maxChains = 1 << 14
 
-// files tells whether files are opened while packets are read.
+// files reports whether files are opened while packets are read.
 func (o *outputs) files() bool { return len(o.rolls) > 0 || o.streams != "" || o.chains != "" }
 
-// chain returns what writes certificates, or nil. Each chain is written once; its file is named by its first certificate, and by all of
-// them if there is another one that begins with this.
+// chain returns a function that writes certificate chains, or nil. It writes each chain once. The file is named after
+// the first certificate, or after all of them if another chain starts with the same one.
 func (o *outputs) chain() func(string, [][]byte) {
 	if o.chains == "" {
 		return nil
@@ -268,7 +268,7 @@ func (o *outputs) chain() func(string, [][]byte) {
 	}
 }
 
-// writeNew writes a file that is not there, or has this in it.
+// writeNew writes a file unless it exists with the same content.
 func writeNew(name string, text []byte) error {
 	if st, err := os.Lstat(name); err == nil && st.Mode().IsRegular() && st.Size() == int64(len(text)) {
 		if b, err := os.ReadFile(name); err == nil && bytes.Equal(b, text) {
@@ -283,7 +283,7 @@ func writeNew(name string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// sink returns where one core puts plaintext, and where its packets, which is nil unless they are kept.
+// sink returns the plaintext output of one core, and its packet archive, which is nil if packets are not kept.
 func (o *outputs) sink() (output.Sink, *output.ArchiveCore, error) {
 	opts, err := o.options()
 	if err != nil {
@@ -323,7 +323,7 @@ func (o *outputs) sink() (output.Sink, *output.ArchiveCore, error) {
 	return m, archive, nil
 }
 
-// close returns the first error that an output had, when no core writes any more.
+// close closes the outputs after all cores have stopped, and returns the first error of any output.
 func (o *outputs) close() error {
 	var first error
 	if o.file != nil {

@@ -6,30 +6,30 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// placing is what a core has if there are several: each connection is one core's, whichever ring its packets come from. The kernel puts
-// most of them there. The others (out of fragments, in tunnels in tunnels, and those that come while rings join or leave) are given from
-// core to core.
+// placing is the state of a core if there are several. Each connection belongs to one core, but its packets may arrive
+// at any ring. The kernel delivers most packets to the right core. Cores hand the others over: packets from fragments,
+// from nested tunnels, and those that arrive while rings join or leave.
 type placing struct {
 	*packet.Placement
 	port   *exchange.Port[handed]
-	parser packet.Parser // of unusual packets
+	parser packet.Parser // for unusual packets
 	found  packet.Segment
 	keep   []capture.Frame
 	taken  []capture.Frame
-	whole  []byte // packets put together from fragments
+	whole  []byte // packets reassembled from fragments
 }
 
-// kernels is what the kernel is told of a placement: tests tell it something else.
+// kernels returns the placement for the kernel; tests replace it with another one.
 var kernels = func(p *packet.Placement) *packet.Placement { return p }
 
-// handed is what is known of a packet that another core has given.
+// handed is information about a packet from another core.
 type handed struct {
 	time int64
 	link packet.LinkType
 	ring uint8
 }
 
-// place gives other cores the frames of a ring that are theirs, and returns those that stay.
+// place hands the frames of a ring that belong to other cores over, and returns the rest.
 func (c *core) place(ring int, frames []capture.Frame) []capture.Frame {
 	p := c.placing
 	if p == nil {
@@ -58,7 +58,8 @@ func (c *core) place(ring int, frames []capture.Frame) []capture.Frame {
 	return p.keep
 }
 
-// look returns whose a frame is, and has in its place what it completes, if it is a fragment.
+// look returns the core of a frame. If the frame is a fragment that completes a packet, look replaces it by that
+// packet.
 func (c *core) look(f *capture.Frame) int {
 	p := c.placing
 	s := &p.found
@@ -76,7 +77,7 @@ func (c *core) look(f *capture.Frame) int {
 	return c.group
 }
 
-// take reads what others have given.
+// take reads packets that other cores have handed over.
 func (c *core) take(items []exchange.Item[handed]) {
 	p := c.placing
 	for len(items) > 0 {

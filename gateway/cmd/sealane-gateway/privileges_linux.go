@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropRoot leaves a gateway that root started the capabilities that it needs: CAP_NET_RAW and CAP_NET_ADMIN, as
-// interfaces may go away and come again, and if it opens files later CAP_DAC_OVERRIDE. Nothing that it starts gets
-// more. Users other than root keep what they were given.
+// dropRoot reduces the privileges of a gateway that root started to the capabilities that it needs: CAP_NET_RAW and
+// CAP_NET_ADMIN, because interfaces may disappear and return, and CAP_DAC_OVERRIDE if it opens files later. Child
+// processes get no more. For users other than root, nothing changes.
 func dropRoot(files bool) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -38,7 +38,7 @@ func dropRoot(files bool) error {
 	for c := uintptr(0); c < 64; c++ {
 		if keep>>c&1 == 0 {
 			if err := all(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0); errors.Is(err, unix.EINVAL) {
-				break // there are no more
+				break // no more capabilities
 			} else if err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// processors reads a list of processors, such as 2,3 or 2-5, one for each worker; an empty one is nil.
+// processors parses a list of processors, such as 2,3 or 2-5, one for each worker. An empty list gives nil.
 func processors(list string, workers int) ([]int, error) {
 	if list == "" {
 		return nil, nil

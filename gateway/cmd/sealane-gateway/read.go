@@ -79,7 +79,7 @@ func readCommand() *cobra.Command {
 				return err
 			}
 			if out.archive != nil {
-				r.Frames = out.archive.Core(1).Frames // here; what the workers tell of it are secrets
+				r.Frames = out.archive.Core(1).Frames // before the workers, whose archives have only secrets
 			}
 			var all []*engine.Worker
 			for range workers {
@@ -123,7 +123,7 @@ func readCommand() *cobra.Command {
 
 const oneNetworkUsage = "ignore VLAN tags and networks of tunnels when matching connections, for mirrors that tag only one direction"
 
-// report logs what was found.
+// report logs the results.
 func report(s *engine.Stats, store *keys.Store) {
 	slog.Info("done", "packets", s.Frames, "bytes", s.Bytes, "connections", s.Flows, "decrypted", s.Decrypted,
 		"without_keys", s.Undecrypted, "records", s.TLS.Records, "plaintext_bytes", s.TLS.Bytes)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An appended is a file that is only ever added to, and that another can take the place of while it is written.
+// An appended is a file that is only appended to, and that another file may replace while it is written.
 type appended struct {
 	name string
 	mu   sync.Mutex
@@ -29,8 +29,8 @@ func openAppended(name string) (*appended, error) {
 	return a, a.reopen()
 }
 
-// reopen continues with the file that has the name now, or with the old one if that fails. Links are not followed: a user with write
-// access to the folder could have lines appended to any file. "-" is standard output.
+// reopen continues with the file that now has this name, or with the old one if that fails. It does not follow links:
+// otherwise a user with write access to the folder could have lines appended to any file. "-" is standard output.
 func (a *appended) reopen() error {
 	f := os.Stdout
 	if a.name != "-" {
@@ -72,7 +72,7 @@ func notify(state string) {
 	}
 }
 
-// manage tells the service manager that all is well as long as it is, and does what SIGHUP asks for, until ctx is done.
+// manage reports to the service manager while all cores make progress, and handles SIGHUP, until ctx is done.
 func (l *live) manage(ctx context.Context) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -112,7 +112,7 @@ func (l *live) beats() []uint64 {
 	return now
 }
 
-// alive tells whether all cores have gone on since they were looked at, and looks at them.
+// alive reports whether all cores have made progress since the last call, and records their progress.
 func alive(before, now []uint64) bool {
 	for i := range now {
 		if now[i] == before[i] {
@@ -123,10 +123,10 @@ func alive(before, now []uint64) bool {
 	return true
 }
 
-// Settings that take effect at once.
+// reloadable are the settings that take effect on SIGHUP.
 var reloadable = []string{"keys", "write-size", "write-every", "write-keep"}
 
-// reload goes on with other files, and takes from the configuration what can change while the gateway runs.
+// reload reopens files, and applies the settings that can change while the gateway runs.
 func (l *live) reload(ctx context.Context) {
 	slog.Info("reloading")
 	for _, r := range l.out.rolls {
@@ -144,7 +144,7 @@ func (l *live) reload(ctx context.Context) {
 	cmd := fresh.command()
 	f := cmd.Flags()
 	f.AddFlagSet(cmd.InheritedFlags())
-	f.StringVar(new(string), "log", "", "") // it is of all commands
+	f.StringVar(new(string), "log", "", "") // a flag of all commands
 	if err := loadConfig(f, l.config.file); err == nil {
 		err = fresh.check()
 		if err != nil {
@@ -183,7 +183,7 @@ func (l *live) reload(ctx context.Context) {
 	}
 }
 
-// changed returns the names of flags whose values differ, except those of the command line.
+// changed returns the names of flags whose values differ, except those set on the command line.
 func changed(before, after *pflag.FlagSet, argv map[string]bool) (names []string) {
 	after.VisitAll(func(f *pflag.Flag) {
 		old := before.Lookup(f.Name)

@@ -29,7 +29,7 @@ import (
 
 func init() { commands = append(commands, xdpCommand) }
 
-// fast is a gateway on the packet path.
+// fast is a gateway with the XDP fast path.
 type fast struct {
 	out     outputs
 	face    string
@@ -42,7 +42,7 @@ type fast struct {
 	flows   int
 	cpus    string
 
-	// Held while requests change the table, and while the table is read with its keys.
+	// Held while requests change the table, and while the table and its keys are read.
 	mu    sync.Mutex
 	table *engine.Keys
 
@@ -50,31 +50,31 @@ type fast struct {
 	counts output.Counts
 }
 
-// fastQueue is a queue of the interface, and the goroutine that reads it. Each connection is one queue's, whichever its packets come
-// to: the card spreads packets by what it likes, and both directions of a connection are one stream of plaintext.
+// fastQueue is a queue of the interface, with the goroutine that reads it. Each connection belongs to one queue,
+// because both directions form one stream of plaintext, but the card may deliver its packets to any queue.
 type fastQueue struct {
 	x       *fast
 	number  int
-	pin     int // a processor, or -1
+	pin     int // processor, or -1
 	socket  *xdp.Socket
 	path    *xdp.Path
 	sink    output.Sink
 	changed chan struct{}
 	read    map[xdp.Tuple]*fastFlow
-	port    *exchange.Port[fastPacket] // or nil, if there is one queue
+	port    *exchange.Port[fastPacket] // nil if there is only one queue
 	packets uint64
 }
 
-// fastPacket is what is known of a packet that came to another queue.
+// fastPacket is information about a packet that arrived at another queue.
 type fastPacket struct {
 	meta xdp.Meta
 	time int64
 }
 
-// fastFlow is a direction that is registered.
+// fastFlow is a registered direction.
 type fastFlow struct {
 	key  *engine.Key
-	flow *output.Flow // both directions have the same
+	flow *output.Flow // the same for both directions
 	side uint8
 }
 
@@ -163,7 +163,7 @@ func (x *fast) run(ctx context.Context) (err error) {
 	return err
 }
 
-// ready gives each queue what it needs besides its socket.
+// ready sets up each queue, apart from its socket.
 func (x *fast) ready(program *xdp.Program) error {
 	pins, err := processors(x.cpus, len(x.queues))
 	if err != nil {
@@ -186,7 +186,7 @@ func (x *fast) ready(program *xdp.Program) error {
 	return nil
 }
 
-// loops reads all queues until ctx is done, or one of them cannot be read.
+// loops reads all queues until ctx is done or a queue cannot be read.
 func (x *fast) loops(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -204,7 +204,7 @@ func (x *fast) loops(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// attach has the program run on the interface, with a socket for each of its queues.
+// attach attaches the program to the interface, with a socket for each of its queues.
 func (x *fast) attach(program *xdp.Program) error {
 	face, err := net.InterfaceByName(x.face)
 	if err != nil {
@@ -214,7 +214,7 @@ func (x *fast) attach(program *xdp.Program) error {
 		return err
 	}
 	if x.promisc {
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0) // receives nothing itself
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0) // never receives
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.face, err)
 		}
@@ -249,7 +249,7 @@ func (x *fast) serve(ctx context.Context, l net.Listener) {
 	context.AfterFunc(ctx, func() { s.Close() })
 }
 
-// loop moves packets until ctx is done. It looks for changes of the table a hundred times a second at the least.
+// loop moves packets until ctx is done. It checks for changes of the table at least a hundred times a second.
 func (q *fastQueue) loop(ctx context.Context) (err error) {
 	if q.pin >= 0 {
 		runtime.LockOSThread()
@@ -261,7 +261,7 @@ func (q *fastQueue) loop(ctx context.Context) (err error) {
 	}
 	told, wait := time.Now(), 10
 	if q.port != nil {
-		wait = 2 // others may have something for it
+		wait = 2 // other queues may hand packets over
 	}
 	for ctx.Err() == nil && err == nil {
 		select {
@@ -297,7 +297,7 @@ func (q *fastQueue) loop(ctx context.Context) (err error) {
 	return err
 }
 
-// receive handles the packets of its connections, from this queue and from other queues, and hands packets of others' connections over.
+// receive handles packets of its own connections from this and other queues, and hands the others over.
 func (q *fastQueue) receive() (packets int, err error) {
 	if q.port == nil {
 		n, err := q.path.Receive(q.socket, 0)
@@ -322,14 +322,14 @@ func (q *fastQueue) receive() (packets int, err error) {
 	return packets, errors.Join(err, q.path.GiveBack())
 }
 
-// take handles packets that came to another queue.
+// take handles packets that arrived at another queue.
 func (q *fastQueue) take(items []exchange.Item[fastPacket]) {
 	for _, it := range items {
 		q.path.Handle(it.Data, it.About.meta, true, it.About.time)
 	}
 }
 
-// owner returns the queue that has a connection.
+// owner returns the queue of a connection.
 func (x *fast) owner(connection uint64) *fastQueue { return x.queues[connection%uint64(len(x.queues))] }
 
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
@@ -338,7 +338,7 @@ func tupleOf(k *engine.Key) xdp.Tuple {
 	return xdp.Tuple{Source: unmap(k.Source), Destination: unmap(k.Destination)}
 }
 
-// reconcile registers what is new in the table and this queue's, and forgets what is gone.
+// reconcile registers new flows of this queue, and removes deleted ones.
 func (q *fastQueue) reconcile() {
 	q.x.mu.Lock()
 	defer q.x.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package about keeps what is to be known of a connection besides its plaintext: what it was for, how it is protected, where its
-// keys came from.
+// Package about collects information about a connection in addition to its plaintext: its purpose, its protection, and
+// the source of its keys.
 package about
 
 import (
@@ -19,41 +19,41 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// A Connection is what is known of one. What its peers say is cut to sensible lengths; in TLS 1.2, where handshakes are not
-// encrypted, it is what came last on the wire.
+// A Connection is the information about one connection. Texts from peers are truncated. In TLS 1.2, where handshakes
+// are not encrypted, values are the last ones on the wire.
 type Connection struct {
-	Random  [32]byte // of the client, by which key logs name it
+	Random  [32]byte // client random, which identifies the connection in key logs
 	Suite   uint16
 	Version uint16
 	Source  string    // of the keys
-	Bytes   [2]uint64 // of plaintext, from client and server
+	Bytes   [2]uint64 // plaintext bytes from client and server
 
-	ServerName  string // that the client asked for (SNI)
-	Protocol    string // that the server chose (ALPN)
-	JA3, JA4    string // fingerprints of the client's hello
-	JA3S        string // of the server's
-	ServerLists string // what JA3S is the MD5 of: version, suite and extensions in the ServerHello, in decimal
+	ServerName  string // SNI, from the client
+	Protocol    string // ALPN, from the server
+	JA3, JA4    string // fingerprints of the ClientHello
+	JA3S        string // fingerprint of the ServerHello
+	ServerLists string // the input of JA3S: version, suite and extensions in the ServerHello, in decimal
 	Certificate [2]Certificate
 
-	// Chain, if set, gets the certificates of a side as they came.
+	// Chain, if set, gets the certificates of a side as received.
 	Chain func(fingerprint string, certificates [][]byte)
 
-	QUIC bool // it is over QUIC, not TCP
+	QUIC bool // over QUIC instead of TCP
 
-	Archived, ArchivedSides uint8 // which secrets an output.Archive has, as it says
+	Archived, ArchivedSides uint8 // secrets that an output.Archive has, as documented there
 
 	unconfirmed [2][][]byte
 }
 
-// A Certificate is the first of those that a side sent.
+// A Certificate is the first certificate of a side.
 type Certificate struct {
 	Subject, Issuer string
-	Names           []string  // subject alternative names: of hosts, addresses, mail addresses and URIs
-	From, Until     time.Time // when it is valid
+	Names           []string  // subject alternative names: hosts, addresses, mail addresses and URIs
+	From, Until     time.Time // validity
 	Fingerprint     string    // SHA-256, hexadecimal
 }
 
-// The longest texts that are kept.
+// Limits of stored texts.
 const (
 	maxName    = 255
 	maxSubject = 512
@@ -72,14 +72,14 @@ const (
 	protocols  = 16
 )
 
-// Message takes the body of a handshake message from a side. It does not keep it, and ignores malformed messages.
+// Message processes the body of a handshake message from a side. It does not keep body, and ignores malformed messages.
 func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 	s := cryptobyte.String(body)
 	var skip, suites cryptobyte.String
 	var h hello
 	switch kind {
 	case clientHello:
-		c.ServerName, c.Protocol, c.JA3, c.JA4, c.JA3S, c.ServerLists = "", "", "", "", "", "" // perhaps another one, that counts
+		c.ServerName, c.Protocol, c.JA3, c.JA4, c.JA3S, c.ServerLists = "", "", "", "", "", "" // this hello may be another one, which replaces the first
 		if s.ReadUint16(&h.version) && s.Skip(32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadUint16LengthPrefixed(&suites) && s.ReadUint8LengthPrefixed(&skip) {
 			h.suites = numbers(suites)
 			extensions(s, func(kind uint16, value cryptobyte.String) {
@@ -107,7 +107,7 @@ func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 	}
 }
 
-// cut returns the beginning of a peer's text, with invisible characters replaced: it may end in a terminal.
+// cut returns the start of a peer's text, with invisible characters replaced, because it may be shown in a terminal.
 func cut(b []byte, most int) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsGraphic(r) {
@@ -167,7 +167,7 @@ func (c *Connection) certificates(side uint8, version uint16, s cryptobyte.Strin
 	if c.Chain == nil {
 		return
 	}
-	if tls13 { // it was encrypted
+	if tls13 { // the certificate was encrypted
 		c.Chain(first.Fingerprint, chain)
 		return
 	}
@@ -198,7 +198,7 @@ func (c *Certificate) describe(parsed *x509.Certificate) {
 	}
 }
 
-// Confirm says that a record was opened: what came before it was not only noise.
+// Confirm records that a record was opened, so earlier data was not only noise.
 func (c *Connection) Confirm() {
 	for side, chain := range c.unconfirmed {
 		if chain != nil {
@@ -208,8 +208,8 @@ func (c *Connection) Confirm() {
 	c.unconfirmed = [2][][]byte{}
 }
 
-// CommunityID returns the identifier of a connection that other tools have for it as well: Community ID, version 1
-// (https://github.com/corelight/community-id-spec). The protocol is 6 of TCP, 17 of UDP.
+// CommunityID returns the Community ID, version 1, which other tools also use to identify a connection
+// (https://github.com/corelight/community-id-spec). protocol is 6 for TCP, 17 for UDP.
 func CommunityID(seed uint16, protocol uint8, a, b netip.AddrPort) string {
 	x, y := a.Addr().Unmap(), b.Addr().Unmap()
 	if c := x.Compare(y); c > 0 || c == 0 && a.Port() > b.Port() {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// Fingerprints name the software behind a hello by what it offers or chooses, as other tools do. JA3 and JA3S follow
-// https://github.com/salesforce/ja3. JA4 follows https://github.com/FoxIO-LLC/ja4, whose BSD license covers the
-// client's fingerprint alone. JA4S has the FoxIO License, which does not permit commercial products, so it is left out: ServerLists has
-// what it is made of. A client can send any list, so a fingerprint is no proof of identity.
+// Fingerprints identify the software behind a hello by its offers or choices, like other tools. JA3 and JA3S follow
+// https://github.com/salesforce/ja3. JA4 follows https://github.com/FoxIO-LLC/ja4; its BSD license covers only the
+// client's fingerprint. JA4S has the FoxIO License, which does not permit commercial products, so it is omitted;
+// ServerLists has its input. A client can send any list, so a fingerprint does not prove identity.
 
 // Extensions that fingerprints read (RFC 8422, RFC 8446).
 const (
@@ -25,21 +25,21 @@ const (
 	supportedVersions = 43
 )
 
-// A hello is what a ClientHello or ServerHello lists, without the values of RFC 8701 (GREASE), which mean nothing.
+// A hello has the lists in a ClientHello or ServerHello, without the meaningless values of RFC 8701 (GREASE).
 type hello struct {
-	version    uint16 // of the message's own field
+	version    uint16 // the message's own field
 	suites     []uint16
 	extensions []uint16
 	groups     []uint16
 	formats    []uint8
 	signatures []uint16
-	newest     uint16 // of the extension supported_versions
-	protocol   string // the first of ALPN
+	newest     uint16 // from the extension supported_versions
+	protocol   string // first ALPN entry
 }
 
 func grease(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
 
-// numbers reads a list of 16-bit values to its end.
+// numbers reads a list of 16-bit values.
 func numbers(s cryptobyte.String) (list []uint16) {
 	for v := uint16(0); s.ReadUint16(&v); {
 		if !grease(v) {
@@ -49,7 +49,7 @@ func numbers(s cryptobyte.String) (list []uint16) {
 	return list
 }
 
-// extension notes an extension of a ClientHello.
+// extension records an extension of a ClientHello.
 func (h *hello) extension(kind uint16, value cryptobyte.String) {
 	if grease(kind) {
 		return
@@ -101,17 +101,17 @@ func md5Of(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ja3 is of a ClientHello.
+// ja3 returns the fingerprint of a ClientHello.
 func (h *hello) ja3() string {
 	return md5Of(fmt.Sprintf("%d,%s,%s,%s,%s", h.version, decimal(h.suites), decimal(h.extensions), decimal(h.groups), decimal(h.formats)))
 }
 
-// ja3s is the text of a ServerHello's JA3S, which is its MD5.
+// ja3s returns the input of a ServerHello's JA3S, which is its MD5.
 func (h *hello) ja3s() string {
 	return fmt.Sprintf("%d,%s,%s", h.version, decimal(h.suites), decimal(h.extensions))
 }
 
-// ja4 is of a ClientHello over TCP or QUIC.
+// ja4 returns the fingerprint of a ClientHello over TCP or QUIC.
 func (h *hello) ja4(quic bool) string {
 	versions := map[uint16]string{0x0304: "13", 0x0303: "12", 0x0302: "11", 0x0301: "10", 0x0300: "s3", 0x0002: "s2"}
 	version := versions[h.version]
@@ -121,7 +121,7 @@ func (h *hello) ja4(quic bool) string {
 	if version == "" {
 		version = "00"
 	}
-	to := "i" // an address
+	to := "i" // no server name: an address
 	if slices.Contains(h.extensions, serverName) {
 		to = "d"
 	}
@@ -140,7 +140,7 @@ func (h *hello) ja4(quic bool) string {
 		short(len(h.suites), hexadecimal(slices.Sorted(slices.Values(h.suites)))), short(len(h.extensions), rest))
 }
 
-// short is the beginning of a list's hash; of an empty list zeros.
+// short returns the start of a list's hash, or zeros for an empty list.
 func short(entries int, text string) string {
 	if entries == 0 {
 		return "000000000000"
@@ -149,8 +149,8 @@ func short(entries int, text string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// ends are the first and the last character of a protocol's name, or of its hexadecimal form if one of them is
-// neither a letter nor a digit.
+// ends returns the first and last character of a protocol's name. If either is not a letter or digit, it uses the
+// hexadecimal form.
 func ends(protocol string) string {
 	if protocol == "" {
 		return "00"

@@ -1,4 +1,4 @@
-// Package capture reads pcap and pcapng files, and streams of them, in large blocks.
+// Package capture reads pcap and pcapng files and streams in large blocks.
 package capture
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// A Frame is a captured packet. Data points into the Block it was read into.
+// A Frame is a captured packet. Data points into the Block that it was read into.
 type Frame struct {
 	Time int64 // nanoseconds since 1970
 	Data []byte
 	Link packet.LinkType
 }
 
-// A Block is memory with frames in it. Its zero value is ready for use, and can be used again when its frames are no
-// longer in use.
+// A Block is memory with frames in it. Its zero value is ready for use. It can be reused when its frames are no longer
+// needed.
 type Block struct {
 	Frames []Frame
 	buf    []byte
@@ -27,13 +27,13 @@ type Block struct {
 
 const (
 	blockBytes = 256 << 10
-	// Frames of Linux's BIG TCP are the longest: 512 KiB. What says that it is longer is corrupt.
+	// The longest frames are those of Linux's BIG TCP, 512 KiB. A longer length means corruption.
 	maxFrame = 1 << 20
-	// Blocks of pcapng that hold no packets are skipped if they are longer.
+	// Longer pcapng blocks without packets are skipped.
 	maxOther = 16 << 20
 )
 
-// ErrTruncated says that the capture ends within a packet. All before it has been read.
+// ErrTruncated means that the capture ends within a packet. All earlier packets have been read.
 var ErrTruncated = errors.New("capture ends within a packet")
 
 // A Reader reads a capture. It is not safe for concurrent use.
@@ -42,14 +42,14 @@ type Reader struct {
 	// between blocks: the frames of the next Block may need the keys.
 	Secrets func(keyLog []byte)
 
-	// Frames, if set, gets the frames of each block as they are.
+	// Frames, if set, gets the frames of each block.
 	Frames func([]Frame)
 
 	// Read is the number of bytes read so far.
 	Read int64
 
 	r       io.Reader
-	rest    []byte // read, not yet parsed; in the memory of the last block
+	rest    []byte // read but not parsed, in the memory of the last block
 	ended   bool
 	pcapng  bool
 	order   binary.ByteOrder
@@ -58,7 +58,7 @@ type Reader struct {
 	perUnit int64 // pcap: nanoseconds per unit of the fraction
 	faces   []face
 	discard int64
-	stopped bool // parsing ended before it needed more input
+	stopped bool // parsing stopped before it needed more input
 }
 
 type face struct {
@@ -76,7 +76,7 @@ type timescale struct {
 	units uint64 // per second
 }
 
-// NewReader returns a reader of a pcap or pcapng capture, which it tells apart by their first bytes.
+// NewReader returns a reader for a pcap or pcapng capture; the first bytes tell the format.
 func NewReader(r io.Reader) (*Reader, error) {
 	c := &Reader{r: r}
 	var head [24]byte
@@ -130,7 +130,7 @@ func (c *Reader) ReadBlock(b *Block) error {
 		}
 		c.rest = data[used:]
 		if len(b.Frames) > 0 {
-			// An error behind these frames comes back with the next call, which finds it again.
+			// An error after these frames is returned by the next call, which encounters it again.
 			if c.Frames != nil {
 				c.Frames(b.Frames)
 			}
@@ -149,7 +149,7 @@ func (c *Reader) ReadBlock(b *Block) error {
 	}
 }
 
-// fill puts the rest, and more of the input, into b's memory.
+// fill puts the rest and more input into b's memory.
 func (c *Reader) fill(b *Block) error {
 	if cap(b.buf) < len(c.rest)+blockBytes/2 {
 		b.buf = make([]byte, max(blockBytes, len(c.rest)+blockBytes))
@@ -171,7 +171,7 @@ func (c *Reader) fill(b *Block) error {
 		} else if err != nil {
 			return err
 		}
-		// A pipe gives what it has: take it, and do not wait for more than is there.
+		// A pipe returns what it has: use it instead of waiting for more.
 		if m > 0 {
 			break
 		}
@@ -252,7 +252,7 @@ func (c *Reader) parsePcapng(b *Block, data []byte) (used int, err error) {
 		if len(h) < size {
 			return used, nil
 		}
-		// Keys come before the packets that need them: hand out what was there before first.
+		// Keys precede the packets that need them, so return the earlier frames first.
 		if kind == blockSecrets && len(b.Frames) > 0 {
 			c.stopped = true
 			return used, nil
@@ -346,7 +346,7 @@ func (c *Reader) options(b []byte, each func(code uint16, value []byte)) {
 	}
 }
 
-// resolution takes if_tsresol: a negative power of ten or, with the highest bit, of two.
+// resolution parses if_tsresol: a negative power of ten or, with the highest bit set, of two.
 func (f *face) resolution(v uint8) {
 	switch {
 	case v&0x80 != 0:

@@ -16,15 +16,16 @@ import (
 )
 
 // A Live reads packets of an interface from a ring that the kernel fills (TPACKET_V3, see packet(7) and the kernel's
-// packet_mmap.rst). Several with the same group share the packets: both directions of a connection go to the same one, as a rule.
+// packet_mmap.rst). Rings in the same group share the packets; normally both directions of a connection go to the same
+// ring.
 type Live struct {
 	fd       int
 	ring     []byte
-	block    int // the next one to look at
+	block    int // next block to check
 	link     packet.LinkType
-	tags     bool // VLAN tags go back to where they were
+	tags     bool // VLAN tags are put back into frames
 	incoming bool
-	err      error // that Wait has found
+	err      error // found by Wait
 	frames   []Frame
 	drops    atomic.Uint64
 	count    atomic.Uint64
@@ -33,18 +34,18 @@ type Live struct {
 const (
 	liveBlock  = 1 << 20
 	liveBlocks = 64
-	// The kernel hands over a block that is not full after this.
+	// After this time, the kernel hands over a block that is not full.
 	liveTimeout = 2 * time.Millisecond
 )
 
-// LiveOptions of a ring.
+// LiveOptions are the options of a ring.
 type LiveOptions struct {
-	Group       *uint16           // of rings that share an interface; the first one, which finds 0 there, sets it. nil: this one has all
-	Placement   *packet.Placement // how these share it
+	Group       *uint16           // shared by the rings of an interface; the first one finds 0 there and sets it. nil: a single ring
+	Placement   *packet.Placement // how the group distributes packets
 	Promiscuous bool
-	Incoming    bool // leave out what this machine sends
+	Incoming    bool // omit packets that this machine sends
 	Blocks      int  // memory, in MiB; 64 if 0
-	Headers     bool // put the work left for a frame in front of it: see Whole
+	Headers     bool // prefix each frame with its pending checksum and segmentation work: see Whole
 }
 
 // OpenLive opens a ring on an interface. It needs CAP_NET_RAW.
@@ -112,18 +113,18 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 	return l, nil
 }
 
-// share has the ring take part in a group. The first one asks the kernel for an unused number.
+// share adds the ring to a group. The first ring asks the kernel for an unused number.
 func (l *Live) share(o *LiveOptions) error {
-	// Who only listens gets fragments put together; who forwards needs them as they are.
+	// A listener gets reassembled fragments; a forwarder needs the fragments themselves.
 	kind := unix.PACKET_FANOUT_CBPF
 	if !o.Headers {
 		kind |= unix.PACKET_FANOUT_FLAG_DEFRAG
 	}
 	if o.Incoming {
-		kind |= unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING // the group does not know what its members asked for
+		kind |= unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING // the group does not inherit its members' option
 	}
 	if *o.Group != 0 {
-		// If all others are gone, the kernel makes a group with that number again.
+		// If all other members are gone, the kernel creates a group with that number again.
 		return unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_FANOUT, int(*o.Group)|kind<<16)
 	}
 	if err := unix.SetsockoptInt(l.fd, unix.SOL_PACKET, unix.PACKET_FANOUT, (kind|unix.PACKET_FANOUT_FLAG_UNIQUEID)<<16); err != nil {
@@ -134,11 +135,11 @@ func (l *Live) share(o *LiveOptions) error {
 	return err
 }
 
-// ErrGone says that the interface is not there any more, or down.
+// ErrGone means that the interface has disappeared or is down.
 var ErrGone = errors.New("the interface is gone or down")
 
-// Read waits for packets, at most so long, and calls each with those of one block. Their memory is the kernel's again when
-// each returns.
+// Read waits for packets, at most for wait, and calls each with those of one block. Their memory returns to the kernel
+// after each call.
 func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 	head := (*unix.TpacketHdrV1)(unsafe.Pointer(&l.ring[l.block*liveBlock+8]))
 	if atomic.LoadUint32(&head.Block_status)&unix.TP_STATUS_USER == 0 {
@@ -165,7 +166,7 @@ func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 		if begin < at || end > len(block) {
 			break
 		}
-		// struct sockaddr_ll comes behind the header; older kernels' groups have what is sent as well.
+		// struct sockaddr_ll follows the header; in older kernels, groups also get sent packets.
 		if kind := at + (int(unsafe.Sizeof(*h))+15)&^15 + 10; l.incoming && kind < len(block) && block[kind] == unix.PACKET_OUTGOING {
 			if h.Next_offset == 0 {
 				break
@@ -195,7 +196,7 @@ func (l *Live) Read(wait time.Duration, each func([]Frame)) error {
 
 const tagBytes = 4
 
-// tag puts the VLAN tag, which the kernel keeps beside a frame, back into it. b has room in front of the virtio header.
+// tag puts the VLAN tag, which the kernel stores separately, back into a frame. b has room before the virtio header.
 func tag(b []byte, h *unix.Tpacket3Hdr) {
 	copy(b, b[tagBytes:][:virtioHeader+12])
 	kind := uint16(0x8100)
@@ -204,7 +205,7 @@ func tag(b []byte, h *unix.Tpacket3Hdr) {
 	}
 	binary.BigEndian.PutUint16(b[virtioHeader+12:], kind)
 	binary.BigEndian.PutUint16(b[virtioHeader+14:], uint16(h.Hv1.Vlan_tci))
-	// Flags, kind of segmentation, length of the headers, size of segments, where the checksum begins, and where it goes.
+	// Flags, segmentation type, length of the headers, segment size, start of the checksum, and its destination.
 	if b[1] != 0 {
 		binary.NativeEndian.PutUint16(b[2:], binary.NativeEndian.Uint16(b[2:])+tagBytes)
 	}
@@ -214,12 +215,12 @@ func tag(b []byte, h *unix.Tpacket3Hdr) {
 	}
 }
 
-// Wait waits until one of the rings, some of which may be nil, has packets, at most so long. If an interface is gone, Read
-// says so.
+// Wait waits until one of the rings has packets, at most for wait. Rings may be nil. If an interface is gone, Read
+// reports it.
 func Wait(wait time.Duration, rings ...*Live) error {
 	fds := make([]unix.PollFd, 0, 2)
 	for _, l := range rings {
-		fd := int32(-1) // none
+		fd := int32(-1) // no ring
 		if l != nil {
 			fd = int32(l.fd)
 		}
@@ -234,7 +235,7 @@ func Wait(wait time.Duration, rings ...*Live) error {
 	}
 	for i, l := range rings {
 		if fds[i].Revents&unix.POLLERR != 0 {
-			// The question takes the error away.
+			// Reading the error clears it.
 			if e, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e != 0 {
 				l.err = fmt.Errorf("%w: %w", ErrGone, unix.Errno(e))
 			}
@@ -246,12 +247,12 @@ func Wait(wait time.Duration, rings ...*Live) error {
 // Counts returns how many packets were read, and how many the kernel dropped because the ring was full.
 func (l *Live) Counts() (packets, drops uint64) {
 	if s, err := unix.GetsockoptTpacketStatsV3(l.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		l.drops.Add(uint64(s.Drops)) // the kernel counts from the last question on
+		l.drops.Add(uint64(s.Drops)) // the kernel counts since the last query
 	}
 	return l.count.Load(), l.drops.Load()
 }
 
-// Close gives the ring back.
+// Close releases the ring.
 func (l *Live) Close() {
 	if l.ring != nil {
 		unix.Munmap(l.ring)

@@ -9,15 +9,15 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// setPlacement has the kernel deal out the frames of a fan-out group by p, with a classic BPF program (packet(7), PACKET_FANOUT_CBPF).
-// Members of a group are numbered as they came, and the last one gets the number of one that goes: who reads has to look whether
-// frames are at the right place.
+// setPlacement makes the kernel distribute the frames of a fan-out group by p, with a classic BPF program (packet(7),
+// PACKET_FANOUT_CBPF). Members of a group are numbered in the order of joining, and when one leaves, the last gets its
+// number. So a reader must check whether frames are at the right place.
 //
-//	a frame has                                             is dealt out by
-//	a whole packet of TCP, in one tunnel at most            its addresses and ports
-//	something else over IP: fragments, tunnels in tunnels   the outermost addresses: one core gets all between two endpoints, of both
-//	                                                        directions in their order, and can deal it out again
-//	something else                                          nothing: the first core gets it
+//	a frame with                                            is distributed by
+//	a whole TCP packet, in at most one tunnel               its addresses and ports
+//	other IP: fragments, nested tunnels                     the outermost addresses: one core gets all packets between two endpoints, in
+//	                                                        both directions and in order, and can distribute them again
+//	other protocols                                         nothing: the first core gets it
 func (l *Live) setPlacement(p *packet.Placement) error {
 	program, err := bpf.Assemble(placement(p))
 	if err != nil {
@@ -33,16 +33,16 @@ func (l *Live) setPlacement(p *packet.Placement) error {
 	return nil
 }
 
-// placement is packet.Placement in BPF. Scratch memory: 0 and 1 have the addresses, folded, 2 and 3 the ports, 4 to 7 the words of
-// an address, 8 is where the packet begins, and 9 its EtherType; 10 to 12 are those of the search in tunnels.
+// placement is packet.Placement in BPF. Scratch memory: 0 and 1 are the addresses, folded, 2 and 3 the ports, 4 to 7
+// the words of an address, 8 is the start of the packet, and 9 its EtherType; 10 to 12 are used for tunnels.
 //
-// A load behind the end of a frame ends the program, with 0: what is cut or forged so goes to the first core.
+// A load beyond the end of a frame ends the program with 0, so truncated and forged frames go to the first core.
 func placement(p *packet.Placement) []bpf.Instruction {
 	var b assembler
 	const outgoing = 4 // PACKET_OUTGOING
 	k := p.Keys
 
-	// Incoming packets begin with the IP header, outgoing ones with the Ethernet header.
+	// Incoming packets start with the IP header, outgoing ones with the Ethernet header.
 	var in, out label
 	b.add(bpf.LoadExtension{Num: bpf.ExtType})
 	b.jump(&out, bpf.JumpEqual, outgoing)
@@ -107,11 +107,12 @@ func placement(p *packet.Placement) []bpf.Instruction {
 	return b.all
 }
 
-// intoTunnel looks into one tunnel. If there is a whole packet of TCP in it, 8 and 9 become that packet's; else they stay. It knows
-// what mirrors and networks use, as packet.Parser does, without what is rare: who reads looks for itself.
+// intoTunnel looks into one tunnel. If it contains a whole TCP packet, 8 and 9 become those of that packet; otherwise
+// they do not change. It handles the tunnels that mirrors and networks use, like packet.Parser, except for rare cases,
+// which the reader handles.
 //
-// X is where the next header begins, 10 is what IP carries or the flags of GRE, 11 is scratch, and 12 what is in the tunnel, as an
-// EtherType.
+// X is the start of the next header, 10 the protocol in IP or the flags of GRE, 11 is scratch, and 12 the EtherType of
+// the tunnel's content.
 func (b *assembler) intoTunnel() {
 	var plain, v6, transport, tag, labels, session label
 	b.jump(&v6, bpf.JumpEqual, packet.TypeIPv6)
@@ -174,10 +175,10 @@ func (b *assembler) intoTunnel() {
 	b.here(&bottom)
 	b.add(word(0, 1))
 	b.jump(&ip, bpf.JumpBitsSet, 0xf0)
-	b.skip(4) // a control word, and Ethernet
+	b.skip(4) // a control word, then Ethernet
 	b.always(&ether)
 
-	// UDP, and tunnels known by their port.
+	// UDP, and tunnels identified by port.
 	var vxlan, gtp, extended label
 	b.here(&udp)
 	b.add(word(2, 2))
@@ -199,16 +200,16 @@ func (b *assembler) intoTunnel() {
 	b.jump(&extended, bpf.JumpBitsSet, 7)
 	b.skip(16)
 	b.always(&ip)
-	b.here(&extended) // one header at most, and it has to be said that none follows
+	b.here(&extended) // at most one header, which must say that none follows
 	b.jump(&plain, bpf.JumpBitsSet, 3)
 	b.skip(20)
 	b.add(word(0, 1), bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: 2})
 	b.forward()
-	b.add(word(^uint32(0), 1)) // the last byte before
+	b.add(word(^uint32(0), 1)) // the byte before
 	b.jump(&plain, bpf.JumpNotEqual, 0)
 	b.always(&ip)
 
-	// GRE, with fields that are there or not, and ERSPAN.
+	// GRE with optional fields, and ERSPAN.
 	var second, third label
 	b.here(&gre)
 	b.add(word(2, 2), keep(12), word(0, 2), keep(10))
@@ -224,7 +225,7 @@ func (b *assembler) intoTunnel() {
 	b.jump(&third, bpf.JumpEqual, packet.TypeERSPAN3)
 	b.always(&inner)
 	b.here(&second)
-	b.add(kept(10), bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 9}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 8}) // of type I there is none
+	b.add(kept(10), bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 9}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 8}) // type I has none
 	b.forward()
 	b.always(&ether)
 	b.here(&third)
@@ -274,17 +275,17 @@ func (b *assembler) intoTunnel() {
 	b.here(&plain)
 }
 
-// An assembler makes a program of which all jumps go forward.
+// An assembler builds a program in which all jumps go forward.
 type assembler struct {
 	all []bpf.Instruction
 }
 
-// A label is where jumps go to.
+// A label is the target of jumps.
 type label struct{ from []int }
 
 func (b *assembler) add(more ...bpf.Instruction) { b.all = append(b.all, more...) }
 
-// jump goes to a label if A is, or with not is not, val.
+// jump jumps to a label if cond holds for A and val.
 func (b *assembler) jump(to *label, cond bpf.JumpTest, val uint32) {
 	to.from = append(to.from, len(b.all))
 	b.add(bpf.JumpIf{Cond: cond, Val: val})
@@ -295,7 +296,7 @@ func (b *assembler) always(to *label) {
 	b.add(bpf.Jump{})
 }
 
-// here puts a label.
+// here defines a label.
 func (b *assembler) here(l *label) {
 	for _, at := range l.from {
 		n := len(b.all) - at - 1
@@ -313,18 +314,18 @@ func (b *assembler) here(l *label) {
 	}
 }
 
-// word loads from so far behind X.
+// word loads from an offset after X.
 func word(off uint32, size int) bpf.Instruction { return bpf.LoadIndirect{Off: off, Size: size} }
 
 func keep(n int) bpf.Instruction { return bpf.StoreScratch{Src: bpf.RegA, N: n} }
 func kept(n int) bpf.Instruction { return bpf.LoadScratch{Dst: bpf.RegA, N: n} }
 
-// skip moves X forward.
+// skip moves X forward by n.
 func (b *assembler) skip(n uint32) {
 	b.add(bpf.TXA{}, bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: n}, bpf.TAX{})
 }
 
-// skipIPv4 moves X behind the header of IPv4.
+// skipIPv4 moves X past the IPv4 header.
 func (b *assembler) skipIPv4() {
 	b.add(word(0, 1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 15}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: 2})
 	b.forward()

@@ -1,4 +1,4 @@
-// Package control is the interface of other programs to the gateway: flows with their keys, and metrics.
+// Package control is the gateway's interface to other programs: flows with their keys, and metrics.
 package control
 
 import (
@@ -25,33 +25,33 @@ import (
 type flow struct {
 	Source      string  `json:"source"`
 	Destination string  `json:"destination"`
-	From        string  `json:"from,omitempty"`  // the sender in this direction: client or server
-	Suite       string  `json:"suite,omitempty"` // its name, as IANA has it
-	Key         digits  `json:"key,omitempty"`   // never told
+	From        string  `json:"from,omitempty"`  // sender of this direction: client or server
+	Suite       string  `json:"suite,omitempty"` // IANA name
+	Key         digits  `json:"key,omitempty"`   // write-only
 	IV          digits  `json:"iv,omitempty"`
-	Secret      digits  `json:"secret,omitempty"`   // traffic secret that they follow from: with it, they may be left out
+	Secret      digits  `json:"secret,omitempty"`   // traffic secret; replaces key and iv
 	Next        uint64  `json:"next"`               // number of the next record
-	Sequence    *uint32 `json:"sequence,omitempty"` // TCP sequence number at which it begins, if known
+	Sequence    *uint32 `json:"sequence,omitempty"` // TCP sequence number of its first byte, if known
 	State       string  `json:"state,omitempty"`
 }
 
-// digits are hexadecimal in JSON. They are not kept as a string, which could not be wiped.
+// digits are hexadecimal in JSON. They are not stored as a string, which could not be wiped.
 type digits []byte
 
 func (d *digits) UnmarshalJSON(b []byte) error {
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' || len(b)%2 != 0 {
 		return errors.New("not hexadecimal digits")
 	}
-	clear(*d) // if it comes twice
+	clear(*d) // the field may occur twice
 	*d = make([]byte, len(b)/2-1)
 	if _, err := hex.Decode(*d, b[1:len(b)-1]); err != nil {
 		clear(*d)
-		return errors.New("not hexadecimal digits") // without the digits
+		return errors.New("not hexadecimal digits") // omits the digits
 	}
 	return nil
 }
 
-// wipe forgets the keys.
+// wipe wipes the keys.
 func (f *flow) wipe() {
 	clear(f.Key)
 	clear(f.IV)
@@ -115,7 +115,7 @@ func flowOf(k *engine.Key) flow {
 	return f
 }
 
-// readAll reads to the end, and leaves no copies behind.
+// readAll reads everything, and leaves no copies behind.
 func readAll(r io.Reader) ([]byte, error) {
 	b := make([]byte, 0, 4096)
 	for {
@@ -136,10 +136,11 @@ func readAll(r io.Reader) ([]byte, error) {
 	}
 }
 
-// leastFlow is shorter than a flow can be: with two endpoints, a suite and a secret.
+// leastFlow is shorter than any flow: two endpoints, a suite and a secret.
 const leastFlow = 100
 
-// elements returns how many elements a list in JSON has, if it is one: each would take much more memory than it has bytes.
+// elements returns the number of elements if b is a JSON list. Parsed elements would take much more memory than their
+// text.
 func elements(b []byte) int {
 	n, depth, quoted := 1, 0, false
 	for i := 0; i < len(b); i++ {
@@ -160,7 +161,7 @@ func elements(b []byte) int {
 	return n
 }
 
-// A request is one flow or a list of them.
+// decode parses a request: one flow or a list of them.
 func decode(r io.Reader) (many []flow, err error) {
 	b, err := readAll(r)
 	defer clear(b)
@@ -182,11 +183,11 @@ func decode(r io.Reader) (many []flow, err error) {
 
 const (
 	maxRequest = 4 << 20
-	maxAtOnce  = 4 // requests that are read
+	maxAtOnce  = 4 // requests that are read concurrently
 )
 
-// Serve has a handler answer those who connect to l, until it is closed. Who says nothing, says it slowly, does not listen or connects
-// often keeps others waiting for a while at most.
+// Serve runs a handler for connections to l until l is closed. A client that is silent, slow, does not read, or
+// connects too often delays others only for a limited time.
 func Serve(l net.Listener, h http.Handler) *http.Server {
 	return serve(l, h, 10*time.Second, 30*time.Second)
 }
@@ -202,11 +203,11 @@ func serve(l net.Listener, h http.Handler, header, request time.Duration) *http.
 
 // Flows serves the table of given keys:
 //
-//	PUT /flows     a flow, or a list of them, which is taken as a whole or not at all
-//	GET /flows     all flows, or with ?source=...&destination=... one; keys are never told
-//	DELETE /flows  with ?source=...&destination=... one
+//	PUT /flows     adds a flow, or a list of flows: all or none
+//	GET /flows     returns all flows, or with ?source=...&destination=... one; never keys
+//	DELETE /flows  with ?source=...&destination=... deletes one
 //
-// It holds lock, unless nil, while it changes the table or reads it, and never while it waits for the client.
+// It holds lock, unless nil, while it changes or reads the table, and never while it waits for the client.
 func Flows(table *engine.Keys, lock sync.Locker) http.Handler {
 	if lock == nil {
 		lock = new(sync.Mutex)
@@ -239,7 +240,7 @@ func Flows(table *engine.Keys, lock sync.Locker) http.Handler {
 				fail(w, http.StatusBadRequest, fmt.Errorf("flow %d: %w", i, err))
 				return
 			}
-			// What was left out is filled in, and belongs to the flow from now on.
+			// Derived keys were filled in, and belong to the flow from now on.
 			flows[i].Key, flows[i].IV = k.Given.Key, k.Given.IV
 			ks = append(ks, k)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A Source is asked for counts when somebody wants metrics.
+// A Source provides counters on each request for metrics.
 type Source struct {
 	Stats  func() engine.Stats
 	Faces  func() []Face
@@ -174,13 +174,13 @@ const (
 	tunnelHelp     = "Tunnels looked into, by kind."
 )
 
-// A Face is what one interface has seen.
+// A Face has the counters of one interface.
 type Face struct {
 	Name     string
 	Bytes    uint64
 	Verdicts [packet.Verdicts]uint64
 	Dropped  uint64 // by the kernel, because they were not read in time
-	Blocked  uint64 // not forwarded, as they could not be read
+	Blocked  uint64 // not forwarded, because they could not be read
 }
 
 // Add adds the counts of another core.
@@ -246,7 +246,7 @@ func (s *Source) Collect(to chan<- prometheus.Metric) {
 	n(unread, prometheus.CounterValue, s.Output.Unread.Load())
 }
 
-// Metrics serves them in the format of Prometheus.
+// Metrics serves metrics in the format of Prometheus.
 func Metrics(s *Source) http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(s)

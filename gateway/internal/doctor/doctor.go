@@ -12,10 +12,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// Bounds on what is kept. Later connections, and later bytes of a hello, are not looked at.
+// Limits of stored data. Later connections, and later bytes of a hello, are ignored.
 const (
 	maxConnections = 1 << 15
-	maxHello       = 4 << 10 // with a key share of ML-KEM a ClientHello takes 2 KiB
+	maxHello       = 4 << 10 // a ClientHello with an ML-KEM key share has 2 KiB
 )
 
 // A Doctor watches frames while an engine.Worker tries to decrypt them. It is not safe for concurrent use.
@@ -28,30 +28,31 @@ type Doctor struct {
 	last   int64 // time of the last frame
 
 	frames, tcp, malformed, badSums, long, cut uint64
-	others                                     map[string]uint64 // frames without TCP, by what they are
+	others                                     map[string]uint64 // frames without TCP, by kind
 	conns                                      map[packet.Tuple]*conn
-	order                                      []*conn               // as they began
+	order                                      []*conn               // in order of their start
 	ignored                                    uint64                // packets of connections beyond maxConnections
-	opened, read                               map[packet.Tuple]bool // a record was, and data in one
+	opened, read                               map[packet.Tuple]bool // connections with an opened record, and with data in one
 	notes                                      []Finding
 }
 
-// A conn is what is known of a connection. Sides are those of packet.Tuple.
+// A conn is the state of a connection. Sides are those of packet.Tuple.
 type conn struct {
 	tuple    packet.Tuple
 	syn      bool
 	packets  [2]uint64
 	bytes    uint64
 	cut      bool
-	records  bool      // something looks like a record of application data
-	heads    [2][]byte // beginning with a hello
-	next     [2]uint32 // sequence number behind heads
+	records  bool      // something looks like an application data record
+	heads    [2][]byte // start of each side from a hello on
+	next     [2]uint32 // sequence number after heads
 	complete bool      // classify has parsed heads
 	client   clientHello
 	server   serverHello
 }
 
-// New returns a Doctor that decrypts with the secrets in store, which must all be there before the frames that need them.
+// New returns a Doctor that decrypts with the secrets in store. The secrets must be there before the frames that need
+// them.
 func New(store *keys.Store, oneNetwork bool) *Doctor {
 	d := &Doctor{store: store, others: make(map[string]uint64), conns: make(map[packet.Tuple]*conn),
 		opened: make(map[packet.Tuple]bool), read: make(map[packet.Tuple]bool)}
@@ -61,7 +62,7 @@ func New(store *keys.Store, oneNetwork bool) *Doctor {
 	return d
 }
 
-// A reader is a sink that notes of which connections there is plaintext.
+// A reader is a sink that records which connections have plaintext.
 type reader map[packet.Tuple]bool
 
 func (r reader) Data(f *output.Flow, _ uint8, _ []byte) {
@@ -73,7 +74,7 @@ func (r reader) Gap(*output.Flow, uint8, int) {}
 func (r reader) End(*output.Flow)             {}
 func (r reader) Flush()                       {}
 
-// Frames looks at frames, in their order. It keeps none of them.
+// Frames processes frames in order. It does not keep them.
 func (d *Doctor) Frames(frames []capture.Frame) {
 	for i := range frames {
 		d.frame(&frames[i])
@@ -82,7 +83,7 @@ func (d *Doctor) Frames(frames []capture.Frame) {
 	d.worker.Frames(frames)
 }
 
-// An Ethernet frame with a VLAN tag has at most this many bytes on the wire.
+// longestFrame is the largest Ethernet frame with a VLAN tag on the wire.
 const longestFrame = 1518 + 4
 
 func (d *Doctor) frame(f *capture.Frame) {
@@ -144,7 +145,7 @@ func (d *Doctor) segment(s *packet.Segment) {
 	}
 }
 
-// anywhere is a tuple without its network, VLAN or tunnel.
+// anywhere returns a tuple without its network, VLAN or tunnel.
 func anywhere(t packet.Tuple) packet.Tuple {
 	t.Zone = 0
 	return t

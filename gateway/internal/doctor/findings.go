@@ -16,12 +16,12 @@ import (
 	gateway "github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A Finding is one reason why something is not decrypted, or an observation that is no reason.
+// A Finding is a reason why data is not decrypted, or another observation.
 type Finding struct {
-	Cause string // a name that stays
+	Cause string // stable name
 	Count int    // connections, packets or files
-	What  string // that was found, a sentence
-	Do    string // about it, a sentence
+	What  string // what was found, a sentence
+	Do    string // what to do, a sentence
 	Of    string // an example
 }
 
@@ -29,14 +29,14 @@ type Finding struct {
 type Summary struct {
 	Packets           uint64
 	TCP               int // connections
-	TLS               int // of these, with a hello or a record
+	TLS               int // connections with a hello or a record
 	Decrypted         int
-	Secrets, BadLines uint64 // lines of key logs with a secret, and lines that are none
-	Unseen            uint64 // packets of connections that were too many to look at
+	Secrets, BadLines uint64 // key log lines with a secret, and invalid lines
+	Unseen            uint64 // packets of connections beyond the limit
 }
 
-// Findings ends the examination. It returns one finding for each cause: those about the capture, then those about
-// connections. Each connection that is not decrypted has one cause, the first that applies.
+// Findings ends the examination. It returns one finding for each cause: first those about the capture, then those about
+// connections. A connection that is not decrypted has one cause, the first that applies.
 func (d *Doctor) Findings() (Summary, []Finding) {
 	d.worker.Close()
 	s := Summary{Packets: d.frames, TCP: len(d.order), Unseen: d.ignored}
@@ -49,7 +49,7 @@ func (d *Doctor) Findings() (Summary, []Finding) {
 		if c.client.found || c.server.found || c.records {
 			s.TLS++
 		}
-		// With all secrets, what was opened may hold no data.
+		// Even with all secrets, an opened record may contain no data.
 		if t := anywhere(c.tuple); d.read[t] || d.opened[t] && d.complete(c) {
 			s.Decrypted++
 			continue
@@ -73,7 +73,7 @@ func (d *Doctor) Findings() (Summary, []Finding) {
 	return s, all
 }
 
-// twins returns connections that have packets of one side alone, and those of the other in another network.
+// twins returns connections with packets of only one side, whose other side has packets in another network.
 func (d *Doctor) twins() map[packet.Tuple]bool {
 	sides := make(map[packet.Tuple]int)
 	twins := make(map[packet.Tuple]bool)
@@ -88,7 +88,7 @@ func (d *Doctor) twins() map[packet.Tuple]bool {
 	return twins
 }
 
-// oneWay tells whether there are packets of one side alone, and of which.
+// oneWay reports whether there are packets of only one side, and which.
 func (c *conn) oneWay() (side uint8, one bool) {
 	if c.packets[1] > 0 {
 		side = 1
@@ -111,14 +111,14 @@ func (c *conn) String() string {
 	return text
 }
 
-// A cause is why a connection is not decrypted, if is says so. Without a name it is none.
+// A cause explains why a connection is not decrypted, if is returns true. An empty name means no cause.
 type cause struct {
 	name     string
 	is       func(d *Doctor, c *conn, twins map[packet.Tuple]bool) bool
 	what, do string
 }
 
-// The first that applies counts.
+// The first cause that applies counts.
 var causes = []cause{
 	{"", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return c.bytes == 0 }, "", ""},
 	{"cut packets", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return c.cut },
@@ -168,7 +168,7 @@ var causes = []cause{
 		"Look for lost packets below; if there are none, see that the key log was not altered."},
 }
 
-// complete tells whether the secrets of a connection's data are there.
+// complete reports whether all secrets for a connection's data are there.
 func (d *Doctor) complete(c *conn) bool {
 	var s keys.Secrets
 	defer s.Wipe()
@@ -235,10 +235,10 @@ func (d *Doctor) list() string {
 	return strings.Join(names[:min(len(names), 5)], ", ")
 }
 
-// Note adds what the caller found.
+// Note adds a finding of the caller.
 func (d *Doctor) Note(f Finding) { d.notes = append(d.notes, f) }
 
-// Keys reads a key log, and notes why it is none.
+// Keys reads a key log, and adds a finding if it is invalid.
 func (d *Doctor) Keys(name string, r io.Reader) error {
 	log := &keys.Log{Store: d.store, From: "file"}
 	first := make([]byte, 4096)

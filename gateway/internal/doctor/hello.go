@@ -16,7 +16,7 @@ const (
 	extEncryptedHello    = 0xfe0d
 )
 
-// beginsHello tells whether a segment begins with a ClientHello or ServerHello.
+// beginsHello reports whether a segment starts with a ClientHello or ServerHello.
 func beginsHello(b []byte) bool {
 	return len(b) >= 6 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (b[5] == msgClientHello || b[5] == msgServerHello)
 }
@@ -25,7 +25,7 @@ type clientHello struct {
 	found     bool
 	random    [32]byte
 	name      string
-	encrypted bool // it has an encrypted ClientHello, or pretends to (GREASE)
+	encrypted bool // it contains an encrypted ClientHello, or a GREASE one
 }
 
 type serverHello struct {
@@ -33,7 +33,7 @@ type serverHello struct {
 	version, suite uint16
 }
 
-// parse finds the hellos in the beginning of both directions, and tells which side is the client.
+// parse parses the hellos at the start of both directions, and determines the client side.
 func (c *conn) parse() {
 	if c.complete {
 		return
@@ -43,7 +43,8 @@ func (c *conn) parse() {
 		if !beginsHello(head) {
 			continue
 		}
-		// Only the beginning of a long hello is here, and it may continue in other records: lengths are not checked.
+		// Only the start of a long hello is available, and it may continue in other records, so lengths are not
+		// checked.
 		s := cryptobyte.String(head[9:])
 		var version uint16
 		var random []byte
@@ -77,7 +78,7 @@ func (c *conn) parse() {
 	}
 }
 
-// extensions calls each for those that are there whole.
+// extensions calls each for complete extensions.
 func extensions(s cryptobyte.String, each func(kind uint16, value cryptobyte.String)) {
 	var kind uint16
 	var value cryptobyte.String
@@ -86,7 +87,7 @@ func extensions(s cryptobyte.String, each func(kind uint16, value cryptobyte.Str
 	}
 }
 
-// printable is a name that a client sent, as a terminal may show it.
+// printable makes a name from a client safe to show in a terminal.
 func printable(b []byte) string {
 	b = bytes.Map(func(r rune) rune {
 		if r <= ' ' || r >= 0x7f {

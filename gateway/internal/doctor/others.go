@@ -7,7 +7,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// Names of protocols that may hide TCP (https://www.iana.org/assignments, IEEE 802). Those in quic are no tunnel.
+// Protocols that may contain TCP (https://www.iana.org/assignments, IEEE 802). QUIC is not a tunnel.
 const quic = "QUIC"
 
 var etherTypes = map[uint16]string{
@@ -23,7 +23,7 @@ var udpPorts = map[uint16]string{
 	37008: "TZSP", 51820: "WireGuard", 53: "DNS", 67: "DHCP", 68: "DHCP", 5353: "DNS",
 }
 
-// Tunnels that the gateway does not look into. TCP may be in them.
+// Tunnels that the gateway does not decode. They may contain TCP.
 var tunnels = map[string]string{
 	"MACsec": encrypted, "IPsec ESP": encrypted, "IPsec in UDP": encrypted, "OpenVPN": encrypted, "WireGuard": encrypted,
 	"802.1ah (PBB)": unknown, "NSH": unknown, "VN-tag": unknown, "FabricPath": unknown, "TRILL": unknown, "IPsec AH": unknown, "EtherIP": unknown,
@@ -35,7 +35,7 @@ const (
 	unknown   = "a tunnel that the gateway does not look into: capture behind its end, or have the mirror send VXLAN, GRE or ERSPAN"
 )
 
-// nameOf names a frame in which no TCP was found.
+// nameOf returns the name of a frame without recognized TCP.
 func nameOf(link packet.LinkType, b []byte) string {
 	kind := uint16(0)
 	switch link {

@@ -1,5 +1,5 @@
-// Package exchange hands packets over between cores. Each pair of cores has memory of its own, whose owner is the one or the other, so
-// that no lock is shared; the packets that one core gives another stay in order.
+// Package exchange hands packets over between cores. Each pair of cores has its own memory, which one of them owns at a
+// time, so no lock is shared. Packets from one core to another stay in order.
 package exchange
 
 import (
@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	batches    = 4 // of each pair
+	batches    = 4 // for each pair of cores
 	batchItems = 512
-	// Bytes of a batch, unless a packet is longer: the most, fewer if all of them together were too many, and the least.
+	// Sizes of a batch in bytes, unless a packet is longer: the maximum, a limit for all batches together, and the
+	// minimum.
 	mostBytes  = 256 << 10
 	leastBytes = 16 << 10
 	allBytes   = 64 << 20
 )
 
-// An Item is a packet, with other facts about it.
+// An Item is a packet with additional information.
 type Item[T any] struct {
 	Data  []byte
 	About T
@@ -24,18 +25,18 @@ type Item[T any] struct {
 
 type batch[T any] struct {
 	items  []Item[T]
-	ends   []int // of their data, in memory
+	ends   []int // ends of their data in memory
 	memory []byte
 }
 
-// A Mesh joins cores, each to each.
+// A Mesh connects each core to each other core.
 type Mesh[T any] struct {
-	full, free [][]chan *batch[T] // by who gives, and who takes
-	giving     atomic.Int64       // cores that may still give something
-	bytes      int                // of a batch
+	full, free [][]chan *batch[T] // indexed by sender, then receiver
+	giving     atomic.Int64       // cores that have not ended yet
+	bytes      int                // size of a batch
 }
 
-// New joins the cores. Each of them has to call Receive again and again, and in the end End.
+// New connects the cores. Each core must call Receive repeatedly, and finally End.
 func New[T any](cores int) *Mesh[T] {
 	m := &Mesh[T]{bytes: batchBytes(cores)}
 	m.giving.Store(int64(cores))
@@ -49,30 +50,30 @@ func New[T any](cores int) *Mesh[T] {
 	return m
 }
 
-// Most returns how many bytes of packets a Mesh of that many cores may keep; of more than 32 cores it is more, if each has much for each
-// other one.
+// Most returns the largest number of packet bytes in a Mesh of that many cores. Above 32 cores it can be exceeded if
+// all cores send much to all others.
 func Most(cores int) int { return min(cores*(cores-1)*batches*batchBytes(cores), allBytes) }
 
 func batchBytes(cores int) int { return min(max(allBytes/batches/cores/cores, leastBytes), mostBytes) }
 
-// A Port is one core's part of a Mesh. It belongs to one goroutine.
+// A Port is one core's end of a Mesh. It belongs to one goroutine.
 type Port[T any] struct {
-	Moved atomic.Uint64 // packets given to others
+	Moved atomic.Uint64 // packets given to other cores
 
 	mesh *Mesh[T]
 	self int
-	made []int // batches, by who takes
+	made []int // batches by receiver
 	open []*batch[T]
 	take func([]Item[T])
 }
 
-// Port returns a core's part. take gets the packets of others; they are valid until it returns.
+// Port returns a core's end. take gets packets from other cores; they are valid only during the call.
 func (m *Mesh[T]) Port(self int, take func([]Item[T])) *Port[T] {
 	return &Port[T]{mesh: m, self: self, made: make([]int, len(m.full)), open: make([]*batch[T], len(m.full)), take: take}
 }
 
-// Give copies a packet, for another core. If that one is behind, it waits, and meanwhile takes the packets that others give. All do so, so no core
-// waits forever.
+// Give copies a packet for another core. If that core is behind, Give waits, and meanwhile takes packets from others.
+// All cores do so, which prevents deadlocks.
 func (p *Port[T]) Give(to int, data []byte, about T) {
 	b := p.open[to]
 	if b != nil && (len(b.memory)+len(data) > p.mesh.bytes && len(b.items) > 0 || len(b.items) == batchItems) {
@@ -120,11 +121,11 @@ func (p *Port[T]) flush(to int) {
 		b.items[i].Data = b.memory[begin:end:end]
 		begin = end
 	}
-	p.mesh.full[p.self][to] <- b // it has room for all that there are
+	p.mesh.full[p.self][to] <- b // has room for all batches
 	p.open[to] = nil
 }
 
-// Flush hands over what was given so far.
+// Flush hands over all pending packets.
 func (p *Port[T]) Flush() {
 	for to, b := range p.open {
 		if b != nil {
@@ -133,7 +134,7 @@ func (p *Port[T]) Flush() {
 	}
 }
 
-// End gives nothing more, and takes what others give until they have ended as well.
+// End stops giving, and takes packets until all other cores have ended too.
 func (p *Port[T]) End() {
 	p.Flush()
 	for p.mesh.giving.Add(-1); p.mesh.giving.Load() > 0; {
@@ -144,7 +145,7 @@ func (p *Port[T]) End() {
 	p.Receive()
 }
 
-// Receive takes what others have handed over, and returns how many packets.
+// Receive takes the packets that others have handed over, and returns their number.
 func (p *Port[T]) Receive() (n int) {
 	for from, lanes := range p.mesh.full {
 		for {
@@ -153,7 +154,7 @@ func (p *Port[T]) Receive() (n int) {
 				n += len(b.items)
 				p.take(b.items)
 				clear(b.items)
-				clear(b.memory) // it may have been plaintext
+				clear(b.memory) // may contain plaintext
 				b.items, b.ends, b.memory = b.items[:0], b.ends[:0], b.memory[:0]
 				if cap(b.memory) > 2*p.mesh.bytes {
 					b.memory = nil

@@ -4,13 +4,13 @@ package flow
 
 import "unsafe"
 
-// Prefetch asks for the cache lines at these addresses. It does not wait for them, so that packets can be handled while the
-// memory that later ones need is on its way.
+// Prefetch requests the cache lines at these addresses without waiting for them, so that packets can be processed while
+// the memory for later ones arrives.
 //
 //go:noescape
 func Prefetch(lines []unsafe.Pointer)
 
-// PrefetchBytes asks for all of b, to lie in the second level of the cache.
+// PrefetchBytes requests all of b for the second-level cache.
 //
 //go:noescape
 func PrefetchBytes(b []byte)

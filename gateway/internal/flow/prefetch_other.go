@@ -4,8 +4,8 @@ package flow
 
 import "unsafe"
 
-// Prefetch does nothing here.
+// Prefetch does nothing on this CPU.
 func Prefetch(lines []unsafe.Pointer) {}
 
-// PrefetchBytes does nothing here.
+// PrefetchBytes does nothing on this CPU.
 func PrefetchBytes(b []byte) {}

@@ -2,8 +2,8 @@ package flow
 
 import "unsafe"
 
-// Slab returns memory for n values, all zero, in whole cache lines, and if it is large in huge pages. T has no pointers:
-// the collector would not see them.
+// Slab returns zeroed memory for n values, aligned to cache lines, and in huge pages if it is large. T must not contain
+// pointers: the garbage collector would not see them.
 func Slab[T any](n int) []T {
 	const page = 2 << 20
 	var t T

@@ -1,9 +1,9 @@
 // Package flow is the table of connections.
 //
-// Connections lie in slabs and stay where they are; a small index beside them, open addressing with linear probing, has
-// eight bytes for each slot: 32 bits of the hash, and the number of the connection. Finding one so takes a line of the
-// index, which for a million connections is 16 MB and mostly in the cache, and then the connection's own line. Nothing in
-// the table is a Go pointer, so that the collector does not look at it.
+// Connections are stored in slabs and never move. A separate small index uses open addressing with linear probing, and
+// has eight bytes per slot: 32 bits of the hash, and the number of the connection. So a lookup reads a line of the
+// index, which for a million connections has 16 MB and is mostly in the cache, and then the connection's own line. The
+// table contains no Go pointers, so the garbage collector does not scan it.
 package flow
 
 import (
@@ -18,29 +18,29 @@ const (
 	Started1
 	ClientKnown
 	ClientIs1 // the client is side 1 of the tuple
-	Ignored   // it is not TLS, or nothing can be done with it
-	Queued0   // segments of side 0 are held out of order
+	Ignored   // it is not TLS, or cannot be decrypted
+	Queued0   // out-of-order segments of side 0 are held
 	Queued1
 	Acked0 // Acked[0] is known
 	Acked1
-	Renewing // a SYN for a new connection was seen
-	used     // it is a connection
-	life0    // this bit and the next two are its Life
+	Renewing // a SYN of a new connection arrived
+	used     // the entry is in use
+	life0    // this and the next two bits are its Life
 	_
 	_
-	Late0 // a FIN or RST of side 0 came before what it ends was read
+	Late0 // a FIN or RST of side 0 arrived before the data it ends was read
 	Late1
 )
 
-// An Entry is one connection. Its first line is all that a packet without data needs; S, a line for each side, is what the
-// next record of that side needs.
+// An Entry is one connection. Its first line is all that a packet without data needs. S is a line for each side with
+// the data for its next record.
 type Entry[S any] struct {
 	Tuple packet.Tuple
 	Flags uint16
 	Seen  uint32    // time of the last packet, in units of 2^26 ns (67 ms)
-	Next  [2]uint32 // sequence numbers that are due
-	Acked [2]uint32 // what the other side has received from this one, if Acked0 or Acked1
-	Conn  uint32    // number of the further state that belongs to it, or 0
+	Next  [2]uint32 // next expected sequence numbers
+	Acked [2]uint32 // acknowledged by the other side, if Acked0 or Acked1
+	Conn  uint32    // number of its additional state, or 0
 
 	Side [2]S
 }
@@ -48,10 +48,11 @@ type Entry[S any] struct {
 // Line is the size of a cache line, and of S.
 const Line = 64
 
-// Wide is 1 where pointers have 8 bytes, and else 0. Only there structures with pointers are laid out in lines.
+// Wide is 1 if pointers have 8 bytes, otherwise 0. Only then are structures with pointers laid out in cache lines.
 const Wide = unsafe.Sizeof(uintptr(0)) / 8
 
-// Worth is lower for entries that are removed first when there is no room: strangers can make connections, but none of which a record opens.
+// worth is lower for entries that are removed first when there is no room. Strangers can make connections, but not
+// connections with an opened record.
 func (e *Entry[S]) worth() int {
 	switch {
 	case e.Conn == 0:
@@ -62,12 +63,12 @@ func (e *Entry[S]) worth() int {
 	return 2
 }
 
-// Begin takes over what another table knows of a connection.
+// Begin copies the state of a connection from another table.
 func (e *Entry[S]) Begin(flags uint16, seen uint32, next, acked [2]uint32) {
 	e.Flags, e.Seen, e.Next, e.Acked = flags|used, seen, next, acked
 }
 
-// The layout is checked when this is compiled.
+// Compile-time checks of the layout.
 var (
 	_ = [1]struct{}{}[unsafe.Offsetof(Entry[[Line]byte]{}.Side)-Line]
 	_ = [1]struct{}{}[unsafe.Sizeof(Entry[[Line]byte]{})-3*Line]
@@ -76,7 +77,7 @@ var (
 // Tick converts nanoseconds to the unit of Seen.
 func Tick(ns int64) uint32 { return uint32(uint64(ns) >> 26) }
 
-// A Table holds up to a fixed number of connections. It belongs to one core.
+// A Table holds connections up to a limit. It belongs to one core.
 type Table[S any] struct {
 	// Evict is called before an entry is removed to make room.
 	Evict func(e *Entry[S])
@@ -84,16 +85,17 @@ type Table[S any] struct {
 	index []uint64 // hash << 32 | number of the entry, or 0
 	mask  uint32
 	slabs [][]Entry[S]
-	shift uint // of numbers, to slabs
+	shift uint // from numbers to slabs
 	made  uint32
-	free  uint32 // the first of a list, through Next[0], or 0
+	free  uint32 // first of a list through Next[0], or 0
 	count int
 	limit int
 	hand  uint32
 }
 
-// New returns a table for at most limit connections, with room in the index for some of them. It grows by doubling, which
-// takes 10 ms for a million. At most it takes 192 + 8 x 2 2/3 bytes for each connection, and 4 x 2 2/3 more while it grows.
+// New returns a table for at most limit connections, whose index initially has room for some of them. The index grows
+// by doubling, which takes 10 ms for a million connections. A connection takes at most 192 + 8 x 2 2/3 bytes, and 4 x 2
+// 2/3 more during growth.
 func New[S any](limit, room int) *Table[S] {
 	t := &Table[S]{limit: limit, shift: 6}
 	slots := 64
@@ -131,7 +133,7 @@ func (t *Table[S]) slot(hash uint32) uint32 {
 	return i
 }
 
-// at returns the entry with a number, which begin with 1.
+// at returns the entry with a number; numbers start at 1.
 func (t *Table[S]) at(number uint32) *Entry[S] {
 	number--
 	return &t.slabs[number>>t.shift][number&(1<<t.shift-1)]
@@ -140,21 +142,21 @@ func (t *Table[S]) at(number uint32) *Entry[S] {
 // Count returns the number of connections.
 func (t *Table[S]) Count() int { return t.count }
 
-// SlotBytes is what the index has for each slot.
+// SlotBytes is the size of a slot in the index.
 const SlotBytes = 8
 
 // IndexBytes returns the size of the index.
 func (t *Table[S]) IndexBytes() int { return SlotBytes * len(t.index) }
 
-// Made returns how many entries there are memory for; those that were removed are used again.
+// Made returns the number of entries that have memory, including removed entries, which are reused.
 func (t *Table[S]) Made() int { return int(t.made) }
 
-// Home returns the address where looking for a hash begins.
+// Home returns the address of the first index slot for a hash.
 func (t *Table[S]) Home(hash uint64) unsafe.Pointer {
 	return unsafe.Pointer(&t.index[uint32(hash)&t.mask])
 }
 
-// Likely returns the entry that Find will most likely find, or nil, and looks at the index only.
+// Likely returns the entry that Find will most likely return, or nil. It reads only the index.
 func (t *Table[S]) Likely(hash uint64) *Entry[S] {
 	for i := uint32(hash) & t.mask; ; i = (i + 1) & t.mask {
 		word := t.index[i]
@@ -167,7 +169,7 @@ func (t *Table[S]) Likely(hash uint64) *Entry[S] {
 	}
 }
 
-// Is tells whether e, which may be nil or have been removed, is a connection.
+// Is reports whether e is the connection with this tuple. e may be nil or a removed entry.
 func (e *Entry[S]) Is(tuple *packet.Tuple) bool {
 	return e != nil && e.Flags&used != 0 && e.Tuple == *tuple
 }
@@ -187,7 +189,7 @@ func (t *Table[S]) Find(hash uint64, tuple *packet.Tuple) *Entry[S] {
 	}
 }
 
-// Insert adds a connection that is not in the table, and removes one that matters less if there is no room.
+// Insert adds a connection that is not in the table. If there is no room, it removes a less important one.
 func (t *Table[S]) Insert(hash uint64, tuple *packet.Tuple) *Entry[S] {
 	if t.count >= t.limit {
 		t.evict()
@@ -212,7 +214,7 @@ func (t *Table[S]) Insert(hash uint64, tuple *packet.Tuple) *Entry[S] {
 	return e
 }
 
-// evict removes, out of some entries, the one that was idle for longest of those that are worth least.
+// evict examines some entries, and removes the longest idle one among those of the lowest worth.
 func (t *Table[S]) evict() {
 	var worst *Entry[S]
 	for seen := 0; seen < 16; t.hand++ {
@@ -231,7 +233,8 @@ func (t *Table[S]) evict() {
 	t.Remove(worst)
 }
 
-// Remove takes an entry out, and closes the hole in the index: those behind it move up, unless they are where they belong.
+// Remove removes an entry. It closes the gap in the index by moving up later slots, unless they are at their home
+// position.
 func (t *Table[S]) Remove(e *Entry[S]) {
 	i := uint32(e.Tuple.Hash()) & t.mask
 	for t.index[i] == 0 || t.at(uint32(t.index[i])) != e {

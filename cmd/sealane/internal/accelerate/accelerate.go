@@ -1,11 +1,12 @@
-// Package accelerate builds and tests unmodified Go programs with golang.org/x/crypto/chacha20poly1305 replaced by
-// sealane, SSH's ChaCha20-Poly1305 of x/crypto/ssh, and x/crypto's bare ChaCha20 where that has no assembly.
+// Package accelerate builds and tests unmodified Go programs with ciphers replaced by sealane:
+// golang.org/x/crypto/chacha20poly1305, the ChaCha20-Poly1305 of x/crypto/ssh, and plain ChaCha20 of x/crypto where
+// that has no assembly.
 //
-// The program's own x/crypto is copied, and New and NewX of that one package are made to call sealane where it has a kernel
-// for the CPU.
-// The go command gets the copy from a module proxy, as a version of x/crypto of its own, and is told of it in a
-// go.mod (or go.work) that takes the place of the user's. Nothing of the user's is written to but the program asked for, and
-// the module cache gains the new versions. The same is done with wireguard-go if its workers are to take batches: two of its
+// It copies the program's own version of x/crypto, and makes New and NewX of chacha20poly1305 call sealane on CPUs for
+// which it has a kernel. The go command gets the copy from a module proxy, as a separate version of x/crypto, and a
+// go.mod (or go.work) that replaces the user's refers to it. Nothing of the user's is changed except the output
+// program; the module cache gains the new versions. If wireguard-go's workers are to use batches, the same is done with
+// wireguard-go: two of its loops are changed in the copy.
 // loops are changed in the copy.
 package accelerate
 
@@ -22,39 +23,39 @@ import (
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 )
 
-// A Job says what to build or test, and how.
+// A Job describes what to build or test, and how.
 type Job struct {
 	Package       string    // an import path, a path like ./cmd/thing, or an import path with @version
-	Output        string    // file or folder of the program; empty: the folder we are in
+	Output        string    // file or folder of the program; empty: the current folder
 	Flags         []string  // for the go command
-	GOOS, GOARCH  string    // empty: as the go command finds them
-	Std           bool      // have the standard library's ciphers call sealane, too
-	Batch         bool      // have wireguard-go's workers take many packets in one call
-	AllowPortable bool      // build also where sealane has no kernel
-	Version       string    // sealane's
-	Stdout        io.Writer // of go test
-	Stderr        io.Writer // of the go command
+	GOOS, GOARCH  string    // empty: the go command's defaults
+	Std           bool      // also make the standard library's ciphers call sealane
+	Batch         bool      // make wireguard-go's workers process many packets per call
+	AllowPortable bool      // build even if sealane has no kernel
+	Version       string    // version of sealane
+	Stdout        io.Writer // output of go test
+	Stderr        io.Writer // output of the go command
 
 	plant    func(t tree)                       // tests change sealane's source ...
 	plantStd func(patched map[[2]string][]byte) // ... and the files of the standard library
 }
 
-// A Result is what was built.
+// A Result describes what was built.
 type Result struct {
 	Output       string
-	Crypto       string // the version of x/crypto, and its replacement; empty: the program does not use its cipher
+	Crypto       string // version of x/crypto and its replacement; empty: the program does not use its cipher
 	Cipher       bool   // x/crypto's ChaCha20-Poly1305 is linked and calls sealane
-	Stream       bool   // x/crypto's bare ChaCha20, likewise
-	SSH          bool   // its package ssh's ChaCha20-Poly1305, likewise
-	SSHKept      error  // why the program's is not; nil: it is, or there is none
+	Stream       bool   // plain ChaCha20 of x/crypto, likewise
+	SSH          bool   // ChaCha20-Poly1305 of x/crypto/ssh, likewise
+	SSHKept      error  // why SSH keeps its own cipher; nil: replaced or absent
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
 	StdGCM       bool   // its AES-GCM, likewise
 	StdModes     bool   // its AES-CTR or AES-CBC, likewise
-	Workers      string // the module whose workers take batches; empty: none
-	Fork         string // the module that was made to use x/crypto on every architecture; empty: none
+	Workers      string // the module whose workers use batches; empty: none
+	Fork         string // the module changed to use x/crypto on every architecture; empty: none
 	GOOS, GOARCH string
-	Levels       []string // linked, best first
-	Others       []string // packages with a ChaCha20-Poly1305 of their own, which stay as they are
+	Levels       []string // linked levels, best first
+	Others       []string // packages with their own ChaCha20-Poly1305, which are not changed
 }
 
 // Build builds one program.
@@ -104,7 +105,7 @@ func Test(ctx context.Context, job Job) (*Result, error) {
 	return &Result{StdCipher: job.Std, StdGCM: job.Std, StdModes: job.Std, Crypto: b.crypto, Cipher: b.crypto != "", SSH: b.usesSSH && b.sshKept == nil, SSHKept: b.kept(), Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
 }
 
-// kept says why the program's SSH keeps its cipher.
+// kept returns the reason why the program's SSH keeps its cipher.
 func (b *build) kept() error {
 	if !b.usesSSH || b.sshKept == nil {
 		return nil
@@ -112,8 +113,8 @@ func (b *build) kept() error {
 	return fmt.Errorf("%s keeps its own ChaCha20-Poly1305: %w", sshPath, b.sshKept)
 }
 
-// verify refuses a program that does not have the kernels, or does not reach them through x/crypto: it may well use
-// sealane by itself, or a ChaCha20-Poly1305 of some other package.
+// verify refuses a program that does not contain the kernels, or does not reach them through x/crypto. Such a program
+// may use sealane directly, or a ChaCha20-Poly1305 of another package.
 func verify(linked *binary.Program, goarch string, job Job) error {
 	want := append(Kernels(goarch), "portable")
 	called := linked.Called || linked.Stream == binary.OnSealane || linked.SSH == binary.OnSealane
@@ -136,7 +137,7 @@ func verify(linked *binary.Program, goarch string, job Job) error {
 	return nil
 }
 
-// place returns the file to write.
+// place returns the output file.
 func (b *build) place() (string, error) {
 	name := path.Base(b.program)
 	if regexp.MustCompile(`^v[2-9][0-9]*$|^v1[0-9]+$`).MatchString(name) && path.Dir(b.program) != "." {
@@ -166,7 +167,7 @@ func (b *build) place() (string, error) {
 	return output, nil
 }
 
-// move puts a finished program in place at once, so that no reader sees half of it.
+// move replaces the output atomically, so that no reader sees a partial program.
 func move(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"strings"
 )
 
-// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane. Its bare ChaCha20 and SSH's cipher do
-// so too with ours: if the program does not require a sealane by itself, whose packages are what they are. kept says why SSH's
-// does not.
+// cryptoSource returns the x/crypto in dir, with its ChaCha20-Poly1305 calling sealane. With ours, its plain ChaCha20
+// and SSH's cipher call sealane too. ours is false if the program requires sealane itself, whose packages must not be
+// changed. kept is the reason why SSH's cipher is not replaced.
 func cryptoSource(dir string, tests, ours bool) (t tree, kept, err error) {
 	if t, err = moduleSource(dir, tests); err != nil {
 		return nil, nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
@@ -31,7 +31,7 @@ func cryptoSource(dir string, tests, ours bool) (t tree, kept, err error) {
 	return t, kept, t.patch(ours)
 }
 
-// moduleSource returns a module as it is in dir.
+// moduleSource returns the module in dir.
 func moduleSource(dir string, tests bool) (tree, error) {
 	t := tree{}
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
@@ -63,8 +63,8 @@ func moduleSource(dir string, tests bool) (tree, error) {
 	return t, err
 }
 
-// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks. With ours the
-// bare ChaCha20 calls sealane too, in versions that have it as we know it.
+// patch makes New and NewX call sealane. The rest of the package, including its checks, stays unchanged. With ours,
+// plain ChaCha20 calls sealane too, in versions whose state is known.
 func (t tree) patch(ours bool) error {
 	found := false
 	if name := "chacha20/chacha_noasm.go"; ours && t.knownStream() {
@@ -89,9 +89,9 @@ func (t tree) patch(ours bool) error {
 	return nil
 }
 
-// patchFile has New and NewX call sealane behind the tests of the arguments that they start with, and says which of them it
-// found. What follows stays, for CPUs that sealane has no kernel for. They call sealane through functions that the linker
-// keeps if, and only if, the program calls them.
+// patchFile makes New and NewX call sealane after their initial argument checks, and returns which of them it found.
+// The original code remains for CPUs without a kernel. The calls go through functions that the linker keeps if and only
+// if the program calls them.
 func patchFile(name string, content []byte) (patched []byte, functions []string, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
@@ -142,10 +142,10 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 	return out.Bytes(), functions, nil
 }
 
-// streamFields are what the state of x/crypto's bare ChaCha20 must have.
+// streamFields are the fields that the state of x/crypto's plain ChaCha20 must have.
 var streamFields = map[string]string{"key": "[8]uint32", "counter": "uint32", "nonce": "[3]uint32"}
 
-// knownStream says whether x/crypto's bare ChaCha20 has its state as we know it.
+// knownStream reports whether the state of x/crypto's plain ChaCha20 has the known fields.
 func (t tree) knownStream() bool {
 	file, err := parser.ParseFile(token.NewFileSet(), "chacha_generic.go", t["chacha20/chacha_generic.go"], parser.SkipObjectResolution)
 	if err != nil {
@@ -169,7 +169,7 @@ func (t tree) knownStream() bool {
 	return known == len(streamFields)
 }
 
-// patchStream has the method that does whole blocks, where there is no assembly for it, call sealane.
+// patchStream makes the method for whole blocks call sealane, on architectures where it has no assembly.
 func patchStream(name string, content []byte) ([]byte, bool) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
@@ -199,7 +199,7 @@ func patchStream(name string, content []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// parameter returns the name of the one parameter of func(key []byte) (cipher.AEAD, error).
+// parameter returns the name of the parameter in func(key []byte) (cipher.AEAD, error).
 func parameter(f *ast.FuncDecl) (string, error) {
 	p, r := f.Type.Params, f.Type.Results
 	if p.NumFields() == 1 && len(p.List[0].Names) == 1 && r.NumFields() == 2 && f.Body != nil {
@@ -208,7 +208,7 @@ func parameter(f *ast.FuncDecl) (string, error) {
 	return "", errors.New("its " + f.Name.Name + " is not func(key []byte) (cipher.AEAD, error)")
 }
 
-// isCheck says whether s is an if that returns.
+// isCheck reports whether s is an if statement that returns.
 func isCheck(s ast.Stmt) bool {
 	i, ok := s.(*ast.IfStmt)
 	if !ok || i.Else != nil || len(i.Body.List) == 0 {

@@ -12,14 +12,14 @@ import (
 	source "github.com/sealane/sealane/internal"
 )
 
-// forkDevice is the package of tailscale's wireguard-go that seals and opens packets. It takes the cipher from a package
-// of its own, tsasm, on architectures that it has assembly for, and only else from x/crypto.
+// forkDevice is the package of tailscale's wireguard-go that seals and opens packets. On architectures with assembly,
+// it takes the cipher from its own package tsasm; otherwise from x/crypto.
 const forkDevice = "github.com/tailscale/wireguard-go/device"
 
-// forkConstructor is its function that makes the cipher; files named aead_*.go have one for each architecture.
+// forkConstructor is its function that makes the cipher. Files named aead_*.go have one for each architecture.
 const forkConstructor = "chacha20poly1305New"
 
-// plainConstructor always takes x/crypto's, which calls sealane.
+// plainConstructor always uses x/crypto, which calls sealane.
 const plainConstructor = `package device
 
 import (
@@ -31,7 +31,7 @@ import (
 func chacha20poly1305New(key []byte) (cipher.AEAD, error) { return chacha20poly1305.New(key) }
 `
 
-// replaceFork copies the program's tailscale/wireguard-go, has it take the cipher of x/crypto on every architecture, and
+// replaceFork copies the program's tailscale/wireguard-go, makes it use x/crypto's cipher on every architecture, and
 // puts the copy in the modfile.
 func (b *build) replaceFork(device *module, tests bool) error {
 	if device == nil {
@@ -52,7 +52,7 @@ func (b *build) replaceFork(device *module, tests bool) error {
 	return b.replaceModule(device, copied)
 }
 
-// patchFork says whether there was something to change.
+// patchFork reports whether it changed anything.
 func (t tree) patchFork() (changed bool, err error) {
 	var constructors []string
 	uses := false
@@ -67,7 +67,7 @@ func (t tree) patchFork() (changed bool, err error) {
 		tsasm := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return strings.Contains(i.Path.Value, "/tsasm/") })
 		if strings.HasSuffix(name, "_test.go") {
 			if tsasm {
-				delete(t, name) // it tests the choice that there is no more
+				delete(t, name) // it tests the removed choice
 			}
 			continue
 		}

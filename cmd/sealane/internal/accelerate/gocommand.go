@@ -17,9 +17,9 @@ import (
 type goCommand struct {
 	ctx      context.Context
 	dir      string
-	environ  []string          // on top of ours
-	program0 string            // the go command, if it is not the first of PATH
-	named    map[string]string // files of ours, and whose copy they are, for error messages
+	environ  []string          // added to our environment
+	program0 string            // path of the go command; empty: from PATH
+	named    map[string]string // copied files and their originals, for error messages
 }
 
 func (g *goCommand) command(args ...string) *exec.Cmd {
@@ -28,7 +28,7 @@ func (g *goCommand) command(args ...string) *exec.Cmd {
 		program = g.program0
 	}
 	cmd := exec.CommandContext(g.ctx, program, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its own files
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it remove its own files
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Dir = g.dir
 	cmd.Env = append(os.Environ(), g.environ...)
@@ -61,7 +61,7 @@ func (g *goCommand) json(into any, args ...string) error {
 	return json.Unmarshal(out, into)
 }
 
-// line makes one line of the go command's complaint, and says what to do where that is known.
+// line shortens the go command's error to one line, and adds advice for known errors.
 func (g *goCommand) line(complaint string) string {
 	var lines []string
 	for _, l := range strings.Split(complaint, "\n") {
@@ -96,7 +96,7 @@ func (g *goCommand) line(complaint string) string {
 	return line
 }
 
-// environment is what the go command says of itself.
+// environment holds the go command's settings.
 type environment struct {
 	GOMOD, GOWORK, GOFLAGS, GOVERSION, GOOS, GOARCH, GOMODCACHE, GOROOT, GOFIPS140, GOEXPERIMENT, GODEBUG string
 }

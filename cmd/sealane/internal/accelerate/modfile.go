@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// moduleFlags tell the go command which modfile to read. A workspace is named in the environment instead.
+// moduleFlags tell the go command which modfile to read. A workspace is passed in the environment instead.
 func (b *build) moduleFlags() []string {
 	if b.workspace() {
 		return nil
@@ -30,18 +30,18 @@ func (b *build) goFlags() []string {
 	return flags
 }
 
-// incomplete says whether the go command would get further if it could complete the modfile.
+// incomplete reports whether the go command failed only because it could not complete the modfile.
 func (b *build) incomplete(err error) bool {
 	return !b.workspace() && b.mode != "mod" &&
 		(strings.Contains(err.Error(), "updates to go.mod needed") || strings.Contains(err.Error(), "missing go.sum entry"))
 }
 
-// vendored refuses what is built from a vendor folder, where nothing can be replaced.
+// vendored refuses builds from a vendor folder, where nothing can be replaced.
 func (b *build) vendored(root string) error {
 	_, err := os.Stat(filepath.Join(root, "vendor", "modules.txt"))
 	if b.mode == "vendor" || b.mode == "" && err == nil {
 		fromCache := "mod"
-		if b.workspace() { // where there is no -mod=mod
+		if b.workspace() { // workspaces do not support -mod=mod
 			fromCache = "readonly"
 		}
 		return fmt.Errorf("the build would use %s, and sealane cannot replace vendored packages: add -- -mod=%s to build from the module cache",
@@ -153,7 +153,7 @@ func versioned(path, version string) string {
 	return path + "@" + version
 }
 
-// replace copies the program's x/crypto, if it has one, has the copy call sealane, and puts both in the modfile.
+// replace copies the program's x/crypto, if it has one, makes the copy call sealane, and puts both in the modfile.
 func (b *build) replace(crypto *module) error {
 	if crypto == nil {
 		crypto = &module{}
@@ -169,7 +169,7 @@ func (b *build) replace(crypto *module) error {
 		}
 	}
 	var own module
-	uses := b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) == nil // by itself
+	uses := b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) == nil // the program requires sealane itself
 	copied := tree{}
 	var edit []string
 	if crypto.Path != "" {
@@ -194,7 +194,7 @@ func (b *build) replace(crypto *module) error {
 			return err
 		}
 		require := sealaneModule + " " + b.version()
-		if copied["go.mod"] == nil { // before there were modules
+		if copied["go.mod"] == nil { // the module predates go.mod files
 			copied["go.mod"] = []byte("module " + cryptoModule + "\n")
 		}
 		b.require = "\nrequire " + require + "\n"
@@ -232,7 +232,7 @@ func (b *build) replace(crypto *module) error {
 		edit = append(edit, "-replace="+cryptoModule+"="+served)
 	}
 	if b.workspace() && crypto.Path == "" {
-		// Some module of the workspace has to require sealane.
+		// A module of the workspace must require sealane.
 		dir := filepath.Join(b.scratch, "requires")
 		if err := (tree{"go.mod": []byte("module " + sealaneModule + "/requires\n\ngo 1.17\n\nrequire " + sealaneModule + " " + b.version() + "\n")}).write(dir); err != nil {
 			return err
@@ -244,7 +244,7 @@ func (b *build) replace(crypto *module) error {
 	return err
 }
 
-// replaceModule has the program use a copy of one of its modules.
+// replaceModule makes the program use a copy of one of its modules.
 func (b *build) replaceModule(m *module, copied tree) (err error) {
 	var edit []string
 	switch {
@@ -279,7 +279,7 @@ func (b *build) replaceModule(m *module, copied tree) (err error) {
 	return err
 }
 
-// drop returns the edits that undo what the modfile has a module replaced by.
+// drop returns the edits that remove existing replacements of a module from the modfile.
 func (b *build) drop(path string) (edit []string, err error) {
 	var has modfile
 	kind := strings.TrimPrefix(filepath.Ext(b.modfile), ".")
@@ -294,24 +294,24 @@ func (b *build) drop(path string) (edit []string, err error) {
 	return edit, nil
 }
 
-// oldSys says whether the program's version of x/sys is too old for sealane.
+// oldSys reports whether the program's version of x/sys is too old for sealane.
 func (b *build) oldSys() bool {
 	var sys module
 	err := b.json(&sys, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sysModule)...)
 	return err != nil || older(sys.Version, oldestSys) && sys.Replace == nil
 }
 
-// older compares versions of x/sys, which are v0 all.
+// older compares versions of x/sys, which are all v0.
 func older(version, than string) bool {
 	var major, minor, thanMajor, thanMinor int
 	if _, err := fmt.Sscanf(version, "v%d.%d", &major, &minor); err != nil {
-		return false // no version: a folder
+		return false // a folder, which has no version
 	}
 	fmt.Sscanf(than, "v%d.%d", &thanMajor, &thanMinor)
 	return major < thanMajor || major == thanMajor && minor < thanMinor
 }
 
-// version returns sealane's version as a modfile can have it.
+// version returns sealane's version in a form that a modfile allows.
 func (b *build) version() string {
 	if regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(b.job.Version) {
 		return b.job.Version

@@ -18,32 +18,32 @@ import (
 	source "github.com/sealane/sealane/internal"
 )
 
-// A build is a job on its way.
+// A build is a job in progress.
 type build struct {
 	goCommand
 	job         Job
 	env         environment
 	scratch     string
-	target      string               // what the go command is to build
+	target      string               // what the go command builds
 	program     string               // its import path
-	usesSSH     bool                 // it has x/crypto/ssh
-	sshKept     error                // why the cipher of that stays as it is
-	crypto      string               // the version of x/crypto, in words
-	workers     string               // the module whose workers take batches, in words
-	fork        string               // the module that was made to use x/crypto, in words
+	usesSSH     bool                 // it uses x/crypto/ssh
+	sshKept     error                // why SSH's cipher is not replaced
+	crypto      string               // version of x/crypto, human-readable
+	workers     string               // the module whose workers use batches, human-readable
+	fork        string               // the module changed to use x/crypto, human-readable
 	modfile     string               // the go.mod or go.work that the go command reads instead of the user's
 	mode        string               // -mod
 	userModfile string               // -modfile
 	userOverlay string               // -overlay
-	overlay     string               // what the go command gets
-	started     string               // the folder we are in
-	stdPatched  map[[2]string][]byte // files of the standard library that change, by package and name
-	require     string               // the line for modules that call sealane; empty: the program has its own
+	overlay     string               // for the go command
+	started     string               // the current folder
+	stdPatched  map[[2]string][]byte // changed files of the standard library, by package and name
+	require     string               // the require line for modules that call sealane; empty: the program has its own
 }
 
 func (b *build) close() { os.RemoveAll(b.scratch) }
 
-// prepare finds the program and its x/crypto, and leaves a modfile by which it is built with sealane.
+// prepare finds the program and its x/crypto, and writes a modfile that builds it with sealane.
 func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	b := &build{job: job, target: job.Package, goCommand: goCommand{ctx: ctx, named: map[string]string{}}}
 	if b.dir, err = os.Getwd(); err != nil {
@@ -140,7 +140,7 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 	return b, nil
 }
 
-// settings reads the flags of the user that have to do with modules.
+// settings reads the user's flags that concern modules.
 func (b *build) settings() error {
 	const language = source.Go
 	if has := strings.Fields(b.env.GOVERSION)[0]; version.IsValid(has) && version.Compare(has, language) < 0 {
@@ -179,7 +179,7 @@ func (b *build) settings() error {
 	return nil
 }
 
-// moduleFlag takes -mod and -modfile and says whether f was one of them.
+// moduleFlag handles -mod and -modfile, and reports whether f was one of them.
 func (b *build) moduleFlag(f string) bool {
 	name, value, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(f, "-"), "-"), "=")
 	switch {
@@ -197,10 +197,10 @@ func (b *build) moduleFlag(f string) bool {
 	return true
 }
 
-// A field is a part of GOFLAGS, as it was written and without quotes.
+// A field is an element of GOFLAGS, as written and without quotes.
 type field struct{ quoted, text string }
 
-// quotedFields splits GOFLAGS at white space, of which there may be some inside fields that are quoted as a whole.
+// quotedFields splits GOFLAGS at white space. Quoted fields may contain white space.
 func quotedFields(s string) (fields []field, err error) {
 	for s = strings.TrimLeft(s, " \t\r\n"); s != ""; s = strings.TrimLeft(s, " \t\r\n") {
 		if s[0] == '\'' || s[0] == '"' {
@@ -222,7 +222,7 @@ func quotedFields(s string) (fields []field, err error) {
 
 func (b *build) workspace() bool { return b.env.GOWORK != "" && b.env.GOWORK != "off" }
 
-// fetch has the go command fetch the module of a package, and makes it the main module, like go install.
+// fetch makes the go command fetch the module of a package and make it the main module, like go install.
 func (b *build) fetch(pkg, version string) error {
 	if version == "" || strings.HasPrefix(pkg, ".") || strings.HasPrefix(pkg, "/") {
 		return fmt.Errorf("%s@%s: a version needs an import path, as in golang.zx2c4.com/wireguard@latest", pkg, version)
@@ -231,7 +231,7 @@ func (b *build) fetch(pkg, version string) error {
 	b.dir = b.scratch
 	passes := [][]string{nil}
 	if regexp.MustCompile(`^v\d+\.\d+\.\d+`).MatchString(version) {
-		passes = [][]string{{"GOPROXY=off"}, nil} // the module cache first
+		passes = [][]string{{"GOPROXY=off"}, nil} // first only the module cache
 	}
 	var first error
 	for _, pass := range passes {
@@ -251,7 +251,7 @@ func (b *build) fetch(pkg, version string) error {
 				b.job.Flags = append([]string{"-buildvcs=false"}, b.job.Flags...)
 				return nil
 			}
-			// A module that is there but needs another Go says more than one that is not there.
+			// An existing module that needs another Go version is more informative than a missing one.
 			if first == nil || strings.Contains(err.Error(), "requires go ") {
 				first = err
 			}
@@ -280,8 +280,8 @@ func (b *build) fetch(pkg, version string) error {
 
 var needsGo = regexp.MustCompile(`requires go >= (1\.\d+)(\.\d+|rc\d+)?\b`)
 
-// neededToolchain returns the Go that a module needs, if that is what the go command says is wrong. go install takes it by
-// itself; go mod download does not.
+// neededToolchain returns the Go version that a module needs, if the go command's error says so. go install switches to
+// it by itself; go mod download does not.
 func neededToolchain(err error) string {
 	m := needsGo.FindStringSubmatch(err.Error())
 	switch {
@@ -315,15 +315,15 @@ func (b *build) download(module, version string, environ []string) (string, erro
 	return got.Dir, nil
 }
 
-// A listing is what the go command says a program is made of.
+// A listing is the go command's list of a program's packages.
 type listing struct {
 	roots     []listed
 	crypto    *module
-	device    *module // of wireguard-go
+	device    *module // package device of wireguard-go
 	fork      *module // tailscale's wireguard-go
 	sealane   bool
 	cryptoTLS bool
-	std       bool // one of the standard library's two packages
+	std       bool // one of the two standard library packages
 }
 
 type listed struct {
@@ -385,7 +385,7 @@ func (b *build) list(test bool) (*listing, error) {
 	}
 }
 
-// choose takes the program from what was found, or says why not.
+// choose selects the program from the listing, or returns the reason why it cannot.
 func (b *build) choose(found *listing, test bool) error {
 	switch {
 	case len(found.roots) == 0:
@@ -411,7 +411,7 @@ func (b *build) choose(found *listing, test bool) error {
 	return nil
 }
 
-// listFlags returns those of the go command's flags that decide what a program is made of.
+// listFlags returns the go command's flags that decide which packages a program has.
 func listFlags(flags []string) (some []string) {
 	for i, f := range flags {
 		name, _, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(f, "-"), "-"), "=")

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// hash names a tree by its content.
+// hash identifies a tree by its content.
 func (t tree) hash() string {
 	h := sha256.New()
 	field := func(p []byte) {
@@ -37,9 +37,9 @@ func (t tree) hash() string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// changedVersion returns the version of a module that was changed: one that comes right after the version that it was made
-// of, and before any other. Go's versions have no +sealane: a pre-release of the next patch is what they have instead, as
-// for commits behind a version. Tools that know of vulnerabilities by version so come to the same answer as for the original.
+// changedVersion returns the version of a changed module. It sorts immediately after the original version, and before
+// any other. Go versions cannot have +sealane; a pre-release of the next patch takes its place, as in versions of
+// untagged commits. So tools that match vulnerabilities by version give the same answer as for the original.
 func changedVersion(version, hash string) string {
 	version = strings.TrimSuffix(semver.Canonical(version), "+incompatible")
 	switch {
@@ -58,9 +58,9 @@ func changedVersion(version, hash string) string {
 // ours matches the versions that changedVersion makes, and no others.
 var ours = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}$`)
 
-// serve has the go command take a tree for a version of a module: it fetches it into its module cache, as it does with any
-// module, from a proxy that is a folder of ours. What is in the module cache already stays as it is. The sums go to the
-// modfile's. It returns the value of a -replace after its =.
+// serve makes the go command accept a tree as a version of a module. The go command fetches it into its module cache
+// from a proxy that is a local folder. Existing content of the module cache is not changed. The checksums go to the
+// modfile's go.sum. serve returns the value of a -replace flag after its =.
 func (b *build) serve(path, version string, t tree) (string, error) {
 	v := modpath.Version{Path: path, Version: changedVersion(version, t.hash())}
 	if err := modpath.Check(v.Path, v.Version); err != nil {
@@ -78,7 +78,7 @@ func (b *build) serve(path, version string, t tree) (string, error) {
 		has, err := dirhash.HashDir(dir, v.String(), dirhash.Hash1)
 		return err == nil && has == sum
 	}
-	// The go command waits for others that are fetching the same: before, the folder may be half of it.
+	// The go command waits for others that are fetching the same version; until then the folder may be incomplete.
 	if missing := b.downloadServed(v, "off"); missing != nil || !intact() {
 		if missing == nil {
 			if err := removeCached(dir); err != nil {
@@ -104,7 +104,7 @@ func (b *build) serve(path, version string, t tree) (string, error) {
 	return v.String(), err
 }
 
-// sumFile is the go.sum beside the modfile.
+// sumFile is the go.sum next to the modfile.
 func (b *build) sumFile() string {
 	if b.workspace() {
 		return b.modfile + ".sum"
@@ -112,7 +112,7 @@ func (b *build) sumFile() string {
 	return strings.TrimSuffix(b.modfile, ".mod") + ".sum"
 }
 
-// sums returns what go.sum says of the tree.
+// sums returns the go.sum entries of the tree.
 func (t tree) sums(v modpath.Version) (sum, modSum string, err error) {
 	open := func(name string) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(t[strings.TrimPrefix(name, v.String()+"/")])), nil
@@ -127,7 +127,7 @@ func (t tree) sums(v modpath.Version) (sum, modSum string, err error) {
 	return sum, modSum, err
 }
 
-// cached returns where the module cache has a version.
+// cached returns the folder of a version in the module cache.
 func (b *build) cached(v modpath.Version) (string, error) {
 	path, err := modpath.EscapePath(v.Path)
 	if err != nil {
@@ -137,7 +137,7 @@ func (b *build) cached(v modpath.Version) (string, error) {
 	return filepath.Join(b.env.GOMODCACHE, filepath.FromSlash(path)+"@"+version), err
 }
 
-// A treeFile is a file of a tree, as package zip wants it.
+// A treeFile is a file of a tree, in the form that package zip requires.
 type treeFile struct {
 	name    string
 	content []byte
@@ -153,7 +153,7 @@ func (f treeFile) ModTime() time.Time           { return time.Time{} }
 func (f treeFile) IsDir() bool                  { return false }
 func (f treeFile) Sys() any                     { return nil }
 
-// fetchServed lays a tree out as a module proxy has it, and has the go command fetch it.
+// fetchServed writes a tree in the layout of a module proxy, and makes the go command fetch it.
 func (b *build) fetchServed(v modpath.Version, t tree) error {
 	proxy := filepath.Join(b.scratch, "proxy")
 	path, err := modpath.EscapePath(v.Path)
@@ -187,7 +187,7 @@ func (b *build) fetchServed(v modpath.Version, t tree) error {
 	return b.downloadServed(v, fileURL(proxy))
 }
 
-// downloadServed has the go command fetch a version of ours from a proxy.
+// downloadServed makes the go command fetch a changed version from a proxy.
 func (b *build) downloadServed(v modpath.Version, proxy string) error {
 	g := b.goCommand
 	g.dir = b.scratch
@@ -201,7 +201,7 @@ func (b *build) downloadServed(v modpath.Version, proxy string) error {
 	return err
 }
 
-// fileURL writes a folder as the go command wants it in GOPROXY.
+// fileURL converts a folder to the form that GOPROXY requires.
 func fileURL(dir string) string {
 	dir = filepath.ToSlash(dir)
 	if !strings.HasPrefix(dir, "/") {
@@ -210,7 +210,7 @@ func fileURL(dir string) string {
 	return "file://" + strings.NewReplacer("%", "%25", " ", "%20", "#", "%23", "?", "%3F", ",", "%2C", "|", "%7C").Replace(dir)
 }
 
-// removeCached removes a folder of the module cache, where nothing can be written.
+// removeCached removes a folder of the module cache, which is read-only.
 func removeCached(dir string) error {
 	filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
@@ -221,11 +221,11 @@ func removeCached(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// kept is how long a version of ours stays in the module cache after its last use.
+// kept is how long a changed version stays in the module cache after its last use.
 const kept = 30 * 24 * time.Hour
 
-// keep notes that a version was used, and removes those of ours that have not been for long. What cannot be noted or
-// removed stays.
+// keep records the use of a version, and removes changed versions that have not been used for that time. It ignores
+// failures.
 func (b *build) keep(v modpath.Version) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -249,7 +249,7 @@ func (b *build) keep(v modpath.Version) {
 	}
 }
 
-// forget removes what a note names from the module cache, and the note.
+// forget removes the version that a note names from the module cache, and then the note.
 func forget(note string) {
 	content, err := os.ReadFile(note)
 	if err != nil {
@@ -276,7 +276,7 @@ func forget(note string) {
 	}
 }
 
-// write writes a tree for a module that is built where it is: the main module.
+// write writes a tree for a module that is built in place: the main module.
 func (t tree) write(dir string) error {
 	for name, content := range t {
 		file := filepath.Join(dir, filepath.FromSlash(name))

@@ -26,13 +26,14 @@ const (
 	sysModule     = "golang.org/x/sys"
 )
 
-// oldestSys is the first tagged version of x/sys, and sealane builds with it.
+// oldestSys is the first tagged version of x/sys. sealane builds with it.
 const oldestSys = "v0.1.0"
 
-// A tree is the files of a module, by their names with slashes.
+// A tree is the files of a module, by their slash-separated names.
 type tree map[string][]byte
 
-// The public packages of the module that programs are built with: as little as the copies of x/crypto and wireguard-go call.
+// Public packages of the module that programs are built with: only those that the copies of x/crypto and wireguard-go
+// call.
 var publicPackages = map[string]string{
 	"chacha20poly1305/chacha20poly1305.go": `// Package chacha20poly1305 takes the place of golang.org/x/crypto's in programs of sealane build.
 package chacha20poly1305
@@ -97,8 +98,8 @@ func OpenBatch(ops []Op) int { return aead.OpenBatch(ops) }
 `,
 }
 
-// sealaneSource returns sealane's packages as a module that makes no demands on the program: no newer modules, and no
-// newer language version, which would change what the program's own code means.
+// sealaneSource returns sealane's packages as a module without requirements on the program: it requires neither newer
+// modules nor a newer language version, which would change the meaning of the program's own code.
 func sealaneSource() (tree, error) {
 	license, err := source.Internal.ReadFile("LICENSE")
 	if err != nil {
@@ -116,7 +117,7 @@ func sealaneSource() (tree, error) {
 	if err := t.addInternal("keystream"); err != nil {
 		return nil, err
 	}
-	// What the standard library calls is below crypto, which cannot import what is internal to another module.
+	// The standard library's packages are below crypto, which cannot import internal packages of another module.
 	for _, pkg := range []string{"gcm", "modes"} {
 		if err := t.addInternal(pkg); err != nil {
 			return nil, err
@@ -128,7 +129,7 @@ func sealaneSource() (tree, error) {
 	return t, nil
 }
 
-// addInternal adds one of sealane's internal packages, and those that it imports.
+// addInternal adds one of sealane's internal packages, and the internal packages that it imports.
 func (t tree) addInternal(pkg string) error {
 	files, err := fs.ReadDir(source.Internal, pkg)
 	if err != nil {
@@ -180,7 +181,7 @@ func internalImports(name string, content []byte) (folders []string, err error) 
 	return folders, nil
 }
 
-// inLanguage has a build constraint set the language version of a file, whatever its module says.
+// inLanguage adds a build constraint that sets the language version of a file, independent of its module.
 func inLanguage(content []byte, version string) ([]byte, error) {
 	var out bytes.Buffer
 	constrained, header := false, true
@@ -203,10 +204,10 @@ func inLanguage(content []byte, version string) ([]byte, error) {
 	return append([]byte("//go:build "+version+"\n\n"), content...), nil
 }
 
-// streamReplaced says whether x/crypto's bare ChaCha20 is replaced: where it has no assembly of its own, and sealane has.
+// streamReplaced reports whether x/crypto's plain ChaCha20 is replaced: where it has no assembly, and sealane has.
 func streamReplaced(goarch string) bool { return goarch == "amd64" || goarch == "arm" }
 
-// Kernels returns the levels that sealane has assembly for on an architecture, best first.
+// Kernels returns the levels for which sealane has assembly on an architecture, best first.
 func Kernels(goarch string) []string {
 	return kernelsOf("ChaCha20Poly1305", goarch)
 }

@@ -16,23 +16,24 @@ import (
 
 const sshPath = cryptoModule + "/ssh"
 
-// sshFile has the cipher in x/crypto.
+// sshFile is the file of x/crypto that contains the cipher.
 const sshFile = "ssh/cipher.go"
 
-// sshSource goes into x/crypto's package ssh.
+// sshSource is added to x/crypto's package ssh.
 //
 //go:embed ssh.go.txt
 var sshSource []byte
 
-// sshDeclarations are what its chacha20-poly1305@openssh.com is made of: two methods whose calls change. What they do with
-// lengths, padding and errors stays as the release has it.
+// sshDeclarations implement chacha20-poly1305@openssh.com there: two methods whose calls change. Their handling of
+// lengths, padding and errors is not changed.
 var sshDeclarations = []declaration{
 	{"", "chacha20Poly1305Cipher", "struct{ lengthKey, contentKey [32]byte }", relied},
 	{"", "chacha20Poly1305Cipher.readCipherPacket", "func(seqNum uint32, r io.Reader) ([]byte, error)", taken},
 	{"", "chacha20Poly1305Cipher.writeCipherPacket", "func(seqNum uint32, w io.Writer, rand io.Reader, payload []byte) error", taken},
 }
 
-// patchSSH has SSH's ChaCha20-Poly1305 call sealane. An error says why this release's stays.
+// patchSSH makes SSH's ChaCha20-Poly1305 call sealane. An error is the reason why this release's cipher is not
+// replaced.
 func (t tree) patchSSH() error {
 	content, ok := t[sshFile]
 	if !ok {
@@ -80,22 +81,22 @@ func (t tree) patchSSH() error {
 			}
 		}
 	}
-	// The imports stay in use.
+	// Keeps the imports in use.
 	edits = append(edits, edit{len(content), len(content), "\nvar _ chacha20.Cipher\n\nconst _ = poly1305.TagSize\n"})
 	t[sshFile] = apply(content, edits)
 	t[path.Dir(sshFile)+"/sealane.go"], err = inLanguage(sshSource, source.Go)
 	return err
 }
 
-// sshCalls returns what the functions that a method calls are replaced by. It has to make two streams of the key's halves,
-// take the one-time key from the beginning of the second half's, and use that key for one sum, and nothing else.
+// sshCalls returns the replacements of a method's calls. The method must make two streams from the halves of the key,
+// take the one-time key from the start of the second half's stream, use that key for one sum, and do nothing else.
 func sshCalls(f *ast.FuncDecl) (map[ast.Node]string, error) {
 	if f.Body == nil || len(f.Recv.List[0].Names) != 1 {
 		return nil, errors.New("has no body, or no name for its receiver")
 	}
 	c := f.Recv.List[0].Names[0].Name
 	calls := map[ast.Node]string{}
-	streams := map[string]string{} // by key
+	streams := map[string]string{} // by name of the key
 	var sums, oneTime []string
 	strange := ""
 	ast.Inspect(f.Body, func(n ast.Node) bool {

@@ -19,34 +19,34 @@ import (
 	"strings"
 )
 
-// The standard library's packages that are changed. The second reads the schedule of the third.
+// The packages of the standard library that are changed. The second reads the schedule of the third.
 const (
 	stdCipher = "vendor/golang.org/x/crypto/chacha20poly1305"
 	stdGCM    = "crypto/internal/fips140/aes/gcm"
 	stdAES    = "crypto/internal/fips140/aes"
 )
 
-// stdFiles are what is put into the packages of AES-GCM and AES.
+// stdFiles are added to the packages of AES-GCM and AES.
 //
 //go:embed std/*.txt
 var stdFiles embed.FS
 
-// A declaration is one of the standard library's that sealane takes, or relies on, as it has to be there: by name and type,
-// whatever else a release of Go has in its files. What types do not tell, the order of bytes in a key schedule, the program
-// finds out at its first key: std/aes_sealane.go.txt.
+// A declaration of the standard library that sealane replaces or relies on. It must exist with this name and type; the
+// rest of the file does not matter. Types do not show the byte order of a key schedule, so the program checks that at
+// its first key: std/aes_sealane.go.txt.
 type declaration struct {
-	pkg, name string // of a method with its receiver's type before it
-	typ       string // of a function; of a struct the fields that it begins with; nothing: any
+	pkg, name string // for a method with the receiver's type before it
+	typ       string // of a function; for a struct its first fields; empty: any
 	change    change
 }
 
 type change int
 
 const (
-	relied change = iota // it stays
-	taken                // x is called stockX, and one of ours is x
-	padded               // behind the first field there is room: kernels look for round keys 16 bytes behind a key's begin
-	asked                // its file gets sealaneHardware: whether AES instructions expand keys, which tests switch off
+	relied change = iota // it is not changed
+	taken                // x is renamed to stockX, and ours becomes x
+	padded               // gets padding after the first field: kernels expect round keys 16 bytes after the start of a key
+	asked                // its file gets sealaneHardware: whether AES instructions expand keys, which tests disable
 )
 
 var stdDeclarations = []declaration{
@@ -73,7 +73,7 @@ func (b *build) std(pkg string) string {
 	return filepath.Join(b.env.GOROOT, "src", filepath.FromSlash(pkg))
 }
 
-// checkStd refuses what the standard library cannot be changed for.
+// checkStd returns an error if the standard library cannot be changed.
 func (b *build) checkStd() error {
 	switch f := b.env.GOFIPS140; {
 	case f != "" && f != "off":
@@ -93,7 +93,7 @@ func (b *build) checkStd() error {
 	return nil
 }
 
-// patchStd returns the files of the standard library that change, by package and name.
+// patchStd returns the changed files of the standard library, by package and name.
 func (b *build) patchStd() (map[[2]string][]byte, error) {
 	patched := map[[2]string][]byte{}
 	for _, pkg := range []string{stdGCM, stdAES} {
@@ -126,7 +126,7 @@ func (b *build) patchStd() (map[[2]string][]byte, error) {
 	return patched, nil
 }
 
-// stdSources returns the names of a package's Go files, those for other systems included, without tests.
+// stdSources returns the names of a package's Go files, including those for other systems, without tests.
 func (b *build) stdSources(pkg string) (names []string, err error) {
 	entries, err := os.ReadDir(b.std(pkg))
 	for _, e := range entries {
@@ -137,8 +137,8 @@ func (b *build) stdSources(pkg string) (names []string, err error) {
 	return names, err
 }
 
-// patchDeclarations adds the files of a package in which something changes. Those for other systems may declare what they like:
-// they change only where they have the same.
+// patchDeclarations adds the changed files of a package. Files for other systems may have other declarations; they are
+// changed only where they have the same.
 func (b *build) patchDeclarations(pkg string, patched map[[2]string][]byte) error {
 	names, err := b.stdSources(pkg)
 	if err != nil {
@@ -180,7 +180,7 @@ func (b *build) patchDeclarations(pkg string, patched map[[2]string][]byte) erro
 				edits = append(edits, edit{at(ident.Pos()), at(ident.End()), "stock" + strings.ToUpper(ident.Name[:1]) + ident.Name[1:]})
 			case padded:
 				end := at(has.typ.(*ast.StructType).Fields.List[0].End())
-				edits = append(edits, edit{end, end, "; _ [sealanePad]byte"}) // no new line: lines keep their numbers
+				edits = append(edits, edit{end, end, "; _ [sealanePad]byte"}) // no new line, so that line numbers do not change
 			case asked:
 				hardware := "false"
 				for _, other := range all {
@@ -212,7 +212,7 @@ func declarationOf(pkg, name string) *declaration {
 	return nil
 }
 
-// An object is what a file declares; typ is nil of constants and variables.
+// An object is a declaration in a file; typ is nil for constants and variables.
 type object struct {
 	name string
 	typ  ast.Expr
@@ -248,7 +248,7 @@ func declared(file *ast.File) map[*ast.Ident]object {
 	return all
 }
 
-// fits says whether a type is the one that d has.
+// fits reports whether a type matches d.
 func (d *declaration) fits(typ ast.Expr) bool {
 	if d.typ == "" {
 		return typ == nil
@@ -272,7 +272,7 @@ func (d *declaration) fits(typ ast.Expr) bool {
 	panic(d.typ)
 }
 
-// fields renders fields one by one, with or without their names.
+// fields renders fields individually, with or without their names.
 func fields(list *ast.FieldList, named bool) (all []string) {
 	if list == nil {
 		return nil
@@ -293,7 +293,7 @@ func fields(list *ast.FieldList, named bool) (all []string) {
 	return all
 }
 
-// An edit puts a text in the place of some bytes.
+// An edit replaces some bytes by a text.
 type edit struct {
 	from, to int
 	text     string
@@ -310,8 +310,9 @@ func apply(content []byte, edits []edit) []byte {
 	return append(out, content[last:]...)
 }
 
-// linkRoot reaches a GOROOT below the module cache, where GOTOOLCHAIN leaves what it fetches, by a symbolic link: the go
-// command replaces no files in its module cache. The link has one place, so that what was compiled is found again.
+// linkRoot makes a symbolic link to a GOROOT in the module cache, where GOTOOLCHAIN downloads go, because the go
+// command cannot replace files in its module cache. The link always has the same path, so that compiled packages are
+// found again.
 func (b *build) linkRoot() error {
 	inside, err := filepath.Rel(b.env.GOMODCACHE, b.env.GOROOT)
 	if err != nil || !filepath.IsLocal(inside) {
@@ -329,7 +330,7 @@ func (b *build) linkRoot() error {
 			return err
 		}
 		if err := os.Rename(partial, link); err != nil {
-			link = partial // on another file system
+			link = partial // different file system
 		}
 	}
 	b.env.GOROOT = link
@@ -338,7 +339,7 @@ func (b *build) linkRoot() error {
 	return nil
 }
 
-// overlayStd writes the overlay by which the go command sees our files in the standard library. It adds to the user's own.
+// overlayStd writes the overlay that adds our files to the standard library, together with the user's own overlay.
 func (b *build) overlayStd() error {
 	replace := map[string]string{}
 	if b.userOverlay != "" {
@@ -399,7 +400,7 @@ func (b *build) overlayStd() error {
 	return os.WriteFile(b.overlay, content, 0o666)
 }
 
-// inFolder makes a path absolute that is relative to where we are.
+// inFolder makes a path absolute that is relative to the current folder.
 func (b *build) inFolder(file string) string {
 	if filepath.IsAbs(file) {
 		return file
@@ -407,7 +408,7 @@ func (b *build) inFolder(file string) string {
 	return filepath.Join(b.started, file)
 }
 
-// gcmKernels returns the levels of AES-GCM, as Kernels does.
+// gcmKernels is Kernels for AES-GCM.
 func gcmKernels(goarch string) []string {
 	return kernelsOf("AESGCM", goarch)
 }

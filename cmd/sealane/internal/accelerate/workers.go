@@ -15,19 +15,19 @@ import (
 
 const wireguardDevice = "golang.zx2c4.com/wireguard/device"
 
-// workersSource goes into wireguard-go's package device.
+// workersSource is added to wireguard-go's package device.
 //
 //go:embed workers.go.txt
 var workersSource []byte
 
-// workers names wireguard-go's loops that seal and open packets, and the call of each.
+// workers are wireguard-go's loops that seal and open packets, and the call in each.
 var workers = []struct{ file, function, method, constructor string }{
 	{"send.go", "RoutineEncryption", "Seal", "newBatchSealer"},
 	{"receive.go", "RoutineDecryption", "Open", "newBatchOpener"},
 }
 
-// batchWorkers copies the program's wireguard-go, has the copy's workers give sealane all packets at hand in one call, and
-// puts it in the modfile.
+// batchWorkers copies the program's wireguard-go, makes the copy's workers pass all available packets to sealane in one
+// call, and puts it in the modfile.
 func (b *build) batchWorkers(device, fork *module, tests bool) error {
 	if device == nil && fork != nil {
 		return fmt.Errorf("the workers of %s use each packet as soon as it is sealed, and cannot take batches: build without --batch", forkDevice)
@@ -54,7 +54,7 @@ func (b *build) batchWorkers(device, fork *module, tests bool) error {
 	return b.replaceModule(device, copied)
 }
 
-// patchWorker changes a worker's loop in four places: it makes a worker of ours, takes containers through it, and leaves
+// patchWorker changes a worker's loop in four places: it creates our worker, receives containers through it, and leaves
 // the packets and the unlocking of the containers to it.
 func patchWorker(name string, content []byte, function, method, constructor string) ([]byte, error) {
 	if content == nil {

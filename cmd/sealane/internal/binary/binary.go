@@ -1,4 +1,4 @@
-// Package binary tells what a Go program carries, by reading its file.
+// Package binary reports the ciphers in a Go program by reading its file.
 package binary
 
 import (
@@ -23,28 +23,30 @@ const (
 	stock         = cryptoModule + "/chacha20poly1305.(*chacha20poly1305).Seal"
 )
 
-// markers are the functions by which a copy of x/crypto calls sealane. They are linked only if the program calls them.
+// markers are the functions through which a copy of x/crypto calls sealane. They are linked only if the program calls
+// them.
 var markers = []string{cryptoModule + "/chacha20poly1305.sealaneNew", cryptoModule + "/chacha20poly1305.sealaneNewX"}
 
-// What a program does its AES-GCM or ChaCha20-Poly1305 of the standard library with. One that is on sealane has the stock
-// cipher as well, for CPUs that sealane has no kernel for.
+// Implementation of a standard library cipher in a program. A program on sealane also contains the stock cipher, for
+// CPUs without a kernel.
 const (
 	OnSealane = "sealane"
 	Stock     = "stock"
 )
 
-// The standard library's packages. A validated module of FIPS 140-3 has its version in the path.
+// The standard library's packages. A validated FIPS 140-3 module has its version in the path.
 var stdGCM = regexp.MustCompile(`^crypto/internal/fips140/(v[0-9.]+(-[0-9a-f]+)?/)?aes/gcm\.`)
 
 const stdCipher = "vendor/" + cryptoModule + "/chacha20poly1305."
 
-// stdModes make AES-CTR and AES-CBC for programs. What they make is linked anyhow: random numbers and self-tests of FIPS 140-3 have it.
+// stdModes are the constructors of AES-CTR and AES-CBC. Their types are always linked, for random numbers and FIPS
+// 140-3 self-tests.
 var stdModes = regexp.MustCompile(`^crypto/cipher\.New(CTR|CBCEncrypter|CBCDecrypter)$`)
 
-// modes are what the standard library calls for them in a program that was built so.
+// modes are the functions that the standard library calls for them in a program built with sealane.
 const modes = sealaneModule + "/modes.C"
 
-// std tells what a function says of the standard library's ciphers.
+// std records what the name of a function shows about the standard library's ciphers.
 func (p *Program) std(f string) {
 	if name, ok := strings.CutPrefix(f, stdCipher); ok {
 		switch {
@@ -67,7 +69,7 @@ func (p *Program) std(f string) {
 	}
 }
 
-// fips140 returns the setting in a list of GODEBUG, if it is on.
+// fips140 returns the fips140 setting in a GODEBUG list if it is on.
 func fips140(godebug string) string {
 	for _, setting := range strings.Split(godebug, ",") {
 		if mode, ok := strings.CutPrefix(setting, "fips140="); ok && mode != "off" {
@@ -77,34 +79,34 @@ func fips140(godebug string) string {
 	return ""
 }
 
-// ciphers are linked only if something makes the type.
+// ciphers are linked only if the program makes such a type.
 const ciphers = sealaneModule + "/internal/aead.(*"
 
 // served matches the versions of modules that sealane build serves.
 var served = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}$`)
 
-// A Program is what was found in a file.
+// A Program describes a file.
 type Program struct {
-	Package   string   `json:"package"`          // of its main function
-	Module    string   `json:"module,omitempty"` // that the package is in
+	Package   string   `json:"package"`          // package of its main function
+	Module    string   `json:"module,omitempty"` // module of that package
 	Version   string   `json:"version,omitempty"`
 	Go        string   `json:"go"`
 	GOOS      string   `json:"goos"`
 	GOARCH    string   `json:"goarch"`
 	Crypto    string   `json:"x_crypto,omitempty"`             // version of x/crypto
-	Private   bool     `json:"x_crypto_replaced"`              // by a copy of it
+	Private   bool     `json:"x_crypto_replaced"`              // x/crypto is replaced by a copy
 	Sealane   string   `json:"sealane,omitempty"`              // version of sealane
-	Levels    []string `json:"levels"`                         // of sealane that are linked, best first
-	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, by itself or through x/crypto
-	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, and that calls sealane
-	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's bare ChaCha20
+	Levels    []string `json:"levels"`                         // linked levels of sealane, best first
+	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, directly or through x/crypto
+	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, which calls sealane
+	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's plain ChaCha20
 	SSH       string   `json:"x_crypto_ssh,omitempty"`         // OnSealane or Stock, likewise the cipher of x/crypto/ssh
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
 	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
 	StdModes  string   `json:"std_aes_modes,omitempty"`        // likewise AES-CTR or AES-CBC
-	FIPS140   string   `json:"fips140,omitempty"`              // the mode that the program turns on by itself
-	Stock     bool     `json:"stock_linked"`                   // x/crypto's own ChaCha20-Poly1305 is linked, and not behind sealane's
-	Others    []string `json:"other_ciphers"`                  // packages with a ChaCha20-Poly1305 of their own
+	FIPS140   string   `json:"fips140,omitempty"`              // the mode that the program turns on by default
+	Stock     bool     `json:"stock_linked"`                   // x/crypto's own ChaCha20-Poly1305 is linked, without sealane in front
+	Others    []string `json:"other_ciphers"`                  // packages with their own ChaCha20-Poly1305
 }
 
 // Read reads an executable file of any operating system and architecture.
@@ -182,8 +184,8 @@ func Read(file string) (*Program, error) {
 	return p, nil
 }
 
-// otherCipher returns the package of a method that seals or opens with ChaCha20-Poly1305, if it is neither x/crypto's nor
-// ours: nothing replaces that one.
+// otherCipher returns the package of a method that seals or opens with ChaCha20-Poly1305, if it is neither x/crypto's
+// nor ours. Such a cipher is not replaced.
 func otherCipher(function string) string {
 	slash := strings.LastIndexByte(function, '/') + 1
 	name, method, ok := strings.Cut(function[slash:], ".")
@@ -194,7 +196,7 @@ func otherCipher(function string) string {
 	case !strings.Contains(strings.ToLower(name+method), "chacha20poly1305") || strings.HasPrefix(pkg, sealaneModule+"/"):
 		return ""
 	case pkg == cryptoModule+"/chacha20poly1305" || strings.HasPrefix(pkg, "vendor/") || pkg == "crypto/tls" || pkg == "crypto/hpke":
-		return "" // the standard library's is told of by itself
+		return "" // the standard library is reported separately
 	}
 	return pkg
 }
@@ -211,8 +213,8 @@ func (p *Program) module(m *debug.Module) {
 	}
 }
 
-// functionsOf reads the names of the functions from the table that every Go program, also a stripped one, has for its
-// stack traces. It is found by its header (runtime/symtab.go, pcHeader): a magic number, two zeroes, the size of the
+// functionsOf reads the function names from the table that every Go program contains for stack traces, even if
+// stripped. The table is found by its header (runtime/symtab.go, pcHeader): a magic number, two zeroes, the size of the
 // smallest instruction, the size of a pointer, and eight words.
 func functionsOf(content []byte) ([]string, error) {
 	for _, order := range []stdbinary.ByteOrder{stdbinary.LittleEndian, stdbinary.BigEndian} {
@@ -234,7 +236,7 @@ func functionsOf(content []byte) ([]string, error) {
 	return nil, errors.New("it has no table of functions that this version of sealane can read")
 }
 
-// readTable returns the names in the table that p starts with, or none if p is no such table: then it may be anything.
+// readTable returns the names in a table at the start of p, or none if p is not such a table.
 func readTable(p []byte, order stdbinary.ByteOrder) (names []string) {
 	if len(p) < 72 || p[6] != 1 && p[6] != 2 && p[6] != 4 || p[7] != 4 && p[7] != 8 {
 		return nil
@@ -245,8 +247,8 @@ func readTable(p []byte, order stdbinary.ByteOrder) (names []string) {
 		}
 		return order.Uint64(p[8+8*i:])
 	}
-	// The functions' names and the functions: pairs of 32-bit words, of which the second is the offset of a description
-	// from the start of the pairs. Its second word is the offset of the name.
+	// The function names, and the functions as pairs of 32-bit words. The second word of a pair is the offset of a
+	// description from the start of the pairs, and the second word of the description is the offset of the name.
 	functions, nameTable, table := word(0), word(3), word(7)
 	if nameTable >= table || table > uint64(len(p)) || functions > (uint64(len(p))-table)/8 {
 		return nil
