@@ -401,13 +401,13 @@ endconstants
 // Poly1305, at .Lrounds_*. It has block 0, and the first text block where a packet is sealed, but the last one where it
 // is opened: in KEYSTREAM it lies behind those of the others. Of three groups that seal, the second begins before the
 // first.
-#define AHEAD_SEALING 2     /* double rounds that the last group makes alone, */
+#define AHEAD_SEALING(groups) (4-(groups)) /* double rounds that the last group makes alone, */
 #define AHEAD_OPENING 3
 #define AHEAD_BOTH 3        /* and that it makes beside the second one */
 .macro first_pass_by_rows groups, a, b, c, d
     mov ecx, 16*2                           // 16 times the number of the first block of the other groups,
     mov r8d, 16*1                           // and of the text block of this one
-    mov r9d, AHEAD_SEALING
+    mov r9d, AHEAD_SEALING(\groups)
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lfirst_pass_sealed\@
     mov ecx, 16*1
@@ -501,7 +501,8 @@ function KERNEL_NAME
 
 // ---- Begin ----------------------------------------------------------------------------------------------------------
     arguments
-    vmovq xmm9, [r9]
+    vmovd xmm9, [r9]                        // by words: a load of bytes just written by two stores waits for both
+    vpinsrd xmm9, xmm9, [r9+4], 1
     vpinsrd xmm9, xmm9, [r9+8], 2
     vpslldq xmm9, xmm9, 4
     vmovdqa [rsi+NONCE_ROW], xmm9
@@ -897,6 +898,10 @@ function KERNEL_NAME
     sub rax, -128
     cmp rax, rcx
     jb 1b
-2:  vzeroall
+2:
+  .irp n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vpxor xmm\n, xmm\n, xmm\n            // vzeroall takes longer
+  .endr
+    vzeroupper
     sub rsi, FRAME
 endfunction

@@ -23,39 +23,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x904e8948 // mov QWORD PTR [rsi-0x70],rcx
 	LONG $0xa05e8948 // mov QWORD PTR [rsi-0x60],rbx
 	LONG $0xe8468948 // mov QWORD PTR [rsi-0x18],rax
-	LONG $0x7e7a41c4; BYTE $0x09 // vmovq xmm9,QWORD PTR [r9]
+	LONG $0x6e7941c4; BYTE $0x09 // vmovd xmm9,DWORD PTR [r9]
+	LONG $0x223143c4; WORD $0x0449; BYTE $0x01 // vpinsrd xmm9,xmm9,DWORD PTR [r9+0x4],0x1
 	LONG $0x223143c4; WORD $0x0849; BYTE $0x02 // vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x3869840f; WORD $0x0000 // je 0x38c7
+	LONG $0x3869840f; WORD $0x0000 // je 0x38ce
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x6376 // jbe 0xcb
+	WORD $0x6376 // jbe 0xd2
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	LONG $0x01d6860f; WORD $0x0000 // jbe 0x24b
+	LONG $0x01d6860f; WORD $0x0000 // jbe 0x252
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x0527860f; WORD $0x0000 // jbe 0x5a9
+	LONG $0x0527860f; WORD $0x0000 // jbe 0x5b0
 	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0a74 // je 0x9a
+	WORD $0x0a74 // je 0xa1
 	LONG $0x3f4b8d48 // lea rcx,[rbx+0x3f]
 	LONG $0x01c0e181; WORD $0x0000 // and ecx,0x1c0
-// 0x9a:
+// 0xa1:
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	LONG $0xcb470f48 // cmova rcx,rbx
 	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x2274 // je 0xcb
+	WORD $0x2274 // je 0xd2
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1d76 // jbe 0xcb
+	WORD $0x1d76 // jbe 0xd2
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x0191860f; WORD $0x0000 // jbe 0x24b
+	LONG $0x0191860f; WORD $0x0000 // jbe 0x252
 	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
-	LONG $0x04e3860f; WORD $0x0000 // jbe 0x5a9
-	LONG $0x000a85e9; BYTE $0x00 // jmp 0xb50
-// 0xcb:
+	LONG $0x04e3860f; WORD $0x0000 // jbe 0x5b0
+	LONG $0x000a85e9; BYTE $0x00 // jmp 0xb57
+// 0xd2:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -64,7 +65,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0xfb:
+// 0x102:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -104,7 +105,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xff47850f; WORD $0xffff // jne 0xfb
+	LONG $0xff47850f; WORD $0xffff // jne 0x102
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -131,18 +132,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x00e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x0
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x0c3c870f; WORD $0x0000 // ja 0xe82
-	LONG $0x000d68e9; BYTE $0x00 // jmp 0xfb3
-// 0x24b:
+	LONG $0x0c3c870f; WORD $0x0000 // ja 0xe89
+	LONG $0x000d68e9; BYTE $0x00 // jmp 0xfba
+// 0x252:
 	LONG $0x000020b9; BYTE $0x00 // mov ecx,0x20
 	LONG $0x0010b841; WORD $0x0000 // mov r8d,0x10
 	LONG $0x0002b941; WORD $0x0000 // mov r9d,0x2
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1174 // je 0x276
+	WORD $0x1174 // je 0x27d
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0x0030b841; WORD $0x0000 // mov r8d,0x30
 	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
-// 0x276:
+// 0x27d:
 	LONG $0x6cfe31c5; WORD $0x200a // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]
 	LONG $0x6f7941c4; BYTE $0xe1 // vmovdqa xmm12,xmm9
 	QUAD $0x000000808e7f79c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm9
@@ -165,7 +166,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xfe2d41c4; BYTE $0xd5 // vpaddd ymm10,ymm10,ymm13
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
 	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
-// 0x2ee:
+// 0x2f5:
 	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
 	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
 	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
@@ -205,8 +206,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0x01e98341 // sub r9d,0x1
-	LONG $0xff46850f; WORD $0xffff // jne 0x2ee
-// 0x3a8:
+	LONG $0xff46850f; WORD $0xffff // jne 0x2f5
+// 0x3af:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -284,7 +285,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe97850f; WORD $0xffff // jne 0x3a8
+	LONG $0xfe97850f; WORD $0xffff // jne 0x3af
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
@@ -310,18 +311,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x01e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x1
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	LONG $0x08de870f; WORD $0x0000 // ja 0xe82
-	LONG $0x000a0ae9; BYTE $0x00 // jmp 0xfb3
-// 0x5a9:
+	LONG $0x08de870f; WORD $0x0000 // ja 0xe89
+	LONG $0x000a0ae9; BYTE $0x00 // jmp 0xfba
+// 0x5b0:
 	LONG $0x000020b9; BYTE $0x00 // mov ecx,0x20
 	LONG $0x0010b841; WORD $0x0000 // mov r8d,0x10
-	LONG $0x0002b941; WORD $0x0000 // mov r9d,0x2
+	LONG $0x0001b941; WORD $0x0000 // mov r9d,0x1
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1174 // je 0x5d4
+	WORD $0x1174 // je 0x5db
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0x0050b841; WORD $0x0000 // mov r8d,0x50
 	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
-// 0x5d4:
+// 0x5db:
 	LONG $0x6cfe31c5; WORD $0x200a // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]
 	LONG $0x6f7941c4; BYTE $0xe1 // vmovdqa xmm12,xmm9
 	QUAD $0x000000808e7f79c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm9
@@ -348,7 +349,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xfe2541c4; BYTE $0xdd // vpaddd ymm11,ymm11,ymm13
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
 	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
-// 0x65d:
+// 0x664:
 	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
 	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
 	LONG $0x002542c4; BYTE $0xde // vpshufb ymm11,ymm11,ymm14
@@ -388,16 +389,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0x01e98341 // sub r9d,0x1
-	LONG $0xff44850f; WORD $0xffff // jne 0x65d
+	LONG $0xff44850f; WORD $0xffff // jne 0x664
 	LONG $0x10f88341 // cmp r8d,0x10
-	LONG $0x0188850f; WORD $0x0000 // jne 0x8ab
+	LONG $0x0188850f; WORD $0x0000 // jne 0x8b2
 	LONG $0x6f7d41c4; BYTE $0xe1 // vmovdqa ymm12,ymm9
 	LONG $0x6f7d41c4; BYTE $0xca // vmovdqa ymm9,ymm10
 	LONG $0x6f7d41c4; BYTE $0xd4 // vmovdqa ymm10,ymm12
 	LONG $0x01e146c6 // mov BYTE PTR [rsi-0x1f],0x1
 	LONG $0x0003b941; WORD $0x0000 // mov r9d,0x3
 	WORD $0x2944; BYTE $0xc9 // sub ecx,r9d
-// 0x73f:
+// 0x746:
 	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
 	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
 	LONG $0x002d42c4; BYTE $0xd6 // vpshufb ymm10,ymm10,ymm14
@@ -475,8 +476,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0x01e98341 // sub r9d,0x1
-	LONG $0xfe94850f; WORD $0xffff // jne 0x73f
-// 0x8ab:
+	LONG $0xfe94850f; WORD $0xffff // jne 0x746
+// 0x8b2:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -592,7 +593,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfde5850f; WORD $0xffff // jne 0x8ab
+	LONG $0xfde5850f; WORD $0xffff // jne 0x8b2
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0xfe6dc1c4; BYTE $0xd4 // vpaddd ymm2,ymm2,ymm12
@@ -617,8 +618,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
 	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	LONG $0x02e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x2
-	LONG $0x000332e9; BYTE $0x00 // jmp 0xe82
-// 0xb50:
+	LONG $0x000332e9; BYTE $0x00 // jmp 0xe89
+// 0xb57:
 	WORD $0x8948; BYTE $0xc7 // mov rdi,rax
 	QUAD $0x00000120826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
 	QUAD $0x000001408a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
@@ -643,7 +644,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
 	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0xbe9:
+// 0xbf0:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -777,32 +778,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfd7b850f; WORD $0xffff // jne 0xbe9
+	LONG $0xfd7b850f; WORD $0xffff // jne 0xbf0
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x001294e9; BYTE $0x00 // jmp 0x2116
-// 0xe82:
+	LONG $0x001294e9; BYTE $0x00 // jmp 0x211d
+// 0xe89:
 	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	LONG $0x01813d48; WORD $0x0000 // cmp rax,0x181
-	LONG $0x011b820f; WORD $0x0000 // jb 0xfb3
+	LONG $0x011b820f; WORD $0x0000 // jb 0xfba
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
 	LONG $0x000100bb; BYTE $0x00 // mov ebx,0x100
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0a74 // je 0xeb9
+	WORD $0x0a74 // je 0xec0
 	LONG $0x000480ba; BYTE $0x00 // mov edx,0x480
 	LONG $0x000180bb; BYTE $0x00 // mov ebx,0x180
-// 0xeb9:
+// 0xec0:
 	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
-	WORD $0x0d73 // jae 0xecb
+	WORD $0x0d73 // jae 0xed2
 	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
 	WORD $0xda21 // and edx,ebx
 	WORD $0xda39 // cmp edx,ebx
-	LONG $0x00e8850f; WORD $0x0000 // jne 0xfb3
-// 0xecb:
+	LONG $0x00e8850f; WORD $0x0000 // jne 0xfba
+// 0xed2:
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
@@ -811,7 +812,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xef1:
+// 0xef8:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -865,8 +866,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xef1
-// 0xfb3:
+	LONG $0xff3e850f; WORD $0xffff // jne 0xef8
+// 0xfba:
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
 	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
@@ -874,7 +875,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x016f840f; WORD $0x0000 // je 0x1140
+	LONG $0x016f840f; WORD $0x0000 // je 0x1147
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -884,8 +885,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x65eb // jmp 0x1058
-// 0xff3:
+	WORD $0x65eb // jmp 0x105f
+// 0xffa:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -912,32 +913,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1058:
+// 0x105f:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9675 // jne 0xff3
+	WORD $0x9675 // jne 0xffa
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00c8840f; WORD $0x0000 // je 0x1131
+	LONG $0x00c8840f; WORD $0x0000 // je 0x1138
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1088
+	WORD $0x1a72 // jb 0x108f
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x10d1
-// 0x1088:
+	WORD $0x49eb // jmp 0x10d8
+// 0x108f:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x10a6
+	WORD $0x1972 // jb 0x10ad
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x10d1
-// 0x10a6:
+	WORD $0x2beb // jmp 0x10d8
+// 0x10ad:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -950,7 +951,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x10d1:
+// 0x10d8:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -976,26 +977,26 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1131:
+// 0x1138:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0x1140:
+// 0x1147:
 	WORD $0x4e8b; BYTE $0xe4 // mov ecx,DWORD PTR [rsi-0x1c]
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1c74 // je 0x1168
+	WORD $0x1c74 // je 0x116f
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	QUAD $0x00000480a07e8148 // cmp QWORD PTR [rsi-0x60],0x480
-	WORD $0x5872 // jb 0x11b6
+	WORD $0x5872 // jb 0x11bd
 	WORD $0x4689; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],eax
 	WORD $0x4689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],eax
 	WORD $0xc031 // xor eax,eax
-	WORD $0x4eeb // jmp 0x11b6
-// 0x1168:
+	WORD $0x4eeb // jmp 0x11bd
+// 0x116f:
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x02dc840f; WORD $0x0000 // je 0x144c
+	LONG $0x02dc840f; WORD $0x0000 // je 0x1453
 	WORD $0xe1c1; BYTE $0x07 // shl ecx,0x7
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
@@ -1010,20 +1011,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x98460148 // add QWORD PTR [rsi-0x68],rax
 	LONG $0xa8462948 // sub QWORD PTR [rsi-0x58],rax
 	LONG $0xa0462948 // sub QWORD PTR [rsi-0x60],rax
-// 0x11b6:
+// 0x11bd:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x11e6
+	WORD $0x2572 // jb 0x11ed
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x11e6
+	WORD $0x1f74 // je 0x11ed
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x11e6
+	WORD $0x0c72 // jb 0x11ed
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x11e6:
+// 0x11ed:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1042,26 +1043,26 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1233
+	WORD $0x0f74 // je 0x123a
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1233:
+// 0x123a:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1246
+	WORD $0x0f74 // je 0x124d
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1246:
+// 0x124d:
 	LONG $0x01e47e83 // cmp DWORD PTR [rsi-0x1c],0x1
-	LONG $0x121b840f; WORD $0x0000 // je 0x246b
-	LONG $0x1652870f; WORD $0x0000 // ja 0x28a8
-// 0x1256:
+	LONG $0x121b840f; WORD $0x0000 // je 0x2472
+	LONG $0x1652870f; WORD $0x0000 // ja 0x28af
+// 0x125d:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x00e2840f; WORD $0x0000 // je 0x1342
-// 0x1260:
+	LONG $0x00e2840f; WORD $0x0000 // je 0x1349
+// 0x1267:
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1090,8 +1091,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x8774 // je 0x1256
-// 0x12cf:
+	WORD $0x8774 // je 0x125d
+// 0x12d6:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1120,37 +1121,37 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0xff1e850f; WORD $0xffff // jne 0x1260
-// 0x1342:
+	LONG $0xff1e850f; WORD $0xffff // jne 0x1267
+// 0x1349:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x8775 // jne 0x12cf
+	WORD $0x8775 // jne 0x12d6
 	LONG $0x01e046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x1
-	LONG $0x0008c5e9; BYTE $0x00 // jmp 0x1c19
-// 0x1354:
+	LONG $0x0008c5e9; BYTE $0x00 // jmp 0x1c20
+// 0x135b:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d7840f; WORD $0x0000 // je 0x1437
+	LONG $0x00d7840f; WORD $0x0000 // je 0x143e
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1383
+	WORD $0x1a72 // jb 0x138a
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x13cc
-// 0x1383:
+	WORD $0x49eb // jmp 0x13d3
+// 0x138a:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x13a1
+	WORD $0x1972 // jb 0x13a8
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x13cc
-// 0x13a1:
+	WORD $0x2beb // jmp 0x13d3
+// 0x13a8:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -1163,7 +1164,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x13cc:
+// 0x13d3:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1192,72 +1193,72 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1437:
+// 0x143e:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x25d2840f; WORD $0x0000 // je 0x3a14
+	LONG $0x25d2840f; WORD $0x0000 // je 0x3a1b
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x00ba850f; WORD $0x0000 // jne 0x1506
-// 0x144c:
+	LONG $0x00ba850f; WORD $0x0000 // jne 0x150d
+// 0x1453:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x148f
+	WORD $0x2b72 // jb 0x1496
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x1484
-// 0x1472:
+	WORD $0x12eb // jmp 0x148b
+// 0x1479:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x1484:
+// 0x148b:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1472
+	WORD $0xea72 // jb 0x1479
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x1506
-// 0x148f:
+	WORD $0x77eb // jmp 0x150d
+// 0x1496:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x14b7
+	WORD $0x2072 // jb 0x14be
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x1506
-// 0x14b7:
+	WORD $0x4feb // jmp 0x150d
+// 0x14be:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x14d6
+	WORD $0x1a72 // jb 0x14dd
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x1506
-// 0x14d6:
+	WORD $0x30eb // jmp 0x150d
+// 0x14dd:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x1502
+	WORD $0x2772 // jb 0x1509
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x1506
-// 0x14f2:
+	WORD $0x14eb // jmp 0x150d
+// 0x14f9:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x1502:
+// 0x1509:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x14f2
-// 0x1506:
+	WORD $0xec75 // jne 0x14f9
+// 0x150d:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1271,22 +1272,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0x15dc
+	LONG $0x00a2850f; WORD $0x0000 // jne 0x15e3
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x24c2850f; WORD $0x0000 // jne 0x3a09
+	LONG $0x24c2850f; WORD $0x0000 // jne 0x3a10
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1577
+	WORD $0x2572 // jb 0x157e
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x1577
+	WORD $0x1f74 // je 0x157e
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1577
+	WORD $0x0c72 // jb 0x157e
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1577:
+// 0x157e:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1305,21 +1306,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x15c4
+	WORD $0x0f74 // je 0x15cb
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x15c4:
+// 0x15cb:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x15d7
+	WORD $0x0f74 // je 0x15de
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x15d7:
-	LONG $0xfffc7ae9; BYTE $0xff // jmp 0x1256
-// 0x15dc:
+// 0x15de:
+	LONG $0xfffc7ae9; BYTE $0xff // jmp 0x125d
+// 0x15e3:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1328,14 +1329,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x1d8e850f; WORD $0x0000 // jne 0x3394
+	LONG $0x1d8e850f; WORD $0x0000 // jne 0x339b
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0d8f860f; WORD $0x0000 // jbe 0x23a1
+	LONG $0x0d8f860f; WORD $0x0000 // jbe 0x23a8
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x11af860f; WORD $0x0000 // jbe 0x27cd
+	LONG $0x11af860f; WORD $0x0000 // jbe 0x27d4
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x16eb860f; WORD $0x0000 // jbe 0x2d15
-// 0x162a:
+	LONG $0x16eb860f; WORD $0x0000 // jbe 0x2d1c
+// 0x1631:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1364,16 +1365,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x16fa
+	WORD $0x2572 // jb 0x1701
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x16fa
+	WORD $0x1f74 // je 0x1701
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x16fa
+	WORD $0x0c72 // jb 0x1701
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x16fa:
+// 0x1701:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1392,22 +1393,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1747
+	WORD $0x0f74 // je 0x174e
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1747:
+// 0x174e:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x175a
+	WORD $0x0f74 // je 0x1761
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x175a:
+// 0x1761:
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x1c54850f; WORD $0x0000 // jne 0x33b8
-// 0x1764:
+	LONG $0x1c54850f; WORD $0x0000 // jne 0x33bf
+// 0x176b:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -1431,7 +1432,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x1839
+	WORD $0x6974 // je 0x1840
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1459,7 +1460,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1839:
+// 0x1840:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1494,7 +1495,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1947
+	WORD $0x6974 // je 0x194e
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1522,7 +1523,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1947:
+// 0x194e:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1557,7 +1558,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x06b2840f; WORD $0x0000 // je 0x20a2
+	LONG $0x06b2840f; WORD $0x0000 // je 0x20a9
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1585,7 +1586,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1a59:
+// 0x1a60:
 	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
@@ -1631,7 +1632,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1ba0
+	WORD $0x6974 // je 0x1ba7
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1659,11 +1660,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1ba0:
+// 0x1ba7:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfbba850f; WORD $0xffff // jne 0x1764
+	LONG $0xfbba850f; WORD $0xffff // jne 0x176b
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1c19
+	WORD $0x6974 // je 0x1c20
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1691,12 +1692,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1c19:
+// 0x1c20:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1dbf
+	LONG $0x0198840f; WORD $0x0000 // je 0x1dc6
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x1d69
+	LONG $0x0137840f; WORD $0x0000 // je 0x1d70
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1780,8 +1781,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1dbf
-// 0x1d69:
+	WORD $0x56eb // jmp 0x1dc6
+// 0x1d70:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1804,20 +1805,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1dbf:
+// 0x1dc6:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x00e07e83 // cmp DWORD PTR [rsi-0x20],0x0
-	LONG $0xf580850f; WORD $0xffff // jne 0x1354
+	LONG $0xf580850f; WORD $0xffff // jne 0x135b
 	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
-	LONG $0x1a90850f; WORD $0x0000 // jne 0x386e
-// 0x1dde:
+	LONG $0x1a90850f; WORD $0x0000 // jne 0x3875
+// 0x1de5:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x031c850f; WORD $0x0000 // jne 0x2116
+	LONG $0x031c850f; WORD $0x0000 // jne 0x211d
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
@@ -1932,10 +1933,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff464e9; BYTE $0xff // jmp 0x1506
-// 0x20a2:
+	LONG $0xfff464e9; BYTE $0xff // jmp 0x150d
+// 0x20a9:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2111
+	WORD $0x6974 // je 0x2118
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1963,9 +1964,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2111:
-	LONG $0xfff943e9; BYTE $0xff // jmp 0x1a59
-// 0x2116:
+// 0x2118:
+	LONG $0xfff943e9; BYTE $0xff // jmp 0x1a60
+// 0x211d:
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -2064,7 +2065,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf006840f; WORD $0xffff // je 0x1354
+	LONG $0xf006840f; WORD $0xffff // je 0x135b
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -2080,21 +2081,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x00e446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x1c],0x0
-	LONG $0xffeae1e9; BYTE $0xff // jmp 0xe82
-// 0x23a1:
+	LONG $0xffeae1e9; BYTE $0xff // jmp 0xe89
+// 0x23a8:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x23d1
+	WORD $0x2572 // jb 0x23d8
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x23d1
+	WORD $0x1f74 // je 0x23d8
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x23d1
+	WORD $0x0c72 // jb 0x23d8
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x23d1:
+// 0x23d8:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2113,19 +2114,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x241e
+	WORD $0x0f74 // je 0x2425
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x241e:
+// 0x2425:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2431
+	WORD $0x0f74 // je 0x2438
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2431:
+// 0x2438:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2136,7 +2137,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x246b:
+// 0x2472:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2157,7 +2158,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2532
+	WORD $0x6974 // je 0x2539
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2185,9 +2186,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2532:
+// 0x2539:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x25a1
+	WORD $0x6974 // je 0x25a8
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2215,7 +2216,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x25a1:
+// 0x25a8:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2236,7 +2237,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x0156840f; WORD $0x0000 // je 0x2759
+	LONG $0x0156840f; WORD $0x0000 // je 0x2760
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2264,9 +2265,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x266c:
+// 0x2673:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x26db
+	WORD $0x6974 // je 0x26e2
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2294,9 +2295,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x26db:
+// 0x26e2:
 	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
-	LONG $0xfd86850f; WORD $0xffff // jne 0x246b
+	LONG $0xfd86850f; WORD $0xffff // jne 0x2472
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2316,10 +2317,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffeafde9; BYTE $0xff // jmp 0x1256
-// 0x2759:
+	LONG $0xffeafde9; BYTE $0xff // jmp 0x125d
+// 0x2760:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x27c8
+	WORD $0x6974 // je 0x27cf
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2347,22 +2348,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x27c8:
-	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x266c
-// 0x27cd:
+// 0x27cf:
+	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x2673
+// 0x27d4:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x27fd
+	WORD $0x2572 // jb 0x2804
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x27fd
+	WORD $0x1f74 // je 0x2804
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x27fd
+	WORD $0x0c72 // jb 0x2804
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x27fd:
+// 0x2804:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2381,19 +2382,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x284a
+	WORD $0x0f74 // je 0x2851
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x284a:
+// 0x2851:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x285d
+	WORD $0x0f74 // je 0x2864
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x285d:
+// 0x2864:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2408,7 +2409,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x28a8:
+// 0x28af:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2448,7 +2449,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x29c7
+	WORD $0x6974 // je 0x29ce
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2476,9 +2477,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x29c7:
+// 0x29ce:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2a36
+	WORD $0x6974 // je 0x2a3d
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2506,7 +2507,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2a36:
+// 0x2a3d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2546,7 +2547,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x01b1840f; WORD $0x0000 // je 0x2ca1
+	LONG $0x01b1840f; WORD $0x0000 // je 0x2ca8
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2574,9 +2575,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2b59:
+// 0x2b60:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2bc8
+	WORD $0x6974 // je 0x2bcf
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2604,13 +2605,13 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2bc8:
+// 0x2bcf:
 	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
-	LONG $0xfcd6850f; WORD $0xffff // jne 0x28a8
+	LONG $0xfcd6850f; WORD $0xffff // jne 0x28af
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x00e17e80 // cmp BYTE PTR [rsi-0x1f],0x0
-	LONG $0x070b850f; WORD $0x0000 // jne 0x32ef
+	LONG $0x070b850f; WORD $0x0000 // jne 0x32f6
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -2641,10 +2642,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe5b5e9; BYTE $0xff // jmp 0x1256
-// 0x2ca1:
+	LONG $0xffe5b5e9; BYTE $0xff // jmp 0x125d
+// 0x2ca8:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2d10
+	WORD $0x6974 // je 0x2d17
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2672,22 +2673,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2d10:
-	LONG $0xfffe44e9; BYTE $0xff // jmp 0x2b59
-// 0x2d15:
+// 0x2d17:
+	LONG $0xfffe44e9; BYTE $0xff // jmp 0x2b60
+// 0x2d1c:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x2d45
+	WORD $0x2572 // jb 0x2d4c
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x2d45
+	WORD $0x1f74 // je 0x2d4c
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2d45
+	WORD $0x0c72 // jb 0x2d4c
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2d45:
+// 0x2d4c:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2706,19 +2707,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2d92
+	WORD $0x0f74 // je 0x2d99
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2d92:
+// 0x2d99:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2da5
+	WORD $0x0f74 // je 0x2dac
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2da5:
+// 0x2dac:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2737,7 +2738,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2e01:
+// 0x2e08:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2796,7 +2797,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2f79
+	WORD $0x6974 // je 0x2f80
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2824,9 +2825,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2f79:
+// 0x2f80:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2fe8
+	WORD $0x6974 // je 0x2fef
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2854,7 +2855,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2fe8:
+// 0x2fef:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2913,7 +2914,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x3160
+	WORD $0x6974 // je 0x3167
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2941,9 +2942,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x3160:
+// 0x3167:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x31cf
+	WORD $0x6974 // je 0x31d6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2971,9 +2972,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x31cf:
+// 0x31d6:
 	LONG $0x01e06e80 // sub BYTE PTR [rsi-0x20],0x1
-	LONG $0xfc28850f; WORD $0xffff // jne 0x2e01
+	LONG $0xfc28850f; WORD $0xffff // jne 0x2e08
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -3019,8 +3020,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffdf67e9; BYTE $0xff // jmp 0x1256
-// 0x32ef:
+	LONG $0xffdf67e9; BYTE $0xff // jmp 0x125d
+// 0x32f6:
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
@@ -3054,20 +3055,20 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xc7 // add r15,rax
 	LONG $0x02304683 // add DWORD PTR [rsi+0x30],0x2
 	LONG $0x03e046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x3
-	LONG $0xfff0d7e9; BYTE $0xff // jmp 0x246b
-// 0x3394:
+	LONG $0xfff0d7e9; BYTE $0xff // jmp 0x2472
+// 0x339b:
 	WORD $0x568b; BYTE $0xf4 // mov edx,DWORD PTR [rsi-0xc]
 	WORD $0xd001 // add eax,edx
 	WORD $0x2949; BYTE $0xd3 // sub r11,rdx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0002e03d; BYTE $0x00 // cmp eax,0x2e0
-	WORD $0x0b76 // jbe 0x33b0
+	WORD $0x0b76 // jbe 0x33b7
 	LONG $0xfd20908d; WORD $0xffff // lea edx,[rax-0x2e0]
 	LONG $0x0002e0b8; BYTE $0x00 // mov eax,0x2e0
-// 0x33b0:
+// 0x33b7:
 	WORD $0x5689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],edx
-	LONG $0xffe272e9; BYTE $0xff // jmp 0x162a
-// 0x33b8:
+	LONG $0xffe272e9; BYTE $0xff // jmp 0x1631
+// 0x33bf:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -3091,7 +3092,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x348d
+	WORD $0x6974 // je 0x3494
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -3119,9 +3120,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x348d:
+// 0x3494:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x34fc
+	WORD $0x6974 // je 0x3503
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -3149,7 +3150,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x34fc:
+// 0x3503:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -3184,7 +3185,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x360a
+	WORD $0x6974 // je 0x3611
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -3212,7 +3213,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x360a:
+// 0x3611:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -3247,7 +3248,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x3718
+	WORD $0x6974 // je 0x371f
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -3275,7 +3276,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x3718:
+// 0x371f:
 	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
@@ -3321,7 +3322,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x385f
+	WORD $0x6974 // je 0x3866
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -3349,11 +3350,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x385f:
+// 0x3866:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfb4f850f; WORD $0xffff // jne 0x33b8
-	LONG $0xffe3abe9; BYTE $0xff // jmp 0x1c19
-// 0x386e:
+	LONG $0xfb4f850f; WORD $0xffff // jne 0x33bf
+	LONG $0xffe3abe9; BYTE $0xff // jmp 0x1c20
+// 0x3875:
 	WORD $0x4e8b; BYTE $0xf0 // mov ecx,DWORD PTR [rsi-0x10]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
@@ -3361,23 +3362,23 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x2948; BYTE $0xc8 // sub rax,rcx
 	WORD $0x2948; BYTE $0xcf // sub rdi,rcx
 	WORD $0xd231 // xor edx,edx
-// 0x3888:
+// 0x388f:
 	LONG $0x3c6f7ec5; BYTE $0x10 // vmovdqu ymm15,YMMWORD PTR [rax+rdx*1]
 	LONG $0x3cef05c5; BYTE $0x13 // vpxor ymm15,ymm15,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x3c7f7ec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm15
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x3888
+	WORD $0xea72 // jb 0x388f
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0x4e39; BYTE $0xf4 // cmp DWORD PTR [rsi-0xc],ecx
 	WORD $0x4e89; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],ecx
-	LONG $0xe532840f; WORD $0xffff // je 0x1dde
+	LONG $0xe532840f; WORD $0xffff // je 0x1de5
 	LONG $0x00f046c7; WORD $0x0002; BYTE $0x00 // mov DWORD PTR [rsi-0x10],0x200
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0xffe84fe9; BYTE $0xff // jmp 0x2116
-// 0x38c7:
+	LONG $0xffe84fe9; BYTE $0xff // jmp 0x211d
+// 0x38ce:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -3406,7 +3407,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x3942:
+// 0x3949:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -3460,16 +3461,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x3942
-	LONG $0xffdafde9; BYTE $0xff // jmp 0x1506
-// 0x3a09:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x3949
+	LONG $0xffdafde9; BYTE $0xff // jmp 0x150d
+// 0x3a10:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x3a14:
+// 0x3a1b:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009b840f; WORD $0x0000 // je 0x3ac1
+	LONG $0x009b840f; WORD $0x0000 // je 0x3ac8
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -3508,8 +3509,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x3b2c
-// 0x3ac1:
+	WORD $0x6beb // jmp 0x3b33
+// 0x3ac8:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -3531,14 +3532,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x3b1d
+	WORD $0x0475 // jne 0x3b24
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x3b1d:
+// 0x3b24:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x3b2c:
+// 0x3b33:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -3551,29 +3552,44 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x3b99
+	WORD $0x2674 // je 0x3ba0
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x3bc0
+	WORD $0x4776 // jbe 0x3bc7
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x3ba0
+	WORD $0x1776 // jbe 0x3ba7
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x3ba0
-// 0x3b99:
-	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
+	WORD $0x0776 // jbe 0x3ba7
 // 0x3ba0:
+	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
+// 0x3ba7:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x3ba4:
+// 0x3bab:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x3ba4
-// 0x3bc0:
-	WORD $0xfcc5; BYTE $0x77 // vzeroall
+	WORD $0xe472 // jb 0x3bab
+// 0x3bc7:
+	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
+	LONG $0xd2efe9c5 // vpxor xmm2,xmm2,xmm2
+	LONG $0xdbefe1c5 // vpxor xmm3,xmm3,xmm3
+	LONG $0xe4efd9c5 // vpxor xmm4,xmm4,xmm4
+	LONG $0xedefd1c5 // vpxor xmm5,xmm5,xmm5
+	LONG $0xf6efc9c5 // vpxor xmm6,xmm6,xmm6
+	LONG $0xffefc1c5 // vpxor xmm7,xmm7,xmm7
+	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
+	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
+	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
+	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+	LONG $0xef1941c4; BYTE $0xe4 // vpxor xmm12,xmm12,xmm12
+	LONG $0xef1141c4; BYTE $0xed // vpxor xmm13,xmm13,xmm13
+	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
+	LONG $0xef0141c4; BYTE $0xff // vpxor xmm15,xmm15,xmm15
+	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 

@@ -2,21 +2,21 @@
 .quad 0x4800000180c68148,0x4c807e8948885689; .byte 0x8b,0x07 // add rsi,0x180; mov QWORD PTR [rsi-0x78],rdx; mov QWORD PTR [rsi-0x80],rdi; mov r8,QWORD PTR [rdi]
 .quad 0x105f8b48084f8b48,0x304f8b4c28478b48 // mov rcx,QWORD PTR [rdi+0x8]; mov rbx,QWORD PTR [rdi+0x10]; mov rax,QWORD PTR [rdi+0x28]; mov r9,QWORD PTR [rdi+0x30]
 .quad 0x904e89489846894c,0xe8468948a05e8948 // mov QWORD PTR [rsi-0x68],r8; mov QWORD PTR [rsi-0x70],rcx; mov QWORD PTR [rsi-0x60],rbx; mov QWORD PTR [rsi-0x18],rax
-.quad 0x3143c4097e7a41c4,0x7331c1c402084922; .byte 0xf9,0x04 // vmovq xmm9,QWORD PTR [r9]; vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2; vpslldq xmm9,xmm9,0x4
-.quad 0x46c748304e7f79c5,0x5047f700000000f0; .byte 0x01,0x00,0x00,0x00 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9; mov QWORD PTR [rsi-0x10],0x0; test DWORD PTR [rdi+0x50],0x1
-.quad 0x894800003869840f,0x637640fb8348a85e // je 0x38c7; mov QWORD PTR [rsi-0x58],rbx; cmp rbx,0x40; jbe 0xcb
-.quad 0x0f000000c0fb8148,0xfb8148000001d686; .byte 0x40,0x01,0x00,0x00 // cmp rbx,0xc0; jbe 0x24b; cmp rbx,0x140
-.quad 0xc0b900000527860f,0x00045047f7000001; .byte 0x00,0x00 // jbe 0x5a9; mov ecx,0x1c0; test DWORD PTR [rdi+0x50],0x4
-.quad 0xe1813f4b8d480a74; .byte 0xc0,0x01,0x00,0x00 // je 0x9a; lea rcx,[rbx+0x3f]; and ecx,0x1c0
-// 0x9a:
-.quad 0x48cb470f48d93948,0x832274c985a84e89; .byte 0xf9,0x40 // cmp rcx,rbx; cmova rcx,rbx; mov QWORD PTR [rsi-0x58],rcx; test ecx,ecx; je 0xcb; cmp ecx,0x40
-.quad 0x000000c0f9811d76,0xf98100000191860f; .byte 0x40,0x01,0x00,0x00 // jbe 0xcb; cmp ecx,0xc0; jbe 0x24b; cmp ecx,0x140
-.quad 0x85e9000004e3860f; .byte 0x0a,0x00,0x00 // jbe 0x5a9; jmp 0xb50
-// 0xcb:
+.quad 0x3143c4096e7941c4,0x223143c401044922; .byte 0x49,0x08,0x02 // vmovd xmm9,DWORD PTR [r9]; vpinsrd xmm9,xmm9,DWORD PTR [r9+0x4],0x1; vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2
+.quad 0x79c504f97331c1c4,0x00f046c748304e7f; .byte 0x00,0x00,0x00 // vpslldq xmm9,xmm9,0x4; vmovdqa XMMWORD PTR [rsi+0x30],xmm9; mov QWORD PTR [rsi-0x10],0x0
+.quad 0x0f000000015047f7,0x5e89480000386984; .byte 0xa8 // test DWORD PTR [rdi+0x50],0x1; je 0x38ce; mov QWORD PTR [rsi-0x58],rbx
+.quad 0x8148637640fb8348,0xd6860f000000c0fb; .byte 0x01,0x00,0x00 // cmp rbx,0x40; jbe 0xd2; cmp rbx,0xc0; jbe 0x252
+.quad 0x0f00000140fb8148,0x01c0b90000052786; .byte 0x00,0x00 // cmp rbx,0x140; jbe 0x5b0; mov ecx,0x1c0
+.quad 0x74000000045047f7,0xc0e1813f4b8d480a; .byte 0x01,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0xa1; lea rcx,[rbx+0x3f]; and ecx,0x1c0
+// 0xa1:
+.quad 0x48cb470f48d93948,0x832274c985a84e89; .byte 0xf9,0x40 // cmp rcx,rbx; cmova rcx,rbx; mov QWORD PTR [rsi-0x58],rcx; test ecx,ecx; je 0xd2; cmp ecx,0x40
+.quad 0x000000c0f9811d76,0xf98100000191860f; .byte 0x40,0x01,0x00,0x00 // jbe 0xd2; cmp ecx,0xc0; jbe 0x252; cmp ecx,0x140
+.quad 0x85e9000004e3860f; .byte 0x0a,0x00,0x00 // jbe 0x5b0; jmp 0xb57
+// 0xd2:
 .quad 0xe2c4304e5a7d62c4,0x185a7de2c4025a7d // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]; vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]
 .quad 0x35c510705a7de2c4,0x40b26f7dc5204afe; .byte 0x01,0x00,0x00 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 .quad 0x00000120ba6f7dc5; .byte 0xb9,0x0a,0x00,0x00,0x00 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]; mov ecx,0xa
-// 0xfb:
+// 0x102:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4cf003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm15; vpaddd ymm6,ymm6,ymm9
@@ -26,7 +26,7 @@
 .quad 0x72e5c50cf3729dc5,0xfdc5dbeb9dc514d3; .byte 0xfe,0xc3 // vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3; vpaddd ymm0,ymm0,ymm3
 .quad 0x003542c4c8ef35c5,0xcdc5f1fe4dc1c4cf; .byte 0xef,0xdb // vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm15; vpaddd ymm6,ymm6,ymm9; vpxor ymm3,ymm6,ymm3
 .quad 0x729dc539c070fdc5,0xc519d372e5c507f3; .byte 0x9d,0xeb,0xdb // vpshufd ymm0,ymm0,0x39; vpslld ymm12,ymm3,0x7; vpsrld ymm3,ymm3,0x19; vpor ymm3,ymm12,ymm3
-.quad 0xfdc54ec9707d41c4,0x850f01e98393f670; .byte 0x47,0xff,0xff,0xff // vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x93; sub ecx,0x1; jne 0xfb
+.quad 0xfdc54ec9707d41c4,0x850f01e98393f670; .byte 0x47,0xff,0xff,0xff // vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x93; sub ecx,0x1; jne 0x102
 .quad 0x7d62c4225a7d62c4,0x10705a7d62c4285a // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
 .quad 0xc1c4307e5a7d62c4,0xddfe65c1c4c4fe7d // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12; vpaddd ymm3,ymm3,ymm13
 .quad 0x3541c4f6fe4dc1c4,0xc5204afe35c5cffe; .byte 0x7d,0xdb,0x62,0x10 // vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vpand ymm12,ymm0,YMMWORD PTR [rdx+0x10]
@@ -35,12 +35,12 @@
 .quad 0x467d63c428568948,0x31e9464d43c431e3 // mov QWORD PTR [rsi+0x28],rdx; vperm2i128 ymm12,ymm0,ymm3,0x31; vperm2i128 ymm13,ymm6,ymm9,0x31
 .quad 0x00000140a67f7dc5,0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12; vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 .quad 0xc7000000013046c7,0x834800000000e446; .byte 0x7e,0xa0,0x40 // mov DWORD PTR [rsi+0x30],0x1; mov DWORD PTR [rsi-0x1c],0x0; cmp QWORD PTR [rsi-0x60],0x40
-.quad 0x68e900000c3c870f; .byte 0x0d,0x00,0x00 // ja 0xe82; jmp 0xfb3
-// 0x24b:
+.quad 0x68e900000c3c870f; .byte 0x0d,0x00,0x00 // ja 0xe89; jmp 0xfba
+// 0x252:
 .quad 0x10b84100000020b9,0x000002b941000000; .byte 0x00 // mov ecx,0x20; mov r8d,0x10; mov r9d,0x2
-.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x30,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x276; mov ecx,0x10; mov r8d,0x30
+.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x30,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x27d; mov ecx,0x10; mov r8d,0x30
 .byte 0x41,0xb9,0x03,0x00,0x00,0x00 // mov r9d,0x3
-// 0x276:
+// 0x27d:
 .quad 0x41c4200a6cfe31c5,0x808e7f79c5e16f79; .byte 0x00,0x00,0x00 // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]; vmovdqa xmm12,xmm9; vmovdqa XMMWORD PTR [rsi+0x80],xmm9
 .quad 0x4e8944306e7f79c5,0xc4304e5a7d62c4e0; .byte 0xe2,0x7d,0x5a,0x02 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13; mov DWORD PTR [rsi-0x20],r9d; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]; vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 .quad 0x7de2c4185a7de2c4,0xc5c86ffdc510705a; .byte 0xfd,0x6f,0xe3 // vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]; vmovdqa ymm1,ymm0; vmovdqa ymm4,ymm3
@@ -48,7 +48,7 @@
 .quad 0x00000120ba6f7dc5,0x1523c4edef1141c4; .byte 0x38,0x6c,0x02,0x20,0x01 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]; vpxor xmm13,xmm13,xmm13; vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1
 .quad 0x41c401d4381d43c4,0x0000000ab9d5fe2d // vinserti128 ymm10,ymm12,xmm12,0x1; vpaddd ymm10,ymm10,ymm13; mov ecx,0xa
 .byte 0x44,0x29,0xc9 // sub ecx,r9d
-// 0x2ee:
+// 0x2f5:
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
 .quad 0xf47295c5e4efc5c5,0x95c514d472ddc50c; .byte 0xeb,0xe4 // vpxor ymm4,ymm7,ymm4; vpslld ymm13,ymm4,0xc; vpsrld ymm4,ymm4,0x14; vpor ymm4,ymm13,ymm4
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d7002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm15; vpaddd ymm7,ymm7,ymm10
@@ -58,8 +58,8 @@
 .quad 0x72ddc50cf47295c5,0xf5c5e4eb95c514d4; .byte 0xfe,0xcc // vpslld ymm13,ymm4,0xc; vpsrld ymm4,ymm4,0x14; vpor ymm4,ymm13,ymm4; vpaddd ymm1,ymm1,ymm4
 .quad 0x002d42c4d1ef2dc5,0xc5c5fafe45c1c4d7; .byte 0xef,0xe4 // vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm15; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
 .quad 0x7295c539c970fdc5,0xc519d472ddc507f4; .byte 0x95,0xeb,0xe4 // vpshufd ymm1,ymm1,0x39; vpslld ymm13,ymm4,0x7; vpsrld ymm4,ymm4,0x19; vpor ymm4,ymm13,ymm4
-.quad 0xfdc54ed2707d41c4,0x0f01e9834193ff70; .byte 0x85,0x46,0xff,0xff,0xff // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; sub r9d,0x1; jne 0x2ee
-// 0x3a8:
+.quad 0xfdc54ed2707d41c4,0x0f01e9834193ff70; .byte 0x85,0x46,0xff,0xff,0xff // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; sub r9d,0x1; jne 0x2f5
+// 0x3af:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
@@ -79,20 +79,20 @@
 .quad 0xfef5c593f670fdc5,0x2d42c4d1ef2dc5cc; .byte 0x00,0xd7 // vpshufd ymm6,ymm6,0x93; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm15
 .quad 0xefc5c5fafe45c1c4,0x95c539c970fdc5e4; .byte 0x72,0xf4,0x07 // vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4; vpshufd ymm1,ymm1,0x39; vpslld ymm13,ymm4,0x7
 .quad 0xeb95c519d472ddc5,0xc54ed2707d41c4e4; .byte 0xfd,0x70,0xff,0x93 // vpsrld ymm4,ymm4,0x19; vpor ymm4,ymm13,ymm4; vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93
-.quad 0xfffe97850f01e983,0x62c4225a7d62c4ff; .byte 0x7d,0x5a,0x28 // sub ecx,0x1; jne 0x3a8; vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]
+.quad 0xfffe97850f01e983,0x62c4225a7d62c4ff; .byte 0x7d,0x5a,0x28 // sub ecx,0x1; jne 0x3af; vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]
 .quad 0x5dc1c4ccfe75c1c4,0x10605a7d62c4e5fe // vpaddd ymm1,ymm1,ymm12; vpaddd ymm4,ymm4,ymm13; vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]
 .quad 0x000080ae5a7d62c4,0x41c4fcfe45c1c400; .byte 0x2d,0xfe,0xd5 // vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]; vpaddd ymm7,ymm7,ymm12; vpaddd ymm10,ymm10,ymm13
 .quad 0xc5100254fe2d21c4,0xa67ffdc51062db75; .byte 0x80,0x00,0x00,0x00 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+r8*1+0x10]; vpand ymm12,ymm1,YMMWORD PTR [rdx+0x10]; vmovdqa YMMWORD PTR [rsi+0x80],ymm4
 .quad 0xf963c4e07ef961c4,0x8948ca894801e116; .byte 0x46,0x18 // vmovq rax,xmm12; vpextrq rcx,xmm12,0x1; mov rdx,rcx; mov QWORD PTR [rsi+0x18],rax
 .quad 0x204e894802eac148,0xc428568948ca0148; .byte 0x63,0x75,0x46,0xe4,0x31 // shr rdx,0x2; mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx; mov QWORD PTR [rsi+0x28],rdx; vperm2i128 ymm12,ymm1,ymm4,0x31
 .quad 0x7dc531ea464543c4,0x7dc5000001c0a67f; .byte 0x7f,0xae,0xe0,0x01,0x00,0x00 // vperm2i128 ymm13,ymm7,ymm10,0x31; vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12; vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
-.quad 0x4800000001e446c7,0x0f000000c0a07e81; .byte 0x87,0xde,0x08,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x1; cmp QWORD PTR [rsi-0x60],0xc0; ja 0xe82
-.byte 0xe9,0x0a,0x0a,0x00,0x00 // jmp 0xfb3
-// 0x5a9:
-.quad 0x10b84100000020b9,0x000002b941000000; .byte 0x00 // mov ecx,0x20; mov r8d,0x10; mov r9d,0x2
-.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x50,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x5d4; mov ecx,0x10; mov r8d,0x50
+.quad 0x4800000001e446c7,0x0f000000c0a07e81; .byte 0x87,0xde,0x08,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x1; cmp QWORD PTR [rsi-0x60],0xc0; ja 0xe89
+.byte 0xe9,0x0a,0x0a,0x00,0x00 // jmp 0xfba
+// 0x5b0:
+.quad 0x10b84100000020b9,0x000001b941000000; .byte 0x00 // mov ecx,0x20; mov r8d,0x10; mov r9d,0x1
+.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x50,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x5db; mov ecx,0x10; mov r8d,0x50
 .byte 0x41,0xb9,0x03,0x00,0x00,0x00 // mov r9d,0x3
-// 0x5d4:
+// 0x5db:
 .quad 0x41c4200a6cfe31c5,0x808e7f79c5e16f79; .byte 0x00,0x00,0x00 // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]; vmovdqa xmm12,xmm9; vmovdqa XMMWORD PTR [rsi+0x80],xmm9
 .quad 0x4e8944306e7f79c5,0xc4304e5a7d62c4e0; .byte 0xe2,0x7d,0x5a,0x02 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13; mov DWORD PTR [rsi-0x20],r9d; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]; vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 .quad 0x7de2c4185a7de2c4,0xc5d06ffdc510705a; .byte 0xfd,0x6f,0xeb // vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]; vmovdqa ymm2,ymm0; vmovdqa ymm5,ymm3
@@ -101,7 +101,7 @@
 .quad 0x00000120ba6f7dc5,0x1523c4edef1141c4; .byte 0x38,0x6c,0x02,0x20,0x01 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]; vpxor xmm13,xmm13,xmm13; vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1
 .quad 0x41c401dc381d43c4,0x0000000ab9ddfe25 // vinserti128 ymm11,ymm12,xmm12,0x1; vpaddd ymm11,ymm11,ymm13; mov ecx,0xa
 .byte 0x44,0x29,0xc9 // sub ecx,r9d
-// 0x65d:
+// 0x664:
 .quad 0xdaef25c5d5feedc5,0x3d41c4de002542c4; .byte 0xfe,0xc3 // vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vpshufb ymm11,ymm11,ymm14; vpaddd ymm8,ymm8,ymm11
 .quad 0xf5729dc5edefbdc5,0x9dc514d572d5c50c; .byte 0xeb,0xed // vpxor ymm5,ymm8,ymm5; vpslld ymm12,ymm5,0xc; vpsrld ymm5,ymm5,0x14; vpor ymm5,ymm12,ymm5
 .quad 0xdaef25c5d5feedc5,0x3d41c4df002542c4; .byte 0xfe,0xc3 // vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vpshufb ymm11,ymm11,ymm15; vpaddd ymm8,ymm8,ymm11
@@ -112,10 +112,10 @@
 .quad 0xdaef25c5d5feedc5,0x3d41c4df002542c4; .byte 0xfe,0xc3 // vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vpshufb ymm11,ymm11,ymm15; vpaddd ymm8,ymm8,ymm11
 .quad 0xd270fdc5edefbdc5,0xd5c507f5729dc539; .byte 0x72,0xd5,0x19 // vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x39; vpslld ymm12,ymm5,0x7; vpsrld ymm5,ymm5,0x19
 .quad 0x707d41c4edeb9dc5,0x93c0707d41c44edb // vpor ymm5,ymm12,ymm5; vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93
-.quad 0xff44850f01e98341,0x850f10f88341ffff; .byte 0x88,0x01,0x00,0x00 // sub r9d,0x1; jne 0x65d; cmp r8d,0x10; jne 0x8ab
+.quad 0xff44850f01e98341,0x850f10f88341ffff; .byte 0x88,0x01,0x00,0x00 // sub r9d,0x1; jne 0x664; cmp r8d,0x10; jne 0x8b2
 .quad 0x7d41c4e16f7d41c4,0xc6d46f7d41c4ca6f; .byte 0x46,0xe1,0x01 // vmovdqa ymm12,ymm9; vmovdqa ymm9,ymm10; vmovdqa ymm10,ymm12; mov BYTE PTR [rsi-0x1f],0x1
 .quad 0x294400000003b941; .byte 0xc9 // mov r9d,0x3; sub ecx,r9d
-// 0x73f:
+// 0x746:
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
 .quad 0xf47295c5e4efc5c5,0x95c514d472ddc50c; .byte 0xeb,0xe4 // vpxor ymm4,ymm7,ymm4; vpslld ymm13,ymm4,0xc; vpsrld ymm4,ymm4,0x14; vpor ymm4,ymm13,ymm4
 .quad 0xdaef25c5d5feedc5,0x3d41c4de002542c4; .byte 0xfe,0xc3 // vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vpshufb ymm11,ymm11,ymm14; vpaddd ymm8,ymm8,ymm11
@@ -135,8 +135,8 @@
 .quad 0xfdc54ed2707d41c4,0xc5d5feedc593ff70; .byte 0x25,0xef,0xda // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2
 .quad 0x3d41c4df002542c4,0xfdc5edefbdc5c3fe; .byte 0x70,0xd2,0x39 // vpshufb ymm11,ymm11,ymm15; vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x39
 .quad 0x72d5c507f5729dc5,0x41c4edeb9dc519d5; .byte 0x7d,0x70,0xdb,0x4e // vpslld ymm12,ymm5,0x7; vpsrld ymm5,ymm5,0x19; vpor ymm5,ymm12,ymm5; vpshufd ymm11,ymm11,0x4e
-.quad 0x834193c0707d41c4,0xfffffe94850f01e9 // vpshufd ymm8,ymm8,0x93; sub r9d,0x1; jne 0x73f
-// 0x8ab:
+.quad 0x834193c0707d41c4,0xfffffe94850f01e9 // vpshufd ymm8,ymm8,0x93; sub r9d,0x1; jne 0x746
+// 0x8b2:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
@@ -165,7 +165,7 @@
 .quad 0x707d41c4e4eb95c5,0xc593ff70fdc54ed2; .byte 0xed,0xfe,0xd5 // vpor ymm4,ymm13,ymm4; vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; vpaddd ymm2,ymm2,ymm5
 .quad 0x002542c4daef25c5,0xbdc5c3fe3d41c4df; .byte 0xef,0xed // vpxor ymm11,ymm11,ymm2; vpshufb ymm11,ymm11,ymm15; vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5
 .quad 0x729dc539d270fdc5,0xc519d572d5c507f5; .byte 0x9d,0xeb,0xed // vpshufd ymm2,ymm2,0x39; vpslld ymm12,ymm5,0x7; vpsrld ymm5,ymm5,0x19; vpor ymm5,ymm12,ymm5
-.quad 0x41c44edb707d41c4,0x0f01e98393c0707d; .byte 0x85,0xe5,0xfd,0xff,0xff // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93; sub ecx,0x1; jne 0x8ab
+.quad 0x41c44edb707d41c4,0x0f01e98393c0707d; .byte 0x85,0xe5,0xfd,0xff,0xff // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93; sub ecx,0x1; jne 0x8b2
 .quad 0x7d62c4225a7d62c4,0xc4d4fe6dc1c4285a; .byte 0xc1,0x55,0xfe,0xed // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vpaddd ymm2,ymm2,ymm12; vpaddd ymm5,ymm5,ymm13
 .quad 0x62c410605a7d62c4,0xc400000080ae5a7d; .byte 0x41,0x3d,0xfe,0xc4 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]; vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]; vpaddd ymm8,ymm8,ymm12
 .quad 0x2521c4ddfe2541c4,0x62db6dc510025cfe; .byte 0x10 // vpaddd ymm11,ymm11,ymm13; vpaddd ymm11,ymm11,YMMWORD PTR [rdx+r8*1+0x10]; vpand ymm12,ymm2,YMMWORD PTR [rdx+0x10]
@@ -173,8 +173,8 @@
 .quad 0x4818468948ca8948,0x48204e894802eac1; .byte 0x01,0xca // mov rdx,rcx; mov QWORD PTR [rsi+0x18],rax; shr rdx,0x2; mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx
 .quad 0x466d63c428568948,0x31eb463d43c431e5 // mov QWORD PTR [rsi+0x28],rdx; vperm2i128 ymm12,ymm2,ymm5,0x31; vperm2i128 ymm13,ymm8,ymm11,0x31
 .quad 0x00000240a67f7dc5,0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12; vmovdqa YMMWORD PTR [rsi+0x260],ymm13
-.quad 0xe900000002e446c7; .byte 0x32,0x03,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x2; jmp 0xe82
-// 0xb50:
+.quad 0xe900000002e446c7; .byte 0x32,0x03,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x2; jmp 0xe89
+// 0xb57:
 .quad 0x20826ffdc5c78948,0x408a6ffdc5000001; .byte 0x01,0x00,0x00 // mov rdi,rax; vmovdqa ymm0,YMMWORD PTR [rdx+0x120]; vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
 .quad 0x7ffdc540467ffdc5,0x1c67587d62c4604e // vmovdqa YMMWORD PTR [rsi+0x40],ymm0; vmovdqa YMMWORD PTR [rsi+0x60],ymm1; vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]
 .quad 0x000003a0a67f7dc5,0xfdc53046587d62c4; .byte 0x6f,0x82,0xa0,0x00,0x00,0x00 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm12; vpbroadcastd ymm8,DWORD PTR [rsi+0x30]; vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
@@ -184,7 +184,7 @@
 .quad 0x62c40c7f587de2c4,0x587d62c4344e587d; .byte 0x56,0x38 // vpbroadcastd ymm7,DWORD PTR [rdi+0xc]; vpbroadcastd ymm9,DWORD PTR [rsi+0x34]; vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
 .quad 0x62c43c5e587d62c4,0x587d62c41067587d; .byte 0x6f,0x14 // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]; vpbroadcastd ymm12,DWORD PTR [rdi+0x10]; vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
 .quad 0x0ab91877587d62c4; .byte 0x00,0x00,0x00 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]; mov ecx,0xa
-// 0xbe9:
+// 0xbf0:
 .quad 0xc0ef3dc5c4fefdc5,0xf5c56046003d62c4; .byte 0xfe,0xcd // vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0; vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]; vpaddd ymm1,ymm1,ymm5
 .quad 0x003562c4c9ef35c5,0xc5e0fe1d41c4604e; .byte 0x9d,0xef,0xe4 // vpxor ymm9,ymm9,ymm1; vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]; vpaddd ymm12,ymm12,ymm8; vpxor ymm4,ymm12,ymm4
 .quad 0xd2ef2dc5d6feedc5,0x41c46056002d62c4; .byte 0x15,0xfe,0xe9 // vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]; vpaddd ymm13,ymm13,ymm9
@@ -219,19 +219,19 @@
 .quad 0x3dc5404e003562c4,0x7dc5000003a0befe; .byte 0x7f,0xbe,0xa0,0x03,0x00,0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]; vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 .quad 0xfe1d41c4f6ef85c5,0x7285c5ffef9dc5e1; .byte 0xf6,0x07 // vpxor ymm6,ymm15,ymm6; vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7; vpslld ymm15,ymm6,0x7
 .quad 0xeb85c519d672cdc5,0xc5c507f77285c5f6; .byte 0x72,0xd7,0x19 // vpsrld ymm6,ymm6,0x19; vpor ymm6,ymm15,ymm6; vpslld ymm15,ymm7,0x7; vpsrld ymm7,ymm7,0x19
-.quad 0x0f01e983ffeb85c5,0x568b48fffffd7b85; .byte 0x88 // vpor ymm7,ymm15,ymm7; sub ecx,0x1; jne 0xbe9; mov rdx,QWORD PTR [rsi-0x78]
-.quad 0x008e8d48e8468b48,0x00001294e9000001 // mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x100]; jmp 0x2116
-// 0xe82:
+.quad 0x0f01e983ffeb85c5,0x568b48fffffd7b85; .byte 0x88 // vpor ymm7,ymm15,ymm7; sub ecx,0x1; jne 0xbf0; mov rdx,QWORD PTR [rsi-0x78]
+.quad 0x008e8d48e8468b48,0x00001294e9000001 // mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x100]; jmp 0x211d
+// 0xe89:
 .quad 0x8948c931a0468b48,0x000001813d48f84e // mov rax,QWORD PTR [rsi-0x60]; xor ecx,ecx; mov QWORD PTR [rsi-0x8],rcx; cmp rax,0x181
-.quad 0x8b480000011b820f,0xbb000003c1ba807e; .byte 0x00,0x01,0x00,0x00 // jb 0xfb3; mov rdi,QWORD PTR [rsi-0x80]; mov edx,0x3c1; mov ebx,0x100
-.quad 0x74000000045047f7,0x80bb00000480ba0a; .byte 0x01,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0xeb9; mov edx,0x480; mov ebx,0x180
-// 0xeb9:
-.quad 0x3f508d0d73d03948,0x00e8850fda39da21; .byte 0x00,0x00 // cmp rax,rdx; jae 0xecb; lea edx,[rax+0x3f]; and edx,ebx; cmp edx,ebx; jne 0xfb3
-// 0xecb:
+.quad 0x8b480000011b820f,0xbb000003c1ba807e; .byte 0x00,0x01,0x00,0x00 // jb 0xfba; mov rdi,QWORD PTR [rsi-0x80]; mov edx,0x3c1; mov ebx,0x100
+.quad 0x74000000045047f7,0x80bb00000480ba0a; .byte 0x01,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0xec0; mov edx,0x480; mov ebx,0x180
+// 0xec0:
+.quad 0x3f508d0d73d03948,0x00e8850fda39da21; .byte 0x00,0x00 // cmp rax,rdx; jae 0xed2; lea edx,[rax+0x3f]; and edx,ebx; cmp edx,ebx; jne 0xfba
+// 0xed2:
 .quad 0x4e894800000004b9,0xa0b68d4c18c96bf8; .byte 0x00,0x00,0x00 // mov ecx,0x4; mov QWORD PTR [rsi-0x8],rcx; imul ecx,ecx,0x18; lea r14,[rsi+0xa0]
 .quad 0x000000a00ebc8d4c,0x204e8b4c18468b4c // lea r15,[rsi+rcx*1+0xa0]; mov r8,QWORD PTR [rsi+0x18]; mov r9,QWORD PTR [rsi+0x20]
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0xef1:
+// 0xef8:
 .quad 0xc8f6fbc2c4c2894c,0xca894ce9f69b42c4 // mov rdx,r8; mulx rcx,rax,r8; mulx r13,r12,r9; mov rdx,r9
 .quad 0xdb3145f9f6e3c2c4,0x8348ed114de4014d; .byte 0xd7,0x00 // mulx rdi,rbx,r9; xor r11d,r11d; add r12,r12; adc r13,r13; adc rdi,0x0
 .quad 0x8d4beb114ce1014c,0x48e8f69b42c41214; .byte 0x83,0xd7,0x00 // add rcx,r12; adc rbx,r13; lea rdx,[r10+r10*1]; mulx r13,r12,r8; adc rdi,0x0
@@ -242,150 +242,150 @@
 .quad 0x02ebc14902efc148,0x1148d80148cf094c; .byte 0xf9 // shr rdi,0x2; shr r11,0x2; or rdi,r9; add rax,rbx; adc rcx,rdi
 .quad 0x8341d0894dda114d,0x8d4f02e8c14903e2; .byte 0x04,0x80 // adc r10,r11; mov r8,r10; and r10d,0x3; shr r8,0x2; lea r8,[r8+r8*4]
 .quad 0x4900d18348c00149,0x894dc9894900d283; .byte 0x06 // add r8,rax; adc rcx,0x0; adc r10,0x0; mov r9,rcx; mov QWORD PTR [r14],r8
-.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0xef1
-// 0xfb3:
+.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0xef8
+// 0xfba:
 .quad 0x8948c031807e8b48,0x4689480846894806; .byte 0x10 // mov rdi,QWORD PTR [rsi-0x80]; xor eax,eax; mov QWORD PTR [rsi],rax; mov QWORD PTR [rsi+0x8],rax; mov QWORD PTR [rsi+0x10],rax
-.quad 0x0fc98548204f8b48,0x068b4c0000016f84 // mov rcx,QWORD PTR [rdi+0x20]; test rcx,rcx; je 0x1140; mov r8,QWORD PTR [rsi]
+.quad 0x0fc98548204f8b48,0x068b4c0000016f84 // mov rcx,QWORD PTR [rdi+0x20]; test rcx,rcx; je 0x1147; mov r8,QWORD PTR [rsi]
 .quad 0x10568b4c084e8b4c,0x83cf8949185f8b4c; .byte 0xe1,0x0f // mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; mov r11,QWORD PTR [rdi+0x18]; mov r15,rcx; and ecx,0xf
-.quad 0xd04e8948f0e78349; .byte 0x4d,0x01,0xdf,0xeb,0x65 // and r15,0xfffffffffffffff0; mov QWORD PTR [rsi-0x30],rcx; add r15,r11; jmp 0x1058
-// 0xff3:
+.quad 0xd04e8948f0e78349; .byte 0x4d,0x01,0xdf,0xeb,0x65 // and r15,0xfffffffffffffff0; mov QWORD PTR [rsi-0x30],rcx; add r15,r11; jmp 0x105f
+// 0xffa:
 .quad 0x49084b134d03034d,0x4c10c3834901d283; .byte 0x89,0xc2 // add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10; mov rdx,r8
 .quad 0xe2c4207ef6f3e2c4,0xc4ca894c185ef6bb; .byte 0xe2,0xb3,0xf6,0x46,0x18 // mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148c9014c,0x4cd2894c284ef6fb; .byte 0x0f,0xaf,0x56,0x18 // add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
-// 0x1058:
-.quad 0x4e8b489675fb394d,0x0000c8840fc985d0; .byte 0x00 // cmp r11,r15; jne 0xff3; mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x1131
-.quad 0x038b491a7208f983,0xcd0c8df80b548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x1088; mov rax,QWORD PTR [r11]; mov rdx,QWORD PTR [r11+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
-.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x10d1
-// 0x1088:
-.quad 0x038b41197204f983,0xcd0c8dfc0b548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x10a6; mov eax,DWORD PTR [r11]; mov edx,DWORD PTR [r11+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
-.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x10d1
-// 0x10a6:
+// 0x105f:
+.quad 0x4e8b489675fb394d,0x0000c8840fc985d0; .byte 0x00 // cmp r11,r15; jne 0xffa; mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x1138
+.quad 0x038b491a7208f983,0xcd0c8df80b548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x108f; mov rax,QWORD PTR [r11]; mov rdx,QWORD PTR [r11+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
+.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x10d8
+// 0x108f:
+.quad 0x038b41197204f983,0xcd0c8dfc0b548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x10ad; mov eax,DWORD PTR [r11]; mov edx,DWORD PTR [r11+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
+.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x10d8
+// 0x10ad:
 .quad 0x7cb60f4103b60f41,0xf8cd0c8dcb89ff0b; .byte 0xff,0xff,0xff // movzx eax,BYTE PTR [r11]; movzx edi,BYTE PTR [r11+rcx*1-0x1]; mov ebx,ecx; lea ecx,[rcx*8-0x8]
 .quad 0x0f41ebd1f809e7d3,0x0000dd0c8d1b14b6; .byte 0x00,0x00 // shl edi,cl; or eax,edi; shr ebx,1; movzx edx,BYTE PTR [r11+rbx*1]; lea ecx,[rbx*8+0x0]
 .byte 0xd3,0xe2,0x09,0xd0,0x31,0xd2 // shl edx,cl; or eax,edx; xor edx,edx
-// 0x10d1:
+// 0x10d8:
 .quad 0x8349d11149c00149,0xf3e2c4c2894c01d2; .byte 0xf6,0x7e,0x20 // add r8,rax; adc r9,rdx; adc r10,0x1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x894c185ef6bbe2c4,0x4c1846f6b3e2c4ca; .byte 0x01,0xc9 // mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9
 .quad 0x4ef6fb62c4c71148,0x56af0f4cd2894c28; .byte 0x18 // adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
-// 0x1131:
+// 0x1138:
 .quad 0x4c084e894c06894c; .byte 0x89,0x56,0x10,0x48,0x8b,0x7e,0x80 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; mov rdi,QWORD PTR [rsi-0x80]
-// 0x1140:
-.quad 0x00045047f7e44e8b,0x905e8b4c1c740000 // mov ecx,DWORD PTR [rsi-0x1c]; test DWORD PTR [rdi+0x50],0x4; je 0x1168; mov r11,QWORD PTR [rsi-0x70]
-.quad 0xa07e8148a8468b48,0x4689587200000480; .byte 0xf0 // mov rax,QWORD PTR [rsi-0x58]; cmp QWORD PTR [rsi-0x60],0x480; jb 0x11b6; mov DWORD PTR [rsi-0x10],eax
-.byte 0x89,0x46,0xf4,0x31,0xc0,0xeb,0x4e // mov DWORD PTR [rsi-0xc],eax; xor eax,eax; jmp 0x11b6
-// 0x1168:
-.quad 0x000002dc840fc985,0x4c90468b4807e1c1; .byte 0x8b,0x5e,0x98 // test ecx,ecx; je 0x144c; shl ecx,0x7; mov rax,QWORD PTR [rsi-0x70]; mov r11,QWORD PTR [rsi-0x68]
+// 0x1147:
+.quad 0x00045047f7e44e8b,0x905e8b4c1c740000 // mov ecx,DWORD PTR [rsi-0x1c]; test DWORD PTR [rdi+0x50],0x4; je 0x116f; mov r11,QWORD PTR [rsi-0x70]
+.quad 0xa07e8148a8468b48,0x4689587200000480; .byte 0xf0 // mov rax,QWORD PTR [rsi-0x58]; cmp QWORD PTR [rsi-0x60],0x480; jb 0x11bd; mov DWORD PTR [rsi-0x10],eax
+.byte 0x89,0x46,0xf4,0x31,0xc0,0xeb,0x4e // mov DWORD PTR [rsi-0xc],eax; xor eax,eax; jmp 0x11bd
+// 0x116f:
+.quad 0x000002dc840fc985,0x4c90468b4807e1c1; .byte 0x8b,0x5e,0x98 // test ecx,ecx; je 0x1453; shl ecx,0x7; mov rax,QWORD PTR [rsi-0x70]; mov r11,QWORD PTR [rsi-0x68]
 .quad 0x0001400ea46f7dc5,0x01600eac6f7dc500; .byte 0x00,0x00 // vmovdqa ymm12,YMMWORD PTR [rsi+rcx*1+0x140]; vmovdqa ymm13,YMMWORD PTR [rsi+rcx*1+0x160]
 .quad 0x68ef15c520ef1dc5,0x41c4237f7e41c420; .byte 0x7e,0x7f,0x6b,0x20 // vpxor ymm12,ymm12,YMMWORD PTR [rax]; vpxor ymm13,ymm13,YMMWORD PTR [rax+0x20]; vmovdqu YMMWORD PTR [r11],ymm12; vmovdqu YMMWORD PTR [r11+0x20],ymm13
 .quad 0x46014800000040b8,0x4629489846014890; .byte 0xa8 // mov eax,0x40; add QWORD PTR [rsi-0x70],rax; add QWORD PTR [rsi-0x68],rax; sub QWORD PTR [rsi-0x58],rax
 .byte 0x48,0x29,0x46,0xa0 // sub QWORD PTR [rsi-0x60],rax
-// 0x11b6:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x11e6; cmp QWORD PTR [rsi-0x8],rdx; je 0x11e6
+// 0x11bd:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x11ed; cmp QWORD PTR [rsi-0x8],rdx; je 0x11ed
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x11e6; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x11e6:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x11ed; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x11ed:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x1233; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x123a; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x1233:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x1246; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x1246:
-.quad 0x121b840f01e47e83,0x00001652870f0000 // cmp DWORD PTR [rsi-0x1c],0x1; je 0x246b; ja 0x28a8
-// 0x1256:
-.quad 0x00e2840fc87e3b4c; .byte 0x00,0x00 // cmp r15,QWORD PTR [rsi-0x38]; je 0x1342
-// 0x1260:
+// 0x123a:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x124d; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x124d:
+.quad 0x121b840f01e47e83,0x00001652870f0000 // cmp DWORD PTR [rsi-0x1c],0x1; je 0x2472; ja 0x28af
+// 0x125d:
+.quad 0x00e2840fc87e3b4c; .byte 0x00,0x00 // cmp r15,QWORD PTR [rsi-0x38]; je 0x1349
+// 0x1267:
 .quad 0x7ef6f3e2c4e2894c,0x4d185ef69be2c420; .byte 0x03,0x27 // mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]
 .quad 0x084f034900d38348,0x10c7834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-.byte 0x4c,0x3b,0x5e,0xc0,0x74,0x87 // cmp r11,QWORD PTR [rsi-0x40]; je 0x1256
-// 0x12cf:
+.byte 0x4c,0x3b,0x5e,0xc0,0x74,0x87 // cmp r11,QWORD PTR [rsi-0x40]; je 0x125d
+// 0x12d6:
 .quad 0x7ef6f3e2c4c2894c,0x4d185ef6bbe2c420; .byte 0x03,0x03 // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]
 .quad 0x084b034900d38348,0x10c3834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-.quad 0xff1e850fc87e3b4c; .byte 0xff,0xff // cmp r15,QWORD PTR [rsi-0x38]; jne 0x1260
-// 0x1342:
-.quad 0x46c78775c05e3b4c,0x08c5e900000001e0; .byte 0x00,0x00 // cmp r11,QWORD PTR [rsi-0x40]; jne 0x12cf; mov DWORD PTR [rsi-0x20],0x1; jmp 0x1c19
-// 0x1354:
-.quad 0x840fc985d04e8b48,0xc87e8b4c000000d7 // mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x1437; mov r15,QWORD PTR [rsi-0x38]
-.quad 0x078b491a7208f983,0xcd0c8df80f548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x1383; mov rax,QWORD PTR [r15]; mov rdx,QWORD PTR [r15+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
-.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x13cc
-// 0x1383:
-.quad 0x078b41197204f983,0xcd0c8dfc0f548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x13a1; mov eax,DWORD PTR [r15]; mov edx,DWORD PTR [r15+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
-.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x13cc
-// 0x13a1:
+.quad 0xff1e850fc87e3b4c; .byte 0xff,0xff // cmp r15,QWORD PTR [rsi-0x38]; jne 0x1267
+// 0x1349:
+.quad 0x46c78775c05e3b4c,0x08c5e900000001e0; .byte 0x00,0x00 // cmp r11,QWORD PTR [rsi-0x40]; jne 0x12d6; mov DWORD PTR [rsi-0x20],0x1; jmp 0x1c20
+// 0x135b:
+.quad 0x840fc985d04e8b48,0xc87e8b4c000000d7 // mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x143e; mov r15,QWORD PTR [rsi-0x38]
+.quad 0x078b491a7208f983,0xcd0c8df80f548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x138a; mov rax,QWORD PTR [r15]; mov rdx,QWORD PTR [r15+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
+.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x13d3
+// 0x138a:
+.quad 0x078b41197204f983,0xcd0c8dfc0f548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x13a8; mov eax,DWORD PTR [r15]; mov edx,DWORD PTR [r15+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
+.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x13d3
+// 0x13a8:
 .quad 0x7cb60f4107b60f41,0xf8cd0c8dcb89ff0f; .byte 0xff,0xff,0xff // movzx eax,BYTE PTR [r15]; movzx edi,BYTE PTR [r15+rcx*1-0x1]; mov ebx,ecx; lea ecx,[rcx*8-0x8]
 .quad 0x0f41ebd1f809e7d3,0x0000dd0c8d1f14b6; .byte 0x00,0x00 // shl edi,cl; or eax,edi; shr ebx,1; movzx edx,BYTE PTR [r15+rbx*1]; lea ecx,[rbx*8+0x0]
 .byte 0xd3,0xe2,0x09,0xd0,0x31,0xd2 // shl edx,cl; or eax,edx; xor edx,edx
-// 0x13cc:
+// 0x13d3:
 .quad 0x8349d11149c00149,0xf3e2c4c2894c01d2; .byte 0xf6,0x7e,0x20 // add r8,rax; adc r9,rdx; adc r10,0x1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x894c185ef6bbe2c4,0x4c1846f6b3e2c4ca; .byte 0x01,0xc9 // mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9
 .quad 0x4ef6fb62c4c71148,0x56af0f4cd2894c28; .byte 0x18 // adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .quad 0x4c00d28349c91149,0x894c084e894c0689; .byte 0x56,0x10 // adc r9,rcx; adc r10,0x0; mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10
-// 0x1437:
-.quad 0xd2840f00a07e8348,0x0f00f07e83000025; .byte 0x85,0xba,0x00,0x00,0x00 // cmp QWORD PTR [rsi-0x60],0x0; je 0x3a14; cmp DWORD PTR [rsi-0x10],0x0; jne 0x1506
-// 0x144c:
+// 0x143e:
+.quad 0xd2840f00a07e8348,0x0f00f07e83000025; .byte 0x85,0xba,0x00,0x00,0x00 // cmp QWORD PTR [rsi-0x60],0x0; je 0x3a1b; cmp DWORD PTR [rsi-0x10],0x0; jne 0x150d
+// 0x1453:
 .quad 0x90468b48a84e8b48,0x409e8d48987e8b48; .byte 0x01,0x00,0x00 // mov rcx,QWORD PTR [rsi-0x58]; mov rax,QWORD PTR [rsi-0x70]; mov rdi,QWORD PTR [rsi-0x68]; lea rbx,[rsi+0x140]
-.quad 0x6ffec52b7220e983,0x310b0ceff5c5080c; .byte 0xd2 // sub ecx,0x20; jb 0x148f; vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]; vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]; xor edx,edx
-.byte 0xeb,0x12 // jmp 0x1484
-// 0x1472:
+.quad 0x6ffec52b7220e983,0x310b0ceff5c5080c; .byte 0xd2 // sub ecx,0x20; jb 0x1496; vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]; vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]; xor edx,edx
+.byte 0xeb,0x12 // jmp 0x148b
+// 0x1479:
 .quad 0xeffdc510046ffec5,0x8317047ffec51304; .byte 0xc2,0x20 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]; vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]; vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0; add edx,0x20
-// 0x1484:
-.quad 0x0c7ffec5ea72ca39; .byte 0x0f,0xeb,0x77 // cmp edx,ecx; jb 0x1472; vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1; jmp 0x1506
-// 0x148f:
-.quad 0x207210f98320c183,0x4c6ffac5006ffac5; .byte 0x08,0xf0 // add ecx,0x20; cmp ecx,0x10; jb 0x14b7; vmovdqu xmm0,XMMWORD PTR [rax]; vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
+// 0x148b:
+.quad 0x0c7ffec5ea72ca39; .byte 0x0f,0xeb,0x77 // cmp edx,ecx; jb 0x1479; vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1; jmp 0x150d
+// 0x1496:
+.quad 0x207210f98320c183,0x4c6ffac5006ffac5; .byte 0x08,0xf0 // add ecx,0x20; cmp ecx,0x10; jb 0x14be; vmovdqu xmm0,XMMWORD PTR [rax]; vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 .quad 0x4ceff1c503eff9c5,0xfac5077ffac5f00b; .byte 0x7f,0x4c,0x0f,0xf0 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]; vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]; vmovdqu XMMWORD PTR [rdi],xmm0; vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-.byte 0xeb,0x4f // jmp 0x1506
-// 0x14b7:
-.quad 0x188b4c1a7208f983,0x1b334cf808548b48 // cmp ecx,0x8; jb 0x14d6; mov r11,QWORD PTR [rax]; mov rdx,QWORD PTR [rax+rcx*1-0x8]; xor r11,QWORD PTR [rbx]
-.quad 0x1f894cf80b543348; .byte 0x48,0x89,0x54,0x0f,0xf8,0xeb,0x30 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]; mov QWORD PTR [rdi],r11; mov QWORD PTR [rdi+rcx*1-0x8],rdx; jmp 0x1506
-// 0x14d6:
-.quad 0x188b44277204f983,0x331b3344fc08548b; .byte 0x54,0x0b,0xfc // cmp ecx,0x4; jb 0x1502; mov r11d,DWORD PTR [rax]; mov edx,DWORD PTR [rax+rcx*1-0x4]; xor r11d,DWORD PTR [rbx]; xor edx,DWORD PTR [rbx+rcx*1-0x4]
-.quad 0xebfc0f54891f8944; .byte 0x14 // mov DWORD PTR [rdi],r11d; mov DWORD PTR [rdi+rcx*1-0x4],edx; jmp 0x1506
-// 0x14f2:
+.byte 0xeb,0x4f // jmp 0x150d
+// 0x14be:
+.quad 0x188b4c1a7208f983,0x1b334cf808548b48 // cmp ecx,0x8; jb 0x14dd; mov r11,QWORD PTR [rax]; mov rdx,QWORD PTR [rax+rcx*1-0x8]; xor r11,QWORD PTR [rbx]
+.quad 0x1f894cf80b543348; .byte 0x48,0x89,0x54,0x0f,0xf8,0xeb,0x30 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]; mov QWORD PTR [rdi],r11; mov QWORD PTR [rdi+rcx*1-0x8],rdx; jmp 0x150d
+// 0x14dd:
+.quad 0x188b44277204f983,0x331b3344fc08548b; .byte 0x54,0x0b,0xfc // cmp ecx,0x4; jb 0x1509; mov r11d,DWORD PTR [rax]; mov edx,DWORD PTR [rax+rcx*1-0x4]; xor r11d,DWORD PTR [rbx]; xor edx,DWORD PTR [rbx+rcx*1-0x4]
+.quad 0xebfc0f54891f8944; .byte 0x14 // mov DWORD PTR [rdi],r11d; mov DWORD PTR [rdi+rcx*1-0x4],edx; jmp 0x150d
+// 0x14f9:
 .quad 0x0b5432ff0854b60f,0x01e983ff0f5488ff // movzx edx,BYTE PTR [rax+rcx*1-0x1]; xor dl,BYTE PTR [rbx+rcx*1-0x1]; mov BYTE PTR [rdi+rcx*1-0x1],dl; sub ecx,0x1
-// 0x1502:
-.byte 0x85,0xc9,0x75,0xec // test ecx,ecx; jne 0x14f2
-// 0x1506:
+// 0x1509:
+.byte 0x85,0xc9,0x75,0xec // test ecx,ecx; jne 0x14f9
+// 0x150d:
 .quad 0x985e8b4ca84e8b48,0xa0568b48807e8b48 // mov rcx,QWORD PTR [rsi-0x58]; mov r11,QWORD PTR [rsi-0x68]; mov rdi,QWORD PTR [rsi-0x80]; mov rdx,QWORD PTR [rsi-0x60]
 .quad 0xebc10b048d49cb89,0x4e01489846894806; .byte 0x90 // mov ebx,ecx; lea rax,[r11+rcx*1]; shr ebx,0x6; mov QWORD PTR [rsi-0x68],rax; add QWORD PTR [rsi-0x70],rcx
-.quad 0x2948c88948305e01,0xa2850fa0568948ca; .byte 0x00,0x00,0x00 // add DWORD PTR [rsi+0x30],ebx; mov rax,rcx; sub rdx,rcx; mov QWORD PTR [rsi-0x60],rdx; jne 0x15dc
-.quad 0x0f000000045047f7,0x31c931000024c285; .byte 0xd2 // test DWORD PTR [rdi+0x50],0x4; jne 0x3a09; xor ecx,ecx; xor edx,edx
-.quad 0x482572000000e03d,0x0007b91f74f85639; .byte 0x00,0x00 // cmp eax,0xe0; jb 0x1577; cmp QWORD PTR [rsi-0x8],rdx; je 0x1577; mov ecx,0x7
-.quad 0x3d000000d0968d48,0x0fb90c7200000180; .byte 0x00,0x00,0x00 // lea rdx,[rsi+0xd0]; cmp eax,0x180; jb 0x1577; mov ecx,0xf
+.quad 0x2948c88948305e01,0xa2850fa0568948ca; .byte 0x00,0x00,0x00 // add DWORD PTR [rsi+0x30],ebx; mov rax,rcx; sub rdx,rcx; mov QWORD PTR [rsi-0x60],rdx; jne 0x15e3
+.quad 0x0f000000045047f7,0x31c931000024c285; .byte 0xd2 // test DWORD PTR [rdi+0x50],0x4; jne 0x3a10; xor ecx,ecx; xor edx,edx
+.quad 0x482572000000e03d,0x0007b91f74f85639; .byte 0x00,0x00 // cmp eax,0xe0; jb 0x157e; cmp QWORD PTR [rsi-0x8],rdx; je 0x157e; mov ecx,0x7
+.quad 0x3d000000d0968d48,0x0fb90c7200000180; .byte 0x00,0x00,0x00 // lea rdx,[rsi+0xd0]; cmp eax,0x180; jb 0x157e; mov ecx,0xf
 .byte 0x48,0x8d,0x96,0xe8,0x00,0x00,0x00 // lea rdx,[rsi+0xe8]
-// 0x1577:
+// 0x157e:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x15c4; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x15cb; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x15c4:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x15d7; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x15d7:
-.byte 0xe9,0x7a,0xfc,0xff,0xff // jmp 0x1256
-// 0x15dc:
+// 0x15cb:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x15de; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x15de:
+.byte 0xe9,0x7a,0xfc,0xff,0xff // jmp 0x125d
+// 0x15e3:
 .quad 0xca394800000200b9,0xa84e8948ca420f48 // mov ecx,0x200; cmp rdx,rcx; cmovb rcx,rdx; mov QWORD PTR [rsi-0x58],rcx
 .quad 0x48000000045047f7,0x905e450f4cc1450f // test DWORD PTR [rdi+0x50],0x4; cmovne rax,rcx; cmovne r11,QWORD PTR [rsi-0x70]
-.quad 0x1d8e850f00f07e83,0x00000080f9810000 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x3394; cmp ecx,0x80
-.quad 0xf98100000d8f860f,0x11af860f00000100; .byte 0x00,0x00 // jbe 0x23a1; cmp ecx,0x100; jbe 0x27cd
-.quad 0x860f00000180f981; .byte 0xeb,0x16,0x00,0x00 // cmp ecx,0x180; jbe 0x2d15
-// 0x162a:
+.quad 0x1d8e850f00f07e83,0x00000080f9810000 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x339b; cmp ecx,0x80
+.quad 0xf98100000d8f860f,0x11af860f00000100; .byte 0x00,0x00 // jbe 0x23a8; cmp ecx,0x100; jbe 0x27d4
+.quad 0x860f00000180f981; .byte 0xeb,0x16,0x00,0x00 // cmp ecx,0x180; jbe 0x2d1c
+// 0x1631:
 .quad 0xe87e8b4888568b48,0xc50000000ae046c7; .byte 0xfd,0x6f,0x82,0x20,0x01,0x00,0x00 // mov rdx,QWORD PTR [rsi-0x78]; mov rdi,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
 .quad 0x000001408a6ffdc5,0x7ffdc540467ffdc5; .byte 0x4e,0x60 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]; vmovdqa YMMWORD PTR [rsi+0x40],ymm0; vmovdqa YMMWORD PTR [rsi+0x60],ymm1
 .quad 0x7dc51c67587d62c4,0x62c4000003a0a67f; .byte 0x7d,0x58,0x46,0x30 // vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm12; vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
@@ -395,33 +395,33 @@
 .quad 0xe2c40877587de2c4,0x587d62c40c7f587d; .byte 0x4e,0x34 // vpbroadcastd ymm6,DWORD PTR [rdi+0x8]; vpbroadcastd ymm7,DWORD PTR [rdi+0xc]; vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
 .quad 0x62c43856587d62c4,0x587d62c43c5e587d; .byte 0x67,0x10 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]; vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]; vpbroadcastd ymm12,DWORD PTR [rdi+0x10]
 .quad 0x62c4146f587d62c4,0xd231c9311877587d // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]; vpbroadcastd ymm14,DWORD PTR [rdi+0x18]; xor ecx,ecx; xor edx,edx
-.quad 0x482572000000e03d,0x0007b91f74f85639; .byte 0x00,0x00 // cmp eax,0xe0; jb 0x16fa; cmp QWORD PTR [rsi-0x8],rdx; je 0x16fa; mov ecx,0x7
-.quad 0x3d000000d0968d48,0x0fb90c7200000180; .byte 0x00,0x00,0x00 // lea rdx,[rsi+0xd0]; cmp eax,0x180; jb 0x16fa; mov ecx,0xf
+.quad 0x482572000000e03d,0x0007b91f74f85639; .byte 0x00,0x00 // cmp eax,0xe0; jb 0x1701; cmp QWORD PTR [rsi-0x8],rdx; je 0x1701; mov ecx,0x7
+.quad 0x3d000000d0968d48,0x0fb90c7200000180; .byte 0x00,0x00,0x00 // lea rdx,[rsi+0xd0]; cmp eax,0x180; jb 0x1701; mov ecx,0xf
 .byte 0x48,0x8d,0x96,0xe8,0x00,0x00,0x00 // lea rdx,[rsi+0xe8]
-// 0x16fa:
+// 0x1701:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x1747; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x174e; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x1747:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x175a; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x175a:
-.quad 0x1c54850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x33b8
-// 0x1764:
+// 0x174e:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x1761; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x1761:
+.quad 0x1c54850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x33bf
+// 0x176b:
 .quad 0xc0ef3dc5c4fefdc5,0xf5c56046003d62c4; .byte 0xfe,0xcd // vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0; vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]; vpaddd ymm1,ymm1,ymm5
 .quad 0x003562c4c9ef35c5,0xc5e0fe1d41c4604e; .byte 0x9d,0xef,0xe4 // vpxor ymm9,ymm9,ymm1; vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]; vpaddd ymm12,ymm12,ymm8; vpxor ymm4,ymm12,ymm4
 .quad 0xd2ef2dc5d6feedc5,0x41c46056002d62c4; .byte 0x15,0xfe,0xe9 // vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]; vpaddd ymm13,ymm13,ymm9
 .quad 0xdffee5c5edef95c5,0xf47285c5dbef25c5; .byte 0x0c // vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3; vpslld ymm15,ymm4,0xc
 .quad 0xeb85c514d472ddc5,0xd5c50cf57285c5e4; .byte 0x72,0xd5,0x14 // vpsrld ymm4,ymm4,0x14; vpor ymm4,ymm15,ymm4; vpslld ymm15,ymm5,0xc; vpsrld ymm5,ymm5,0x14
-.quad 0x002562c4edeb85c5,0x6974c87e3b4c605e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]; cmp r15,QWORD PTR [rsi-0x38]; je 0x1839
+.quad 0x002562c4edeb85c5,0x6974c87e3b4c605e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]; cmp r15,QWORD PTR [rsi-0x38]; je 0x1840
 .quad 0x7ef6f3e2c4e2894c,0x4d185ef69be2c420; .byte 0x03,0x27 // mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]
 .quad 0x084f034900d38348,0x10c7834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x1839:
+// 0x1840:
 .quad 0xef8dc5f2fe0d41c4,0xef3dc5c4fefdc5f6; .byte 0xc0 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0
 .quad 0x25c54046003d62c4,0x7dc5000003a0befe; .byte 0x7f,0xbe,0xa0,0x03,0x00,0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]; vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 .quad 0xcdfef5c5ffef85c5,0xf67285c5c9ef35c5; .byte 0x0c // vpxor ymm7,ymm15,ymm7; vpaddd ymm1,ymm1,ymm5; vpxor ymm9,ymm9,ymm1; vpslld ymm15,ymm6,0xc
@@ -430,14 +430,14 @@
 .quad 0xd2ef2dc5d6feedc5,0x41c44056002d62c4; .byte 0x15,0xfe,0xe9 // vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]; vpaddd ymm13,ymm13,ymm9
 .quad 0xdffee5c5edef95c5,0xf47285c5dbef25c5; .byte 0x07 // vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3; vpslld ymm15,ymm4,0x7
 .quad 0xeb85c519d472ddc5,0xd5c507f57285c5e4; .byte 0x72,0xd5,0x19 // vpsrld ymm4,ymm4,0x19; vpor ymm4,ymm15,ymm4; vpslld ymm15,ymm5,0x7; vpsrld ymm5,ymm5,0x19
-.quad 0x002562c4edeb85c5,0x6974c05e3b4c405e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]; cmp r11,QWORD PTR [rsi-0x40]; je 0x1947
+.quad 0x002562c4edeb85c5,0x6974c05e3b4c405e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]; cmp r11,QWORD PTR [rsi-0x40]; je 0x194e
 .quad 0x7ef6f3e2c4c2894c,0x4d185ef6bbe2c420; .byte 0x03,0x03 // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]
 .quad 0x084b034900d38348,0x10c3834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x1947:
+// 0x194e:
 .quad 0xef8dc5f2fe0d41c4,0xef2dc5dcfee5c5f6; .byte 0xd3 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3
 .quad 0x25c56056002d62c4,0x7dc5000003a0befe; .byte 0x7f,0xbe,0xa0,0x03,0x00,0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]; vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 .quad 0xc5fefdc5ffef85c5,0xf67285c5d8ef25c5; .byte 0x07 // vpxor ymm7,ymm15,ymm7; vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0; vpslld ymm15,ymm6,0x7
@@ -446,14 +446,14 @@
 .quad 0xc1ef3dc5cefef5c5,0x41c46046003d62c4; .byte 0x0d,0xfe,0xf3 // vpaddd ymm1,ymm1,ymm6; vpxor ymm8,ymm8,ymm1; vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]; vpaddd ymm14,ymm14,ymm11
 .quad 0xd7feedc5edef8dc5,0xf47285c5caef35c5; .byte 0x0c // vpxor ymm5,ymm14,ymm5; vpaddd ymm2,ymm2,ymm7; vpxor ymm9,ymm9,ymm2; vpslld ymm15,ymm4,0xc
 .quad 0xeb85c514d472ddc5,0xd5c50cf57285c5e4; .byte 0x72,0xd5,0x14 // vpsrld ymm4,ymm4,0x14; vpor ymm4,ymm15,ymm4; vpslld ymm15,ymm5,0xc; vpsrld ymm5,ymm5,0x14
-.quad 0x003562c4edeb85c5,0x840fc87e3b4c604e; .byte 0xb2,0x06,0x00,0x00 // vpor ymm5,ymm15,ymm5; vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]; cmp r15,QWORD PTR [rsi-0x38]; je 0x20a2
+.quad 0x003562c4edeb85c5,0x840fc87e3b4c604e; .byte 0xb2,0x06,0x00,0x00 // vpor ymm5,ymm15,ymm5; vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]; cmp r15,QWORD PTR [rsi-0x38]; je 0x20a9
 .quad 0x7ef6f3e2c4e2894c,0x4d185ef69be2c420; .byte 0x03,0x27 // mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]
 .quad 0x084f034900d38348,0x10c7834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x1a59:
+// 0x1a60:
 .quad 0x000003a0befe3dc5,0x000003a0be7f7dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 .quad 0xdcfee5c5f6ef85c5,0x002d62c4d3ef2dc5; .byte 0x56,0x40 // vpxor ymm6,ymm15,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3; vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
 .quad 0xef9dc5e1fe1d41c4,0xef25c5c5fefdc5ff; .byte 0xd8 // vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7; vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0
@@ -466,23 +466,23 @@
 .quad 0x000003a0be7f7dc5,0xfe1d41c4f6ef85c5; .byte 0xe1 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15; vpxor ymm6,ymm15,ymm6; vpaddd ymm12,ymm12,ymm9
 .quad 0xf67285c5ffef9dc5,0x85c519d672cdc507; .byte 0xeb,0xf6 // vpxor ymm7,ymm12,ymm7; vpslld ymm15,ymm6,0x7; vpsrld ymm6,ymm6,0x19; vpor ymm6,ymm15,ymm6
 .quad 0x72c5c507f77285c5,0x3b4cffeb85c519d7; .byte 0x5e,0xc0 // vpslld ymm15,ymm7,0x7; vpsrld ymm7,ymm7,0x19; vpor ymm7,ymm15,ymm7; cmp r11,QWORD PTR [rsi-0x40]
-.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x1ba0; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x1ba7; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x1ba0:
-.quad 0xfbba850f01e06e83,0x6974c05e3b4cffff // sub DWORD PTR [rsi-0x20],0x1; jne 0x1764; cmp r11,QWORD PTR [rsi-0x40]; je 0x1c19
+// 0x1ba7:
+.quad 0xfbba850f01e06e83,0x6974c05e3b4cffff // sub DWORD PTR [rsi-0x20],0x1; jne 0x176b; cmp r11,QWORD PTR [rsi-0x40]; je 0x1c20
 .quad 0x7ef6f3e2c4c2894c,0x4d185ef6bbe2c420; .byte 0x03,0x03 // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]
 .quad 0x084b034900d38348,0x10c3834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x1c19:
-.quad 0xb04e3b48c04e8b48,0x834800000198840f; .byte 0x7e,0xd8,0x00 // mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]; je 0x1dbf; cmp QWORD PTR [rsi-0x28],0x0
-.quad 0x894c00000137840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x1d69; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+// 0x1c20:
+.quad 0xb04e3b48c04e8b48,0x834800000198840f; .byte 0x7e,0xd8,0x00 // mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]; je 0x1dc6; cmp QWORD PTR [rsi-0x28],0x0
+.quad 0x894c00000137840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x1d70; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
@@ -499,19 +499,19 @@
 .quad 0xc148da114df91148,0x094c02ebc14902ef; .byte 0xcf // adc rcx,rdi; adc r10,r11; shr rdi,0x2; shr r11,0x2; or rdi,r9
 .quad 0x114df91148d80148,0x03e28341d0894dda // add rax,rbx; adc rcx,rdi; adc r10,r11; mov r8,r10; and r10d,0x3
 .quad 0x80048d4f02e8c149,0x4900d18348c00149; .byte 0x83,0xd2,0x00 // shr r8,0x2; lea r8,[r8+r8*4]; add r8,rax; adc rcx,0x0; adc r10,0x0
-.quad 0x114de0014dc98949; .byte 0xe9,0x4d,0x11,0xf2,0xeb,0x56 // mov r9,rcx; add r8,r12; adc r9,r13; adc r10,r14; jmp 0x1dbf
-// 0x1d69:
+.quad 0x114de0014dc98949; .byte 0xe9,0x4d,0x11,0xf2,0xeb,0x56 // mov r9,rcx; add r8,r12; adc r9,r13; adc r10,r14; jmp 0x1dc6
+// 0x1d70:
 .quad 0x7ef6f3e2c4c2894c,0x4c185ef6bbe2c420; .byte 0x89,0xca // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9
 .quad 0x014c1846f6b3e2c4,0xf6fb62c4c71148c9; .byte 0x4e,0x28 // mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x1dbf:
-.quad 0x4c084e894c06894c,0x0f00e07e83105689; .byte 0x85,0x80,0xf5,0xff,0xff // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; cmp DWORD PTR [rsi-0x20],0x0; jne 0x1354
-.quad 0x1a90850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x386e
-// 0x1dde:
+// 0x1dc6:
+.quad 0x4c084e894c06894c,0x0f00e07e83105689; .byte 0x85,0x80,0xf5,0xff,0xff // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; cmp DWORD PTR [rsi-0x20],0x0; jne 0x135b
+.quad 0x1a90850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x3875
+// 0x1de5:
 .quad 0xe8468b4888568b48,0x81000001408e8d48; .byte 0x7e,0xa8,0x00,0x02,0x00,0x00 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x140]; cmp DWORD PTR [rsi-0x58],0x200
-.quad 0x8b480000031c850f,0x7dc5984e8b48905e; .byte 0x7f,0xa6,0x40,0x03,0x00,0x00 // jne 0x2116; mov rbx,QWORD PTR [rsi-0x70]; mov rcx,QWORD PTR [rsi-0x68]; vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+.quad 0x8b480000031c850f,0x7dc5984e8b48905e; .byte 0x7f,0xa6,0x40,0x03,0x00,0x00 // jne 0x211d; mov rbx,QWORD PTR [rsi-0x70]; mov rcx,QWORD PTR [rsi-0x68]; vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 .quad 0x00000360ae7f7dc5,0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13; vmovdqa YMMWORD PTR [rsi+0x380],ymm14
 .quad 0x000000a082fefdc5,0x000000c08afef5c5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]; vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
 .quad 0x000000e092feedc5,0x000001009afee5c5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]; vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0x100]
@@ -549,17 +549,17 @@
 .quad 0x000000a0817ffec5,0x000001a0917ffec5 // vmovdqu YMMWORD PTR [rcx+0xa0],ymm0; vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2
 .quad 0xe3c401c73855e3c4,0x83effdc531d74655; .byte 0xe0,0x00,0x00,0x00 // vinserti128 ymm0,ymm5,xmm7,0x1; vperm2i128 ymm2,ymm5,ymm7,0x31; vpxor ymm0,ymm0,YMMWORD PTR [rbx+0xe0]
 .quad 0x000001e093efedc5,0x000000e0817ffec5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]; vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
-.quad 0x000001e0917ffec5; .byte 0xe9,0x64,0xf4,0xff,0xff // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2; jmp 0x1506
-// 0x20a2:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2111; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0x000001e0917ffec5; .byte 0xe9,0x64,0xf4,0xff,0xff // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2; jmp 0x150d
+// 0x20a9:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2118; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2111:
-.byte 0xe9,0x43,0xf9,0xff,0xff // jmp 0x1a59
-// 0x2116:
+// 0x2118:
+.byte 0xe9,0x43,0xf9,0xff,0xff // jmp 0x1a60
+// 0x211d:
 .quad 0x00000340a67f7dc5,0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12; vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 .quad 0x00000380b67f7dc5,0x000000a082fefdc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14; vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
 .quad 0x000000c08afef5c5,0x000000e092feedc5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]; vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
@@ -591,101 +591,101 @@
 .quad 0xe3c401c6385de3c4,0x817ffec531d6465d; .byte 0xa0,0x00,0x00,0x00 // vinserti128 ymm0,ymm4,xmm6,0x1; vperm2i128 ymm2,ymm4,ymm6,0x31; vmovdqu YMMWORD PTR [rcx+0xa0],ymm0
 .quad 0x000001a0917ffec5,0xe3c401c73855e3c4; .byte 0x55,0x46,0xd7,0x31 // vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2; vinserti128 ymm0,ymm5,xmm7,0x1; vperm2i128 ymm2,ymm5,ymm7,0x31
 .quad 0x000000e0817ffec5,0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0; vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-.quad 0x4800000140968d48,0xfffff006840fd139 // lea rdx,[rsi+0x140]; cmp rcx,rdx; je 0x1354
+.quad 0x4800000140968d48,0xfffff006840fd139 // lea rdx,[rsi+0x140]; cmp rcx,rdx; je 0x135b
 .quad 0x00868b4888568b48,0x01088e8b48000001; .byte 0x00,0x00 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi+0x100]; mov rcx,QWORD PTR [rsi+0x108]
 .quad 0x000001108e6ff9c5,0x184a234810422348 // vmovdqa xmm1,XMMWORD PTR [rsi+0x110]; and rax,QWORD PTR [rdx+0x10]; and rcx,QWORD PTR [rdx+0x18]
 .quad 0x000000808e7ff9c5,0x4818468948ca8948; .byte 0xc1,0xea,0x02 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1; mov rdx,rcx; mov QWORD PTR [rsi+0x18],rax; shr rdx,0x2
 .quad 0x48ca0148204e8948,0x00013046c7285689; .byte 0x00,0x00 // mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx; mov QWORD PTR [rsi+0x28],rdx; mov DWORD PTR [rsi+0x30],0x1
-.quad 0xe900000000e446c7; .byte 0xe1,0xea,0xff,0xff // mov DWORD PTR [rsi-0x1c],0x0; jmp 0xe82
-// 0x23a1:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x23d1; cmp QWORD PTR [rsi-0x8],rdx; je 0x23d1
+.quad 0xe900000000e446c7; .byte 0xe1,0xea,0xff,0xff // mov DWORD PTR [rsi-0x1c],0x0; jmp 0xe89
+// 0x23a8:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x23d8; cmp QWORD PTR [rsi-0x8],rdx; je 0x23d8
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x23d1; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x23d1:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x23d8; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x23d8:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x241e; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x2425; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x241e:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2431; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x2431:
+// 0x2425:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2438; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x2438:
 .quad 0xe8468b4888568b48,0xc40000000ae046c7; .byte 0x62,0x7d,0x5a,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 .quad 0x7de2c4025a7de2c4,0x10705a7de2c4185a // vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 .quad 0x6f7dc5204afe35c5,0x6f7dc500000140b2; .byte 0xba,0x20,0x01,0x00,0x00 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vmovdqa ymm14,YMMWORD PTR [rdx+0x140]; vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x246b:
+// 0x2472:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4cf003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm15; vpaddd ymm6,ymm6,ymm9
 .quad 0xc070fdc5dbefcdc5,0xe5c507f3729dc593; .byte 0x72,0xd3,0x19 // vpxor ymm3,ymm6,ymm3; vpshufd ymm0,ymm0,0x93; vpslld ymm12,ymm3,0x7; vpsrld ymm3,ymm3,0x19
 .quad 0x707d41c4dbeb9dc5,0x4c39f670fdc54ec9; .byte 0x3b,0x7e,0xc8 // vpor ymm3,ymm12,ymm3; vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x39; cmp r15,QWORD PTR [rsi-0x38]
-.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x2532; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x2539; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x2532:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x25a1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x2539:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x25a8; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x25a1:
+// 0x25a8:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4cf003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm15; vpaddd ymm6,ymm6,ymm9
 .quad 0xc070fdc5dbefcdc5,0xe5c507f3729dc539; .byte 0x72,0xd3,0x19 // vpxor ymm3,ymm6,ymm3; vpshufd ymm0,ymm0,0x39; vpslld ymm12,ymm3,0x7; vpsrld ymm3,ymm3,0x19
 .quad 0x707d41c4dbeb9dc5,0x4c93f670fdc54ec9; .byte 0x3b,0x7e,0xc8 // vpor ymm3,ymm12,ymm3; vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x93; cmp r15,QWORD PTR [rsi-0x38]
-.quad 0x894c00000156840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x2759; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+.quad 0x894c00000156840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x2760; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x266c:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x26db; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x2673:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x26e2; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x26db:
-.quad 0xfd86850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x246b; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
+// 0x26e2:
+.quad 0xfd86850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2472; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
 .quad 0x7d62c4225a7d62c4,0x10705a7d62c4285a // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
 .quad 0xc1c4307e5a7d62c4,0xddfe65c1c4c4fe7d // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12; vpaddd ymm3,ymm3,ymm13
 .quad 0x3541c4f6fe4dc1c4,0xc4204afe35c5cffe; .byte 0x63,0x7d,0x38,0xe3,0x01 // vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vinserti128 ymm12,ymm0,xmm3,0x1
 .quad 0x7dc501e9384d43c4,0x7dc500000140a67f; .byte 0x7f,0xae,0x60,0x01,0x00,0x00 // vinserti128 ymm13,ymm6,xmm9,0x1; vmovdqa YMMWORD PTR [rsi+0x140],ymm12; vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 .quad 0x43c431e3467d63c4,0xa67f7dc531e9464d; .byte 0x80,0x01,0x00,0x00 // vperm2i128 ymm12,ymm0,ymm3,0x31; vperm2i128 ymm13,ymm6,ymm9,0x31; vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-.quad 0x000001a0ae7f7dc5; .byte 0xe9,0xfd,0xea,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13; jmp 0x1256
-// 0x2759:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x27c8; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0x000001a0ae7f7dc5; .byte 0xe9,0xfd,0xea,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13; jmp 0x125d
+// 0x2760:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x27cf; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x27c8:
-.byte 0xe9,0x9f,0xfe,0xff,0xff // jmp 0x266c
-// 0x27cd:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x27fd; cmp QWORD PTR [rsi-0x8],rdx; je 0x27fd
+// 0x27cf:
+.byte 0xe9,0x9f,0xfe,0xff,0xff // jmp 0x2673
+// 0x27d4:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x2804; cmp QWORD PTR [rsi-0x8],rdx; je 0x2804
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x27fd; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x27fd:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x2804; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x2804:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x284a; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x2851; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x284a:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x285d; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x285d:
+// 0x2851:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2864; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x2864:
 .quad 0xe8468b4888568b48,0xc40000000ae046c7; .byte 0x62,0x7d,0x5a,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 .quad 0x7de2c4025a7de2c4,0x10705a7de2c4185a // vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 .quad 0xe36ffdc5c86ffdc5,0x52fe35c5fe6ffdc5; .byte 0x40 // vmovdqa ymm1,ymm0; vmovdqa ymm4,ymm3; vmovdqa ymm7,ymm6; vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 .quad 0x6f7dc5204afe35c5,0x6f7dc500000140b2; .byte 0xba,0x20,0x01,0x00,0x00 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vmovdqa ymm14,YMMWORD PTR [rdx+0x140]; vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x28a8:
+// 0x28af:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
@@ -695,21 +695,21 @@
 .quad 0x707d41c4dbeb9dc5,0xc539f670fdc54ec9; .byte 0xf5,0xfe,0xcc // vpor ymm3,ymm12,ymm3; vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x39; vpaddd ymm1,ymm1,ymm4
 .quad 0x002d42c4d1ef2dc5,0xc5c5fafe45c1c4d7; .byte 0xef,0xe4 // vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm15; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
 .quad 0x7295c593c970fdc5,0xc519d472ddc507f4; .byte 0x95,0xeb,0xe4 // vpshufd ymm1,ymm1,0x93; vpslld ymm13,ymm4,0x7; vpsrld ymm4,ymm4,0x19; vpor ymm4,ymm13,ymm4
-.quad 0xfdc54ed2707d41c4,0x74c87e3b4c39ff70; .byte 0x69 // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x29c7
+.quad 0xfdc54ed2707d41c4,0x74c87e3b4c39ff70; .byte 0x69 // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x29ce
 .quad 0x7ef6f3e2c4e2894c,0x4d185ef69be2c420; .byte 0x03,0x27 // mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]
 .quad 0x084f034900d38348,0x10c7834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x29c7:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2a36; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x29ce:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2a3d; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2a36:
+// 0x2a3d:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
@@ -719,23 +719,23 @@
 .quad 0x707d41c4dbeb9dc5,0xc593f670fdc54ec9; .byte 0xf5,0xfe,0xcc // vpor ymm3,ymm12,ymm3; vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x93; vpaddd ymm1,ymm1,ymm4
 .quad 0x002d42c4d1ef2dc5,0xc5c5fafe45c1c4d7; .byte 0xef,0xe4 // vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm15; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
 .quad 0x7295c539c970fdc5,0xc519d472ddc507f4; .byte 0x95,0xeb,0xe4 // vpshufd ymm1,ymm1,0x39; vpslld ymm13,ymm4,0x7; vpsrld ymm4,ymm4,0x19; vpor ymm4,ymm13,ymm4
-.quad 0xfdc54ed2707d41c4,0x0fc87e3b4c93ff70; .byte 0x84,0xb1,0x01,0x00,0x00 // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x2ca1
+.quad 0xfdc54ed2707d41c4,0x0fc87e3b4c93ff70; .byte 0x84,0xb1,0x01,0x00,0x00 // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x2ca8
 .quad 0x7ef6f3e2c4e2894c,0x4d185ef69be2c420; .byte 0x03,0x27 // mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]
 .quad 0x084f034900d38348,0x10c7834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x2b59:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2bc8; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x2b60:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2bcf; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2bc8:
-.quad 0xfcd6850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x28a8; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
-.quad 0x070b850f00e17e80,0xc4225a7d62c40000; .byte 0x62,0x7d,0x5a,0x28 // cmp BYTE PTR [rsi-0x1f],0x0; jne 0x32ef; vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]
+// 0x2bcf:
+.quad 0xfcd6850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x28af; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
+.quad 0x070b850f00e17e80,0xc4225a7d62c40000; .byte 0x62,0x7d,0x5a,0x28 // cmp BYTE PTR [rsi-0x1f],0x0; jne 0x32f6; vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]
 .quad 0x62c410705a7d62c4,0xfe7dc1c4307e5a7d; .byte 0xc4 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]; vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12
 .quad 0x4dc1c4ddfe65c1c4,0xc5cffe3541c4f6fe; .byte 0x35,0xfe,0x4a,0x20 // vpaddd ymm3,ymm3,ymm13; vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 .quad 0x5dc1c4ccfe75c1c4,0xc4fefe45c1c4e5fe; .byte 0x41,0x2d,0xfe,0xd7 // vpaddd ymm1,ymm1,ymm12; vpaddd ymm4,ymm4,ymm13; vpaddd ymm7,ymm7,ymm14; vpaddd ymm10,ymm10,ymm15
@@ -745,35 +745,35 @@
 .quad 0x000001a0ae7f7dc5,0x43c401e4387563c4; .byte 0x45,0x38,0xea,0x01 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13; vinserti128 ymm12,ymm1,xmm4,0x1; vinserti128 ymm13,ymm7,xmm10,0x1
 .quad 0x000001c0a67f7dc5,0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12; vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 .quad 0x43c431e4467563c4,0xa67f7dc531ea4645; .byte 0x00,0x02,0x00,0x00 // vperm2i128 ymm12,ymm1,ymm4,0x31; vperm2i128 ymm13,ymm7,ymm10,0x31; vmovdqa YMMWORD PTR [rsi+0x200],ymm12
-.quad 0x00000220ae7f7dc5; .byte 0xe9,0xb5,0xe5,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x220],ymm13; jmp 0x1256
-// 0x2ca1:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2d10; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0x00000220ae7f7dc5; .byte 0xe9,0xb5,0xe5,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x220],ymm13; jmp 0x125d
+// 0x2ca8:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2d17; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2d10:
-.byte 0xe9,0x44,0xfe,0xff,0xff // jmp 0x2b59
-// 0x2d15:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x2d45; cmp QWORD PTR [rsi-0x8],rdx; je 0x2d45
+// 0x2d17:
+.byte 0xe9,0x44,0xfe,0xff,0xff // jmp 0x2b60
+// 0x2d1c:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x2d4c; cmp QWORD PTR [rsi-0x8],rdx; je 0x2d4c
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x2d45; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x2d45:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x2d4c; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x2d4c:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x2d92; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x2d99; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x2d92:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2da5; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x2da5:
+// 0x2d99:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2dac; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x2dac:
 .quad 0xe8468b4888568b48,0xc40000000ae046c7; .byte 0x62,0x7d,0x5a,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 .quad 0x7de2c4025a7de2c4,0x10705a7de2c4185a // vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 .quad 0xeb6ffdc5d06ffdc5,0x5afe35c5c66f7dc5; .byte 0x60 // vmovdqa ymm2,ymm0; vmovdqa ymm5,ymm3; vmovdqa ymm8,ymm6; vpaddd ymm11,ymm9,YMMWORD PTR [rdx+0x60]
 .quad 0xe36ffdc5c86ffdc5,0x52fe35c5fe6ffdc5; .byte 0x40 // vmovdqa ymm1,ymm0; vmovdqa ymm4,ymm3; vmovdqa ymm7,ymm6; vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 .quad 0x6f7dc5204afe35c5,0x6f7dc500000140b2; .byte 0xba,0x20,0x01,0x00,0x00 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vmovdqa ymm14,YMMWORD PTR [rdx+0x140]; vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2e01:
+// 0x2e08:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
@@ -788,21 +788,21 @@
 .quad 0xfdc54ed2707d41c4,0xc5d5feedc539ff70; .byte 0x25,0xef,0xda // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x39; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2
 .quad 0x3d41c4df002542c4,0xfdc5edefbdc5c3fe; .byte 0x70,0xd2,0x93 // vpshufb ymm11,ymm11,ymm15; vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x93
 .quad 0x72d5c507f5729dc5,0x41c4edeb9dc519d5; .byte 0x7d,0x70,0xdb,0x4e // vpslld ymm12,ymm5,0x7; vpsrld ymm5,ymm5,0x19; vpor ymm5,ymm12,ymm5; vpshufd ymm11,ymm11,0x4e
-.quad 0x3b4c39c0707d41c4,0xc4e2894c6974c87e; .byte 0xe2,0xf3,0xf6,0x7e,0x20 // vpshufd ymm8,ymm8,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x2f79; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
+.quad 0x3b4c39c0707d41c4,0xc4e2894c6974c87e; .byte 0xe2,0xf3,0xf6,0x7e,0x20 // vpshufd ymm8,ymm8,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x2f80; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x034d185ef69be2c4,0x4f034900d3834827; .byte 0x08 // mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]
 .quad 0x10c7834901d78348,0x46f693e2c4ea894c; .byte 0x18 // adc rdi,0x1; add r15,0x10; mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148e9014c,0x4cf2894c286ef6fb; .byte 0x0f,0xaf,0x76,0x18 // add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]; mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]
 .quad 0xf7014c2856af0f48,0x1149c40149d30148; .byte 0xdd // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14; add rbx,rdx; add r12,rax; adc r13,rbx
 .quad 0x4803e68341fe8941,0x49bf3c8d4802efc1; .byte 0x01,0xfc // mov r14d,edi; and r14d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi
 .byte 0x49,0x11,0xcd,0x49,0x83,0xd6,0x00 // adc r13,rcx; adc r14,0x0
-// 0x2f79:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2fe8; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x2f80:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2fef; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2fe8:
+// 0x2fef:
 .quad 0xc8ef35c5c3fefdc5,0x4dc1c4ce003542c4; .byte 0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vpshufb ymm9,ymm9,ymm14; vpaddd ymm6,ymm6,ymm9
 .quad 0xf3729dc5dbefcdc5,0x9dc514d372e5c50c; .byte 0xeb,0xdb // vpxor ymm3,ymm6,ymm3; vpslld ymm12,ymm3,0xc; vpsrld ymm3,ymm3,0x14; vpor ymm3,ymm12,ymm3
 .quad 0xd1ef2dc5ccfef5c5,0x45c1c4d6002d42c4; .byte 0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vpshufb ymm10,ymm10,ymm14; vpaddd ymm7,ymm7,ymm10
@@ -817,22 +817,22 @@
 .quad 0xfdc54ed2707d41c4,0xc5d5feedc593ff70; .byte 0x25,0xef,0xda // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2
 .quad 0x3d41c4df002542c4,0xfdc5edefbdc5c3fe; .byte 0x70,0xd2,0x39 // vpshufb ymm11,ymm11,ymm15; vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x39
 .quad 0x72d5c507f5729dc5,0x41c4edeb9dc519d5; .byte 0x7d,0x70,0xdb,0x4e // vpslld ymm12,ymm5,0x7; vpsrld ymm5,ymm5,0x19; vpor ymm5,ymm12,ymm5; vpshufd ymm11,ymm11,0x4e
-.quad 0x3b4c93c0707d41c4,0xc4e2894c6974c87e; .byte 0xe2,0xf3,0xf6,0x7e,0x20 // vpshufd ymm8,ymm8,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x3160; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
+.quad 0x3b4c93c0707d41c4,0xc4e2894c6974c87e; .byte 0xe2,0xf3,0xf6,0x7e,0x20 // vpshufd ymm8,ymm8,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x3167; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x034d185ef69be2c4,0x4f034900d3834827; .byte 0x08 // mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]
 .quad 0x10c7834901d78348,0x46f693e2c4ea894c; .byte 0x18 // adc rdi,0x1; add r15,0x10; mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148e9014c,0x4cf2894c286ef6fb; .byte 0x0f,0xaf,0x76,0x18 // add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]; mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]
 .quad 0xf7014c2856af0f48,0x1149c40149d30148; .byte 0xdd // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14; add rbx,rdx; add r12,rax; adc r13,rbx
 .quad 0x4803e68341fe8941,0x49bf3c8d4802efc1; .byte 0x01,0xfc // mov r14d,edi; and r14d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi
 .byte 0x49,0x11,0xcd,0x49,0x83,0xd6,0x00 // adc r13,rcx; adc r14,0x0
-// 0x3160:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x31cf; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x3167:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x31d6; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x31cf:
-.quad 0xfc28850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2e01; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
+// 0x31d6:
+.quad 0xfc28850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2e08; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
 .quad 0x7d62c4225a7d62c4,0x10705a7d62c4285a // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
 .quad 0xc1c4307e5a7d62c4,0xddfe65c1c4c4fe7d // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12; vpaddd ymm3,ymm3,ymm13
 .quad 0x3541c4f6fe4dc1c4,0xc4204afe35c5cffe; .byte 0xc1,0x75,0xfe,0xcc // vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vpaddd ymm1,ymm1,ymm12
@@ -847,8 +847,8 @@
 .quad 0x00000220ae7f7dc5,0x43c401e5386d63c4; .byte 0x3d,0x38,0xeb,0x01 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13; vinserti128 ymm12,ymm2,xmm5,0x1; vinserti128 ymm13,ymm8,xmm11,0x1
 .quad 0x00000240a67f7dc5,0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12; vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 .quad 0x43c431e5466d63c4,0xa67f7dc531eb463d; .byte 0x80,0x02,0x00,0x00 // vperm2i128 ymm12,ymm2,ymm5,0x31; vperm2i128 ymm13,ymm8,ymm11,0x31; vmovdqa YMMWORD PTR [rsi+0x280],ymm12
-.quad 0x000002a0ae7f7dc5; .byte 0xe9,0x67,0xdf,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13; jmp 0x1256
-// 0x32ef:
+.quad 0x000002a0ae7f7dc5; .byte 0xe9,0x67,0xdf,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13; jmp 0x125d
+// 0x32f6:
 .quad 0x7d62c4225a7d62c4,0xc4ccfe75c1c4285a; .byte 0xc1,0x5d,0xfe,0xe5 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vpaddd ymm1,ymm1,ymm12; vpaddd ymm4,ymm4,ymm13
 .quad 0x62c410605a7d62c4,0xfe45c1c4306e5a7d; .byte 0xfc // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]; vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x30]; vpaddd ymm7,ymm7,ymm12
 .quad 0xfe2dc5d5fe2d41c4,0x8b4890468b482052; .byte 0x7e,0x98 // vpaddd ymm10,ymm10,ymm13; vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x20]; mov rax,QWORD PTR [rsi-0x70]; mov rdi,QWORD PTR [rsi-0x68]
@@ -858,33 +858,33 @@
 .quad 0x7f7ec540677f7ec5,0x4800000080b8606f; .byte 0x01,0x46,0x90 // vmovdqu YMMWORD PTR [rdi+0x40],ymm12; vmovdqu YMMWORD PTR [rdi+0x60],ymm13; mov eax,0x80; add QWORD PTR [rsi-0x70],rax
 .quad 0xa846294898460148,0xc0460148a0462948 // add QWORD PTR [rsi-0x68],rax; sub QWORD PTR [rsi-0x58],rax; sub QWORD PTR [rsi-0x60],rax; add QWORD PTR [rsi-0x40],rax
 .quad 0x83c70149c8460148,0x0003e046c7023046; .byte 0x00,0x00 // add QWORD PTR [rsi-0x38],rax; add r15,rax; add DWORD PTR [rsi+0x30],0x2; mov DWORD PTR [rsi-0x20],0x3
-.byte 0xe9,0xd7,0xf0,0xff,0xff // jmp 0x246b
-// 0x3394:
-.quad 0xd32949d001f4568b,0x76000002e03dd231; .byte 0x0b // mov edx,DWORD PTR [rsi-0xc]; add eax,edx; sub r11,rdx; xor edx,edx; cmp eax,0x2e0; jbe 0x33b0
+.byte 0xe9,0xd7,0xf0,0xff,0xff // jmp 0x2472
+// 0x339b:
+.quad 0xd32949d001f4568b,0x76000002e03dd231; .byte 0x0b // mov edx,DWORD PTR [rsi-0xc]; add eax,edx; sub r11,rdx; xor edx,edx; cmp eax,0x2e0; jbe 0x33b7
 .quad 0xe0b8fffffd20908d; .byte 0x02,0x00,0x00 // lea edx,[rax-0x2e0]; mov eax,0x2e0
-// 0x33b0:
-.quad 0xffffe272e9f45689 // mov DWORD PTR [rsi-0xc],edx; jmp 0x162a
-// 0x33b8:
+// 0x33b7:
+.quad 0xffffe272e9f45689 // mov DWORD PTR [rsi-0xc],edx; jmp 0x1631
+// 0x33bf:
 .quad 0xc0ef3dc5c4fefdc5,0xf5c56046003d62c4; .byte 0xfe,0xcd // vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0; vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]; vpaddd ymm1,ymm1,ymm5
 .quad 0x003562c4c9ef35c5,0xc5e0fe1d41c4604e; .byte 0x9d,0xef,0xe4 // vpxor ymm9,ymm9,ymm1; vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]; vpaddd ymm12,ymm12,ymm8; vpxor ymm4,ymm12,ymm4
 .quad 0xd2ef2dc5d6feedc5,0x41c46056002d62c4; .byte 0x15,0xfe,0xe9 // vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]; vpaddd ymm13,ymm13,ymm9
 .quad 0xdffee5c5edef95c5,0xf47285c5dbef25c5; .byte 0x0c // vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3; vpslld ymm15,ymm4,0xc
 .quad 0xeb85c514d472ddc5,0xd5c50cf57285c5e4; .byte 0x72,0xd5,0x14 // vpsrld ymm4,ymm4,0x14; vpor ymm4,ymm15,ymm4; vpslld ymm15,ymm5,0xc; vpsrld ymm5,ymm5,0x14
-.quad 0x002562c4edeb85c5,0x6974c05e3b4c605e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]; cmp r11,QWORD PTR [rsi-0x40]; je 0x348d
+.quad 0x002562c4edeb85c5,0x6974c05e3b4c605e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]; cmp r11,QWORD PTR [rsi-0x40]; je 0x3494
 .quad 0x7ef6f3e2c4c2894c,0x4d185ef6bbe2c420; .byte 0x03,0x03 // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]
 .quad 0x084b034900d38348,0x10c3834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x348d:
-.quad 0x894c6974c87e3b4c,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // cmp r15,QWORD PTR [rsi-0x38]; je 0x34fc; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+// 0x3494:
+.quad 0x894c6974c87e3b4c,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // cmp r15,QWORD PTR [rsi-0x38]; je 0x3503; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x34fc:
+// 0x3503:
 .quad 0xef8dc5f2fe0d41c4,0xef3dc5c4fefdc5f6; .byte 0xc0 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0
 .quad 0x25c54046003d62c4,0x7dc5000003a0befe; .byte 0x7f,0xbe,0xa0,0x03,0x00,0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]; vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 .quad 0xcdfef5c5ffef85c5,0xf67285c5c9ef35c5; .byte 0x0c // vpxor ymm7,ymm15,ymm7; vpaddd ymm1,ymm1,ymm5; vpxor ymm9,ymm9,ymm1; vpslld ymm15,ymm6,0xc
@@ -893,14 +893,14 @@
 .quad 0xd2ef2dc5d6feedc5,0x41c44056002d62c4; .byte 0x15,0xfe,0xe9 // vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]; vpaddd ymm13,ymm13,ymm9
 .quad 0xdffee5c5edef95c5,0xf47285c5dbef25c5; .byte 0x07 // vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3; vpslld ymm15,ymm4,0x7
 .quad 0xeb85c519d472ddc5,0xd5c507f57285c5e4; .byte 0x72,0xd5,0x19 // vpsrld ymm4,ymm4,0x19; vpor ymm4,ymm15,ymm4; vpslld ymm15,ymm5,0x7; vpsrld ymm5,ymm5,0x19
-.quad 0x002562c4edeb85c5,0x6974c05e3b4c405e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]; cmp r11,QWORD PTR [rsi-0x40]; je 0x360a
+.quad 0x002562c4edeb85c5,0x6974c05e3b4c405e // vpor ymm5,ymm15,ymm5; vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]; cmp r11,QWORD PTR [rsi-0x40]; je 0x3611
 .quad 0x7ef6f3e2c4c2894c,0x4d185ef6bbe2c420; .byte 0x03,0x03 // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]
 .quad 0x084b034900d38348,0x10c3834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x360a:
+// 0x3611:
 .quad 0xef8dc5f2fe0d41c4,0xef2dc5dcfee5c5f6; .byte 0xd3 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3
 .quad 0x25c56056002d62c4,0x7dc5000003a0befe; .byte 0x7f,0xbe,0xa0,0x03,0x00,0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]; vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 .quad 0xc5fefdc5ffef85c5,0xf67285c5d8ef25c5; .byte 0x07 // vpxor ymm7,ymm15,ymm7; vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0; vpslld ymm15,ymm6,0x7
@@ -909,14 +909,14 @@
 .quad 0xc1ef3dc5cefef5c5,0x41c46046003d62c4; .byte 0x0d,0xfe,0xf3 // vpaddd ymm1,ymm1,ymm6; vpxor ymm8,ymm8,ymm1; vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]; vpaddd ymm14,ymm14,ymm11
 .quad 0xd7feedc5edef8dc5,0xf47285c5caef35c5; .byte 0x0c // vpxor ymm5,ymm14,ymm5; vpaddd ymm2,ymm2,ymm7; vpxor ymm9,ymm9,ymm2; vpslld ymm15,ymm4,0xc
 .quad 0xeb85c514d472ddc5,0xd5c50cf57285c5e4; .byte 0x72,0xd5,0x14 // vpsrld ymm4,ymm4,0x14; vpor ymm4,ymm15,ymm4; vpslld ymm15,ymm5,0xc; vpsrld ymm5,ymm5,0x14
-.quad 0x003562c4edeb85c5,0x6974c87e3b4c604e // vpor ymm5,ymm15,ymm5; vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]; cmp r15,QWORD PTR [rsi-0x38]; je 0x3718
+.quad 0x003562c4edeb85c5,0x6974c87e3b4c604e // vpor ymm5,ymm15,ymm5; vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]; cmp r15,QWORD PTR [rsi-0x38]; je 0x371f
 .quad 0x7ef6f3e2c4e2894c,0x4d185ef69be2c420; .byte 0x03,0x27 // mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]
 .quad 0x084f034900d38348,0x10c7834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x3718:
+// 0x371f:
 .quad 0x000003a0befe3dc5,0x000003a0be7f7dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 .quad 0xdcfee5c5f6ef85c5,0x002d62c4d3ef2dc5; .byte 0x56,0x40 // vpxor ymm6,ymm15,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3; vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
 .quad 0xef9dc5e1fe1d41c4,0xef25c5c5fefdc5ff; .byte 0xd8 // vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7; vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0
@@ -929,23 +929,23 @@
 .quad 0x000003a0be7f7dc5,0xfe1d41c4f6ef85c5; .byte 0xe1 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15; vpxor ymm6,ymm15,ymm6; vpaddd ymm12,ymm12,ymm9
 .quad 0xf67285c5ffef9dc5,0x85c519d672cdc507; .byte 0xeb,0xf6 // vpxor ymm7,ymm12,ymm7; vpslld ymm15,ymm6,0x7; vpsrld ymm6,ymm6,0x19; vpor ymm6,ymm15,ymm6
 .quad 0x72c5c507f77285c5,0x3b4cffeb85c519d7; .byte 0x5e,0xc0 // vpslld ymm15,ymm7,0x7; vpsrld ymm7,ymm7,0x19; vpor ymm7,ymm15,ymm7; cmp r11,QWORD PTR [rsi-0x40]
-.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x385f; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x3866; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x385f:
-.quad 0xfb4f850f01e06e83; .byte 0xff,0xff,0xe9,0xab,0xe3,0xff,0xff // sub DWORD PTR [rsi-0x20],0x1; jne 0x33b8; jmp 0x1c19
-// 0x386e:
+// 0x3866:
+.quad 0xfb4f850f01e06e83; .byte 0xff,0xff,0xe9,0xab,0xe3,0xff,0xff // sub DWORD PTR [rsi-0x20],0x1; jne 0x33bf; jmp 0x1c20
+// 0x3875:
 .quad 0x4890468b48f04e8b,0x01409e8d48987e8b; .byte 0x00,0x00 // mov ecx,DWORD PTR [rsi-0x10]; mov rax,QWORD PTR [rsi-0x70]; mov rdi,QWORD PTR [rsi-0x68]; lea rbx,[rsi+0x140]
 .quad 0xd231cf2948c82948 // sub rax,rcx; sub rdi,rcx; xor edx,edx
-// 0x3888:
+// 0x388f:
 .quad 0xef05c5103c6f7ec5,0x83173c7f7ec5133c; .byte 0xc2,0x20 // vmovdqu ymm15,YMMWORD PTR [rax+rdx*1]; vpxor ymm15,ymm15,YMMWORD PTR [rbx+rdx*1]; vmovdqu YMMWORD PTR [rdi+rdx*1],ymm15; add edx,0x20
-.quad 0x4e39c931ea72ca39,0xe532840ff04e89f4; .byte 0xff,0xff // cmp edx,ecx; jb 0x3888; xor ecx,ecx; cmp DWORD PTR [rsi-0xc],ecx; mov DWORD PTR [rsi-0x10],ecx; je 0x1dde
+.quad 0x4e39c931ea72ca39,0xe532840ff04e89f4; .byte 0xff,0xff // cmp edx,ecx; jb 0x388f; xor ecx,ecx; cmp DWORD PTR [rsi-0xc],ecx; mov DWORD PTR [rsi-0x10],ecx; je 0x1de5
 .quad 0x4800000200f046c7,0x48e8468b4888568b; .byte 0x8d,0x8e,0x40,0x01,0x00,0x00 // mov DWORD PTR [rsi-0x10],0x200; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x140]
-.byte 0xe9,0x4f,0xe8,0xff,0xff // jmp 0x2116
-// 0x38c7:
+.byte 0xe9,0x4f,0xe8,0xff,0xff // jmp 0x211d
+// 0x38ce:
 .quad 0x49008b4940478b4c,0x4810508b4908488b; .byte 0x89,0x06 // mov r8,QWORD PTR [rdi+0x40]; mov rax,QWORD PTR [r8]; mov rcx,QWORD PTR [r8+0x8]; mov rdx,QWORD PTR [r8+0x10]; mov QWORD PTR [rsi],rax
 .quad 0x10568948084e8948,0xf9c528406f7ac1c4; .byte 0x7f,0x86,0x80,0x00,0x00,0x00 // mov QWORD PTR [rsi+0x8],rcx; mov QWORD PTR [rsi+0x10],rdx; vmovdqu xmm0,XMMWORD PTR [r8+0x28]; vmovdqa XMMWORD PTR [rsi+0x80],xmm0
 .quad 0x4930468938408b41,0x4820488b4918408b; .byte 0x89,0xca // mov eax,DWORD PTR [r8+0x38]; mov DWORD PTR [rsi+0x30],eax; mov rax,QWORD PTR [r8+0x18]; mov rcx,QWORD PTR [r8+0x20]; mov rdx,rcx
@@ -953,7 +953,7 @@
 .quad 0x00000000a846c748,0x4e894800000004b9; .byte 0xf8 // mov QWORD PTR [rsi-0x58],0x0; mov ecx,0x4; mov QWORD PTR [rsi-0x8],rcx
 .quad 0x00a0b68d4c18c96b,0x00a00ebc8d4c0000; .byte 0x00,0x00 // imul ecx,ecx,0x18; lea r14,[rsi+0xa0]; lea r15,[rsi+rcx*1+0xa0]
 .quad 0x204e8b4c18468b4c; .byte 0x45,0x31,0xd2 // mov r8,QWORD PTR [rsi+0x18]; mov r9,QWORD PTR [rsi+0x20]; xor r10d,r10d
-// 0x3942:
+// 0x3949:
 .quad 0xc8f6fbc2c4c2894c,0xca894ce9f69b42c4 // mov rdx,r8; mulx rcx,rax,r8; mulx r13,r12,r9; mov rdx,r9
 .quad 0xdb3145f9f6e3c2c4,0x8348ed114de4014d; .byte 0xd7,0x00 // mulx rdi,rbx,r9; xor r11d,r11d; add r12,r12; adc r13,r13; adc rdi,0x0
 .quad 0x8d4beb114ce1014c,0x48e8f69b42c41214; .byte 0x83,0xd7,0x00 // add rcx,r12; adc rbx,r13; lea rdx,[r10+r10*1]; mulx r13,r12,r8; adc rdi,0x0
@@ -964,12 +964,12 @@
 .quad 0x02ebc14902efc148,0x1148d80148cf094c; .byte 0xf9 // shr rdi,0x2; shr r11,0x2; or rdi,r9; add rax,rbx; adc rcx,rdi
 .quad 0x8341d0894dda114d,0x8d4f02e8c14903e2; .byte 0x04,0x80 // adc r10,r11; mov r8,r10; and r10d,0x3; shr r8,0x2; lea r8,[r8+r8*4]
 .quad 0x4900d18348c00149,0x894dc9894900d283; .byte 0x06 // add r8,rax; adc rcx,0x0; adc r10,0x0; mov r9,rcx; mov QWORD PTR [r14],r8
-.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0x3942
-.byte 0xe9,0xfd,0xda,0xff,0xff // jmp 0x1506
-// 0x3a09:
+.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0x3949
+.byte 0xe9,0xfd,0xda,0xff,0xff // jmp 0x150d
+// 0x3a10:
 .quad 0x4c084e8b4c068b4c; .byte 0x8b,0x56,0x10 // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]
-// 0x3a14:
-.quad 0x5043f741805e8b4c,0x009b840f00000002; .byte 0x00,0x00 // mov r11,QWORD PTR [rsi-0x80]; test DWORD PTR [r11+0x50],0x2; je 0x3ac1
+// 0x3a1b:
+.quad 0x5043f741805e8b4c,0x009b840f00000002; .byte 0x00,0x00 // mov r11,QWORD PTR [rsi-0x80]; test DWORD PTR [r11+0x50],0x2; je 0x3ac8
 .quad 0x484b134d2043034d,0xc4c2894c01d28349; .byte 0xe2,0xf3,0xf6,0x7e,0x20 // add r8,QWORD PTR [r11+0x20]; adc r9,QWORD PTR [r11+0x48]; adc r10,0x1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x894c185ef6bbe2c4,0x4c1846f6b3e2c4ca; .byte 0x01,0xc9 // mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9
 .quad 0x4ef6fb62c4c71148,0x56af0f4cd2894c28; .byte 0x18 // adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
@@ -978,30 +978,34 @@
 .quad 0x4c00d28349c91149,0xc08348c9894cc089; .byte 0x05 // adc r9,rcx; adc r10,0x0; mov rax,r8; mov rcx,r9; add rax,0x5
 .quad 0x00d2834900d18348,0xc0430f4c04fa8349 // adc rcx,0x0; adc r10,0x0; cmp r10,0x4; cmovae r8,rax
 .quad 0x8086034cc9430f4c,0x00888e134c000000; .byte 0x00,0x00 // cmovae r9,rcx; add r8,QWORD PTR [rsi+0x80]; adc r9,QWORD PTR [rsi+0x88]
-.quad 0x4c00894c38438b49; .byte 0x89,0x48,0x08,0xeb,0x6b // mov rax,QWORD PTR [r11+0x38]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9; jmp 0x3b2c
-// 0x3ac1:
+.quad 0x4c00894c38438b49; .byte 0x89,0x48,0x08,0xeb,0x6b // mov rax,QWORD PTR [r11+0x38]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9; jmp 0x3b33
+// 0x3ac8:
 .quad 0x4803e28341d1894c,0x49890c8d4802e9c1; .byte 0x01,0xc8 // mov rcx,r10; and r10d,0x3; shr rcx,0x2; lea rcx,[rcx+rcx*4]; add r8,rcx
 .quad 0x00d2834900d18349,0x4c00894c40438b49; .byte 0x89,0x48,0x08 // adc r9,0x0; adc r10,0x0; mov rax,QWORD PTR [r11+0x40]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9
 .quad 0x184e8b481050894c,0x1848894820568b48 // mov QWORD PTR [rax+0x10],r10; mov rcx,QWORD PTR [rsi+0x18]; mov rdx,QWORD PTR [rsi+0x20]; mov QWORD PTR [rax+0x18],rcx
 .quad 0x808e8b4820508948,0x0088968b48000000; .byte 0x00,0x00 // mov QWORD PTR [rax+0x20],rdx; mov rcx,QWORD PTR [rsi+0x80]; mov rdx,QWORD PTR [rsi+0x88]
-.quad 0x3050894828488948,0x7501e183504b8b41; .byte 0x04 // mov QWORD PTR [rax+0x28],rcx; mov QWORD PTR [rax+0x30],rdx; mov ecx,DWORD PTR [r11+0x50]; and ecx,0x1; jne 0x3b1d
+.quad 0x3050894828488948,0x7501e183504b8b41; .byte 0x04 // mov QWORD PTR [rax+0x28],rcx; mov QWORD PTR [rax+0x30],rdx; mov ecx,DWORD PTR [r11+0x50]; and ecx,0x1; jne 0x3b24
 .byte 0x48,0x8b,0x48,0x38 // mov rcx,QWORD PTR [rax+0x38]
-// 0x3b1d:
+// 0x3b24:
 .quad 0x06eac14810538b49; .byte 0x48,0x01,0xd1,0x48,0x89,0x48,0x38 // mov rdx,QWORD PTR [r11+0x10]; shr rdx,0x6; add rcx,rdx; mov QWORD PTR [rax+0x38],rcx
-// 0x3b2c:
+// 0x3b33:
 .quad 0xc0eff9c5105b8b49,0x7ffdc580467ffdc5; .byte 0x46,0xa0 // mov rbx,QWORD PTR [r11+0x10]; vpxor xmm0,xmm0,xmm0; vmovdqa YMMWORD PTR [rsi-0x80],ymm0; vmovdqa YMMWORD PTR [rsi-0x60],ymm0
 .quad 0x7ffdc5c0467ffdc5,0xfdc5067ffdc5e046; .byte 0x7f,0x46,0x20 // vmovdqa YMMWORD PTR [rsi-0x40],ymm0; vmovdqa YMMWORD PTR [rsi-0x20],ymm0; vmovdqa YMMWORD PTR [rsi],ymm0; vmovdqa YMMWORD PTR [rsi+0x20],ymm0
 .quad 0x00000080867ffdc5,0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm0; vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 .quad 0x00000160867ffdc5,0x000000015043f741 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0; test DWORD PTR [r11+0x50],0x1
-.quad 0x477640fb83482674,0x48000002008e8d48; .byte 0x81,0xfb,0xc0,0x00,0x00,0x00 // je 0x3b99; cmp rbx,0x40; jbe 0x3bc0; lea rcx,[rsi+0x200]; cmp rbx,0xc0
-.quad 0x0002808e8d481776,0x00000140fb814800 // jbe 0x3ba0; lea rcx,[rsi+0x280]; cmp rbx,0x140
-.byte 0x76,0x07 // jbe 0x3ba0
-// 0x3b99:
-.byte 0x48,0x8d,0x8e,0xc0,0x03,0x00,0x00 // lea rcx,[rsi+0x3c0]
+.quad 0x477640fb83482674,0x48000002008e8d48; .byte 0x81,0xfb,0xc0,0x00,0x00,0x00 // je 0x3ba0; cmp rbx,0x40; jbe 0x3bc7; lea rcx,[rsi+0x200]; cmp rbx,0xc0
+.quad 0x0002808e8d481776,0x00000140fb814800 // jbe 0x3ba7; lea rcx,[rsi+0x280]; cmp rbx,0x140
+.byte 0x76,0x07 // jbe 0x3ba7
 // 0x3ba0:
+.byte 0x48,0x8d,0x8e,0xc0,0x03,0x00,0x00 // lea rcx,[rsi+0x3c0]
+// 0x3ba7:
 .byte 0x48,0x8d,0x46,0x40 // lea rax,[rsi+0x40]
-// 0x3ba4:
+// 0x3bab:
 .quad 0x407ffdc5007ffdc5,0xfdc540407ffdc520; .byte 0x7f,0x40,0x60 // vmovdqa YMMWORD PTR [rax],ymm0; vmovdqa YMMWORD PTR [rax+0x20],ymm0; vmovdqa YMMWORD PTR [rax+0x40],ymm0; vmovdqa YMMWORD PTR [rax+0x60],ymm0
-.quad 0x72c8394880e88348; .byte 0xe4 // sub rax,0xffffffffffffff80; cmp rax,rcx; jb 0x3ba4
-// 0x3bc0:
-.quad 0x0180ee814877fcc5; .byte 0x00,0x00 // vzeroall; sub rsi,0x180
+.quad 0x72c8394880e88348; .byte 0xe4 // sub rax,0xffffffffffffff80; cmp rax,rcx; jb 0x3bab
+// 0x3bc7:
+.quad 0xd2efe9c5c9eff1c5,0xe4efd9c5dbefe1c5 // vpxor xmm1,xmm1,xmm1; vpxor xmm2,xmm2,xmm2; vpxor xmm3,xmm3,xmm3; vpxor xmm4,xmm4,xmm4
+.quad 0xf6efc9c5edefd1c5,0xef3941c4ffefc1c5; .byte 0xc0 // vpxor xmm5,xmm5,xmm5; vpxor xmm6,xmm6,xmm6; vpxor xmm7,xmm7,xmm7; vpxor xmm8,xmm8,xmm8
+.quad 0x2941c4c9ef3141c4,0xc4dbef2141c4d2ef; .byte 0x41,0x19,0xef,0xe4 // vpxor xmm9,xmm9,xmm9; vpxor xmm10,xmm10,xmm10; vpxor xmm11,xmm11,xmm11; vpxor xmm12,xmm12,xmm12
+.quad 0x0941c4edef1141c4,0xc5ffef0141c4f6ef; .byte 0xf8,0x77 // vpxor xmm13,xmm13,xmm13; vpxor xmm14,xmm14,xmm14; vpxor xmm15,xmm15,xmm15; vzeroupper
+.byte 0x48,0x81,0xee,0x80,0x01,0x00,0x00 // sub rsi,0x180

@@ -2,20 +2,20 @@
 .quad 0x4800000180c68148,0x4c807e8948885689; .byte 0x8b,0x07 // add rsi,0x180; mov QWORD PTR [rsi-0x78],rdx; mov QWORD PTR [rsi-0x80],rdi; mov r8,QWORD PTR [rdi]
 .quad 0x105f8b48084f8b48,0x304f8b4c28478b48 // mov rcx,QWORD PTR [rdi+0x8]; mov rbx,QWORD PTR [rdi+0x10]; mov rax,QWORD PTR [rdi+0x28]; mov r9,QWORD PTR [rdi+0x30]
 .quad 0x904e89489846894c,0xe8468948a05e8948 // mov QWORD PTR [rsi-0x68],r8; mov QWORD PTR [rsi-0x70],rcx; mov QWORD PTR [rsi-0x60],rbx; mov QWORD PTR [rsi-0x18],rax
-.quad 0x3143c4097e7a41c4,0x7331c1c402084922; .byte 0xf9,0x04 // vmovq xmm9,QWORD PTR [r9]; vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2; vpslldq xmm9,xmm9,0x4
-.quad 0x46c748304e7f79c5,0x5047f700000000f0; .byte 0x01,0x00,0x00,0x00 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9; mov QWORD PTR [rsi-0x10],0x0; test DWORD PTR [rdi+0x50],0x1
-.quad 0x8948000034fb840f,0x637640fb8348a85e // je 0x3559; mov QWORD PTR [rsi-0x58],rbx; cmp rbx,0x40; jbe 0xcb
-.quad 0x0f000000c0fb8148,0xfb8148000001b286; .byte 0x40,0x01,0x00,0x00 // cmp rbx,0xc0; jbe 0x227; cmp rbx,0x140
-.quad 0xc0b9000004b7860f,0x00045047f7000001; .byte 0x00,0x00 // jbe 0x539; mov ecx,0x1c0; test DWORD PTR [rdi+0x50],0x4
-.quad 0xe1813f4b8d480a74; .byte 0xc0,0x01,0x00,0x00 // je 0x9a; lea rcx,[rbx+0x3f]; and ecx,0x1c0
-// 0x9a:
-.quad 0x48cb470f48d93948,0x832274c985a84e89; .byte 0xf9,0x40 // cmp rcx,rbx; cmova rcx,rbx; mov QWORD PTR [rsi-0x58],rcx; test ecx,ecx; je 0xcb; cmp ecx,0x40
-.quad 0x000000c0f9811d76,0xf9810000016d860f; .byte 0x40,0x01,0x00,0x00 // jbe 0xcb; cmp ecx,0xc0; jbe 0x227; cmp ecx,0x140
-.quad 0x8de900000473860f; .byte 0x09,0x00,0x00 // jbe 0x539; jmp 0xa58
-// 0xcb:
+.quad 0x3143c4096e7941c4,0x223143c401044922; .byte 0x49,0x08,0x02 // vmovd xmm9,DWORD PTR [r9]; vpinsrd xmm9,xmm9,DWORD PTR [r9+0x4],0x1; vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2
+.quad 0x79c504f97331c1c4,0x00f046c748304e7f; .byte 0x00,0x00,0x00 // vpslldq xmm9,xmm9,0x4; vmovdqa XMMWORD PTR [rsi+0x30],xmm9; mov QWORD PTR [rsi-0x10],0x0
+.quad 0x0f000000015047f7,0x5e8948000034fb84; .byte 0xa8 // test DWORD PTR [rdi+0x50],0x1; je 0x3560; mov QWORD PTR [rsi-0x58],rbx
+.quad 0x8148637640fb8348,0xb2860f000000c0fb; .byte 0x01,0x00,0x00 // cmp rbx,0x40; jbe 0xd2; cmp rbx,0xc0; jbe 0x22e
+.quad 0x0f00000140fb8148,0x01c0b9000004b786; .byte 0x00,0x00 // cmp rbx,0x140; jbe 0x540; mov ecx,0x1c0
+.quad 0x74000000045047f7,0xc0e1813f4b8d480a; .byte 0x01,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0xa1; lea rcx,[rbx+0x3f]; and ecx,0x1c0
+// 0xa1:
+.quad 0x48cb470f48d93948,0x832274c985a84e89; .byte 0xf9,0x40 // cmp rcx,rbx; cmova rcx,rbx; mov QWORD PTR [rsi-0x58],rcx; test ecx,ecx; je 0xd2; cmp ecx,0x40
+.quad 0x000000c0f9811d76,0xf9810000016d860f; .byte 0x40,0x01,0x00,0x00 // jbe 0xd2; cmp ecx,0xc0; jbe 0x22e; cmp ecx,0x140
+.quad 0x8de900000473860f; .byte 0x09,0x00,0x00 // jbe 0x540; jmp 0xa5f
+// 0xd2:
 .quad 0xe2c4304e5a7d62c4,0x185a7de2c4025a7d // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]; vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]
 .quad 0x35c510705a7de2c4,0x0000000ab9204afe // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; mov ecx,0xa
-// 0xeb:
+// 0xf2:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5c3fefdc50ccb72; .byte 0x35,0xef,0xc8 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0
 .quad 0xc408c9722835d162,0xdbefcdc5f1fe4dc1 // vprold ymm9,ymm9,0x8; vpaddd ymm6,ymm6,ymm9; vpxor ymm3,ymm6,ymm3
@@ -24,7 +24,7 @@
 .quad 0xefcdc5f1fe4dc1c4,0x0ccb722865f162db // vpaddd ymm6,ymm6,ymm9; vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc
 .quad 0xc8ef35c5c3fefdc5,0xc408c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x8; vpaddd ymm6,ymm6,ymm9
 .quad 0xc070fdc5dbefcdc5,0x07cb722865f16239 // vpxor ymm3,ymm6,ymm3; vpshufd ymm0,ymm0,0x39; vprold ymm3,ymm3,0x7
-.quad 0xfdc54ec9707d41c4,0x850f01e98393f670; .byte 0x5b,0xff,0xff,0xff // vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x93; sub ecx,0x1; jne 0xeb
+.quad 0xfdc54ec9707d41c4,0x850f01e98393f670; .byte 0x5b,0xff,0xff,0xff // vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x93; sub ecx,0x1; jne 0xf2
 .quad 0x7d62c4225a7d62c4,0x10705a7d62c4285a // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
 .quad 0xc1c4307e5a7d62c4,0xddfe65c1c4c4fe7d // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12; vpaddd ymm3,ymm3,ymm13
 .quad 0x3541c4f6fe4dc1c4,0xc5204afe35c5cffe; .byte 0x7d,0xdb,0x62,0x10 // vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vpand ymm12,ymm0,YMMWORD PTR [rdx+0x10]
@@ -33,19 +33,19 @@
 .quad 0x467d63c428568948,0x31e9464d43c431e3 // mov QWORD PTR [rsi+0x28],rdx; vperm2i128 ymm12,ymm0,ymm3,0x31; vperm2i128 ymm13,ymm6,ymm9,0x31
 .quad 0x00000140a67f7dc5,0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12; vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 .quad 0xc7000000013046c7,0x834800000000e446; .byte 0x7e,0xa0,0x40 // mov DWORD PTR [rsi+0x30],0x1; mov DWORD PTR [rsi-0x1c],0x0; cmp QWORD PTR [rsi-0x60],0x40
-.quad 0xf3e900000ac7870f; .byte 0x0b,0x00,0x00 // ja 0xce9; jmp 0xe1a
-// 0x227:
+.quad 0xf3e900000ac7870f; .byte 0x0b,0x00,0x00 // ja 0xcf0; jmp 0xe21
+// 0x22e:
 .quad 0x10b84100000020b9,0x000002b941000000; .byte 0x00 // mov ecx,0x20; mov r8d,0x10; mov r9d,0x2
-.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x30,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x252; mov ecx,0x10; mov r8d,0x30
+.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x30,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x259; mov ecx,0x10; mov r8d,0x30
 .byte 0x41,0xb9,0x03,0x00,0x00,0x00 // mov r9d,0x3
-// 0x252:
+// 0x259:
 .quad 0x41c4200a6cfe31c5,0x808e7f79c5e16f79; .byte 0x00,0x00,0x00 // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]; vmovdqa xmm12,xmm9; vmovdqa XMMWORD PTR [rsi+0x80],xmm9
 .quad 0x4e8944306e7f79c5,0xc4304e5a7d62c4e0; .byte 0xe2,0x7d,0x5a,0x02 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13; mov DWORD PTR [rsi-0x20],r9d; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]; vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 .quad 0x7de2c4185a7de2c4,0xc5c86ffdc510705a; .byte 0xfd,0x6f,0xe3 // vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]; vmovdqa ymm1,ymm0; vmovdqa ymm4,ymm3
 .quad 0x52fe35c5fe6ffdc5,0x41c4204afe35c540; .byte 0x11,0xef,0xed // vmovdqa ymm7,ymm6; vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vpxor xmm13,xmm13,xmm13
 .quad 0x0120026c381523c4,0x41c401d4381d43c4; .byte 0x2d,0xfe,0xd5 // vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1; vinserti128 ymm10,ymm12,xmm12,0x1; vpaddd ymm10,ymm10,ymm13
 .quad 0xc929440000000ab9 // mov ecx,0xa; sub ecx,r9d
-// 0x2ba:
+// 0x2c1:
 .quad 0xd1ef2dc5ccfef5c5,0xc410ca72282dd162; .byte 0xc1,0x45,0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10
 .quad 0x285df162e4efc5c5,0xc5ccfef5c50ccc72; .byte 0x2d,0xef,0xd1 // vpxor ymm4,ymm7,ymm4; vprold ymm4,ymm4,0xc; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc408ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x8; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
@@ -54,8 +54,8 @@
 .quad 0xefc5c5fafe45c1c4,0x0ccc72285df162e4 // vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4; vprold ymm4,ymm4,0xc
 .quad 0xd1ef2dc5ccfef5c5,0xc408ca72282dd162; .byte 0xc1,0x45,0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vprold ymm10,ymm10,0x8; vpaddd ymm7,ymm7,ymm10
 .quad 0xc970fdc5e4efc5c5,0x07cc72285df16239 // vpxor ymm4,ymm7,ymm4; vpshufd ymm1,ymm1,0x39; vprold ymm4,ymm4,0x7
-.quad 0xfdc54ed2707d41c4,0x0f01e9834193ff70; .byte 0x85,0x5a,0xff,0xff,0xff // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; sub r9d,0x1; jne 0x2ba
-// 0x360:
+.quad 0xfdc54ed2707d41c4,0x0f01e9834193ff70; .byte 0x85,0x5a,0xff,0xff,0xff // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; sub r9d,0x1; jne 0x2c1
+// 0x367:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5ccfef5c50ccb72; .byte 0x2d,0xef,0xd1 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc410ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
@@ -72,7 +72,7 @@
 .quad 0x65f16239c070fdc5,0x707d41c407cb7228; .byte 0xc9,0x4e // vpshufd ymm0,ymm0,0x39; vprold ymm3,ymm3,0x7; vpshufd ymm9,ymm9,0x4e
 .quad 0xfef5c593f670fdc5,0x2dd162d1ef2dc5cc; .byte 0x28,0x72,0xca,0x08 // vpshufd ymm6,ymm6,0x93; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vprold ymm10,ymm10,0x8
 .quad 0xefc5c5fafe45c1c4,0xf16239c970fdc5e4; .byte 0x5d,0x28,0x72,0xcc,0x07 // vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4; vpshufd ymm1,ymm1,0x39; vprold ymm4,ymm4,0x7
-.quad 0xfdc54ed2707d41c4,0x850f01e98393ff70; .byte 0xbf,0xfe,0xff,0xff // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; sub ecx,0x1; jne 0x360
+.quad 0xfdc54ed2707d41c4,0x850f01e98393ff70; .byte 0xbf,0xfe,0xff,0xff // vpshufd ymm10,ymm10,0x4e; vpshufd ymm7,ymm7,0x93; sub ecx,0x1; jne 0x367
 .quad 0x7d62c4225a7d62c4,0xc4ccfe75c1c4285a; .byte 0xc1,0x5d,0xfe,0xe5 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vpaddd ymm1,ymm1,ymm12; vpaddd ymm4,ymm4,ymm13
 .quad 0x62c410605a7d62c4,0xc400000080ae5a7d; .byte 0xc1,0x45,0xfe,0xfc // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]; vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]; vpaddd ymm7,ymm7,ymm12
 .quad 0x2d21c4d5fe2d41c4,0x62db75c5100254fe; .byte 0x10 // vpaddd ymm10,ymm10,ymm13; vpaddd ymm10,ymm10,YMMWORD PTR [rdx+r8*1+0x10]; vpand ymm12,ymm1,YMMWORD PTR [rdx+0x10]
@@ -80,13 +80,13 @@
 .quad 0x4818468948ca8948,0x48204e894802eac1; .byte 0x01,0xca // mov rdx,rcx; mov QWORD PTR [rsi+0x18],rax; shr rdx,0x2; mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx
 .quad 0x467563c428568948,0x31ea464543c431e4 // mov QWORD PTR [rsi+0x28],rdx; vperm2i128 ymm12,ymm1,ymm4,0x31; vperm2i128 ymm13,ymm7,ymm10,0x31
 .quad 0x000001c0a67f7dc5,0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12; vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
-.quad 0x4800000001e446c7,0x0f000000c0a07e81; .byte 0x87,0xb5,0x07,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x1; cmp QWORD PTR [rsi-0x60],0xc0; ja 0xce9
-.byte 0xe9,0xe1,0x08,0x00,0x00 // jmp 0xe1a
-// 0x539:
-.quad 0x10b84100000020b9,0x000002b941000000; .byte 0x00 // mov ecx,0x20; mov r8d,0x10; mov r9d,0x2
-.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x50,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x564; mov ecx,0x10; mov r8d,0x50
+.quad 0x4800000001e446c7,0x0f000000c0a07e81; .byte 0x87,0xb5,0x07,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x1; cmp QWORD PTR [rsi-0x60],0xc0; ja 0xcf0
+.byte 0xe9,0xe1,0x08,0x00,0x00 // jmp 0xe21
+// 0x540:
+.quad 0x10b84100000020b9,0x000001b941000000; .byte 0x00 // mov ecx,0x20; mov r8d,0x10; mov r9d,0x1
+.quad 0x74000000045047f7,0xb84100000010b911; .byte 0x50,0x00,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0x56b; mov ecx,0x10; mov r8d,0x50
 .byte 0x41,0xb9,0x03,0x00,0x00,0x00 // mov r9d,0x3
-// 0x564:
+// 0x56b:
 .quad 0x41c4200a6cfe31c5,0x808e7f79c5e16f79; .byte 0x00,0x00,0x00 // vpaddd xmm13,xmm9,XMMWORD PTR [rdx+rcx*1+0x20]; vmovdqa xmm12,xmm9; vmovdqa XMMWORD PTR [rsi+0x80],xmm9
 .quad 0x4e8944306e7f79c5,0xc4304e5a7d62c4e0; .byte 0xe2,0x7d,0x5a,0x02 // vmovdqa XMMWORD PTR [rsi+0x30],xmm13; mov DWORD PTR [rsi-0x20],r9d; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]; vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 .quad 0x7de2c4185a7de2c4,0xc5d06ffdc510705a; .byte 0xfd,0x6f,0xeb // vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]; vmovdqa ymm2,ymm0; vmovdqa ymm5,ymm3
@@ -94,7 +94,7 @@
 .quad 0x52fe35c5fe6ffdc5,0x41c4204afe35c540; .byte 0x11,0xef,0xed // vmovdqa ymm7,ymm6; vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vpxor xmm13,xmm13,xmm13
 .quad 0x0120026c381523c4,0x41c401dc381d43c4; .byte 0x25,0xfe,0xdd // vinserti128 ymm13,ymm13,XMMWORD PTR [rdx+r8*1+0x20],0x1; vinserti128 ymm11,ymm12,xmm12,0x1; vpaddd ymm11,ymm11,ymm13
 .quad 0xc929440000000ab9 // mov ecx,0xa; sub ecx,r9d
-// 0x5dd:
+// 0x5e4:
 .quad 0xdaef25c5d5feedc5,0xc410cb722825d162; .byte 0x41,0x3d,0xfe,0xc3 // vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vprold ymm11,ymm11,0x10; vpaddd ymm8,ymm8,ymm11
 .quad 0x2855f162edefbdc5,0xc5d5feedc50ccd72; .byte 0x25,0xef,0xda // vpxor ymm5,ymm8,ymm5; vprold ymm5,ymm5,0xc; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2
 .quad 0xc408cb722825d162,0xedefbdc5c3fe3d41 // vprold ymm11,ymm11,0x8; vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5
@@ -104,10 +104,10 @@
 .quad 0xdaef25c5d5feedc5,0xc408cb722825d162; .byte 0x41,0x3d,0xfe,0xc3 // vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vprold ymm11,ymm11,0x8; vpaddd ymm8,ymm8,ymm11
 .quad 0xd270fdc5edefbdc5,0x07cd722855f16239 // vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x39; vprold ymm5,ymm5,0x7
 .quad 0x41c44edb707d41c4,0x01e9834193c0707d // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93; sub r9d,0x1
-.quad 0x8341ffffff58850f,0x00000160850f10f8 // jne 0x5dd; cmp r8d,0x10; jne 0x7ef
+.quad 0x8341ffffff58850f,0x00000160850f10f8 // jne 0x5e4; cmp r8d,0x10; jne 0x7f6
 .quad 0x7d41c4e16f7d41c4,0xc6d46f7d41c4ca6f; .byte 0x46,0xe1,0x01 // vmovdqa ymm12,ymm9; vmovdqa ymm9,ymm10; vmovdqa ymm10,ymm12; mov BYTE PTR [rsi-0x1f],0x1
 .quad 0x294400000003b941; .byte 0xc9 // mov r9d,0x3; sub ecx,r9d
-// 0x6ab:
+// 0x6b2:
 .quad 0xd1ef2dc5ccfef5c5,0xc410ca72282dd162; .byte 0xc1,0x45,0xfe,0xfa // vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1; vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10
 .quad 0x285df162e4efc5c5,0xc5d5feedc50ccc72; .byte 0x25,0xef,0xda // vpxor ymm4,ymm7,ymm4; vprold ymm4,ymm4,0xc; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2
 .quad 0xc410cb722825d162,0xedefbdc5c3fe3d41 // vprold ymm11,ymm11,0x10; vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5
@@ -125,8 +125,8 @@
 .quad 0xfeedc593ff70fdc5,0x25d162daef25c5d5; .byte 0x28,0x72,0xcb,0x08 // vpshufd ymm7,ymm7,0x93; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vprold ymm11,ymm11,0x8
 .quad 0xefbdc5c3fe3d41c4,0xf16239d270fdc5ed; .byte 0x55,0x28,0x72,0xcd,0x07 // vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x39; vprold ymm5,ymm5,0x7
 .quad 0x41c44edb707d41c4,0x01e9834193c0707d // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93; sub r9d,0x1
-.byte 0x0f,0x85,0xbc,0xfe,0xff,0xff // jne 0x6ab
-// 0x7ef:
+.byte 0x0f,0x85,0xbc,0xfe,0xff,0xff // jne 0x6b2
+// 0x7f6:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5ccfef5c50ccb72; .byte 0x2d,0xef,0xd1 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc410ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
@@ -152,7 +152,7 @@
 .quad 0x5df16239c970fdc5,0x707d41c407cc7228; .byte 0xd2,0x4e // vpshufd ymm1,ymm1,0x39; vprold ymm4,ymm4,0x7; vpshufd ymm10,ymm10,0x4e
 .quad 0xfeedc593ff70fdc5,0x25d162daef25c5d5; .byte 0x28,0x72,0xcb,0x08 // vpshufd ymm7,ymm7,0x93; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vprold ymm11,ymm11,0x8
 .quad 0xefbdc5c3fe3d41c4,0xf16239d270fdc5ed; .byte 0x55,0x28,0x72,0xcd,0x07 // vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x39; vprold ymm5,ymm5,0x7
-.quad 0x41c44edb707d41c4,0x0f01e98393c0707d; .byte 0x85,0x21,0xfe,0xff,0xff // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93; sub ecx,0x1; jne 0x7ef
+.quad 0x41c44edb707d41c4,0x0f01e98393c0707d; .byte 0x85,0x21,0xfe,0xff,0xff // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93; sub ecx,0x1; jne 0x7f6
 .quad 0x7d62c4225a7d62c4,0xc4d4fe6dc1c4285a; .byte 0xc1,0x55,0xfe,0xed // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vpaddd ymm2,ymm2,ymm12; vpaddd ymm5,ymm5,ymm13
 .quad 0x62c410605a7d62c4,0xc400000080ae5a7d; .byte 0x41,0x3d,0xfe,0xc4 // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]; vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x80]; vpaddd ymm8,ymm8,ymm12
 .quad 0x2521c4ddfe2541c4,0x62db6dc510025cfe; .byte 0x10 // vpaddd ymm11,ymm11,ymm13; vpaddd ymm11,ymm11,YMMWORD PTR [rdx+r8*1+0x10]; vpand ymm12,ymm2,YMMWORD PTR [rdx+0x10]
@@ -160,8 +160,8 @@
 .quad 0x4818468948ca8948,0x48204e894802eac1; .byte 0x01,0xca // mov rdx,rcx; mov QWORD PTR [rsi+0x18],rax; shr rdx,0x2; mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx
 .quad 0x466d63c428568948,0x31eb463d43c431e5 // mov QWORD PTR [rsi+0x28],rdx; vperm2i128 ymm12,ymm2,ymm5,0x31; vperm2i128 ymm13,ymm8,ymm11,0x31
 .quad 0x00000240a67f7dc5,0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12; vmovdqa YMMWORD PTR [rsi+0x260],ymm13
-.quad 0xe900000002e446c7; .byte 0x91,0x02,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x2; jmp 0xce9
-// 0xa58:
+.quad 0xe900000002e446c7; .byte 0x91,0x02,0x00,0x00 // mov DWORD PTR [rsi-0x1c],0x2; jmp 0xcf0
+// 0xa5f:
 .quad 0x67587d62c4c78948,0x62c4fc6f7d41c41c; .byte 0x7d,0x58,0x46,0x30 // mov rdi,rax; vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]; vmovdqa ymm15,ymm12; vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
 .quad 0x000000a0826ffdc5,0x000000c08a6ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]; vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
 .quad 0x000000e0926ffdc5,0x000001009a6ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]; vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
@@ -169,7 +169,7 @@
 .quad 0xe2c40877587de2c4,0x587d62c40c7f587d; .byte 0x4e,0x34 // vpbroadcastd ymm6,DWORD PTR [rdi+0x8]; vpbroadcastd ymm7,DWORD PTR [rdi+0xc]; vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
 .quad 0x62c43856587d62c4,0x587d62c43c5e587d; .byte 0x67,0x10 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]; vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]; vpbroadcastd ymm12,DWORD PTR [rdi+0x10]
 .quad 0x62c4146f587d62c4,0x00000ab91877587d; .byte 0x00 // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]; vpbroadcastd ymm14,DWORD PTR [rdi+0x18]; mov ecx,0xa
-// 0xad4:
+// 0xadb:
 .quad 0xc0ef3dc5c4fefdc5,0xc510c872283dd162; .byte 0xf5,0xfe,0xcd // vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0; vprold ymm8,ymm8,0x10; vpaddd ymm1,ymm1,ymm5
 .quad 0x2835d162c9ef35c5,0xe0fe1d41c410c972 // vpxor ymm9,ymm9,ymm1; vprold ymm9,ymm9,0x10; vpaddd ymm12,ymm12,ymm8
 .quad 0xd6feedc5e4ef9dc5,0x282dd162d2ef2dc5; .byte 0x72,0xca,0x10 // vpxor ymm4,ymm12,ymm4; vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vprold ymm10,ymm10,0x10
@@ -197,19 +197,19 @@
 .quad 0x6207cc72285df162,0xd16207cd722855f1; .byte 0x35,0x28,0x72,0xc9,0x08 // vprold ymm4,ymm4,0x7; vprold ymm5,ymm5,0x7; vprold ymm9,ymm9,0x8
 .quad 0xef85c5f8fe0541c4,0x9dc5e1fe1d41c4f6; .byte 0xef,0xff // vpaddd ymm15,ymm15,ymm8; vpxor ymm6,ymm15,ymm6; vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7
 .quad 0x6207ce72284df162,0xe98307cf722845f1; .byte 0x01 // vprold ymm6,ymm6,0x7; vprold ymm7,ymm7,0x7; sub ecx,0x1
-.quad 0x7dc5fffffe07850f,0x8b48000003a0be7f; .byte 0x56,0x88 // jne 0xad4; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15; mov rdx,QWORD PTR [rsi-0x78]
-.quad 0x008e8d48e8468b48,0x000011f3e9000001 // mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x100]; jmp 0x1edc
-// 0xce9:
+.quad 0x7dc5fffffe07850f,0x8b48000003a0be7f; .byte 0x56,0x88 // jne 0xadb; vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15; mov rdx,QWORD PTR [rsi-0x78]
+.quad 0x008e8d48e8468b48,0x000011f3e9000001 // mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x100]; jmp 0x1ee3
+// 0xcf0:
 .quad 0x8948c931a0468b48,0x000001813d48f84e // mov rax,QWORD PTR [rsi-0x60]; xor ecx,ecx; mov QWORD PTR [rsi-0x8],rcx; cmp rax,0x181
-.quad 0x8b480000011b820f,0xbb000003c1ba807e; .byte 0x00,0x01,0x00,0x00 // jb 0xe1a; mov rdi,QWORD PTR [rsi-0x80]; mov edx,0x3c1; mov ebx,0x100
-.quad 0x74000000045047f7,0x80bb00000480ba0a; .byte 0x01,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0xd20; mov edx,0x480; mov ebx,0x180
-// 0xd20:
-.quad 0x3f508d0d73d03948,0x00e8850fda39da21; .byte 0x00,0x00 // cmp rax,rdx; jae 0xd32; lea edx,[rax+0x3f]; and edx,ebx; cmp edx,ebx; jne 0xe1a
-// 0xd32:
+.quad 0x8b480000011b820f,0xbb000003c1ba807e; .byte 0x00,0x01,0x00,0x00 // jb 0xe21; mov rdi,QWORD PTR [rsi-0x80]; mov edx,0x3c1; mov ebx,0x100
+.quad 0x74000000045047f7,0x80bb00000480ba0a; .byte 0x01,0x00,0x00 // test DWORD PTR [rdi+0x50],0x4; je 0xd27; mov edx,0x480; mov ebx,0x180
+// 0xd27:
+.quad 0x3f508d0d73d03948,0x00e8850fda39da21; .byte 0x00,0x00 // cmp rax,rdx; jae 0xd39; lea edx,[rax+0x3f]; and edx,ebx; cmp edx,ebx; jne 0xe21
+// 0xd39:
 .quad 0x4e894800000004b9,0xa0b68d4c18c96bf8; .byte 0x00,0x00,0x00 // mov ecx,0x4; mov QWORD PTR [rsi-0x8],rcx; imul ecx,ecx,0x18; lea r14,[rsi+0xa0]
 .quad 0x000000a00ebc8d4c,0x204e8b4c18468b4c // lea r15,[rsi+rcx*1+0xa0]; mov r8,QWORD PTR [rsi+0x18]; mov r9,QWORD PTR [rsi+0x20]
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0xd58:
+// 0xd5f:
 .quad 0xc8f6fbc2c4c2894c,0xca894ce9f69b42c4 // mov rdx,r8; mulx rcx,rax,r8; mulx r13,r12,r9; mov rdx,r9
 .quad 0xdb3145f9f6e3c2c4,0x8348ed114de4014d; .byte 0xd7,0x00 // mulx rdi,rbx,r9; xor r11d,r11d; add r12,r12; adc r13,r13; adc rdi,0x0
 .quad 0x8d4beb114ce1014c,0x48e8f69b42c41214; .byte 0x83,0xd7,0x00 // add rcx,r12; adc rbx,r13; lea rdx,[r10+r10*1]; mulx r13,r12,r8; adc rdi,0x0
@@ -220,150 +220,150 @@
 .quad 0x02ebc14902efc148,0x1148d80148cf094c; .byte 0xf9 // shr rdi,0x2; shr r11,0x2; or rdi,r9; add rax,rbx; adc rcx,rdi
 .quad 0x8341d0894dda114d,0x8d4f02e8c14903e2; .byte 0x04,0x80 // adc r10,r11; mov r8,r10; and r10d,0x3; shr r8,0x2; lea r8,[r8+r8*4]
 .quad 0x4900d18348c00149,0x894dc9894900d283; .byte 0x06 // add r8,rax; adc rcx,0x0; adc r10,0x0; mov r9,rcx; mov QWORD PTR [r14],r8
-.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0xd58
-// 0xe1a:
+.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0xd5f
+// 0xe21:
 .quad 0x8948c031807e8b48,0x4689480846894806; .byte 0x10 // mov rdi,QWORD PTR [rsi-0x80]; xor eax,eax; mov QWORD PTR [rsi],rax; mov QWORD PTR [rsi+0x8],rax; mov QWORD PTR [rsi+0x10],rax
-.quad 0x0fc98548204f8b48,0x068b4c0000016f84 // mov rcx,QWORD PTR [rdi+0x20]; test rcx,rcx; je 0xfa7; mov r8,QWORD PTR [rsi]
+.quad 0x0fc98548204f8b48,0x068b4c0000016f84 // mov rcx,QWORD PTR [rdi+0x20]; test rcx,rcx; je 0xfae; mov r8,QWORD PTR [rsi]
 .quad 0x10568b4c084e8b4c,0x83cf8949185f8b4c; .byte 0xe1,0x0f // mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; mov r11,QWORD PTR [rdi+0x18]; mov r15,rcx; and ecx,0xf
-.quad 0xd04e8948f0e78349; .byte 0x4d,0x01,0xdf,0xeb,0x65 // and r15,0xfffffffffffffff0; mov QWORD PTR [rsi-0x30],rcx; add r15,r11; jmp 0xebf
-// 0xe5a:
+.quad 0xd04e8948f0e78349; .byte 0x4d,0x01,0xdf,0xeb,0x65 // and r15,0xfffffffffffffff0; mov QWORD PTR [rsi-0x30],rcx; add r15,r11; jmp 0xec6
+// 0xe61:
 .quad 0x49084b134d03034d,0x4c10c3834901d283; .byte 0x89,0xc2 // add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10; mov rdx,r8
 .quad 0xe2c4207ef6f3e2c4,0xc4ca894c185ef6bb; .byte 0xe2,0xb3,0xf6,0x46,0x18 // mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148c9014c,0x4cd2894c284ef6fb; .byte 0x0f,0xaf,0x56,0x18 // add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
-// 0xebf:
-.quad 0x4e8b489675fb394d,0x0000c8840fc985d0; .byte 0x00 // cmp r11,r15; jne 0xe5a; mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0xf98
-.quad 0x038b491a7208f983,0xcd0c8df80b548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0xeef; mov rax,QWORD PTR [r11]; mov rdx,QWORD PTR [r11+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
-.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0xf38
-// 0xeef:
-.quad 0x038b41197204f983,0xcd0c8dfc0b548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0xf0d; mov eax,DWORD PTR [r11]; mov edx,DWORD PTR [r11+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
-.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0xf38
-// 0xf0d:
+// 0xec6:
+.quad 0x4e8b489675fb394d,0x0000c8840fc985d0; .byte 0x00 // cmp r11,r15; jne 0xe61; mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0xf9f
+.quad 0x038b491a7208f983,0xcd0c8df80b548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0xef6; mov rax,QWORD PTR [r11]; mov rdx,QWORD PTR [r11+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
+.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0xf3f
+// 0xef6:
+.quad 0x038b41197204f983,0xcd0c8dfc0b548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0xf14; mov eax,DWORD PTR [r11]; mov edx,DWORD PTR [r11+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
+.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0xf3f
+// 0xf14:
 .quad 0x7cb60f4103b60f41,0xf8cd0c8dcb89ff0b; .byte 0xff,0xff,0xff // movzx eax,BYTE PTR [r11]; movzx edi,BYTE PTR [r11+rcx*1-0x1]; mov ebx,ecx; lea ecx,[rcx*8-0x8]
 .quad 0x0f41ebd1f809e7d3,0x0000dd0c8d1b14b6; .byte 0x00,0x00 // shl edi,cl; or eax,edi; shr ebx,1; movzx edx,BYTE PTR [r11+rbx*1]; lea ecx,[rbx*8+0x0]
 .byte 0xd3,0xe2,0x09,0xd0,0x31,0xd2 // shl edx,cl; or eax,edx; xor edx,edx
-// 0xf38:
+// 0xf3f:
 .quad 0x8349d11149c00149,0xf3e2c4c2894c01d2; .byte 0xf6,0x7e,0x20 // add r8,rax; adc r9,rdx; adc r10,0x1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x894c185ef6bbe2c4,0x4c1846f6b3e2c4ca; .byte 0x01,0xc9 // mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9
 .quad 0x4ef6fb62c4c71148,0x56af0f4cd2894c28; .byte 0x18 // adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
-// 0xf98:
+// 0xf9f:
 .quad 0x4c084e894c06894c; .byte 0x89,0x56,0x10,0x48,0x8b,0x7e,0x80 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; mov rdi,QWORD PTR [rsi-0x80]
-// 0xfa7:
-.quad 0x00045047f7e44e8b,0x905e8b4c1c740000 // mov ecx,DWORD PTR [rsi-0x1c]; test DWORD PTR [rdi+0x50],0x4; je 0xfcf; mov r11,QWORD PTR [rsi-0x70]
-.quad 0xa07e8148a8468b48,0x4689587200000480; .byte 0xf0 // mov rax,QWORD PTR [rsi-0x58]; cmp QWORD PTR [rsi-0x60],0x480; jb 0x101d; mov DWORD PTR [rsi-0x10],eax
-.byte 0x89,0x46,0xf4,0x31,0xc0,0xeb,0x4e // mov DWORD PTR [rsi-0xc],eax; xor eax,eax; jmp 0x101d
-// 0xfcf:
-.quad 0x000002dc840fc985,0x4c90468b4807e1c1; .byte 0x8b,0x5e,0x98 // test ecx,ecx; je 0x12b3; shl ecx,0x7; mov rax,QWORD PTR [rsi-0x70]; mov r11,QWORD PTR [rsi-0x68]
+// 0xfae:
+.quad 0x00045047f7e44e8b,0x905e8b4c1c740000 // mov ecx,DWORD PTR [rsi-0x1c]; test DWORD PTR [rdi+0x50],0x4; je 0xfd6; mov r11,QWORD PTR [rsi-0x70]
+.quad 0xa07e8148a8468b48,0x4689587200000480; .byte 0xf0 // mov rax,QWORD PTR [rsi-0x58]; cmp QWORD PTR [rsi-0x60],0x480; jb 0x1024; mov DWORD PTR [rsi-0x10],eax
+.byte 0x89,0x46,0xf4,0x31,0xc0,0xeb,0x4e // mov DWORD PTR [rsi-0xc],eax; xor eax,eax; jmp 0x1024
+// 0xfd6:
+.quad 0x000002dc840fc985,0x4c90468b4807e1c1; .byte 0x8b,0x5e,0x98 // test ecx,ecx; je 0x12ba; shl ecx,0x7; mov rax,QWORD PTR [rsi-0x70]; mov r11,QWORD PTR [rsi-0x68]
 .quad 0x0001400ea46f7dc5,0x01600eac6f7dc500; .byte 0x00,0x00 // vmovdqa ymm12,YMMWORD PTR [rsi+rcx*1+0x140]; vmovdqa ymm13,YMMWORD PTR [rsi+rcx*1+0x160]
 .quad 0x68ef15c520ef1dc5,0x41c4237f7e41c420; .byte 0x7e,0x7f,0x6b,0x20 // vpxor ymm12,ymm12,YMMWORD PTR [rax]; vpxor ymm13,ymm13,YMMWORD PTR [rax+0x20]; vmovdqu YMMWORD PTR [r11],ymm12; vmovdqu YMMWORD PTR [r11+0x20],ymm13
 .quad 0x46014800000040b8,0x4629489846014890; .byte 0xa8 // mov eax,0x40; add QWORD PTR [rsi-0x70],rax; add QWORD PTR [rsi-0x68],rax; sub QWORD PTR [rsi-0x58],rax
 .byte 0x48,0x29,0x46,0xa0 // sub QWORD PTR [rsi-0x60],rax
-// 0x101d:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x104d; cmp QWORD PTR [rsi-0x8],rdx; je 0x104d
+// 0x1024:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x1054; cmp QWORD PTR [rsi-0x8],rdx; je 0x1054
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x104d; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x104d:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x1054; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x1054:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x109a; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x10a1; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x109a:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x10ad; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x10ad:
-.quad 0x116a840f01e47e83,0x0000157d870f0000 // cmp DWORD PTR [rsi-0x1c],0x1; je 0x2221; ja 0x263a
-// 0x10bd:
-.quad 0x00e2840fc87e3b4c; .byte 0x00,0x00 // cmp r15,QWORD PTR [rsi-0x38]; je 0x11a9
-// 0x10c7:
+// 0x10a1:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x10b4; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x10b4:
+.quad 0x116a840f01e47e83,0x0000157d870f0000 // cmp DWORD PTR [rsi-0x1c],0x1; je 0x2228; ja 0x2641
+// 0x10c4:
+.quad 0x00e2840fc87e3b4c; .byte 0x00,0x00 // cmp r15,QWORD PTR [rsi-0x38]; je 0x11b0
+// 0x10ce:
 .quad 0x7ef6f3e2c4e2894c,0x4d185ef69be2c420; .byte 0x03,0x27 // mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]
 .quad 0x084f034900d38348,0x10c7834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-.byte 0x4c,0x3b,0x5e,0xc0,0x74,0x87 // cmp r11,QWORD PTR [rsi-0x40]; je 0x10bd
-// 0x1136:
+.byte 0x4c,0x3b,0x5e,0xc0,0x74,0x87 // cmp r11,QWORD PTR [rsi-0x40]; je 0x10c4
+// 0x113d:
 .quad 0x7ef6f3e2c4c2894c,0x4d185ef6bbe2c420; .byte 0x03,0x03 // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]
 .quad 0x084b034900d38348,0x10c3834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-.quad 0xff1e850fc87e3b4c; .byte 0xff,0xff // cmp r15,QWORD PTR [rsi-0x38]; jne 0x10c7
-// 0x11a9:
-.quad 0x46c78775c05e3b4c,0x0824e900000001e0; .byte 0x00,0x00 // cmp r11,QWORD PTR [rsi-0x40]; jne 0x1136; mov DWORD PTR [rsi-0x20],0x1; jmp 0x19df
-// 0x11bb:
-.quad 0x840fc985d04e8b48,0xc87e8b4c000000d7 // mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x129e; mov r15,QWORD PTR [rsi-0x38]
-.quad 0x078b491a7208f983,0xcd0c8df80f548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x11ea; mov rax,QWORD PTR [r15]; mov rdx,QWORD PTR [r15+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
-.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x1233
-// 0x11ea:
-.quad 0x078b41197204f983,0xcd0c8dfc0f548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x1208; mov eax,DWORD PTR [r15]; mov edx,DWORD PTR [r15+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
-.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x1233
-// 0x1208:
+.quad 0xff1e850fc87e3b4c; .byte 0xff,0xff // cmp r15,QWORD PTR [rsi-0x38]; jne 0x10ce
+// 0x11b0:
+.quad 0x46c78775c05e3b4c,0x0824e900000001e0; .byte 0x00,0x00 // cmp r11,QWORD PTR [rsi-0x40]; jne 0x113d; mov DWORD PTR [rsi-0x20],0x1; jmp 0x19e6
+// 0x11c2:
+.quad 0x840fc985d04e8b48,0xc87e8b4c000000d7 // mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x12a5; mov r15,QWORD PTR [rsi-0x38]
+.quad 0x078b491a7208f983,0xcd0c8df80f548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x11f1; mov rax,QWORD PTR [r15]; mov rdx,QWORD PTR [r15+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
+.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x123a
+// 0x11f1:
+.quad 0x078b41197204f983,0xcd0c8dfc0f548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x120f; mov eax,DWORD PTR [r15]; mov edx,DWORD PTR [r15+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
+.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x123a
+// 0x120f:
 .quad 0x7cb60f4107b60f41,0xf8cd0c8dcb89ff0f; .byte 0xff,0xff,0xff // movzx eax,BYTE PTR [r15]; movzx edi,BYTE PTR [r15+rcx*1-0x1]; mov ebx,ecx; lea ecx,[rcx*8-0x8]
 .quad 0x0f41ebd1f809e7d3,0x0000dd0c8d1f14b6; .byte 0x00,0x00 // shl edi,cl; or eax,edi; shr ebx,1; movzx edx,BYTE PTR [r15+rbx*1]; lea ecx,[rbx*8+0x0]
 .byte 0xd3,0xe2,0x09,0xd0,0x31,0xd2 // shl edx,cl; or eax,edx; xor edx,edx
-// 0x1233:
+// 0x123a:
 .quad 0x8349d11149c00149,0xf3e2c4c2894c01d2; .byte 0xf6,0x7e,0x20 // add r8,rax; adc r9,rdx; adc r10,0x1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x894c185ef6bbe2c4,0x4c1846f6b3e2c4ca; .byte 0x01,0xc9 // mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9
 .quad 0x4ef6fb62c4c71148,0x56af0f4cd2894c28; .byte 0x18 // adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .quad 0x4c00d28349c91149,0x894c084e894c0689; .byte 0x56,0x10 // adc r9,rcx; adc r10,0x0; mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10
-// 0x129e:
-.quad 0xfd840f00a07e8348,0x0f00f07e83000023; .byte 0x85,0xba,0x00,0x00,0x00 // cmp QWORD PTR [rsi-0x60],0x0; je 0x36a6; cmp DWORD PTR [rsi-0x10],0x0; jne 0x136d
-// 0x12b3:
+// 0x12a5:
+.quad 0xfd840f00a07e8348,0x0f00f07e83000023; .byte 0x85,0xba,0x00,0x00,0x00 // cmp QWORD PTR [rsi-0x60],0x0; je 0x36ad; cmp DWORD PTR [rsi-0x10],0x0; jne 0x1374
+// 0x12ba:
 .quad 0x90468b48a84e8b48,0x409e8d48987e8b48; .byte 0x01,0x00,0x00 // mov rcx,QWORD PTR [rsi-0x58]; mov rax,QWORD PTR [rsi-0x70]; mov rdi,QWORD PTR [rsi-0x68]; lea rbx,[rsi+0x140]
-.quad 0x6ffec52b7220e983,0x310b0ceff5c5080c; .byte 0xd2 // sub ecx,0x20; jb 0x12f6; vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]; vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]; xor edx,edx
-.byte 0xeb,0x12 // jmp 0x12eb
-// 0x12d9:
+.quad 0x6ffec52b7220e983,0x310b0ceff5c5080c; .byte 0xd2 // sub ecx,0x20; jb 0x12fd; vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]; vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]; xor edx,edx
+.byte 0xeb,0x12 // jmp 0x12f2
+// 0x12e0:
 .quad 0xeffdc510046ffec5,0x8317047ffec51304; .byte 0xc2,0x20 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]; vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]; vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0; add edx,0x20
-// 0x12eb:
-.quad 0x0c7ffec5ea72ca39; .byte 0x0f,0xeb,0x77 // cmp edx,ecx; jb 0x12d9; vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1; jmp 0x136d
-// 0x12f6:
-.quad 0x207210f98320c183,0x4c6ffac5006ffac5; .byte 0x08,0xf0 // add ecx,0x20; cmp ecx,0x10; jb 0x131e; vmovdqu xmm0,XMMWORD PTR [rax]; vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
+// 0x12f2:
+.quad 0x0c7ffec5ea72ca39; .byte 0x0f,0xeb,0x77 // cmp edx,ecx; jb 0x12e0; vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1; jmp 0x1374
+// 0x12fd:
+.quad 0x207210f98320c183,0x4c6ffac5006ffac5; .byte 0x08,0xf0 // add ecx,0x20; cmp ecx,0x10; jb 0x1325; vmovdqu xmm0,XMMWORD PTR [rax]; vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 .quad 0x4ceff1c503eff9c5,0xfac5077ffac5f00b; .byte 0x7f,0x4c,0x0f,0xf0 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]; vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]; vmovdqu XMMWORD PTR [rdi],xmm0; vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-.byte 0xeb,0x4f // jmp 0x136d
-// 0x131e:
-.quad 0x188b4c1a7208f983,0x1b334cf808548b48 // cmp ecx,0x8; jb 0x133d; mov r11,QWORD PTR [rax]; mov rdx,QWORD PTR [rax+rcx*1-0x8]; xor r11,QWORD PTR [rbx]
-.quad 0x1f894cf80b543348; .byte 0x48,0x89,0x54,0x0f,0xf8,0xeb,0x30 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]; mov QWORD PTR [rdi],r11; mov QWORD PTR [rdi+rcx*1-0x8],rdx; jmp 0x136d
-// 0x133d:
-.quad 0x188b44277204f983,0x331b3344fc08548b; .byte 0x54,0x0b,0xfc // cmp ecx,0x4; jb 0x1369; mov r11d,DWORD PTR [rax]; mov edx,DWORD PTR [rax+rcx*1-0x4]; xor r11d,DWORD PTR [rbx]; xor edx,DWORD PTR [rbx+rcx*1-0x4]
-.quad 0xebfc0f54891f8944; .byte 0x14 // mov DWORD PTR [rdi],r11d; mov DWORD PTR [rdi+rcx*1-0x4],edx; jmp 0x136d
-// 0x1359:
+.byte 0xeb,0x4f // jmp 0x1374
+// 0x1325:
+.quad 0x188b4c1a7208f983,0x1b334cf808548b48 // cmp ecx,0x8; jb 0x1344; mov r11,QWORD PTR [rax]; mov rdx,QWORD PTR [rax+rcx*1-0x8]; xor r11,QWORD PTR [rbx]
+.quad 0x1f894cf80b543348; .byte 0x48,0x89,0x54,0x0f,0xf8,0xeb,0x30 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]; mov QWORD PTR [rdi],r11; mov QWORD PTR [rdi+rcx*1-0x8],rdx; jmp 0x1374
+// 0x1344:
+.quad 0x188b44277204f983,0x331b3344fc08548b; .byte 0x54,0x0b,0xfc // cmp ecx,0x4; jb 0x1370; mov r11d,DWORD PTR [rax]; mov edx,DWORD PTR [rax+rcx*1-0x4]; xor r11d,DWORD PTR [rbx]; xor edx,DWORD PTR [rbx+rcx*1-0x4]
+.quad 0xebfc0f54891f8944; .byte 0x14 // mov DWORD PTR [rdi],r11d; mov DWORD PTR [rdi+rcx*1-0x4],edx; jmp 0x1374
+// 0x1360:
 .quad 0x0b5432ff0854b60f,0x01e983ff0f5488ff // movzx edx,BYTE PTR [rax+rcx*1-0x1]; xor dl,BYTE PTR [rbx+rcx*1-0x1]; mov BYTE PTR [rdi+rcx*1-0x1],dl; sub ecx,0x1
-// 0x1369:
-.byte 0x85,0xc9,0x75,0xec // test ecx,ecx; jne 0x1359
-// 0x136d:
+// 0x1370:
+.byte 0x85,0xc9,0x75,0xec // test ecx,ecx; jne 0x1360
+// 0x1374:
 .quad 0x985e8b4ca84e8b48,0xa0568b48807e8b48 // mov rcx,QWORD PTR [rsi-0x58]; mov r11,QWORD PTR [rsi-0x68]; mov rdi,QWORD PTR [rsi-0x80]; mov rdx,QWORD PTR [rsi-0x60]
 .quad 0xebc10b048d49cb89,0x4e01489846894806; .byte 0x90 // mov ebx,ecx; lea rax,[r11+rcx*1]; shr ebx,0x6; mov QWORD PTR [rsi-0x68],rax; add QWORD PTR [rsi-0x70],rcx
-.quad 0x2948c88948305e01,0xa2850fa0568948ca; .byte 0x00,0x00,0x00 // add DWORD PTR [rsi+0x30],ebx; mov rax,rcx; sub rdx,rcx; mov QWORD PTR [rsi-0x60],rdx; jne 0x1443
-.quad 0x0f000000045047f7,0x31c931000022ed85; .byte 0xd2 // test DWORD PTR [rdi+0x50],0x4; jne 0x369b; xor ecx,ecx; xor edx,edx
-.quad 0x482572000000e03d,0x0007b91f74f85639; .byte 0x00,0x00 // cmp eax,0xe0; jb 0x13de; cmp QWORD PTR [rsi-0x8],rdx; je 0x13de; mov ecx,0x7
-.quad 0x3d000000d0968d48,0x0fb90c7200000180; .byte 0x00,0x00,0x00 // lea rdx,[rsi+0xd0]; cmp eax,0x180; jb 0x13de; mov ecx,0xf
+.quad 0x2948c88948305e01,0xa2850fa0568948ca; .byte 0x00,0x00,0x00 // add DWORD PTR [rsi+0x30],ebx; mov rax,rcx; sub rdx,rcx; mov QWORD PTR [rsi-0x60],rdx; jne 0x144a
+.quad 0x0f000000045047f7,0x31c931000022ed85; .byte 0xd2 // test DWORD PTR [rdi+0x50],0x4; jne 0x36a2; xor ecx,ecx; xor edx,edx
+.quad 0x482572000000e03d,0x0007b91f74f85639; .byte 0x00,0x00 // cmp eax,0xe0; jb 0x13e5; cmp QWORD PTR [rsi-0x8],rdx; je 0x13e5; mov ecx,0x7
+.quad 0x3d000000d0968d48,0x0fb90c7200000180; .byte 0x00,0x00,0x00 // lea rdx,[rsi+0xd0]; cmp eax,0x180; jb 0x13e5; mov ecx,0xf
 .byte 0x48,0x8d,0x96,0xe8,0x00,0x00,0x00 // lea rdx,[rsi+0xe8]
-// 0x13de:
+// 0x13e5:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x142b; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x1432; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x142b:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x143e; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x143e:
-.byte 0xe9,0x7a,0xfc,0xff,0xff // jmp 0x10bd
-// 0x1443:
+// 0x1432:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x1445; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x1445:
+.byte 0xe9,0x7a,0xfc,0xff,0xff // jmp 0x10c4
+// 0x144a:
 .quad 0xca394800000200b9,0xa84e8948ca420f48 // mov ecx,0x200; cmp rdx,rcx; cmovb rcx,rdx; mov QWORD PTR [rsi-0x58],rcx
 .quad 0x48000000045047f7,0x905e450f4cc1450f // test DWORD PTR [rdi+0x50],0x4; cmovne rax,rcx; cmovne r11,QWORD PTR [rsi-0x70]
-.quad 0x1c45850f00f07e83,0x00000080f9810000 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x30b2; cmp ecx,0x80
-.quad 0xf98100000cee860f,0x10ea860f00000100; .byte 0x00,0x00 // jbe 0x2167; cmp ecx,0x100; jbe 0x256f
-.quad 0x860f00000180f981; .byte 0xee,0x15,0x00,0x00 // cmp ecx,0x180; jbe 0x2a7f
-// 0x1491:
+.quad 0x1c45850f00f07e83,0x00000080f9810000 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x30b9; cmp ecx,0x80
+.quad 0xf98100000cee860f,0x10ea860f00000100; .byte 0x00,0x00 // jbe 0x216e; cmp ecx,0x100; jbe 0x2576
+.quad 0x860f00000180f981; .byte 0xee,0x15,0x00,0x00 // cmp ecx,0x180; jbe 0x2a86
+// 0x1498:
 .quad 0xe87e8b4888568b48,0xc40000000ae046c7; .byte 0x62,0x7d,0x58,0x67,0x1c // mov rdx,QWORD PTR [rsi-0x78]; mov rdi,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]
 .quad 0x7d62c4fc6f7d41c4,0xa0826ffdc5304658; .byte 0x00,0x00,0x00 // vmovdqa ymm15,ymm12; vpbroadcastd ymm8,DWORD PTR [rsi+0x30]; vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
 .quad 0x000000c08a6ffdc5,0x000000e0926ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]; vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
@@ -371,32 +371,32 @@
 .quad 0x7de2c427587de2c4,0x77587de2c4046f58; .byte 0x08 // vpbroadcastd ymm4,DWORD PTR [rdi]; vpbroadcastd ymm5,DWORD PTR [rdi+0x4]; vpbroadcastd ymm6,DWORD PTR [rdi+0x8]
 .quad 0x62c40c7f587de2c4,0x587d62c4344e587d; .byte 0x56,0x38 // vpbroadcastd ymm7,DWORD PTR [rdi+0xc]; vpbroadcastd ymm9,DWORD PTR [rsi+0x34]; vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
 .quad 0x62c43c5e587d62c4,0x587d62c41067587d; .byte 0x6f,0x14 // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]; vpbroadcastd ymm12,DWORD PTR [rdi+0x10]; vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
-.quad 0xc9311877587d62c4,0x72000000e03dd231; .byte 0x25 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]; xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x1544
-.quad 0x07b91f74f8563948,0x00d0968d48000000; .byte 0x00,0x00 // cmp QWORD PTR [rsi-0x8],rdx; je 0x1544; mov ecx,0x7; lea rdx,[rsi+0xd0]
-.quad 0xb90c72000001803d,0xe8968d480000000f; .byte 0x00,0x00,0x00 // cmp eax,0x180; jb 0x1544; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x1544:
+.quad 0xc9311877587d62c4,0x72000000e03dd231; .byte 0x25 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]; xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x154b
+.quad 0x07b91f74f8563948,0x00d0968d48000000; .byte 0x00,0x00 // cmp QWORD PTR [rsi-0x8],rdx; je 0x154b; mov ecx,0x7; lea rdx,[rsi+0xd0]
+.quad 0xb90c72000001803d,0xe8968d480000000f; .byte 0x00,0x00,0x00 // cmp eax,0x180; jb 0x154b; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x154b:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x1591; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x1598; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x1591:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x15a4; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x15a4:
-.quad 0x1b28850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x30d6
-// 0x15ae:
+// 0x1598:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x15ab; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x15ab:
+.quad 0x1b28850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x30dd
+// 0x15b5:
 .quad 0xc0ef3dc5c4fefdc5,0xc510c872283dd162; .byte 0xf5,0xfe,0xcd // vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0; vprold ymm8,ymm8,0x10; vpaddd ymm1,ymm1,ymm5
 .quad 0x2835d162c9ef35c5,0xe0fe1d41c410c972 // vpxor ymm9,ymm9,ymm1; vprold ymm9,ymm9,0x10; vpaddd ymm12,ymm12,ymm8
 .quad 0xd6feedc5e4ef9dc5,0x282dd162d2ef2dc5; .byte 0x72,0xca,0x10 // vpxor ymm4,ymm12,ymm4; vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vprold ymm10,ymm10,0x10
 .quad 0xef95c5e9fe1541c4,0xef25c5dffee5c5ed; .byte 0xdb // vpaddd ymm13,ymm13,ymm9; vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3
 .quad 0x620ccc72285df162,0xd1620ccd722855f1; .byte 0x25,0x28,0x72,0xcb,0x10 // vprold ymm4,ymm4,0xc; vprold ymm5,ymm5,0xc; vprold ymm11,ymm11,0x10
-.quad 0x894c6974c87e3b4c,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // cmp r15,QWORD PTR [rsi-0x38]; je 0x1679; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+.quad 0x894c6974c87e3b4c,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // cmp r15,QWORD PTR [rsi-0x38]; je 0x1680; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x1679:
+// 0x1680:
 .quad 0xef8dc5f2fe0d41c4,0xef3dc5c4fefdc5f6; .byte 0xc0 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0
 .quad 0xc408c872283dd162,0xffef85c5fbfe0541 // vprold ymm8,ymm8,0x8; vpaddd ymm15,ymm15,ymm11; vpxor ymm7,ymm15,ymm7
 .quad 0xc9ef35c5cdfef5c5,0x620cce72284df162; .byte 0xf1,0x45,0x28,0x72,0xcf,0x0c // vpaddd ymm1,ymm1,ymm5; vpxor ymm9,ymm9,ymm1; vprold ymm6,ymm6,0xc; vprold ymm7,ymm7,0xc
@@ -404,13 +404,13 @@
 .quad 0xd2ef2dc5d6feedc5,0xc408ca72282dd162; .byte 0x41,0x15,0xfe,0xe9 // vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vprold ymm10,ymm10,0x8; vpaddd ymm13,ymm13,ymm9
 .quad 0xdffee5c5edef95c5,0x285df162dbef25c5; .byte 0x72,0xcc,0x07 // vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3; vprold ymm4,ymm4,0x7
 .quad 0x6207cd722855f162,0x3b4c08cb722825d1; .byte 0x5e,0xc0 // vprold ymm5,ymm5,0x7; vprold ymm11,ymm11,0x8; cmp r11,QWORD PTR [rsi-0x40]
-.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x1764; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x176b; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x1764:
+// 0x176b:
 .quad 0xef8dc5f2fe0d41c4,0xef2dc5dcfee5c5f6; .byte 0xd3 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3
 .quad 0xc410ca72282dd162,0xffef85c5fbfe0541 // vprold ymm10,ymm10,0x10; vpaddd ymm15,ymm15,ymm11; vpxor ymm7,ymm15,ymm7
 .quad 0xd8ef25c5c5fefdc5,0x6207ce72284df162; .byte 0xf1,0x45,0x28,0x72,0xcf,0x07 // vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0; vprold ymm6,ymm6,0x7; vprold ymm7,ymm7,0x7
@@ -418,13 +418,13 @@
 .quad 0xc1ef3dc5cefef5c5,0xc410c872283dd162; .byte 0x41,0x0d,0xfe,0xf3 // vpaddd ymm1,ymm1,ymm6; vpxor ymm8,ymm8,ymm1; vprold ymm8,ymm8,0x10; vpaddd ymm14,ymm14,ymm11
 .quad 0xd7feedc5edef8dc5,0x285df162caef35c5; .byte 0x72,0xcc,0x0c // vpxor ymm5,ymm14,ymm5; vpaddd ymm2,ymm2,ymm7; vpxor ymm9,ymm9,ymm2; vprold ymm4,ymm4,0xc
 .quad 0x620ccd722855f162,0x3b4c10c9722835d1; .byte 0x7e,0xc8 // vprold ymm5,ymm5,0xc; vprold ymm9,ymm9,0x10; cmp r15,QWORD PTR [rsi-0x38]
-.quad 0x894c0000067e840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x1e68; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+.quad 0x894c0000067e840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x1e6f; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x1853:
+// 0x185a:
 .quad 0xef85c5f8fe0541c4,0xef2dc5dcfee5c5f6; .byte 0xd3 // vpaddd ymm15,ymm15,ymm8; vpxor ymm6,ymm15,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3
 .quad 0xc408ca72282dd162,0xffef9dc5e1fe1d41 // vprold ymm10,ymm10,0x8; vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7
 .quad 0xd8ef25c5c5fefdc5,0x620cce72284df162; .byte 0xf1,0x45,0x28,0x72,0xcf,0x0c // vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0; vprold ymm6,ymm6,0xc; vprold ymm7,ymm7,0xc
@@ -433,26 +433,26 @@
 .quad 0xd7feedc5edef8dc5,0x285df162caef35c5; .byte 0x72,0xcc,0x07 // vpxor ymm5,ymm14,ymm5; vpaddd ymm2,ymm2,ymm7; vpxor ymm9,ymm9,ymm2; vprold ymm4,ymm4,0x7
 .quad 0x6207cd722855f162,0x41c408c9722835d1; .byte 0x05,0xfe,0xf8 // vprold ymm5,ymm5,0x7; vprold ymm9,ymm9,0x8; vpaddd ymm15,ymm15,ymm8
 .quad 0xfe1d41c4f6ef85c5,0x4df162ffef9dc5e1; .byte 0x28,0x72,0xce,0x07 // vpxor ymm6,ymm15,ymm6; vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7; vprold ymm6,ymm6,0x7
-.quad 0x4c07cf722845f162,0xc2894c6974c05e3b // vprold ymm7,ymm7,0x7; cmp r11,QWORD PTR [rsi-0x40]; je 0x195e; mov rdx,r8
+.quad 0x4c07cf722845f162,0xc2894c6974c05e3b // vprold ymm7,ymm7,0x7; cmp r11,QWORD PTR [rsi-0x40]; je 0x1965; mov rdx,r8
 .quad 0xe2c4207ef6f3e2c4,0x4803034d185ef6bb; .byte 0x83,0xd3,0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]; adc rbx,0x0
 .quad 0x01d78348084b0349,0xc4ca894c10c38349; .byte 0xe2,0xb3,0xf6,0x46,0x18 // add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148c9014c,0x4cd2894c284ef6fb; .byte 0x0f,0xaf,0x56,0x18 // add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
-// 0x195e:
-.quad 0xfc46850f01e06e83,0x6974c05e3b4cffff // sub DWORD PTR [rsi-0x20],0x1; jne 0x15ae; cmp r11,QWORD PTR [rsi-0x40]; je 0x19d7
+// 0x1965:
+.quad 0xfc46850f01e06e83,0x6974c05e3b4cffff // sub DWORD PTR [rsi-0x20],0x1; jne 0x15b5; cmp r11,QWORD PTR [rsi-0x40]; je 0x19de
 .quad 0x7ef6f3e2c4c2894c,0x4d185ef6bbe2c420; .byte 0x03,0x03 // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]
 .quad 0x084b034900d38348,0x10c3834901d78348 // adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x19d7:
+// 0x19de:
 .quad 0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
-// 0x19df:
-.quad 0xb04e3b48c04e8b48,0x834800000198840f; .byte 0x7e,0xd8,0x00 // mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]; je 0x1b85; cmp QWORD PTR [rsi-0x28],0x0
-.quad 0x894c00000137840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x1b2f; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+// 0x19e6:
+.quad 0xb04e3b48c04e8b48,0x834800000198840f; .byte 0x7e,0xd8,0x00 // mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]; je 0x1b8c; cmp QWORD PTR [rsi-0x28],0x0
+.quad 0x894c00000137840f,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // je 0x1b36; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
@@ -469,19 +469,19 @@
 .quad 0xc148da114df91148,0x094c02ebc14902ef; .byte 0xcf // adc rcx,rdi; adc r10,r11; shr rdi,0x2; shr r11,0x2; or rdi,r9
 .quad 0x114df91148d80148,0x03e28341d0894dda // add rax,rbx; adc rcx,rdi; adc r10,r11; mov r8,r10; and r10d,0x3
 .quad 0x80048d4f02e8c149,0x4900d18348c00149; .byte 0x83,0xd2,0x00 // shr r8,0x2; lea r8,[r8+r8*4]; add r8,rax; adc rcx,0x0; adc r10,0x0
-.quad 0x114de0014dc98949; .byte 0xe9,0x4d,0x11,0xf2,0xeb,0x56 // mov r9,rcx; add r8,r12; adc r9,r13; adc r10,r14; jmp 0x1b85
-// 0x1b2f:
+.quad 0x114de0014dc98949; .byte 0xe9,0x4d,0x11,0xf2,0xeb,0x56 // mov r9,rcx; add r8,r12; adc r9,r13; adc r10,r14; jmp 0x1b8c
+// 0x1b36:
 .quad 0x7ef6f3e2c4c2894c,0x4c185ef6bbe2c420; .byte 0x89,0xca // mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9
 .quad 0x014c1846f6b3e2c4,0xf6fb62c4c71148c9; .byte 0x4e,0x28 // mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x1b85:
-.quad 0x4c084e894c06894c,0x0f00e07e83105689; .byte 0x85,0x21,0xf6,0xff,0xff // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; cmp DWORD PTR [rsi-0x20],0x0; jne 0x11bb
-.quad 0x195c850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x3500
-// 0x1ba4:
+// 0x1b8c:
+.quad 0x4c084e894c06894c,0x0f00e07e83105689; .byte 0x85,0x21,0xf6,0xff,0xff // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; cmp DWORD PTR [rsi-0x20],0x0; jne 0x11c2
+.quad 0x195c850f00f07e83; .byte 0x00,0x00 // cmp DWORD PTR [rsi-0x10],0x0; jne 0x3507
+// 0x1bab:
 .quad 0xe8468b4888568b48,0x81000001408e8d48; .byte 0x7e,0xa8,0x00,0x02,0x00,0x00 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x140]; cmp DWORD PTR [rsi-0x58],0x200
-.quad 0x8b480000031c850f,0x7dc5984e8b48905e; .byte 0x7f,0xa6,0x40,0x03,0x00,0x00 // jne 0x1edc; mov rbx,QWORD PTR [rsi-0x70]; mov rcx,QWORD PTR [rsi-0x68]; vmovdqa YMMWORD PTR [rsi+0x340],ymm12
+.quad 0x8b480000031c850f,0x7dc5984e8b48905e; .byte 0x7f,0xa6,0x40,0x03,0x00,0x00 // jne 0x1ee3; mov rbx,QWORD PTR [rsi-0x70]; mov rcx,QWORD PTR [rsi-0x68]; vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 .quad 0x00000360ae7f7dc5,0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13; vmovdqa YMMWORD PTR [rsi+0x380],ymm14
 .quad 0x000000a082fefdc5,0x000000c08afef5c5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]; vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
 .quad 0x000000e092feedc5,0x000001009afee5c5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]; vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0x100]
@@ -519,17 +519,17 @@
 .quad 0x000000a0817ffec5,0x000001a0917ffec5 // vmovdqu YMMWORD PTR [rcx+0xa0],ymm0; vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2
 .quad 0xe3c401c73855e3c4,0x83effdc531d74655; .byte 0xe0,0x00,0x00,0x00 // vinserti128 ymm0,ymm5,xmm7,0x1; vperm2i128 ymm2,ymm5,ymm7,0x31; vpxor ymm0,ymm0,YMMWORD PTR [rbx+0xe0]
 .quad 0x000001e093efedc5,0x000000e0817ffec5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]; vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
-.quad 0x000001e0917ffec5; .byte 0xe9,0x05,0xf5,0xff,0xff // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2; jmp 0x136d
-// 0x1e68:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x1ed7; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0x000001e0917ffec5; .byte 0xe9,0x05,0xf5,0xff,0xff // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2; jmp 0x1374
+// 0x1e6f:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x1ede; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x1ed7:
-.byte 0xe9,0x77,0xf9,0xff,0xff // jmp 0x1853
-// 0x1edc:
+// 0x1ede:
+.byte 0xe9,0x77,0xf9,0xff,0xff // jmp 0x185a
+// 0x1ee3:
 .quad 0x00000340a67f7dc5,0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12; vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 .quad 0x00000380b67f7dc5,0x000000a082fefdc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14; vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
 .quad 0x000000c08afef5c5,0x000000e092feedc5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]; vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
@@ -561,101 +561,101 @@
 .quad 0xe3c401c6385de3c4,0x817ffec531d6465d; .byte 0xa0,0x00,0x00,0x00 // vinserti128 ymm0,ymm4,xmm6,0x1; vperm2i128 ymm2,ymm4,ymm6,0x31; vmovdqu YMMWORD PTR [rcx+0xa0],ymm0
 .quad 0x000001a0917ffec5,0xe3c401c73855e3c4; .byte 0x55,0x46,0xd7,0x31 // vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2; vinserti128 ymm0,ymm5,xmm7,0x1; vperm2i128 ymm2,ymm5,ymm7,0x31
 .quad 0x000000e0817ffec5,0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0; vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-.quad 0x4800000140968d48,0xfffff0a7840fd139 // lea rdx,[rsi+0x140]; cmp rcx,rdx; je 0x11bb
+.quad 0x4800000140968d48,0xfffff0a7840fd139 // lea rdx,[rsi+0x140]; cmp rcx,rdx; je 0x11c2
 .quad 0x00868b4888568b48,0x01088e8b48000001; .byte 0x00,0x00 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi+0x100]; mov rcx,QWORD PTR [rsi+0x108]
 .quad 0x000001108e6ff9c5,0x184a234810422348 // vmovdqa xmm1,XMMWORD PTR [rsi+0x110]; and rax,QWORD PTR [rdx+0x10]; and rcx,QWORD PTR [rdx+0x18]
 .quad 0x000000808e7ff9c5,0x4818468948ca8948; .byte 0xc1,0xea,0x02 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1; mov rdx,rcx; mov QWORD PTR [rsi+0x18],rax; shr rdx,0x2
 .quad 0x48ca0148204e8948,0x00013046c7285689; .byte 0x00,0x00 // mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx; mov QWORD PTR [rsi+0x28],rdx; mov DWORD PTR [rsi+0x30],0x1
-.quad 0xe900000000e446c7; .byte 0x82,0xeb,0xff,0xff // mov DWORD PTR [rsi-0x1c],0x0; jmp 0xce9
-// 0x2167:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x2197; cmp QWORD PTR [rsi-0x8],rdx; je 0x2197
+.quad 0xe900000000e446c7; .byte 0x82,0xeb,0xff,0xff // mov DWORD PTR [rsi-0x1c],0x0; jmp 0xcf0
+// 0x216e:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x219e; cmp QWORD PTR [rsi-0x8],rdx; je 0x219e
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x2197; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x2197:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x219e; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x219e:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x21e4; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x21eb; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x21e4:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x21f7; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x21f7:
+// 0x21eb:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x21fe; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x21fe:
 .quad 0xe8468b4888568b48,0xc40000000ae046c7; .byte 0x62,0x7d,0x5a,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 .quad 0x7de2c4025a7de2c4,0x10705a7de2c4185a // vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 .byte 0xc5,0x35,0xfe,0x4a,0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x2221:
+// 0x2228:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5c3fefdc50ccb72; .byte 0x35,0xef,0xc8 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0
 .quad 0xc408c9722835d162,0xdbefcdc5f1fe4dc1 // vprold ymm9,ymm9,0x8; vpaddd ymm6,ymm6,ymm9; vpxor ymm3,ymm6,ymm3
 .quad 0x65f16293c070fdc5,0x707d41c407cb7228; .byte 0xc9,0x4e // vpshufd ymm0,ymm0,0x93; vprold ymm3,ymm3,0x7; vpshufd ymm9,ymm9,0x4e
-.quad 0x7e3b4c39f670fdc5,0xe2c4e2894c6974c8; .byte 0xf3,0xf6,0x7e,0x20 // vpshufd ymm6,ymm6,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x22de; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
+.quad 0x7e3b4c39f670fdc5,0xe2c4e2894c6974c8; .byte 0xf3,0xf6,0x7e,0x20 // vpshufd ymm6,ymm6,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x22e5; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x034d185ef69be2c4,0x4f034900d3834827; .byte 0x08 // mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]
 .quad 0x10c7834901d78348,0x46f693e2c4ea894c; .byte 0x18 // adc rdi,0x1; add r15,0x10; mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148e9014c,0x4cf2894c286ef6fb; .byte 0x0f,0xaf,0x76,0x18 // add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]; mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]
 .quad 0xf7014c2856af0f48,0x1149c40149d30148; .byte 0xdd // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14; add rbx,rdx; add r12,rax; adc r13,rbx
 .quad 0x4803e68341fe8941,0x49bf3c8d4802efc1; .byte 0x01,0xfc // mov r14d,edi; and r14d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi
 .byte 0x49,0x11,0xcd,0x49,0x83,0xd6,0x00 // adc r13,rcx; adc r14,0x0
-// 0x22de:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x234d; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x22e5:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2354; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x234d:
+// 0x2354:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5c3fefdc50ccb72; .byte 0x35,0xef,0xc8 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0
 .quad 0xc408c9722835d162,0xdbefcdc5f1fe4dc1 // vprold ymm9,ymm9,0x8; vpaddd ymm6,ymm6,ymm9; vpxor ymm3,ymm6,ymm3
 .quad 0x65f16239c070fdc5,0x707d41c407cb7228; .byte 0xc9,0x4e // vpshufd ymm0,ymm0,0x39; vprold ymm3,ymm3,0x7; vpshufd ymm9,ymm9,0x4e
-.quad 0x7e3b4c93f670fdc5,0x4c00000156840fc8; .byte 0x89,0xe2 // vpshufd ymm6,ymm6,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x24fb; mov rdx,r12
+.quad 0x7e3b4c93f670fdc5,0x4c00000156840fc8; .byte 0x89,0xe2 // vpshufd ymm6,ymm6,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x2502; mov rdx,r12
 .quad 0xe2c4207ef6f3e2c4,0x4827034d185ef69b; .byte 0x83,0xd3,0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]; adc rbx,0x0
 .quad 0x01d78348084f0349,0xc4ea894c10c78349; .byte 0xe2,0x93,0xf6,0x46,0x18 // add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10; mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148e9014c,0x4cf2894c286ef6fb; .byte 0x0f,0xaf,0x76,0x18 // add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]; mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]
 .quad 0xf7014c2856af0f48,0x1149c40149d30148; .byte 0xdd // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14; add rbx,rdx; add r12,rax; adc r13,rbx
 .quad 0x4803e68341fe8941,0x49bf3c8d4802efc1; .byte 0x01,0xfc // mov r14d,edi; and r14d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi
 .byte 0x49,0x11,0xcd,0x49,0x83,0xd6,0x00 // adc r13,rcx; adc r14,0x0
-// 0x240e:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x247d; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x2415:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2484; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x247d:
-.quad 0xfd9a850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2221; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
+// 0x2484:
+.quad 0xfd9a850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2228; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
 .quad 0x7d62c4225a7d62c4,0x10705a7d62c4285a // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
 .quad 0xc1c4307e5a7d62c4,0xddfe65c1c4c4fe7d // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12; vpaddd ymm3,ymm3,ymm13
 .quad 0x3541c4f6fe4dc1c4,0xc4204afe35c5cffe; .byte 0x63,0x7d,0x38,0xe3,0x01 // vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vinserti128 ymm12,ymm0,xmm3,0x1
 .quad 0x7dc501e9384d43c4,0x7dc500000140a67f; .byte 0x7f,0xae,0x60,0x01,0x00,0x00 // vinserti128 ymm13,ymm6,xmm9,0x1; vmovdqa YMMWORD PTR [rsi+0x140],ymm12; vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 .quad 0x43c431e3467d63c4,0xa67f7dc531e9464d; .byte 0x80,0x01,0x00,0x00 // vperm2i128 ymm12,ymm0,ymm3,0x31; vperm2i128 ymm13,ymm6,ymm9,0x31; vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-.quad 0x000001a0ae7f7dc5; .byte 0xe9,0xc2,0xeb,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13; jmp 0x10bd
-// 0x24fb:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x256a; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0x000001a0ae7f7dc5; .byte 0xe9,0xc2,0xeb,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13; jmp 0x10c4
+// 0x2502:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2571; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x256a:
-.byte 0xe9,0x9f,0xfe,0xff,0xff // jmp 0x240e
-// 0x256f:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x259f; cmp QWORD PTR [rsi-0x8],rdx; je 0x259f
+// 0x2571:
+.byte 0xe9,0x9f,0xfe,0xff,0xff // jmp 0x2415
+// 0x2576:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x25a6; cmp QWORD PTR [rsi-0x8],rdx; je 0x25a6
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x259f; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x259f:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x25a6; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x25a6:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x25ec; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x25f3; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x25ec:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x25ff; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x25ff:
+// 0x25f3:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2606; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x2606:
 .quad 0xe8468b4888568b48,0xc40000000ae046c7; .byte 0x62,0x7d,0x5a,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 .quad 0x7de2c4025a7de2c4,0x10705a7de2c4185a // vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 .quad 0xe36ffdc5c86ffdc5,0x52fe35c5fe6ffdc5; .byte 0x40 // vmovdqa ymm1,ymm0; vmovdqa ymm4,ymm3; vmovdqa ymm7,ymm6; vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 .byte 0xc5,0x35,0xfe,0x4a,0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x263a:
+// 0x2641:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5ccfef5c50ccb72; .byte 0x2d,0xef,0xd1 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc410ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
@@ -664,21 +664,21 @@
 .quad 0xfdc54ec9707d41c4,0xc5ccfef5c539f670; .byte 0x2d,0xef,0xd1 // vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x39; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc408ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x8; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
 .quad 0x5df16293c970fdc5,0x707d41c407cc7228; .byte 0xd2,0x4e // vpshufd ymm1,ymm1,0x93; vprold ymm4,ymm4,0x7; vpshufd ymm10,ymm10,0x4e
-.quad 0x7e3b4c39ff70fdc5,0xe2c4e2894c6974c8; .byte 0xf3,0xf6,0x7e,0x20 // vpshufd ymm7,ymm7,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x2745; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
+.quad 0x7e3b4c39ff70fdc5,0xe2c4e2894c6974c8; .byte 0xf3,0xf6,0x7e,0x20 // vpshufd ymm7,ymm7,0x39; cmp r15,QWORD PTR [rsi-0x38]; je 0x274c; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x034d185ef69be2c4,0x4f034900d3834827; .byte 0x08 // mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]
 .quad 0x10c7834901d78348,0x46f693e2c4ea894c; .byte 0x18 // adc rdi,0x1; add r15,0x10; mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148e9014c,0x4cf2894c286ef6fb; .byte 0x0f,0xaf,0x76,0x18 // add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]; mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]
 .quad 0xf7014c2856af0f48,0x1149c40149d30148; .byte 0xdd // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14; add rbx,rdx; add r12,rax; adc r13,rbx
 .quad 0x4803e68341fe8941,0x49bf3c8d4802efc1; .byte 0x01,0xfc // mov r14d,edi; and r14d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi
 .byte 0x49,0x11,0xcd,0x49,0x83,0xd6,0x00 // adc r13,rcx; adc r14,0x0
-// 0x2745:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x27b4; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x274c:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x27bb; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x27b4:
+// 0x27bb:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5ccfef5c50ccb72; .byte 0x2d,0xef,0xd1 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc410ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
@@ -687,23 +687,23 @@
 .quad 0xfdc54ec9707d41c4,0xc5ccfef5c593f670; .byte 0x2d,0xef,0xd1 // vpshufd ymm9,ymm9,0x4e; vpshufd ymm6,ymm6,0x93; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc408ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x8; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
 .quad 0x5df16239c970fdc5,0x707d41c407cc7228; .byte 0xd2,0x4e // vpshufd ymm1,ymm1,0x39; vprold ymm4,ymm4,0x7; vpshufd ymm10,ymm10,0x4e
-.quad 0x7e3b4c93ff70fdc5,0x4c000001b1840fc8; .byte 0x89,0xe2 // vpshufd ymm7,ymm7,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x2a0b; mov rdx,r12
+.quad 0x7e3b4c93ff70fdc5,0x4c000001b1840fc8; .byte 0x89,0xe2 // vpshufd ymm7,ymm7,0x93; cmp r15,QWORD PTR [rsi-0x38]; je 0x2a12; mov rdx,r12
 .quad 0xe2c4207ef6f3e2c4,0x4827034d185ef69b; .byte 0x83,0xd3,0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]; add r12,QWORD PTR [r15]; adc rbx,0x0
 .quad 0x01d78348084f0349,0xc4ea894c10c78349; .byte 0xe2,0x93,0xf6,0x46,0x18 // add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10; mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148e9014c,0x4cf2894c286ef6fb; .byte 0x0f,0xaf,0x76,0x18 // add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]; mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]
 .quad 0xf7014c2856af0f48,0x1149c40149d30148; .byte 0xdd // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14; add rbx,rdx; add r12,rax; adc r13,rbx
 .quad 0x4803e68341fe8941,0x49bf3c8d4802efc1; .byte 0x01,0xfc // mov r14d,edi; and r14d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi
 .byte 0x49,0x11,0xcd,0x49,0x83,0xd6,0x00 // adc r13,rcx; adc r14,0x0
-// 0x28c3:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2932; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x28ca:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2939; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2932:
-.quad 0xfcfe850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x263a; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
-.quad 0x06bf850f00e17e80,0xc4225a7d62c40000; .byte 0x62,0x7d,0x5a,0x28 // cmp BYTE PTR [rsi-0x1f],0x0; jne 0x300d; vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]
+// 0x2939:
+.quad 0xfcfe850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2641; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
+.quad 0x06bf850f00e17e80,0xc4225a7d62c40000; .byte 0x62,0x7d,0x5a,0x28 // cmp BYTE PTR [rsi-0x1f],0x0; jne 0x3014; vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]
 .quad 0x62c410705a7d62c4,0xfe7dc1c4307e5a7d; .byte 0xc4 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]; vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12
 .quad 0x4dc1c4ddfe65c1c4,0xc5cffe3541c4f6fe; .byte 0x35,0xfe,0x4a,0x20 // vpaddd ymm3,ymm3,ymm13; vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 .quad 0x5dc1c4ccfe75c1c4,0xc4fefe45c1c4e5fe; .byte 0x41,0x2d,0xfe,0xd7 // vpaddd ymm1,ymm1,ymm12; vpaddd ymm4,ymm4,ymm13; vpaddd ymm7,ymm7,ymm14; vpaddd ymm10,ymm10,ymm15
@@ -713,35 +713,35 @@
 .quad 0x000001a0ae7f7dc5,0x43c401e4387563c4; .byte 0x45,0x38,0xea,0x01 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13; vinserti128 ymm12,ymm1,xmm4,0x1; vinserti128 ymm13,ymm7,xmm10,0x1
 .quad 0x000001c0a67f7dc5,0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12; vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 .quad 0x43c431e4467563c4,0xa67f7dc531ea4645; .byte 0x00,0x02,0x00,0x00 // vperm2i128 ymm12,ymm1,ymm4,0x31; vperm2i128 ymm13,ymm7,ymm10,0x31; vmovdqa YMMWORD PTR [rsi+0x200],ymm12
-.quad 0x00000220ae7f7dc5; .byte 0xe9,0xb2,0xe6,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x220],ymm13; jmp 0x10bd
-// 0x2a0b:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2a7a; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0x00000220ae7f7dc5; .byte 0xe9,0xb2,0xe6,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x220],ymm13; jmp 0x10c4
+// 0x2a12:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2a81; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2a7a:
-.byte 0xe9,0x44,0xfe,0xff,0xff // jmp 0x28c3
-// 0x2a7f:
-.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x2aaf; cmp QWORD PTR [rsi-0x8],rdx; je 0x2aaf
+// 0x2a81:
+.byte 0xe9,0x44,0xfe,0xff,0xff // jmp 0x28ca
+// 0x2a86:
+.quad 0x0000e03dd231c931,0x74f8563948257200; .byte 0x1f // xor ecx,ecx; xor edx,edx; cmp eax,0xe0; jb 0x2ab6; cmp QWORD PTR [rsi-0x8],rdx; je 0x2ab6
 .quad 0x968d4800000007b9,0x0001803d000000d0; .byte 0x00 // mov ecx,0x7; lea rdx,[rsi+0xd0]; cmp eax,0x180
-.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x2aaf; mov ecx,0xf; lea rdx,[rsi+0xe8]
-// 0x2aaf:
+.quad 0x480000000fb90c72; .byte 0x8d,0x96,0xe8,0x00,0x00,0x00 // jb 0x2ab6; mov ecx,0xf; lea rdx,[rsi+0xe8]
+// 0x2ab6:
 .quad 0x7e89480fe783c789,0x4d04e1c1f0e083d0; .byte 0x8d,0x3c,0x03 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; shl ecx,0x4; lea r15,[r11+rax*1]
 .quad 0xc87e894cd8568948,0x4cc07e894ccf2949; .byte 0x89,0x5e,0xb0 // mov QWORD PTR [rsi-0x28],rdx; mov QWORD PTR [rsi-0x38],r15; sub r15,rcx; mov QWORD PTR [rsi-0x40],r15; mov QWORD PTR [rsi-0x50],r11
 .quad 0x4c084e8b4c068b4c,0x3145e4314510568b; .byte 0xed // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; xor r12d,r12d; xor r13d,r13d
-.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x2afc; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
+.quad 0x4d0f74c985f63145,0x8349086f134d2703; .byte 0xd6,0x01 // xor r14d,r14d; test ecx,ecx; je 0x2b03; add r12,QWORD PTR [r15]; adc r13,QWORD PTR [r15+0x8]; adc r14,0x1
 .byte 0x49,0x83,0xc7,0x10 // add r15,0x10
-// 0x2afc:
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2b0f; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x2b0f:
+// 0x2b03:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x2b16; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x2b16:
 .quad 0xe8468b4888568b48,0xc40000000ae046c7; .byte 0x62,0x7d,0x5a,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 .quad 0x7de2c4025a7de2c4,0x10705a7de2c4185a // vbroadcasti128 ymm0,XMMWORD PTR [rdx]; vbroadcasti128 ymm3,XMMWORD PTR [rax]; vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 .quad 0xeb6ffdc5d06ffdc5,0x5afe35c5c66f7dc5; .byte 0x60 // vmovdqa ymm2,ymm0; vmovdqa ymm5,ymm3; vmovdqa ymm8,ymm6; vpaddd ymm11,ymm9,YMMWORD PTR [rdx+0x60]
 .quad 0xe36ffdc5c86ffdc5,0x52fe35c5fe6ffdc5; .byte 0x40 // vmovdqa ymm1,ymm0; vmovdqa ymm4,ymm3; vmovdqa ymm7,ymm6; vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 .byte 0xc5,0x35,0xfe,0x4a,0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x2b5b:
+// 0x2b62:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5ccfef5c50ccb72; .byte 0x2d,0xef,0xd1 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc410ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
@@ -755,20 +755,20 @@
 .quad 0xfeedc539ff70fdc5,0x25d162daef25c5d5; .byte 0x28,0x72,0xcb,0x08 // vpshufd ymm7,ymm7,0x39; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vprold ymm11,ymm11,0x8
 .quad 0xefbdc5c3fe3d41c4,0xf16293d270fdc5ed; .byte 0x55,0x28,0x72,0xcd,0x07 // vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x93; vprold ymm5,ymm5,0x7
 .quad 0x41c44edb707d41c4,0xc87e3b4c39c0707d // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x39; cmp r15,QWORD PTR [rsi-0x38]
-.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x2cb5; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x2cbc; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x2cb5:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2d24; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x2cbc:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2d2b; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2d24:
+// 0x2d2b:
 .quad 0xc8ef35c5c3fefdc5,0xc410c9722835d162; .byte 0xc1,0x4d,0xfe,0xf1 // vpaddd ymm0,ymm0,ymm3; vpxor ymm9,ymm9,ymm0; vprold ymm9,ymm9,0x10; vpaddd ymm6,ymm6,ymm9
 .quad 0x2865f162dbefcdc5,0xc5ccfef5c50ccb72; .byte 0x2d,0xef,0xd1 // vpxor ymm3,ymm6,ymm3; vprold ymm3,ymm3,0xc; vpaddd ymm1,ymm1,ymm4; vpxor ymm10,ymm10,ymm1
 .quad 0xc410ca72282dd162,0xe4efc5c5fafe45c1 // vprold ymm10,ymm10,0x10; vpaddd ymm7,ymm7,ymm10; vpxor ymm4,ymm7,ymm4
@@ -782,21 +782,21 @@
 .quad 0xfeedc593ff70fdc5,0x25d162daef25c5d5; .byte 0x28,0x72,0xcb,0x08 // vpshufd ymm7,ymm7,0x93; vpaddd ymm2,ymm2,ymm5; vpxor ymm11,ymm11,ymm2; vprold ymm11,ymm11,0x8
 .quad 0xefbdc5c3fe3d41c4,0xf16239d270fdc5ed; .byte 0x55,0x28,0x72,0xcd,0x07 // vpaddd ymm8,ymm8,ymm11; vpxor ymm5,ymm8,ymm5; vpshufd ymm2,ymm2,0x39; vprold ymm5,ymm5,0x7
 .quad 0x41c44edb707d41c4,0xc87e3b4c93c0707d // vpshufd ymm11,ymm11,0x4e; vpshufd ymm8,ymm8,0x93; cmp r15,QWORD PTR [rsi-0x38]
-.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x2e7e; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x2e85; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x2e7e:
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2eed; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+// 0x2e85:
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x2ef4; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x2eed:
-.quad 0xfc64850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2b5b; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
+// 0x2ef4:
+.quad 0xfc64850f01e06e80,0x8b4888568b48ffff; .byte 0x46,0xe8 // sub BYTE PTR [rsi-0x20],0x1; jne 0x2b62; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
 .quad 0x7d62c4225a7d62c4,0x10705a7d62c4285a // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
 .quad 0xc1c4307e5a7d62c4,0xddfe65c1c4c4fe7d // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]; vpaddd ymm0,ymm0,ymm12; vpaddd ymm3,ymm3,ymm13
 .quad 0x3541c4f6fe4dc1c4,0xc4204afe35c5cffe; .byte 0xc1,0x75,0xfe,0xcc // vpaddd ymm6,ymm6,ymm14; vpaddd ymm9,ymm9,ymm15; vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]; vpaddd ymm1,ymm1,ymm12
@@ -811,8 +811,8 @@
 .quad 0x00000220ae7f7dc5,0x43c401e5386d63c4; .byte 0x3d,0x38,0xeb,0x01 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13; vinserti128 ymm12,ymm2,xmm5,0x1; vinserti128 ymm13,ymm8,xmm11,0x1
 .quad 0x00000240a67f7dc5,0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12; vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 .quad 0x43c431e5466d63c4,0xa67f7dc531eb463d; .byte 0x80,0x02,0x00,0x00 // vperm2i128 ymm12,ymm2,ymm5,0x31; vperm2i128 ymm13,ymm8,ymm11,0x31; vmovdqa YMMWORD PTR [rsi+0x280],ymm12
-.quad 0x000002a0ae7f7dc5; .byte 0xe9,0xb0,0xe0,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13; jmp 0x10bd
-// 0x300d:
+.quad 0x000002a0ae7f7dc5; .byte 0xe9,0xb0,0xe0,0xff,0xff // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13; jmp 0x10c4
+// 0x3014:
 .quad 0x7d62c4225a7d62c4,0xc4ccfe75c1c4285a; .byte 0xc1,0x5d,0xfe,0xe5 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]; vbroadcasti128 ymm13,XMMWORD PTR [rax]; vpaddd ymm1,ymm1,ymm12; vpaddd ymm4,ymm4,ymm13
 .quad 0x62c410605a7d62c4,0xfe45c1c4306e5a7d; .byte 0xfc // vbroadcasti128 ymm12,XMMWORD PTR [rax+0x10]; vbroadcasti128 ymm13,XMMWORD PTR [rsi+0x30]; vpaddd ymm7,ymm7,ymm12
 .quad 0xfe2dc5d5fe2d41c4,0x8b4890468b482052; .byte 0x7e,0x98 // vpaddd ymm10,ymm10,ymm13; vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x20]; mov rax,QWORD PTR [rsi-0x70]; mov rdi,QWORD PTR [rsi-0x68]
@@ -822,32 +822,32 @@
 .quad 0x7f7ec540677f7ec5,0x4800000080b8606f; .byte 0x01,0x46,0x90 // vmovdqu YMMWORD PTR [rdi+0x40],ymm12; vmovdqu YMMWORD PTR [rdi+0x60],ymm13; mov eax,0x80; add QWORD PTR [rsi-0x70],rax
 .quad 0xa846294898460148,0xc0460148a0462948 // add QWORD PTR [rsi-0x68],rax; sub QWORD PTR [rsi-0x58],rax; sub QWORD PTR [rsi-0x60],rax; add QWORD PTR [rsi-0x40],rax
 .quad 0x83c70149c8460148,0x0003e046c7023046; .byte 0x00,0x00 // add QWORD PTR [rsi-0x38],rax; add r15,rax; add DWORD PTR [rsi+0x30],0x2; mov DWORD PTR [rsi-0x20],0x3
-.byte 0xe9,0x6f,0xf1,0xff,0xff // jmp 0x2221
-// 0x30b2:
-.quad 0xd32949d001f4568b,0x76000002e03dd231; .byte 0x0b // mov edx,DWORD PTR [rsi-0xc]; add eax,edx; sub r11,rdx; xor edx,edx; cmp eax,0x2e0; jbe 0x30ce
+.byte 0xe9,0x6f,0xf1,0xff,0xff // jmp 0x2228
+// 0x30b9:
+.quad 0xd32949d001f4568b,0x76000002e03dd231; .byte 0x0b // mov edx,DWORD PTR [rsi-0xc]; add eax,edx; sub r11,rdx; xor edx,edx; cmp eax,0x2e0; jbe 0x30d5
 .quad 0xe0b8fffffd20908d; .byte 0x02,0x00,0x00 // lea edx,[rax-0x2e0]; mov eax,0x2e0
-// 0x30ce:
-.quad 0xffffe3bbe9f45689 // mov DWORD PTR [rsi-0xc],edx; jmp 0x1491
-// 0x30d6:
+// 0x30d5:
+.quad 0xffffe3bbe9f45689 // mov DWORD PTR [rsi-0xc],edx; jmp 0x1498
+// 0x30dd:
 .quad 0xc0ef3dc5c4fefdc5,0xc510c872283dd162; .byte 0xf5,0xfe,0xcd // vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0; vprold ymm8,ymm8,0x10; vpaddd ymm1,ymm1,ymm5
 .quad 0x2835d162c9ef35c5,0xe0fe1d41c410c972 // vpxor ymm9,ymm9,ymm1; vprold ymm9,ymm9,0x10; vpaddd ymm12,ymm12,ymm8
 .quad 0xd6feedc5e4ef9dc5,0x282dd162d2ef2dc5; .byte 0x72,0xca,0x10 // vpxor ymm4,ymm12,ymm4; vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vprold ymm10,ymm10,0x10
 .quad 0xef95c5e9fe1541c4,0xef25c5dffee5c5ed; .byte 0xdb // vpaddd ymm13,ymm13,ymm9; vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3
 .quad 0x620ccc72285df162,0xd1620ccd722855f1; .byte 0x25,0x28,0x72,0xcb,0x10 // vprold ymm4,ymm4,0xc; vprold ymm5,ymm5,0xc; vprold ymm11,ymm11,0x10
-.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x31a1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0x894c6974c05e3b4c,0xc4207ef6f3e2c4c2; .byte 0xe2,0xbb,0xf6,0x5e,0x18 // cmp r11,QWORD PTR [rsi-0x40]; je 0x31a8; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x31a1:
-.quad 0x894c6974c87e3b4c,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // cmp r15,QWORD PTR [rsi-0x38]; je 0x3210; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+// 0x31a8:
+.quad 0x894c6974c87e3b4c,0xc4207ef6f3e2c4e2; .byte 0xe2,0x9b,0xf6,0x5e,0x18 // cmp r15,QWORD PTR [rsi-0x38]; je 0x3217; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x3210:
+// 0x3217:
 .quad 0xef8dc5f2fe0d41c4,0xef3dc5c4fefdc5f6; .byte 0xc0 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm0,ymm0,ymm4; vpxor ymm8,ymm8,ymm0
 .quad 0xc408c872283dd162,0xffef85c5fbfe0541 // vprold ymm8,ymm8,0x8; vpaddd ymm15,ymm15,ymm11; vpxor ymm7,ymm15,ymm7
 .quad 0xc9ef35c5cdfef5c5,0x620cce72284df162; .byte 0xf1,0x45,0x28,0x72,0xcf,0x0c // vpaddd ymm1,ymm1,ymm5; vpxor ymm9,ymm9,ymm1; vprold ymm6,ymm6,0xc; vprold ymm7,ymm7,0xc
@@ -855,13 +855,13 @@
 .quad 0xd2ef2dc5d6feedc5,0xc408ca72282dd162; .byte 0x41,0x15,0xfe,0xe9 // vpaddd ymm2,ymm2,ymm6; vpxor ymm10,ymm10,ymm2; vprold ymm10,ymm10,0x8; vpaddd ymm13,ymm13,ymm9
 .quad 0xdffee5c5edef95c5,0x285df162dbef25c5; .byte 0x72,0xcc,0x07 // vpxor ymm5,ymm13,ymm5; vpaddd ymm3,ymm3,ymm7; vpxor ymm11,ymm11,ymm3; vprold ymm4,ymm4,0x7
 .quad 0x6207cd722855f162,0x3b4c08cb722825d1; .byte 0x5e,0xc0 // vprold ymm5,ymm5,0x7; vprold ymm11,ymm11,0x8; cmp r11,QWORD PTR [rsi-0x40]
-.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x32fb; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4c2894c6974,0x5ef6bbe2c4207ef6; .byte 0x18 // je 0x3302; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
 .quad 0x46f6b3e2c4ca894c,0xc4c71148c9014c18; .byte 0x62,0xfb,0xf6,0x4e,0x28 // mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]
 .quad 0x1856af0f4cd2894c,0xd7014c2856af0f48 // mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10
 .quad 0x1149c00149d30148,0x03e28341fa8941d9 // add rbx,rdx; add r8,rax; adc r9,rbx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x32fb:
+// 0x3302:
 .quad 0xef8dc5f2fe0d41c4,0xef2dc5dcfee5c5f6; .byte 0xd3 // vpaddd ymm14,ymm14,ymm10; vpxor ymm6,ymm14,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3
 .quad 0xc410ca72282dd162,0xffef85c5fbfe0541 // vprold ymm10,ymm10,0x10; vpaddd ymm15,ymm15,ymm11; vpxor ymm7,ymm15,ymm7
 .quad 0xd8ef25c5c5fefdc5,0x6207ce72284df162; .byte 0xf1,0x45,0x28,0x72,0xcf,0x07 // vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0; vprold ymm6,ymm6,0x7; vprold ymm7,ymm7,0x7
@@ -869,13 +869,13 @@
 .quad 0xc1ef3dc5cefef5c5,0xc410c872283dd162; .byte 0x41,0x0d,0xfe,0xf3 // vpaddd ymm1,ymm1,ymm6; vpxor ymm8,ymm8,ymm1; vprold ymm8,ymm8,0x10; vpaddd ymm14,ymm14,ymm11
 .quad 0xd7feedc5edef8dc5,0x285df162caef35c5; .byte 0x72,0xcc,0x0c // vpxor ymm5,ymm14,ymm5; vpaddd ymm2,ymm2,ymm7; vpxor ymm9,ymm9,ymm2; vprold ymm4,ymm4,0xc
 .quad 0x620ccd722855f162,0x3b4c10c9722835d1; .byte 0x7e,0xc8 // vprold ymm5,ymm5,0xc; vprold ymm9,ymm9,0x10; cmp r15,QWORD PTR [rsi-0x38]
-.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x33e6; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
+.quad 0xf3e2c4e2894c6974,0x5ef69be2c4207ef6; .byte 0x18 // je 0x33ed; mov rdx,r12; mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r12,QWORD PTR [rsi+0x18]
 .quad 0x4900d3834827034d,0x4901d78348084f03; .byte 0x83,0xc7,0x10 // add r12,QWORD PTR [r15]; adc rbx,0x0; add rcx,QWORD PTR [r15+0x8]; adc rdi,0x1; add r15,0x10
 .quad 0x46f693e2c4ea894c,0xc4c71148e9014c18; .byte 0x62,0xfb,0xf6,0x6e,0x28 // mov rdx,r13; mulx rax,r13,QWORD PTR [rsi+0x18]; add rcx,r13; adc rdi,rax; mulx r13,rax,QWORD PTR [rsi+0x28]
 .quad 0x1876af0f4cf2894c,0xf7014c2856af0f48 // mov rdx,r14; imul r14,QWORD PTR [rsi+0x18]; imul rdx,QWORD PTR [rsi+0x28]; add rdi,r14
 .quad 0x1149c40149d30148,0x03e68341fe8941dd // add rbx,rdx; add r12,rax; adc r13,rbx; mov r14d,edi; and r14d,0x3
 .quad 0xbf3c8d4802efc148,0x8349cd1149fc0149; .byte 0xd6,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r12,rdi; adc r13,rcx; adc r14,0x0
-// 0x33e6:
+// 0x33ed:
 .quad 0xef85c5f8fe0541c4,0xef2dc5dcfee5c5f6; .byte 0xd3 // vpaddd ymm15,ymm15,ymm8; vpxor ymm6,ymm15,ymm6; vpaddd ymm3,ymm3,ymm4; vpxor ymm10,ymm10,ymm3
 .quad 0xc408ca72282dd162,0xffef9dc5e1fe1d41 // vprold ymm10,ymm10,0x8; vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7
 .quad 0xd8ef25c5c5fefdc5,0x620cce72284df162; .byte 0xf1,0x45,0x28,0x72,0xcf,0x0c // vpaddd ymm0,ymm0,ymm5; vpxor ymm11,ymm11,ymm0; vprold ymm6,ymm6,0xc; vprold ymm7,ymm7,0xc
@@ -884,24 +884,24 @@
 .quad 0xd7feedc5edef8dc5,0x285df162caef35c5; .byte 0x72,0xcc,0x07 // vpxor ymm5,ymm14,ymm5; vpaddd ymm2,ymm2,ymm7; vpxor ymm9,ymm9,ymm2; vprold ymm4,ymm4,0x7
 .quad 0x6207cd722855f162,0x41c408c9722835d1; .byte 0x05,0xfe,0xf8 // vprold ymm5,ymm5,0x7; vprold ymm9,ymm9,0x8; vpaddd ymm15,ymm15,ymm8
 .quad 0xfe1d41c4f6ef85c5,0x4df162ffef9dc5e1; .byte 0x28,0x72,0xce,0x07 // vpxor ymm6,ymm15,ymm6; vpaddd ymm12,ymm12,ymm9; vpxor ymm7,ymm12,ymm7; vprold ymm6,ymm6,0x7
-.quad 0x4c07cf722845f162,0xc2894c6974c05e3b // vprold ymm7,ymm7,0x7; cmp r11,QWORD PTR [rsi-0x40]; je 0x34f1; mov rdx,r8
+.quad 0x4c07cf722845f162,0xc2894c6974c05e3b // vprold ymm7,ymm7,0x7; cmp r11,QWORD PTR [rsi-0x40]; je 0x34f8; mov rdx,r8
 .quad 0xe2c4207ef6f3e2c4,0x4803034d185ef6bb; .byte 0x83,0xd3,0x00 // mulx rdi,rcx,QWORD PTR [rsi+0x20]; mulx rbx,r8,QWORD PTR [rsi+0x18]; add r8,QWORD PTR [r11]; adc rbx,0x0
 .quad 0x01d78348084b0349,0xc4ca894c10c38349; .byte 0xe2,0xb3,0xf6,0x46,0x18 // add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]
 .quad 0x62c4c71148c9014c,0x4cd2894c284ef6fb; .byte 0x0f,0xaf,0x56,0x18 // add rcx,r9; adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0xd7014c2856af0f48,0x1149c00149d30148; .byte 0xd9 // imul rdx,QWORD PTR [rsi+0x28]; add rdi,r10; add rbx,rdx; add r8,rax; adc r9,rbx
 .quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
 .byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
-// 0x34f1:
-.quad 0xfbdb850f01e06e83; .byte 0xff,0xff,0xe9,0xd7,0xe4,0xff,0xff // sub DWORD PTR [rsi-0x20],0x1; jne 0x30d6; jmp 0x19d7
-// 0x3500:
+// 0x34f8:
+.quad 0xfbdb850f01e06e83; .byte 0xff,0xff,0xe9,0xd7,0xe4,0xff,0xff // sub DWORD PTR [rsi-0x20],0x1; jne 0x30dd; jmp 0x19de
+// 0x3507:
 .quad 0x4890468b48f04e8b,0x01409e8d48987e8b; .byte 0x00,0x00 // mov ecx,DWORD PTR [rsi-0x10]; mov rax,QWORD PTR [rsi-0x70]; mov rdi,QWORD PTR [rsi-0x68]; lea rbx,[rsi+0x140]
 .quad 0xd231cf2948c82948 // sub rax,rcx; sub rdi,rcx; xor edx,edx
-// 0x351a:
+// 0x3521:
 .quad 0xef05c5103c6f7ec5,0x83173c7f7ec5133c; .byte 0xc2,0x20 // vmovdqu ymm15,YMMWORD PTR [rax+rdx*1]; vpxor ymm15,ymm15,YMMWORD PTR [rbx+rdx*1]; vmovdqu YMMWORD PTR [rdi+rdx*1],ymm15; add edx,0x20
-.quad 0x4e39c931ea72ca39,0xe666840ff04e89f4; .byte 0xff,0xff // cmp edx,ecx; jb 0x351a; xor ecx,ecx; cmp DWORD PTR [rsi-0xc],ecx; mov DWORD PTR [rsi-0x10],ecx; je 0x1ba4
+.quad 0x4e39c931ea72ca39,0xe666840ff04e89f4; .byte 0xff,0xff // cmp edx,ecx; jb 0x3521; xor ecx,ecx; cmp DWORD PTR [rsi-0xc],ecx; mov DWORD PTR [rsi-0x10],ecx; je 0x1bab
 .quad 0x4800000200f046c7,0x48e8468b4888568b; .byte 0x8d,0x8e,0x40,0x01,0x00,0x00 // mov DWORD PTR [rsi-0x10],0x200; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; lea rcx,[rsi+0x140]
-.byte 0xe9,0x83,0xe9,0xff,0xff // jmp 0x1edc
-// 0x3559:
+.byte 0xe9,0x83,0xe9,0xff,0xff // jmp 0x1ee3
+// 0x3560:
 .quad 0x49008b4940478b4c,0x4810508b4908488b; .byte 0x89,0x06 // mov r8,QWORD PTR [rdi+0x40]; mov rax,QWORD PTR [r8]; mov rcx,QWORD PTR [r8+0x8]; mov rdx,QWORD PTR [r8+0x10]; mov QWORD PTR [rsi],rax
 .quad 0x10568948084e8948,0xf9c528406f7ac1c4; .byte 0x7f,0x86,0x80,0x00,0x00,0x00 // mov QWORD PTR [rsi+0x8],rcx; mov QWORD PTR [rsi+0x10],rdx; vmovdqu xmm0,XMMWORD PTR [r8+0x28]; vmovdqa XMMWORD PTR [rsi+0x80],xmm0
 .quad 0x4930468938408b41,0x4820488b4918408b; .byte 0x89,0xca // mov eax,DWORD PTR [r8+0x38]; mov DWORD PTR [rsi+0x30],eax; mov rax,QWORD PTR [r8+0x18]; mov rcx,QWORD PTR [r8+0x20]; mov rdx,rcx
@@ -909,7 +909,7 @@
 .quad 0x00000000a846c748,0x4e894800000004b9; .byte 0xf8 // mov QWORD PTR [rsi-0x58],0x0; mov ecx,0x4; mov QWORD PTR [rsi-0x8],rcx
 .quad 0x00a0b68d4c18c96b,0x00a00ebc8d4c0000; .byte 0x00,0x00 // imul ecx,ecx,0x18; lea r14,[rsi+0xa0]; lea r15,[rsi+rcx*1+0xa0]
 .quad 0x204e8b4c18468b4c; .byte 0x45,0x31,0xd2 // mov r8,QWORD PTR [rsi+0x18]; mov r9,QWORD PTR [rsi+0x20]; xor r10d,r10d
-// 0x35d4:
+// 0x35db:
 .quad 0xc8f6fbc2c4c2894c,0xca894ce9f69b42c4 // mov rdx,r8; mulx rcx,rax,r8; mulx r13,r12,r9; mov rdx,r9
 .quad 0xdb3145f9f6e3c2c4,0x8348ed114de4014d; .byte 0xd7,0x00 // mulx rdi,rbx,r9; xor r11d,r11d; add r12,r12; adc r13,r13; adc rdi,0x0
 .quad 0x8d4beb114ce1014c,0x48e8f69b42c41214; .byte 0x83,0xd7,0x00 // add rcx,r12; adc rbx,r13; lea rdx,[r10+r10*1]; mulx r13,r12,r8; adc rdi,0x0
@@ -920,12 +920,12 @@
 .quad 0x02ebc14902efc148,0x1148d80148cf094c; .byte 0xf9 // shr rdi,0x2; shr r11,0x2; or rdi,r9; add rax,rbx; adc rcx,rdi
 .quad 0x8341d0894dda114d,0x8d4f02e8c14903e2; .byte 0x04,0x80 // adc r10,r11; mov r8,r10; and r10d,0x3; shr r8,0x2; lea r8,[r8+r8*4]
 .quad 0x4900d18348c00149,0x894dc9894900d283; .byte 0x06 // add r8,rax; adc rcx,0x0; adc r10,0x0; mov r9,rcx; mov QWORD PTR [r14],r8
-.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0x35d4
-.byte 0xe9,0xd2,0xdc,0xff,0xff // jmp 0x136d
-// 0x369b:
+.quad 0x1056894d084e894d,0x0ffe394d18c68349; .byte 0x85,0x3e,0xff,0xff,0xff // mov QWORD PTR [r14+0x8],r9; mov QWORD PTR [r14+0x10],r10; add r14,0x18; cmp r14,r15; jne 0x35db
+.byte 0xe9,0xd2,0xdc,0xff,0xff // jmp 0x1374
+// 0x36a2:
 .quad 0x4c084e8b4c068b4c; .byte 0x8b,0x56,0x10 // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]
-// 0x36a6:
-.quad 0x5043f741805e8b4c,0x009b840f00000002; .byte 0x00,0x00 // mov r11,QWORD PTR [rsi-0x80]; test DWORD PTR [r11+0x50],0x2; je 0x3753
+// 0x36ad:
+.quad 0x5043f741805e8b4c,0x009b840f00000002; .byte 0x00,0x00 // mov r11,QWORD PTR [rsi-0x80]; test DWORD PTR [r11+0x50],0x2; je 0x375a
 .quad 0x484b134d2043034d,0xc4c2894c01d28349; .byte 0xe2,0xf3,0xf6,0x7e,0x20 // add r8,QWORD PTR [r11+0x20]; adc r9,QWORD PTR [r11+0x48]; adc r10,0x1; mov rdx,r8; mulx rdi,rcx,QWORD PTR [rsi+0x20]
 .quad 0x894c185ef6bbe2c4,0x4c1846f6b3e2c4ca; .byte 0x01,0xc9 // mulx rbx,r8,QWORD PTR [rsi+0x18]; mov rdx,r9; mulx rax,r9,QWORD PTR [rsi+0x18]; add rcx,r9
 .quad 0x4ef6fb62c4c71148,0x56af0f4cd2894c28; .byte 0x18 // adc rdi,rax; mulx r9,rax,QWORD PTR [rsi+0x28]; mov rdx,r10; imul r10,QWORD PTR [rsi+0x18]
@@ -934,30 +934,34 @@
 .quad 0x4c00d28349c91149,0xc08348c9894cc089; .byte 0x05 // adc r9,rcx; adc r10,0x0; mov rax,r8; mov rcx,r9; add rax,0x5
 .quad 0x00d2834900d18348,0xc0430f4c04fa8349 // adc rcx,0x0; adc r10,0x0; cmp r10,0x4; cmovae r8,rax
 .quad 0x8086034cc9430f4c,0x00888e134c000000; .byte 0x00,0x00 // cmovae r9,rcx; add r8,QWORD PTR [rsi+0x80]; adc r9,QWORD PTR [rsi+0x88]
-.quad 0x4c00894c38438b49; .byte 0x89,0x48,0x08,0xeb,0x6b // mov rax,QWORD PTR [r11+0x38]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9; jmp 0x37be
-// 0x3753:
+.quad 0x4c00894c38438b49; .byte 0x89,0x48,0x08,0xeb,0x6b // mov rax,QWORD PTR [r11+0x38]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9; jmp 0x37c5
+// 0x375a:
 .quad 0x4803e28341d1894c,0x49890c8d4802e9c1; .byte 0x01,0xc8 // mov rcx,r10; and r10d,0x3; shr rcx,0x2; lea rcx,[rcx+rcx*4]; add r8,rcx
 .quad 0x00d2834900d18349,0x4c00894c40438b49; .byte 0x89,0x48,0x08 // adc r9,0x0; adc r10,0x0; mov rax,QWORD PTR [r11+0x40]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9
 .quad 0x184e8b481050894c,0x1848894820568b48 // mov QWORD PTR [rax+0x10],r10; mov rcx,QWORD PTR [rsi+0x18]; mov rdx,QWORD PTR [rsi+0x20]; mov QWORD PTR [rax+0x18],rcx
 .quad 0x808e8b4820508948,0x0088968b48000000; .byte 0x00,0x00 // mov QWORD PTR [rax+0x20],rdx; mov rcx,QWORD PTR [rsi+0x80]; mov rdx,QWORD PTR [rsi+0x88]
-.quad 0x3050894828488948,0x7501e183504b8b41; .byte 0x04 // mov QWORD PTR [rax+0x28],rcx; mov QWORD PTR [rax+0x30],rdx; mov ecx,DWORD PTR [r11+0x50]; and ecx,0x1; jne 0x37af
+.quad 0x3050894828488948,0x7501e183504b8b41; .byte 0x04 // mov QWORD PTR [rax+0x28],rcx; mov QWORD PTR [rax+0x30],rdx; mov ecx,DWORD PTR [r11+0x50]; and ecx,0x1; jne 0x37b6
 .byte 0x48,0x8b,0x48,0x38 // mov rcx,QWORD PTR [rax+0x38]
-// 0x37af:
+// 0x37b6:
 .quad 0x06eac14810538b49; .byte 0x48,0x01,0xd1,0x48,0x89,0x48,0x38 // mov rdx,QWORD PTR [r11+0x10]; shr rdx,0x6; add rcx,rdx; mov QWORD PTR [rax+0x38],rcx
-// 0x37be:
+// 0x37c5:
 .quad 0xc0eff9c5105b8b49,0x7ffdc580467ffdc5; .byte 0x46,0xa0 // mov rbx,QWORD PTR [r11+0x10]; vpxor xmm0,xmm0,xmm0; vmovdqa YMMWORD PTR [rsi-0x80],ymm0; vmovdqa YMMWORD PTR [rsi-0x60],ymm0
 .quad 0x7ffdc5c0467ffdc5,0xfdc5067ffdc5e046; .byte 0x7f,0x46,0x20 // vmovdqa YMMWORD PTR [rsi-0x40],ymm0; vmovdqa YMMWORD PTR [rsi-0x20],ymm0; vmovdqa YMMWORD PTR [rsi],ymm0; vmovdqa YMMWORD PTR [rsi+0x20],ymm0
 .quad 0x00000080867ffdc5,0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x80],ymm0; vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 .quad 0x00000160867ffdc5,0x000000015043f741 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0; test DWORD PTR [r11+0x50],0x1
-.quad 0x477640fb83482674,0x48000002008e8d48; .byte 0x81,0xfb,0xc0,0x00,0x00,0x00 // je 0x382b; cmp rbx,0x40; jbe 0x3852; lea rcx,[rsi+0x200]; cmp rbx,0xc0
-.quad 0x0002808e8d481776,0x00000140fb814800 // jbe 0x3832; lea rcx,[rsi+0x280]; cmp rbx,0x140
-.byte 0x76,0x07 // jbe 0x3832
-// 0x382b:
-.byte 0x48,0x8d,0x8e,0xc0,0x03,0x00,0x00 // lea rcx,[rsi+0x3c0]
+.quad 0x477640fb83482674,0x48000002008e8d48; .byte 0x81,0xfb,0xc0,0x00,0x00,0x00 // je 0x3832; cmp rbx,0x40; jbe 0x3859; lea rcx,[rsi+0x200]; cmp rbx,0xc0
+.quad 0x0002808e8d481776,0x00000140fb814800 // jbe 0x3839; lea rcx,[rsi+0x280]; cmp rbx,0x140
+.byte 0x76,0x07 // jbe 0x3839
 // 0x3832:
+.byte 0x48,0x8d,0x8e,0xc0,0x03,0x00,0x00 // lea rcx,[rsi+0x3c0]
+// 0x3839:
 .byte 0x48,0x8d,0x46,0x40 // lea rax,[rsi+0x40]
-// 0x3836:
+// 0x383d:
 .quad 0x407ffdc5007ffdc5,0xfdc540407ffdc520; .byte 0x7f,0x40,0x60 // vmovdqa YMMWORD PTR [rax],ymm0; vmovdqa YMMWORD PTR [rax+0x20],ymm0; vmovdqa YMMWORD PTR [rax+0x40],ymm0; vmovdqa YMMWORD PTR [rax+0x60],ymm0
-.quad 0x72c8394880e88348; .byte 0xe4 // sub rax,0xffffffffffffff80; cmp rax,rcx; jb 0x3836
-// 0x3852:
-.quad 0x0180ee814877fcc5; .byte 0x00,0x00 // vzeroall; sub rsi,0x180
+.quad 0x72c8394880e88348; .byte 0xe4 // sub rax,0xffffffffffffff80; cmp rax,rcx; jb 0x383d
+// 0x3859:
+.quad 0xd2efe9c5c9eff1c5,0xe4efd9c5dbefe1c5 // vpxor xmm1,xmm1,xmm1; vpxor xmm2,xmm2,xmm2; vpxor xmm3,xmm3,xmm3; vpxor xmm4,xmm4,xmm4
+.quad 0xf6efc9c5edefd1c5,0xef3941c4ffefc1c5; .byte 0xc0 // vpxor xmm5,xmm5,xmm5; vpxor xmm6,xmm6,xmm6; vpxor xmm7,xmm7,xmm7; vpxor xmm8,xmm8,xmm8
+.quad 0x2941c4c9ef3141c4,0xc4dbef2141c4d2ef; .byte 0x41,0x19,0xef,0xe4 // vpxor xmm9,xmm9,xmm9; vpxor xmm10,xmm10,xmm10; vpxor xmm11,xmm11,xmm11; vpxor xmm12,xmm12,xmm12
+.quad 0x0941c4edef1141c4,0xc5ffef0141c4f6ef; .byte 0xf8,0x77 // vpxor xmm13,xmm13,xmm13; vpxor xmm14,xmm14,xmm14; vpxor xmm15,xmm15,xmm15; vzeroupper
+.byte 0x48,0x81,0xee,0x80,0x01,0x00,0x00 // sub rsi,0x180
