@@ -10,14 +10,14 @@ import (
 	xcrypto "golang.org/x/crypto/chacha20poly1305"
 )
 
-// A goCandidate is an implementation that this program links.
+// A goCandidate is an implementation that is linked into this program.
 type goCandidate struct {
 	candidate
 	New    func(key []byte) (cipher.AEAD, error)
-	chosen bool // the level of sealane that programs get on this CPU
+	chosen bool // the level that programs get on this CPU
 }
 
-// goCandidates lists the peers first, then sealane's levels, best first.
+// goCandidates lists first the peers, then sealane's levels, best first.
 func goCandidates() []goCandidate {
 	if alg.Name != "ChaCha20-Poly1305" {
 		return append([]goCandidate{{

@@ -25,7 +25,7 @@ func sealaneGCMCandidates() []goCandidate {
 		})
 }
 
-// levelCandidates lists the levels that this CPU runs, best first. The chosen one goes through the public package.
+// levelCandidates lists the levels that this CPU runs, best first. The chosen one uses the public package.
 func levelCandidates(table *dispatch.Table, name string, public func([]byte) (cipher.AEAD, error),
 	at func(level uint8, key []byte) (cipher.AEAD, error)) []goCandidate {
 	var all []goCandidate

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// measured is what the page of plots wants of a result file.
+// A measured is the part of a result file that the page of plots needs.
 type measured struct {
 	Machine   machine `json:"machine"`
 	Algorithm string  `json:"algorithm"`
 	Date      string  `json:"date"`
-	name      string  // of the file, without .json
+	name      string  // file name without .json
 }
 
-// readMeasured returns the results of ChaCha20-Poly1305 in a folder that make bench measured, by CPU; the newest of a CPU is first.
+// readMeasured returns the ChaCha20-Poly1305 results of make bench in a folder, by CPU. The newest of a CPU is first.
 func readMeasured(dir string) ([]measured, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -44,7 +44,7 @@ func readMeasured(dir string) ([]measured, error) {
 	return found, nil
 }
 
-// writeCPUs writes the page that has one plot for each CPU that was measured, the newest, and names the others.
+// writeCPUs writes the page with the newest plot for each measured CPU, and lists the older ones.
 func writeCPUs(dir string) error {
 	found, err := readMeasured(dir)
 	if err != nil {

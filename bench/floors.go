@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// A floor is the least ratio of throughputs, sealane's to a peer's, that is accepted at each size; for one key unless Keys
-// says otherwise, and no associated data; of ChaCha20-Poly1305 unless Algorithm says otherwise. With Batch it is for that
-// many packets in one call. Peer is a library, or any: the fastest of all of that language. It holds for CPUs of one class,
-// or of all classes.
+// A floor is the minimum ratio of throughputs, sealane's to a peer's, at each size. It applies to one key unless Keys
+// says otherwise, to packets without associated data, and to ChaCha20-Poly1305 unless Algorithm says otherwise. With
+// Batch it applies to that many packets in one call. Peer is a library, or any: the fastest of all in that language. It
+// applies to CPUs of one class, or of all classes.
 type floor struct {
 	Class     string // machine.Class
 	NotHeld   bool   `json:"not_held"` // no run of make bench on such a CPU has met it yet
@@ -27,12 +27,12 @@ type floor struct {
 var floorsJSON []byte
 
 const (
-	batchOfOneNs = 12 // more than the call for a single packet; an Intel Xeon needs 11.1
-	sweepFloor   = 1  // at every size
+	batchOfOneNs = 12 // beyond the call for a single packet; an Intel Xeon needs 11.1
+	sweepFloor   = 1  // at all sizes
 	anyPeer      = "any"
 )
 
-// An outcome is one floor at one size.
+// An outcome is the result of one floor at one size.
 type outcome struct {
 	Title string  `json:"title"`
 	Op    string  `json:"op"`
@@ -40,7 +40,7 @@ type outcome struct {
 	Batch int     `json:"batch,omitempty"` // packets in one call
 	Limit float64 `json:"limit"`
 	Got   float64 `json:"got"`   // 0: not run
-	State string  `json:"state"` // pass, fail, or why it was not run
+	State string  `json:"state"` // pass, fail, or the reason why it was not run
 }
 
 func (f *floor) sizes() []int {
@@ -61,7 +61,7 @@ func ratioOutcome(title, op string, size int, got, floor float64, missing string
 	return o
 }
 
-// outcomes compares what was measured with the floors.
+// outcomes compares the measurements with the floors.
 func (r *results) outcomes() ([]outcome, error) {
 	var floors []floor
 	if err := json.Unmarshal(floorsJSON, &floors); err != nil {
@@ -148,7 +148,7 @@ func (r *results) setupOutcome(language string) outcome {
 	return o
 }
 
-// ratio returns how many times as fast as a peer's fastest interface a level of sealane is; 0 if either is not there.
+// ratio returns the ratio of throughput of a sealane level to a peer's fastest interface, or 0 if either is missing.
 func (t *table) ratio(c cell, level, peer string) float64 {
 	ours, theirs := t.libraryNs(c, "sealane", level), t.libraryNs(c, peer, "")
 	if peer == anyPeer {

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// A machine is what the figures belong to.
+// A machine describes where the figures were measured.
 type machine struct {
-	CPU  string `json:"cpu"` // with family and model, as the name alone may say little
+	CPU  string `json:"cpu"` // with family and model, because the name alone may be ambiguous
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
 
-	// Class is what floors go by: vendor, family and the widest vectors of an x86-64 CPU, such as "AMD family 26, AVX-512 IFMA".
-	// Empty elsewhere.
+	// Class determines the floors: vendor, family and widest vectors of an x86-64 CPU, such as "AMD family 26, AVX-512
+	// IFMA". It is empty for other CPUs.
 	Class string `json:"class,omitempty"`
 }
 
@@ -45,7 +45,7 @@ func thisMachine() machine {
 	return m
 }
 
-// class names the CPUs that share floors. The flags are those of /proc/cpuinfo.
+// class names a group of CPUs with the same floors. flags are those of /proc/cpuinfo.
 func class(vendor, family string, flags []string) string {
 	vendor = cmp.Or(map[string]string{"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}[vendor], vendor)
 	for _, w := range []struct{ flag, name string }{
@@ -58,14 +58,13 @@ func class(vendor, family string, flags []string) string {
 	return ""
 }
 
-// fileName makes a name for the result files.
+// fileName returns the base name of the result files.
 func (m machine) fileName() string {
 	name := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(m.CPU), "-")
 	return strings.Trim(name, "-")
 }
 
-// clockGHz returns the core's clock: dependent additions and exclusive ors of registers take one cycle each on every
-// CPU there is.
+// clockGHz returns the core's clock. Dependent register additions and XORs take one cycle each on every CPU.
 func clockGHz() float64 {
 	const rounds, chain = 1000, 16
 	best := time.Duration(1 << 62)
@@ -96,5 +95,5 @@ func clockGHz() float64 {
 	return rounds * chain / float64(best)
 }
 
-// Unknown to the compiler, so that it cannot shorten the chain.
+// The compiler does not know the value, so it cannot shorten the chain.
 var chainOperand uint64 = 0x9e3779b97f4a7c15

@@ -1,8 +1,8 @@
-// Command bench measures sealane beside the libraries its users could pick instead, in Go, in C and in Rust, and writes a
-// table, the raw figures and a plot.
+// Command bench compares sealane with the alternatives for its users, in Go, C and Rust, and writes a table, the raw
+// figures and a plot.
 //
-// The C program, the Rust program and this one measure in turn, all pinned to the same CPU, until the smallest times no
-// longer move or the time is up.
+// The C program, the Rust program and this one measure alternately, pinned to the same CPU, until the minimum times no
+// longer change or the time is up.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 var languages = []string{"Go", "C", "Rust"}
 
-// results is all that a run found.
+// results are all results of a run.
 type results struct {
 	Machine   machine           `json:"machine"`
 	Algorithm string            `json:"algorithm"`
@@ -27,7 +27,7 @@ type results struct {
 	Go        string            `json:"go"` // version
 	Seconds   float64           `json:"seconds"`
 	Rounds    int               `json:"rounds"`
-	Moved     float64           `json:"moved"` // share of the smallest times that the last round made smaller by more than 1 %
+	Moved     float64           `json:"moved"` // share of the minimum times that the last round reduced by more than 1 %
 	Sweep     []sweepSummary    `json:"sweep"`
 	Passes    int               `json:"sweep_passes"`
 	tables    map[string]*table // by language
@@ -55,8 +55,8 @@ const (
 	roundGo    = 4 * time.Second
 	roundSweep = 4 * time.Second
 	minRounds  = 3
-	stable     = 1.01 // a time that moves by less stands still
-	mayMove    = 0.01 // the share of times that the last round may move
+	stable     = 1.01 // a time that changes by less is stable
+	mayMove    = 0.01 // the share of times that may still change in the last round
 )
 
 func main() {
@@ -101,7 +101,7 @@ func run(o options) error {
 	if o.cpus {
 		return writeCPUs(o.dir)
 	}
-	debug.SetGCPercent(-1) // the collector runs between passes
+	debug.SetGCPercent(-1) // the garbage collector runs between passes
 	if o.region != "" {
 		return region(o.region, o.open, o.bytes)
 	}
@@ -136,7 +136,7 @@ func run(o options) error {
 	return nil
 }
 
-// measure alternates between the languages until the smallest times stand still.
+// measure alternates between the languages until the minimum times are stable.
 func (r *results) measure(o options, b *goBench, cpu int) error {
 	start := time.Now()
 	left := func() time.Duration { return o.seconds - time.Since(start) }
@@ -207,7 +207,7 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 	return nil
 }
 
-// sweepAgainst sets up the sweep of the level that programs get; nil if there is none.
+// sweepAgainst sets up the sweep of the level that programs get, or returns nil if there is none.
 func sweepAgainst(b *goBench, peer string) (*sweep, error) {
 	var ours, theirs *goCandidate
 	for i, c := range b.candidates {

@@ -16,12 +16,12 @@ const (
 	maxBatch  = 512
 	turns     = 3 // batches of each candidate per cell and repetition
 	maxSlots  = 64
-	outputAt  = 2112 // half a page from the input's place in its page: no access looks like one to the other buffer
-	slotGap   = 192  // keeps equal offsets of neighboring packets off one cache set
+	outputAt  = 2112 // half a page from the input's page offset: accesses to one buffer never alias the other
+	slotGap   = 192  // keeps neighboring packets out of the same cache set
 )
 
-// A goBench measures the implementations that this program links. All of them take turns within every repetition, so
-// that a slow phase of the machine meets all of them.
+// A goBench measures the implementations linked into this program. All of them alternate within every repetition, so
+// that a slow phase of the machine affects all of them.
 type goBench struct {
 	candidates []goCandidate
 	sessions   [][]cipher.AEAD // of each candidate, one per key
@@ -32,19 +32,19 @@ type goBench struct {
 	rows       []*goRow
 }
 
-// A goRow is a cell in the making.
+// A goRow is a cell in progress.
 type goRow struct {
 	cell
 	ops    []batch.Op
 	nonces []byte   // of the ops
-	sealed [][]byte // packets to open, with their tags: a new nonce each
-	slot   int      // of the next packet to open, or of the next key
-	next   int      // running number of sealed packets, makes the nonce
+	sealed [][]byte // sealed packets to open, each with its own nonce
+	slot   int      // index of the next packet to open, or of the next key
+	next   int      // number of the next sealed packet, which is its nonce
 	best   []float64
 	repeat []int // packets in one repetition
 }
 
-// newGoSpace makes the memory and the keys of a goBench.
+// newGoSpace allocates the memory and the keys of a goBench.
 func newGoSpace() *goBench {
 	const page = 4096
 	space := make([]byte, page+2*maxBytes+outputAt+16)
@@ -68,7 +68,7 @@ func newGoSpace() *goBench {
 	return b
 }
 
-// level returns the level of sealane that programs get; none if there is none.
+// level returns the sealane level that programs get, or "" if there is none.
 func (b *goBench) level() string {
 	for _, c := range b.candidates {
 		if c.chosen {
@@ -113,7 +113,7 @@ func (b *goBench) newRow(c cell) *goRow {
 	}
 	slots := c.Keys
 	if slots == 1 {
-		slots = min(maxBytes/c.Bytes, maxSlots) // they stay in the first-level cache
+		slots = min(maxBytes/c.Bytes, maxSlots) // as many as stay in the first-level cache
 	}
 	stride := (c.Bytes+63)/64*64 + slotGap
 	space := make([]byte, slots*stride)
@@ -125,7 +125,7 @@ func (b *goBench) newRow(c cell) *goRow {
 	return r
 }
 
-// addOps makes the packets of a batch: memory of their own for each, in and out.
+// addOps makes the packets of a batch, each with its own input and output memory.
 func (b *goBench) addOps(r *goRow) {
 	const stride = 1536 + slotGap
 	in, out := make([]byte, r.Batch*stride), make([]byte, r.Batch*stride)
@@ -146,7 +146,7 @@ func (b *goBench) addOps(r *goRow) {
 	}
 }
 
-// runBatches does n packets of a row or some more on candidate i: in batches, or in a loop if it is not sealane.
+// runBatches processes at least n packets of a row with candidate i: in batches, or in a loop for other libraries.
 func (b *goBench) runBatches(r *goRow, i, n int) error {
 	sessions, loop := b.sessions[i], b.candidates[i].Level == ""
 	for done := 0; done < n; done += len(r.ops) {
@@ -183,7 +183,7 @@ func (b *goBench) runBatches(r *goRow, i, n int) error {
 	return nil
 }
 
-// checkBatch has a candidate open a batch and seal it again to the same bytes, and refuse a changed tag.
+// checkBatch checks that a candidate opens a batch, seals it again to the same bytes, and refuses a changed tag.
 func (b *goBench) checkBatch(r *goRow, i int, fault string) error {
 	name := b.candidates[i].Name
 	if err := b.runBatches(r, i, 1); err != nil {
@@ -215,8 +215,8 @@ func (b *goBench) checkBatch(r *goRow, i int, fault string) error {
 	return nil
 }
 
-// checkAgreement has every candidate seal to the same bytes as the first, open them, and refuse a changed tag. fault
-// names one whose output is changed, to show that this check can fail.
+// checkAgreement checks that every candidate seals to the same bytes as the first, opens them, and refuses a changed
+// tag. It changes the output of the candidate that fault names, to show that the check can fail.
 func (b *goBench) checkAgreement(fault string) error {
 	for _, r := range b.rows {
 		if r.Op != "open" {
@@ -254,7 +254,7 @@ func (b *goBench) checkAgreement(fault string) error {
 	return nil
 }
 
-// turn returns 0, 1, .. n-1, 0, .. in turn.
+// turn cycles through 0, 1, ... n-1.
 func (r *goRow) turn(n int) int {
 	slot := r.slot
 	if r.slot++; r.slot == n {
@@ -263,7 +263,7 @@ func (r *goRow) turn(n int) int {
 	return slot
 }
 
-// run does n packets of a row on candidate i.
+// run processes n packets of a row with candidate i.
 func (b *goBench) run(r *goRow, i, n int) error {
 	if r.Batch > 0 {
 		return b.runBatches(r, i, n)
@@ -319,7 +319,7 @@ func (b *goBench) measure(r *goRow, i int) error {
 	return nil
 }
 
-// pass measures for a while and returns the smallest times so far.
+// pass measures for d, and returns the minimum times so far.
 func (b *goBench) pass(d time.Duration) (*table, error) {
 	t := &table{ClockGHz: clockGHz(), Ns: make(map[cell]map[string]float64)}
 	for start := time.Now(); time.Since(start) < d; t.Repetitions++ {

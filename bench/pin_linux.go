@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin keeps the calling goroutine on one CPU, the last that this process may use, and returns its number; -1 if that
-// is not possible.
+// pin pins the calling goroutine to the last CPU that this process may use, and returns its number, or -1 on failure.
 func pin() int {
 	runtime.LockOSThread()
 	var set unix.CPUSet

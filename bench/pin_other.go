@@ -2,5 +2,5 @@
 
 package main
 
-// pin is not possible here.
+// pin is not supported on this system.
 func pin() int { return -1 }

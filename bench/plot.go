@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The palette of Okabe and Ito (2008), which stays distinct for color-blind readers, less its yellow; the markers
-// differ too.
+// The palette of Okabe and Ito (2008), without its yellow. Color-blind readers can distinguish its colors; the markers
+// also differ.
 var (
 	palette = []color.Color{
 		color.RGBA{0x00, 0x72, 0xb2, 0xff}, // blue
@@ -33,17 +33,17 @@ var (
 const (
 	panelWidth  = 5.4 * vg.Inch
 	plotHeight  = 4.4 * vg.Inch
-	labelMargin = 1.25 * vg.Inch // right of each panel, for the lines' names
+	labelMargin = 1.25 * vg.Inch // space for names, to the right of each panel
 )
 
-// A curve is one peer's ratios over the sizes, with its place in the palette.
+// A curve is the ratios to one peer over the sizes, with its index in the palette.
 type curve struct {
 	name       string
 	index      int
 	seal, open plotter.XYs
 }
 
-// plot draws, for each language, how many times as fast as each peer the level that programs get is.
+// plot draws, for each language, the throughput of the level that programs get relative to each peer.
 func (r *results) plot(path string) error {
 	var panels []string
 	for _, language := range languages {
@@ -54,7 +54,7 @@ func (r *results) plot(path string) error {
 	plotWidth := panelWidth * vg.Length(max(len(panels), 2))
 	canvas := vgsvg.New(plotWidth, plotHeight)
 	whole := draw.New(canvas)
-	whole.SetColor(color.White) // also where the page around it is dark
+	whole.SetColor(color.White) // also on pages with a dark background
 	whole.Fill(whole.Rectangle.Path())
 
 	title := textStyle(15, ink)
@@ -74,7 +74,7 @@ func (r *results) plot(path string) error {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	// Readers may not have the font that the text was measured with; these have letters of the same widths or near.
+	// Readers may lack the font whose widths were used; these have the same or similar widths.
 	return os.WriteFile(path, []byte(strings.ReplaceAll(svg.String(), "Liberation Sans", "Liberation Sans,Arial,Helvetica,sans-serif")), 0o644)
 }
 
@@ -172,7 +172,7 @@ func addCurve(p *plot.Plot, c curve) error {
 	return nil
 }
 
-// writeAtOne says what the line at 1 means.
+// writeAtOne labels the line at 1.
 func writeAtOne(p *plot.Plot, area draw.Canvas) {
 	data := p.DataCanvas(area)
 	toX, toY := p.Transforms(&data)
@@ -181,7 +181,7 @@ func writeAtOne(p *plot.Plot, area draw.Canvas) {
 	area.FillText(style, vg.Point{X: toX(float64(len(sizes) - 1)), Y: toY(1) - 3}, "as fast as the peer")
 }
 
-// nameCurves writes each curve's name beside its right end, moved up where it would cover another.
+// nameCurves writes each curve's name next to its right end, and moves it up if it would cover another.
 func nameCurves(p *plot.Plot, area draw.Canvas, curves []curve) {
 	const lineHeight = vg.Length(13)
 	data := p.DataCanvas(area)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// runProgram has the C program, or another that prints the same, measure for a while.
+// runProgram makes the C program, or another one with the same output, measure for d.
 func runProgram(program string, d time.Duration, cpu int) (*table, error) {
 	args := []string{"--alg", alg.Name, "--seconds", strconv.FormatFloat(d.Seconds(), 'f', 2, 64)}
 	if cpu >= 0 {

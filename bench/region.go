@@ -13,7 +13,7 @@ func markStart() {}
 //go:noinline
 func markEnd() {}
 
-// region seals or opens packets of one size with one candidate, each between the marks, for tools/x86cost to watch.
+// region seals or opens packets of one size with one candidate, each between two marks, for tools/x86cost.
 func region(name string, open bool, size int) error {
 	const calls = 12
 	if size < 0 || size > maxBytes {
@@ -36,7 +36,7 @@ func region(name string, open bool, size int) error {
 			binary.LittleEndian.PutUint64(nonce[4:], uint64(i))
 			sealed := aead.Seal(packet, nonce, text, nil)
 			var out []byte
-			runtime.Gosched() // or the scheduler asks for the thread in the region, where x86cost has stopped all others
+			runtime.Gosched() // otherwise the scheduler may preempt within the region, where x86cost has stopped all other threads
 			if open {
 				markStart()
 				out, err = aead.Open(b.out, nonce, sealed, nil)

@@ -64,12 +64,12 @@ func (r *results) raw(outcomes []outcome) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// A report is markdown in the making.
+// A report is Markdown in progress.
 type report struct{ strings.Builder }
 
 func (w *report) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// grid writes a table; numbers stand to the right.
+// grid writes a table with right-aligned numbers.
 func (w *report) grid(head []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -143,7 +143,7 @@ func sizeHead(first string, sizes []int) []string {
 	return head
 }
 
-// inGrid says whether an outcome is one of a row of sizes.
+// inGrid reports whether an outcome belongs to a row of sizes.
 func (o *outcome) inGrid() bool {
 	if o.Batch > 0 {
 		return o.Batch == batched
@@ -216,7 +216,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s: %.2f (limit %.2f) %s", what, o.Got, o.Limit, o.State)
 }
 
-// printOutcomes counts the floors that are met and lists the others. It returns the number of those that fail.
+// printOutcomes counts the floors that are met, lists the others, and returns the number of failures.
 func printOutcomes(w io.Writer, outcomes []outcome) (failed int) {
 	count := map[string]int{}
 	for _, o := range outcomes {
@@ -234,7 +234,7 @@ func printOutcomes(w io.Writer, outcomes []outcome) (failed int) {
 	return count["fail"]
 }
 
-// writeRatios writes how many times as fast as each peer every level is.
+// writeRatios writes the throughput of every level relative to each peer.
 func (t *table) writeRatios(w *report, language string) {
 	levels := t.levels()
 	if len(levels) == 0 {
@@ -271,7 +271,7 @@ func (t *table) writeRatios(w *report, language string) {
 	}
 }
 
-// writeBatches writes the figures of batches, and how many small packets a second they make beside every candidate.
+// writeBatches writes the figures of batches, and the small packets per second of every candidate.
 func (r *results) writeBatches(w *report) {
 	w.line("## Batches: %d packets a call\n", batched)
 	w.line("Each packet in its own memory; mix is 7 packets of 64, 4 of 576 and 1 of 1420 bytes. Peers do the same packets in a loop.\n")
@@ -388,7 +388,7 @@ func (r *results) writeSetup(w *report) {
 	w.grid([]string{"", "ns"}, rows)
 }
 
-// writeCallOverhead compares the two languages' way to the same kernel.
+// writeCallOverhead compares the call overhead of both languages for the same kernel.
 func (r *results) writeCallOverhead(w *report) {
 	goTable, cTable := r.tables["Go"], r.tables["C"]
 	if goTable == nil || cTable == nil {

@@ -13,7 +13,7 @@ const (
 	suspectBatch = 20 * time.Microsecond
 )
 
-// A sweep compares two implementations at every size from 0 to maxBytes, to find a size at which the first is slower.
+// A sweep compares two implementations at every size from 0 to maxBytes, to find sizes at which the first is slower.
 type sweep struct {
 	ours, peer cipher.AEAD
 	b          *goBench // for its text and nonce
@@ -22,7 +22,7 @@ type sweep struct {
 	Passes     int
 }
 
-// A pair holds the smallest times of both, in ns.
+// A pair holds the minimum times of both, in ns.
 type pair struct{ ours, peer float64 }
 
 func (p pair) ratio() float64 { return p.peer / p.ours }
@@ -42,7 +42,7 @@ func newSweep(b *goBench, ours, peer goCandidate) (*sweep, error) {
 	return s, nil
 }
 
-// at measures one size once more.
+// at measures one size again.
 func (s *sweep) at(size int, batch time.Duration) error {
 	text, nonce, out := s.b.text[:size], s.b.nonce, s.b.out
 	s.b.setNonce(size)
@@ -71,7 +71,7 @@ func (s *sweep) at(size int, batch time.Duration) error {
 	return failed
 }
 
-// run goes over all sizes as often as fits in d, at least once.
+// run measures all sizes at least once, and repeats this for d.
 func (s *sweep) run(d time.Duration) error {
 	for start := time.Now(); s.Passes == 0 || time.Since(start) < d; s.Passes++ {
 		for size := range s.seal {
@@ -83,7 +83,7 @@ func (s *sweep) run(d time.Duration) error {
 	return nil
 }
 
-// slower returns the sizes at which the first is slower.
+// slower returns the sizes at which the first implementation is slower.
 func (s *sweep) slower() []int {
 	var found []int
 	for size := range s.seal {
@@ -110,13 +110,13 @@ func (s *sweep) settle(d time.Duration) error {
 	return nil
 }
 
-// A sweepSummary is what is reported of one direction.
+// A sweepSummary is the report for one direction.
 type sweepSummary struct {
 	Op            string    `json:"op"`
 	Least         float64   `json:"least"` // ratio
 	LeastAt       int       `json:"least_at"`
 	Median        float64   `json:"median"`
-	Slower        int       `json:"slower"` // how many sizes
+	Slower        int       `json:"slower"` // number of sizes
 	FirstSlower   []int     `json:"first_slower,omitempty"`
 	LeastOfEach64 []float64 `json:"least_of_each_64"` // the smallest ratio among sizes 0..63, 64..127, ...
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// An algorithm is what one run measures.
+// An algorithm is the subject of one run.
 type algorithm struct {
 	Name         string // the same in the C program
 	Standard     string
 	KeyBytes     int
-	SetupLimitNs float64 // of sealane, in C and in Go; 0: there is none
-	Batches      bool    // sealane has kernels for many packets in one call
-	Peer         string  // what every size in Go is compared with
-	Suffix       string  // of the results' file names
+	SetupLimitNs float64 // limit for sealane's key set-up, in C and Go; 0: none
+	Batches      bool    // sealane has batch kernels
+	Peer         string  // peer for the comparison at all sizes in Go
+	Suffix       string  // suffix of the result files
 }
 
 var (
@@ -22,15 +22,15 @@ var (
 		{"AES-128-GCM", "NIST SP 800-38D", 16, 0, true, "standard library", "-aes-128-gcm"},
 		{"AES-256-GCM", "NIST SP 800-38D", 32, 0, true, "standard library", "-aes-256-gcm"},
 	}
-	alg = algorithms[0] // of this run
+	alg = algorithms[0] // algorithm of this run
 )
 
-// What is measured. The C program (c/bench.c) and the Rust program (../rust/bench/src/rows.rs) have the same lists.
+// The measurements. The C program (c/bench.c) and the Rust program (../rust/bench/src/rows.rs) have the same lists.
 var (
 	sizes   = []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}
 	adSizes = []int{0, 13}
 
-	// Batches have no associated data. The Internet mix has 7 packets of 64, 4 of 576 and 1 of 1420 bytes, spread out.
+	// Batches have no associated data. The Internet mix has 7 packets of 64, 4 of 576 and 1 of 1420 bytes, interleaved.
 	batchSizes = []int{64, 128, 256, 576, 1420, mixed}
 	mix        = []int{64, 576, 64, 64, 576, 64, 1420, 64, 576, 64, 64, 576}
 )
@@ -42,13 +42,13 @@ const (
 	mixed    = 0  // as a size: the Internet mix
 )
 
-// A cell is one row of the measurement: what is done to packets of which shape.
+// A cell is one row of the measurement: an operation and the shape of its packets.
 type cell struct {
 	Op    string // seal, open, setup
 	Bytes int
 	AD    int
-	Keys  int // used in turn
-	Batch int // packets in one call; 0: the calls for single packets
+	Keys  int // used in rotation
+	Batch int // packets in one call; 0: single-packet calls
 }
 
 func (c cell) String() string {
@@ -92,25 +92,25 @@ func cells() []cell {
 
 var setup = cell{"setup", 0, 0, 1, 0}
 
-// A candidate is one implementation, as it is named in the results.
+// A candidate is one implementation, as named in the results.
 type candidate struct {
 	Name    string `json:"name"`
-	Library string `json:"library"` // what a user installs; the fastest of a library's candidates stands for it
+	Library string `json:"library"` // what a user installs; its fastest candidate represents it
 	Version string `json:"version"`
-	How     string `json:"how"` // which of its interfaces
+	How     string `json:"how"` // which interface of the library
 	Level   string `json:"level,omitempty"`
 }
 
-// A table is what was measured in one language: the smallest time per packet of all repetitions, in ns.
+// A table is the measurement in one language: the minimum time per packet over all repetitions, in ns.
 type table struct {
 	Candidates  []candidate
 	ClockGHz    float64
 	Repetitions int
-	Level       string // the one that programs get
+	Level       string // the level that programs get
 	Ns          map[cell]map[string]float64
 }
 
-// merge takes over what u found smaller, and returns how many of how many times moved by more than stable.
+// merge takes the smaller times of u, and returns how many of how many times changed by more than stable.
 func (t *table) merge(u *table) (moved, of int) {
 	t.Candidates = u.Candidates
 	t.ClockGHz = max(t.ClockGHz, u.ClockGHz)
@@ -137,7 +137,7 @@ func (t *table) merge(u *table) (moved, of int) {
 	return moved, of
 }
 
-// libraryNs returns the time of a library's fastest interface for a cell, or of one level of sealane; 0 if there is none.
+// libraryNs returns the time of a library's fastest interface for a cell, or of one sealane level; 0 if there is none.
 func (t *table) libraryNs(c cell, library, level string) (best float64) {
 	for _, k := range t.Candidates {
 		if k.Library != library || k.Level != level {
@@ -150,7 +150,7 @@ func (t *table) libraryNs(c cell, library, level string) (best float64) {
 	return best
 }
 
-// peers returns the libraries that are not sealane, in the order of the candidates.
+// peers returns the libraries other than sealane, in the order of the candidates.
 func (t *table) peers() []string {
 	var names []string
 	seen := map[string]bool{}
@@ -163,7 +163,7 @@ func (t *table) peers() []string {
 	return names
 }
 
-// level returns the level that programs get, or the first that was measured where that one was not.
+// level returns the level that programs get, or the first measured level if that one was not measured.
 func (t *table) level() string {
 	levels := t.levels()
 	if len(levels) == 0 || slices.Contains(levels, t.Level) {
@@ -172,7 +172,7 @@ func (t *table) level() string {
 	return levels[0]
 }
 
-// levels returns the levels of sealane that were measured, best first.
+// levels returns the measured levels of sealane, best first.
 func (t *table) levels() []string {
 	var names []string
 	for _, k := range t.Candidates {

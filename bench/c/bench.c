@@ -1,16 +1,16 @@
-/* Measures libsealane beside the C libraries its users could pick instead, and prints one JSON object.
+/* Compares libsealane with the C libraries that its users could choose instead, and prints one JSON object.
  *
  *     bench [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]
  *     bench --region NAME --bytes N [--alg NAME] [--open]
  *
- * All candidates run in this process, pinned to one CPU, and take turns within every repetition, so that a slow phase
- * of the machine meets all of them. A repetition is a batch of packets of about BATCH_NS; what is printed is the
- * smallest time per packet of all repetitions. Where a library takes many packets in one call it is also measured so,
- * beside the others in a loop. Before anything is timed, every candidate must seal to the same bytes
- * as the first, open them again, and refuse a changed tag; --fault plants a wrong byte in one to show that this fails.
+ * All candidates run in this process, pinned to one CPU, and alternate within every repetition, so that a slow phase of
+ * the machine affects all of them. A repetition is a batch of packets of about BATCH_NS. The printed time is the
+ * minimum per packet over all repetitions. A library with a call for many packets is also measured with it, against the
+ * others in a loop. Before the measurement, every candidate must seal to the same bytes as the first, open them again,
+ * and refuse a changed tag; --fault plants a wrong byte in one to show that this check can fail.
  *
- * With --region nothing is timed: one candidate seals or opens some packets, each between mark_start and mark_end, for
- * tools/x86cost to watch.
+ * --region measures nothing: one candidate seals or opens some packets, each between mark_start and mark_end, for
+ * tools/x86cost.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -29,32 +29,32 @@
 #define KEYS 64
 #define MAX_BYTES 16384
 #define MAX_SLOTS 64
-/* Half a page from the input's place in its page: no access looks like one to the other buffer. */
+/* Half a page from the input's page offset: accesses to one buffer never alias the other. */
 #define OUTPUT_AT 2112
-#define SLOT_GAP 192 /* keeps equal offsets of neighboring packets off one cache set */
+#define SLOT_GAP 192 /* keeps neighboring packets out of the same cache set */
 
 enum op { SEAL, OPEN, SETUP };
 static const char *const op_names[] = {"seal", "open", "setup"};
 
-/* One row of the result: what is done to packets of which shape. */
+/* One row of the result: an operation and the shape of its packets. */
 typedef struct cell {
     enum op op;
     size_t bytes, ad_bytes, keys;
-    size_t batch;                /* packets in one call; 0: the calls for single packets */
-    packet packets[MAX_BATCHED]; /* of a batch; those to be opened were sealed by the first candidate */
-    /* Packets to open: a new nonce each, all within the first-level cache where that is possible. */
+    size_t batch;                /* packets in one call; 0: single-packet calls */
+    packet packets[MAX_BATCHED]; /* of a batch; the first candidate sealed those to open */
+    /* Packets to open, each with its own nonce, within the first-level cache if possible. */
     size_t slots, stride;
     uint8_t *sealed;
     uint8_t (*tags)[16];
-    size_t slot;   /* of the next packet */
-    uint64_t next; /* running number of sealed packets, makes the nonce */
+    size_t slot;   /* index of the next packet */
+    uint64_t next; /* number of the next sealed packet, which is its nonce */
     double best[MAX_PEERS];
     unsigned repeat[MAX_PEERS]; /* packets in one repetition */
 } cell;
 
 static const size_t sizes[] = {64, 256, 576, 1024, 1420, 4096, 8192, 16384};
 static const size_t ad_sizes[] = {0, 13};
-/* Batches have no associated data. MIX is the Internet mix: 7 of 64, 4 of 576 and 1 of 1420 bytes, spread out. */
+/* Batches have no associated data. MIX is the Internet mix: 7 of 64, 4 of 576 and 1 of 1420 bytes, interleaved. */
 #define MIX 0
 static const size_t batch_sizes[] = {64, 128, 256, 576, 1420, MIX};
 static const size_t mix[] = {64, 576, 64, 64, 576, 64, 1420, 64, 576, 64, 64, 576};
@@ -91,8 +91,8 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The core's clock in GHz: dependent register additions take one cycle each on every CPU there is. The empty asm keeps
- * them apart; the inner loop is unrolled.
+/* The core's clock in GHz: dependent register additions take one cycle each on every CPU. The empty asm keeps them
+ * separate; the inner loop is unrolled.
  */
 #define CHAIN 16
 static double clock_ghz(void)
@@ -121,7 +121,7 @@ static void set_nonce(uint8_t nonce[12], uint64_t number)
     memcpy(nonce + 4, &number, 8);
 }
 
-/* Runs n packets of a cell on one candidate; non-zero if any failed. */
+/* Processes n packets of a cell with one candidate; non-zero if any failed. */
 static int run_packets(cell *c, size_t peer_index, unsigned n)
 {
     const peer *p = &peers[peer_index];
@@ -150,7 +150,7 @@ static int run_packets(cell *c, size_t peer_index, unsigned n)
     return bad;
 }
 
-/* Runs a batch with one candidate's sessions, in one call or in a loop; the number of packets that failed. */
+/* Runs a batch with one candidate, in one call or in a loop; returns the number of packets that failed. */
 static size_t run_batch(cell *c, size_t peer_index)
 {
     const peer *p = &peers[peer_index];
@@ -177,7 +177,7 @@ static size_t run_batch(cell *c, size_t peer_index)
     return c->batch - good;
 }
 
-/* The same for n packets or some more. */
+/* The same for at least n packets. */
 static int run_batches(cell *c, size_t peer_index, unsigned n)
 {
     size_t bad = 0;
@@ -236,7 +236,7 @@ static void add_cell(enum op op, size_t bytes, size_t ad_bytes, size_t key_count
     }
 }
 
-/* Packets of a batch: memory of their own for each, in and out. */
+/* Makes the packets of a batch, each with its own input and output memory. */
 static void add_batch(enum op op, size_t bytes, size_t key_count, size_t batch)
 {
     cell *c = &cells[cell_count++];
@@ -262,13 +262,13 @@ static void add_batch(enum op op, size_t bytes, size_t key_count, size_t batch)
     }
 }
 
-/* A batch must be what the first candidate sealed, open, and lose none but a packet that is changed. */
+/* A batch must match the first candidate's bytes, open, and lose only a packet that was changed. */
 static void check_batch(const cell *opening, size_t peer_index, const char *fault)
 {
     const peer *p = &peers[peer_index];
     cell seal = *opening, open = *opening;
     const size_t last = opening->batch - 1;
-    seal.op = SEAL, seal.next = 0; /* the nonces of the packets to be opened */
+    seal.op = SEAL, seal.next = 0; /* the nonces of the packets to open */
     for (size_t i = 0; i <= last; i++)
         seal.packets[i].in = batch_text[i], seal.packets[i].tag = batch_tags[i];
     if (run_batch(&seal, peer_index))
@@ -290,7 +290,7 @@ static void check_batch(const cell *opening, size_t peer_index, const char *faul
     opening->tags[last][15] ^= 0x80;
 }
 
-/* Every candidate must agree with the first on the bytes, and refuse a tag with one bit changed. */
+/* Every candidate must make the same bytes as the first, and refuse a tag with one changed bit. */
 static void check_agreement(const char *fault)
 {
     for (size_t n = 0; n < cell_count; n++) {

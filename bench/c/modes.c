@@ -1,9 +1,9 @@
-/* modes: AES without authentication, CCM, CMAC, GCM-SIV and QUIC's packet protection beside OpenSSL and ipsec-mb.
+/* modes: compares unauthenticated AES, CCM, CMAC, GCM-SIV and QUIC packet protection with OpenSSL and ipsec-mb.
  *
  *     bench-modes [--seconds=S] [--fault=ROW] [--list]
  *
- * Each row alternates the peer and sealane in short repeats, and takes the least time of each; ratios are of one
- * run. Before that both must give the same bytes: --fault makes one of the peer's wrong, which must be found.
+ * Each row alternates the peer and sealane in short repetitions, and takes the minimum time of each; ratios belong to
+ * one run. Before that both must give the same bytes: --fault makes one of the peer's wrong, which must be found.
  * SEALANE_CPU names the level. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@ static void must(int holds, const char *what)
     exit(1);
 }
 
-/* ---- OpenSSL: a context that is kept; a text is an initial value and one update, as in TLS and dm-crypt ---- */
+/* ---- OpenSSL: one context for all texts; a text is an initial value and one update, as in TLS and dm-crypt ---- */
 
 static EVP_CIPHER_CTX *evp;
 
@@ -136,7 +136,7 @@ static void evp_texts(void)
              "EVP");
 }
 
-/* ---- CCM, CMAC, GCM-SIV: a text with its tag, the stated bytes together; 13 bytes of associated data ---- */
+/* ---- CCM, CMAC, GCM-SIV: a text and its tag have the stated bytes together; 13 bytes of associated data ---- */
 
 enum { TAG = 16, NONCE = 12, AD = 13 };
 
@@ -211,7 +211,7 @@ static void evp_cmac(void)
          "EVP's CMAC");
 }
 
-/* Eight of one length by one call, or by one call each. */
+/* Eight packets of one length in one call, or in one call each. */
 static void ccm_batch(void)
 {
     sealane_ccm_op ops[TEXTS];
@@ -263,7 +263,7 @@ static void siv(void)
     must(sealane_aes_gcm_siv_seal(&siv_key, got, got + bytes, iv, NONCE, key, AD, text, bytes) == 0, "GCM-SIV");
 }
 
-#if OPENSSL_VERSION_NUMBER >= 0x30200000L /* which has it */
+#if OPENSSL_VERSION_NUMBER >= 0x30200000L /* first version with GCM-SIV */
 static void siv_start(void)
 {
     EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, "AES-128-GCM-SIV", NULL);
@@ -273,7 +273,7 @@ static void siv_start(void)
     EVP_CIPHER_free(c);
 }
 
-/* OpenSSL 4.0.3 keeps associated data from one packet to the next until it gets none. */
+/* OpenSSL 4.0.3 keeps associated data for the next packet unless that has some. */
 static void evp_siv(void)
 {
     int n = 0;
@@ -290,7 +290,7 @@ static void own_gcm(void)
     must(sealane_seal(&gcm_key, want, want + bytes, iv, NONCE, key, AD, text, bytes) == 0, "GCM");
 }
 
-/* ---- SSH: OpenSSL's ChaCha20 and Poly1305, as OpenSSH puts them together; the tag is among the bytes ---- */
+/* ---- SSH: OpenSSL's ChaCha20 and Poly1305, combined as in OpenSSH; the bytes include the tag ---- */
 
 static sealane_ssh_key ssh_key;
 static EVP_CIPHER_CTX *length_evp;
@@ -331,7 +331,7 @@ static void evp_ssh(void)
          "EVP's ChaCha20 and Poly1305");
 }
 
-/* ---- QUIC: up to 64 packets of 1200 bytes under one key ---- */
+/* ---- QUIC: up to 64 packets of 1200 bytes with one key ---- */
 
 static size_t packet_count(void)
 {
@@ -371,7 +371,7 @@ static void ipsec_start(void)
     memset(packets, 0, sizeof packets);
 }
 
-/* With masks: as ECB jobs of one block, since versions before 1.4 have no call for header masks. */
+/* With masks: as single-block ECB jobs, because versions before 1.4 have no call for header masks. */
 static void ipsec_packets(int with_masks)
 {
     struct gcm_context_data ctx;
@@ -411,7 +411,7 @@ static void ipsec_gcm(void)
     ipsec_packets(0);
 }
 
-/* Its calls for QUIC, which versions from 1.4 on have. */
+/* Its QUIC calls, available since 1.4. */
 #if IMB_VERSION_NUM >= IMB_VERSION(1, 4, 0)
 #define HAVE_IPSEC_QUIC
 static void ipsec_quic_calls(void)
@@ -440,7 +440,7 @@ static void ipsec_quic_calls(void)
 
 static uint8_t sealed[PACKETS][PACKET];
 
-/* With a copy of each packet, as it is unprotected in place. */
+/* With a copy of each packet, because unprotection works in place. */
 static void quic_unprotect(void)
 {
     static sealane_quic_packet p[PACKETS];
@@ -500,7 +500,7 @@ typedef struct {
     const char *name, *peer;
     void (*start)(void), (*ours)(void), (*theirs)(void);
     size_t sizes[8];
-    int quic; /* 1: compare packets; 2: nothing to compare, as the peer does less */
+    int quic; /* 1: compare packets; 2: do not compare, because the peer does less */
 } row;
 
 static const row rows[] = {

@@ -41,11 +41,11 @@ static void add(peer p)
     peers[peer_count++] = p;
 }
 
-/* Whether other libraries are to do without an extension: SEALANE_BENCH_PEERS is the last that they may use, or empty.
- * It says what they would do on another CPU, for tools/x86cost; OpenSSL has OPENSSL_ia32cap for that. */
+/* Whether other libraries must not use an extension. SEALANE_BENCH_PEERS names the last allowed one, or is empty. This
+ * simulates another CPU for tools/x86cost; for OpenSSL, OPENSSL_ia32cap does the same. */
 __attribute__((unused)) static int peers_below(const char *extension)
 {
-    /* ssse3 is without AES, avx has AES, aesni AVX2 too. */
+    /* ssse3 has no AES, avx adds AES, aesni adds AVX2. */
     static const char *const order[] = {"ssse3", "avx", "aesni", "vaes", "avx512"};
     const char *most = getenv("SEALANE_BENCH_PEERS");
     for (size_t i = 0; most && i < sizeof order / sizeof *order && strcmp(order[i], extension) != 0; i++)
@@ -54,7 +54,7 @@ __attribute__((unused)) static int peers_below(const char *extension)
     return 0;
 }
 
-/* Libraries without a per-key state take the raw key. Unused if none of them is there. */
+/* Libraries without per-key state take the raw key. Unused if there is no such library. */
 __attribute__((unused)) static void *copy_key(const peer *self, const uint8_t *key)
 {
     (void)self;
@@ -66,7 +66,7 @@ __attribute__((unused)) static void *copy_key(const peer *self, const uint8_t *k
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-/* One context per direction and key, reused: only the nonce is set per packet. */
+/* One reusable context per direction and key: each packet sets only the nonce. */
 typedef struct openssl_session {
     EVP_CIPHER_CTX *seal, *open;
 } openssl_session;
@@ -115,7 +115,7 @@ static int openssl_open(void *session, uint8_t *out, const uint8_t tag[16], cons
                         size_t ad_bytes, const uint8_t *in, size_t bytes)
 {
     EVP_CIPHER_CTX *ctx = ((openssl_session *)session)->open;
-    uint8_t expected[16]; /* the control takes a pointer that is not const */
+    uint8_t expected[16]; /* the control function takes a non-const pointer */
     int n;
     memcpy(expected, tag, 16);
     if (EVP_DecryptInit_ex(ctx, NULL, NULL, NULL, nonce) != 1 ||
@@ -143,7 +143,7 @@ static void add_openssl(void)
 #include <sodium.h>
 
 #ifdef __x86_64__
-/* In place of libsodium's own, which asks the CPU alone. */
+/* Replaces libsodium's function, which checks only the CPU. */
 int sodium_runtime_has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && !peers_below("aesni");
@@ -253,7 +253,7 @@ static int gcrypt_open(void *session, uint8_t *out, const uint8_t tag[16], const
 
 static void add_gcrypt(void)
 {
-    /* Before the first other call, which sets the library up. */
+    /* Before any other call, which would initialize the library. */
     if (peers_below("avx"))
         gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx:intel-aesni:intel-pclmul", NULL);
     if (peers_below("aesni"))
@@ -261,7 +261,7 @@ static void add_gcrypt(void)
     if (peers_below("vaes"))
         gcry_control(GCRYCTL_DISABLE_HWF, "intel-vaes-vpclmul", NULL);
     if (peers_below("avx512"))
-        gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx512", NULL); /* unknown to old versions, which do without */
+        gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx512", NULL); /* unknown to old versions, which do not use AVX-512 */
     if (!gcry_check_version(NULL))
         return;
     gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
@@ -355,7 +355,7 @@ static int ipsec_job_open(void *session, uint8_t *out, const uint8_t tag[16], co
            tags_differ(computed, tag);
 }
 
-/* What depends on the key's size besides: 128 or 256. */
+/* The functions that depend on the key size, 128 or 256. */
 #define IPSEC_GCM(bits)                                                                                       \
     static int ipsec_rekey_##bits(void *session, const uint8_t *key)                                          \
     {                                                                                                         \
@@ -438,7 +438,7 @@ static const char *version_of_sealane(void)
     return "this tree";
 }
 
-/* Through the public function where that takes the same level. */
+/* Through the public function if it selects the same level. */
 static int sealane_rekey(void *session, const uint8_t *key)
 {
     sealane_session *s = session;

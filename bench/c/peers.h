@@ -1,4 +1,4 @@
-/* The candidates of the benchmark: how each library seals and opens one packet, in the way its documentation gives. */
+/* The candidates of the benchmark: how each library seals and opens one packet, according to its documentation. */
 #ifndef SEALANE_BENCH_PEERS_H
 #define SEALANE_BENCH_PEERS_H
 
@@ -21,20 +21,20 @@ typedef struct packet {
 typedef struct peer {
     const char *name;    /* unique, as in the results */
     const char *library; /* what a user installs */
-    const char *how;     /* which of its interfaces */
+    const char *how;     /* which interface of the library */
     const char *(*version)(void);
-    /* Keys have alg->key_bytes. Makes what the library keeps per key; NULL on failure. */
+    /* Makes the library's per-key state; NULL on failure. Keys have alg->key_bytes. */
     void *(*start)(const struct peer *self, const uint8_t *key);
-    /* Gives a session another key; NULL where the library has no such step (it takes the raw key with every packet). */
+    /* Sets another key; NULL if the library takes the raw key with every packet. */
     int (*rekey)(void *session, const uint8_t *key);
     /* Both return 0 on success; open returns non-zero for a packet that is not authentic. */
     int (*seal)(void *session, uint8_t *out, uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
                 size_t ad_bytes, const uint8_t *in, size_t bytes);
     int (*open)(void *session, uint8_t *out, const uint8_t tag[16], const uint8_t nonce[12], const uint8_t *ad,
                 size_t ad_bytes, const uint8_t *in, size_t bytes);
-    const char *level; /* sealane's own: which implementation */
-    /* All packets in one call, without associated data; NULL where a library has no such thing that is any faster.
-     * Fewer than all is failure. */
+    const char *level; /* for sealane: which implementation */
+    /* All packets in one call, without associated data; NULL if a library has no faster call for this. Returns the
+     * number of packets that succeeded. */
     size_t (*seal_batch)(const packet *packets, size_t n);
     size_t (*open_batch)(const packet *packets, size_t n);
 } peer;
@@ -42,7 +42,7 @@ typedef struct peer {
 extern peer peers[MAX_PEERS];
 extern size_t peer_count;
 
-/* What is measured; set before the peers are gathered. */
+/* The algorithm under test; set before the peers are gathered. */
 typedef struct algorithm {
     const char *name;
     sealane_alg number;
@@ -51,10 +51,10 @@ typedef struct algorithm {
 
 extern const algorithm *alg;
 
-/* 1 if there is an algorithm of that name, which is the one from now on. */
+/* Selects the algorithm with that name; 1 if it exists. */
 int choose_algorithm(const char *name);
 
-/* Fills the table with all that this build and this CPU have: the peers first, then sealane's levels, best first. */
+/* Fills the table with all candidates of this build and CPU: the peers first, then sealane's levels, best first. */
 void gather_peers(void);
 
 #endif

@@ -1,9 +1,10 @@
 //go:build unix
 
-// Command https is an HTTPS server and a client in one process, which download a file through TLS 1.3 over TCP on 127.0.0.1.
-// It uses net/http and crypto/tls as every Go program does, measures the download, and knows nothing of who encrypts.
+// Command https is an HTTPS server and a client in one process. The client downloads a file through TLS 1.3 over TCP on
+// 127.0.0.1. It uses net/http and crypto/tls like any Go program, measures the download, and does not know which
+// implementation encrypts.
 //
-// It prints JSON, one object a line: progress, and at the end a Result.
+// It prints JSON, one object per line: progress, and finally a Result.
 package main
 
 import (
@@ -30,7 +31,7 @@ import (
 	"time"
 )
 
-// A Result is what a download cost.
+// A Result is the cost of a download.
 type Result struct {
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"`
@@ -51,14 +52,14 @@ func main() {
 	json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// block is what a file is made of, over and over; each copy begins with its number, in 8 bytes.
+// block is the repeated content of a file; each copy starts with its number, in 8 bytes.
 var block = func() []byte {
 	b := make([]byte, 1<<20)
 	mathrand.NewChaCha8([32]byte{}).Read(b)
 	return b
 }()
 
-// serve writes a file of the size that the URL's path is.
+// serve writes a file of the size in the URL's path.
 func serve(w http.ResponseWriter, r *http.Request) {
 	size, err := strconv.ParseInt(r.URL.Path[1:], 10, 64)
 	if err != nil || size < 0 {
@@ -78,7 +79,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// check reads a file of that size, compares every byte, and reports how far it is ten times a second.
+// check reads a file of that size, compares every byte, and reports progress ten times a second.
 func check(r io.Reader, size int64) error {
 	want, part := bytes.Clone(block), make([]byte, len(block))
 	last := time.Now()
@@ -111,7 +112,7 @@ func cpuTime() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// selfSigned returns a certificate for localhost, and a pool in which it is trusted.
+// selfSigned returns a certificate for localhost, and a pool that trusts it.
 func selfSigned() (tls.Certificate, *x509.CertPool, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -154,7 +155,7 @@ func run(size int64, suite, profile string) (*Result, error) {
 		return d.DialContext(ctx, network, address)
 	}}}
 	url := "https://" + listener.Addr().String() + "/"
-	first, err := client.Get(url + "1") // the handshake is not measured
+	first, err := client.Get(url + "1") // excludes the handshake from the measurement
 	if err != nil {
 		return nil, err
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// costs is where the CPU time of a download went, as fractions of it.
+// costs are the shares of a download's CPU time.
 type costs struct {
 	AEAD    float64            `json:"aead"`
-	Kernel  string             `json:"kernel"` // the function that most of AEAD was spent in
+	Kernel  string             `json:"kernel"` // the function with most of the AEAD time
 	Parts   map[string]float64 `json:"parts"`
 	Samples int                `json:"samples"`
 }
 
 const aead = "AEAD (encryption)"
 
-// parts names what a function is a part of. The first that fits counts.
+// parts assigns functions to parts. The first match counts.
 var parts = []struct{ prefix, part string }{
 	{"golang.org/x/crypto/chacha20", aead}, // and chacha20poly1305
 	{"golang.org/x/crypto/internal/poly1305", aead},
@@ -50,8 +50,8 @@ const (
 	other      = "HTTP and the rest"
 )
 
-// spent takes a CPU profile apart. A sample belongs to the AEAD if any of its frames does, else to the part of the
-// innermost frame that has one.
+// spent analyzes a CPU profile. A sample belongs to the AEAD if any of its frames does, and otherwise to the part of
+// the innermost frame that has one.
 func spent(p *profile.Profile) costs {
 	c := costs{Parts: map[string]float64{}}
 	kernels := map[string]float64{}

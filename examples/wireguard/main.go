@@ -1,10 +1,10 @@
 //go:build unix
 
-// Command wireguard shows what sealane changes for a program: it downloads a file through a WireGuard tunnel, once with
-// the stock ciphers, once with sealane and once with sealane in batches, in turns, and tells what each download cost.
+// Command wireguard shows what sealane changes for a program. It downloads a file through a WireGuard tunnel,
+// alternately with the stock ciphers, with sealane, and with sealane in batches, and reports the cost of each download.
 //
-// The programs that it runs are built from the same source, tunnel/, by go build, sealane build and sealane build --batch.
-// With -tls they are ../https, built by go build and sealane build --std, and the download is by HTTPS.
+// The programs are built from the same source, tunnel/, with go build, sealane build and sealane build --batch. With
+// -tls they are ../https, built with go build and sealane build --std, and the download uses HTTPS.
 package main
 
 import (
@@ -62,11 +62,11 @@ func main() {
 	}
 }
 
-// A demonstration runs programs in turns.
+// A demonstration alternates between programs.
 type demonstration struct {
 	programs []program
 	bytes    int64
-	suite    string // of TLS; empty: the tunnel
+	suite    string // TLS cipher suite; empty: the tunnel
 }
 
 type program struct {
@@ -74,7 +74,7 @@ type program struct {
 	downloads         []download
 }
 
-// A download is what one run of a program measured.
+// A download is the measurement of one run of a program.
 type download struct {
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"`
@@ -93,7 +93,8 @@ func (d *demonstration) run(ctx context.Context, rounds int, limit time.Duration
 	for round := range rounds {
 		began := time.Now()
 		for i := range d.programs {
-			// Every other round the other way round, so that a machine that slows down or speeds up favors neither.
+			// Every other round has the opposite order, so that a machine that slows down or speeds up favors no
+			// program.
 			p := &d.programs[i]
 			if round%2 == 1 {
 				p = &d.programs[len(d.programs)-1-i]
@@ -118,7 +119,7 @@ func (p *program) download(ctx context.Context, bytes int64, profileFile, round 
 	}
 	cmd := exec.CommandContext(ctx, p.file, args...)
 	if strings.Contains(p.suite, "CHACHA20") {
-		// Go prefers it where a CPU lacks the instructions for AES-GCM: let crypto/tls think so.
+		// Makes crypto/tls believe that the CPU lacks instructions for AES-GCM; it then prefers ChaCha20-Poly1305.
 		feature := map[string]string{"amd64": "pclmulqdq", "arm64": "pmull"}[runtime.GOARCH]
 		cmd.Env = append(os.Environ(), "GODEBUG=cpu."+feature+"=off")
 	}
@@ -163,7 +164,7 @@ func (p *program) download(ctx context.Context, bytes int64, profileFile, round 
 	return &got, nil
 }
 
-// A bar shows how far a download is, if there is a terminal to show it on.
+// A bar shows the progress of a download, if there is a terminal.
 type bar struct {
 	label string
 	start time.Time

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// best returns the download that took the least CPU time: what else runs on the machine only adds to it.
+// best returns the download with the least CPU time, because other programs can only add to it.
 func (p *program) best() download {
 	return slices.MinFunc(p.downloads, func(a, b download) int {
 		if a.CPU < b.CPU {
@@ -22,7 +22,7 @@ func (p *program) best() download {
 	})
 }
 
-// spent returns where the CPU time of all downloads went: a profile of one has too few samples.
+// spent returns the shares of CPU time over all downloads; a single profile has too few samples.
 func (p *program) spent() costs {
 	all := costs{Kernel: p.best().Spent.Kernel, Parts: map[string]float64{}}
 	total := 0.0
@@ -48,11 +48,11 @@ func (p *program) seconds() (fastest, slowest float64) {
 	return fastest, slowest
 }
 
-// A row is what the report says of a program.
+// A row is the report on one program.
 type row struct {
 	Name      string     `json:"name"`
 	MBs       float64    `json:"mb_per_second"` // of the fastest download
-	Spread    float64    `json:"spread"`        // how much faster that was than the slowest, as a fraction
+	Spread    float64    `json:"spread"`        // ratio of the fastest to the slowest download, minus 1
 	CPU       float64    `json:"cpu_seconds_per_gib"`
 	AEAD      float64    `json:"aead_cpu_seconds_per_gib"`
 	Share     float64    `json:"aead_share_of_cpu"`
@@ -82,7 +82,7 @@ func (d *demonstration) rows() []row {
 	return rows
 }
 
-// kernelName shortens the name of a function that does the work.
+// kernelName shortens the name of the function that does the work.
 func kernelName(function string) string {
 	for _, primitive := range []string{"ChaCha20Poly1305", "AESGCM"} {
 		if level, ok := strings.CutPrefix(function, "github.com/sealane/sealane/internal/kernel."+primitive); ok {
@@ -162,7 +162,7 @@ func (d *demonstration) report(w io.Writer) {
 
 const fewestSamples = 20
 
-// conclusions says in words what each program's figures mean beside those of the one before.
+// conclusions explains in words each program's figures compared with the previous one's.
 func conclusions(rows []row) []string {
 	lines := conclusion(rows[0], rows[1])
 	if len(rows) > 2 {
@@ -172,7 +172,7 @@ func conclusions(rows []row) []string {
 	return lines
 }
 
-// conclusion says it of two programs.
+// conclusion explains two programs' figures.
 func conclusion(before, after row) []string {
 	if min(before.Samples, after.Samples) < fewestSamples {
 		return []string{"The downloads were too short for a CPU profile: nothing can be said of the AEAD. Take a larger -size."}

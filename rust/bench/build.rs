@@ -1,7 +1,7 @@
-//! Links the C library of the build folder that SEALANE_BUILD names, and RustCrypto's crates as native/ builds them in the one
-//! that SEALANE_NATIVE names, and tells the program its peers' versions.
+//! Links the C library in the build folder that SEALANE_BUILD names, and RustCrypto's crates in the folder that
+//! SEALANE_NATIVE names, as native/ builds them. Passes the peers' versions to the program.
 
-/// The version of a crate that Cargo.lock has.
+/// The version of a crate in Cargo.lock.
 fn version<'a>(lock: &'a str, name: &str) -> &'a str {
     let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("\nname = \"{name}\"\n")));
     let version = entry.and_then(|entry| entry.split("version = \"").nth(1));

@@ -1,8 +1,8 @@
-// Command measure times the standard library's AES-GCM as programs use it: crypto/cipher's NewGCM. Built by go build and by
-// sealane build --std, it shows the difference: nanoseconds for a packet, allocations, and the cost of the first packet
-// of a new goroutine, whose stack is small.
+// Command measure times the standard library's AES-GCM as programs use it: crypto/cipher's NewGCM. Built with go build
+// and with sealane build --std, it shows the difference: nanoseconds per packet, allocations, and the cost of the first
+// packet in a new goroutine, whose stack is small.
 //
-// It prints JSON, one object a line.
+// It prints JSON, one object per line.
 package main
 
 import (
@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// A result is what one packet of a size costs.
+// A result is the cost of one packet of a size.
 type result struct {
 	Op          string  `json:"op"`
 	Size        int     `json:"size"`
-	NS          float64 `json:"ns"`       // the least of many short times
+	NS          float64 `json:"ns"`       // minimum of many short times
 	First       float64 `json:"first_ns"` // in a new goroutine: the median
 	Allocations float64 `json:"allocations"`
 }

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Command tunnel has two WireGuard devices in one process, connected by UDP over 127.0.0.1, and downloads a file by
-// HTTP from one to the other. It measures the download, and knows nothing of the cipher's implementation.
+// Command tunnel runs two WireGuard devices in one process, connected by UDP over 127.0.0.1, and downloads a file by
+// HTTP from one to the other. It measures the download, and does not know which implementation of the cipher it uses.
 //
-// It prints JSON, one object a line: progress, and at the end a Result.
+// It prints JSON, one object per line: progress, and finally a Result.
 package main
 
 import (
@@ -33,7 +33,7 @@ import (
 	"golang.zx2c4.com/wireguard/tun/netstack"
 )
 
-// A Result is what a download cost.
+// A Result is the cost of a download.
 type Result struct {
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"`
@@ -57,7 +57,7 @@ func main() {
 	json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// run downloads the file of that size, which has the SHA-256 sum want.
+// run downloads the file of that size, whose SHA-256 is want.
 func run(size int64, want, profile string) (*Result, error) {
 	server, client, err := connect()
 	if err != nil {
@@ -78,7 +78,7 @@ func run(size int64, want, profile string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := http.DefaultClient.Do(request); err != nil { // the handshake is not measured
+	if _, err := http.DefaultClient.Do(request); err != nil { // excludes the handshake from the measurement
 		return nil, err
 	}
 	result, err := measure(size, profile)
@@ -130,7 +130,7 @@ func checksum(r io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// progress reports what passes through it, ten times a second.
+// progress reports the amount of data that passes through it, ten times a second.
 type progress struct {
 	r          io.Reader
 	done, size int64
@@ -147,7 +147,7 @@ func (p *progress) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A file is generated as it is read: random mebibytes, each the same except for its number.
+// A file is generated while it is read: repeated random mebibytes that differ only in their number.
 type file struct {
 	block    []byte
 	size, at int64

@@ -1,11 +1,11 @@
-//! The crate beside ring, aws-lc-rs, RustCrypto's crates, graviola, OpenSSL and the C library: seal and open in place, one key, a new nonce for
-//! each packet, in one process, alternating; the least time of many short runs of each.
+//! Compares the crate with ring, aws-lc-rs, RustCrypto's crates, graviola, OpenSSL and the C library: seal and open in
+//! place, one key, a new nonce per packet, alternating in one process, with the minimum time of many short runs.
 //!
 //!     sealane-bench [--turns N] [--fault CANDIDATE]
 //!
-//! Prints nanoseconds a packet for sealane, and how many times as long each peer takes. Before anything is measured all
-//! candidates must agree; with --fault one of them makes a wrong byte, which must be found. With --alg it measures what
-//! `make bench` reports, as rows.rs says.
+//! Prints nanoseconds per packet for sealane, and the ratio of each peer's time. Before the measurement, all candidates
+//! must agree. With --fault, one of them makes a wrong byte, which must be found. With --alg it measures for `make
+//! bench`, as described in rows.rs.
 
 #[cfg(native)]
 mod native;
@@ -23,8 +23,8 @@ use sealane::{Algorithm, Key};
 const SIZES: [usize; 8] = [64, 256, 576, 1024, 1420, 4096, 8192, 16384];
 const RUN_NS: u64 = 30_000;
 
-/// How many keys of each candidate there are, at different places in memory: a store to the stack and a load from a key
-/// whose addresses are alike in the lowest 12 bits wait for each other, which is luck. Texts begin at different places, too.
+/// How many keys each candidate has, at different addresses. A store to the stack and a load from a key wait for each
+/// other if their addresses agree in the low 12 bits, which is chance. The addresses of texts vary too.
 const PLACES: usize = 16;
 
 struct Sealane(Key);
@@ -119,7 +119,7 @@ mod c {
                 _ => 4,
             };
             let mut key = C([0; 128]);
-            // SAFETY: include/sealane.h.
+            // SAFETY: as include/sealane.h requires.
             assert_eq!(unsafe { sealane_key_init(&mut key, number, bytes.as_ptr(), bytes.len()) }, 0);
             key
         }
@@ -128,7 +128,7 @@ mod c {
     impl Session for C {
         fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG] {
             let (mut tag, p, n) = ([0; TAG], text.as_mut_ptr(), text.len());
-            // SAFETY: include/sealane.h: in place.
+            // SAFETY: as include/sealane.h requires, in place.
             let made =
                 unsafe { sealane_seal(self, p, tag.as_mut_ptr(), nonce.as_ptr(), 12, ad.as_ptr(), ad.len(), p, n) };
             assert_eq!(made, 0);
@@ -137,7 +137,7 @@ mod c {
         fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
             let (text, tag) = packet.split_at_mut(packet.len() - TAG);
             let (p, n) = (text.as_mut_ptr(), text.len());
-            // SAFETY: include/sealane.h: in place.
+            // SAFETY: as include/sealane.h requires, in place.
             unsafe { sealane_open(self, p, tag.as_ptr(), nonce.as_ptr(), 12, ad.as_ptr(), ad.len(), p, n) == 0 }
         }
     }
@@ -195,7 +195,7 @@ fn candidates(algorithm: Algorithm, fault: &str) -> Vec<Entry> {
         .collect()
 }
 
-/// All make the same of a packet, and open it; else why not.
+/// Checks that all candidates seal a packet to the same bytes, and open it; otherwise returns the reason.
 fn agree(entries: &mut [Entry], bytes: usize) -> Result<(), String> {
     let text: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
     let mut first: Option<Vec<u8>> = None;
@@ -213,7 +213,7 @@ fn agree(entries: &mut [Entry], bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Nanoseconds a packet in a run of `count`.
+/// Nanoseconds per packet in a run of `count`.
 fn time(entry: &mut Entry, bytes: usize, open: bool, count: usize, offset: usize) -> f64 {
     let mut room = vec![0x55; 4096 + bytes];
     let mut text = &mut room[offset..offset + bytes];
@@ -222,12 +222,12 @@ fn time(entry: &mut Entry, bytes: usize, open: bool, count: usize, offset: usize
         let start = Instant::now();
         for i in 0..count as u64 {
             nonce[4..].copy_from_slice(&i.to_le_bytes());
-            // Of a slice itself black_box stores two words and loads them as one, for which CPUs wait.
+            // black_box of the slice itself would store two words and load them as one, which stalls the CPU.
             black_box(entry.candidate.seal(&nonce, b"", black_box(&mut text)));
         }
         return start.elapsed().as_nanos() as f64 / count as f64;
     }
-    // Copies of one packet, each of which is opened once.
+    // Copies of one packet, each opened once.
     let tag = entry.candidate.seal(&nonce, b"", text);
     let mut copies = [&*text, &tag].concat().repeat(count);
     let start = Instant::now();

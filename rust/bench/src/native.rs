@@ -1,4 +1,4 @@
-//! RustCrypto's crates built for this very CPU: the library of native/, which the build script links.
+//! RustCrypto's crates built for the CPU of this machine: the library of native/, which the build script links.
 
 use sealane::Algorithm;
 
@@ -40,7 +40,7 @@ impl Native {
             Algorithm::Aes128Gcm => 1,
             _ => 2,
         };
-        // SAFETY: native/src/lib.rs; so below.
+        // SAFETY: see native/src/lib.rs, here and below.
         let key = unsafe { native_new(number, key.as_ptr(), key.len()) };
         assert!(!key.is_null());
         Native(key)

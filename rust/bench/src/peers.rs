@@ -9,7 +9,7 @@ use sealane::Algorithm;
 
 use crate::{Session, TAG};
 
-/// libcrypto's EVP, as msquic calls it (src/platform/crypt_openssl.c): one context for a key and direction, and for each
+/// libcrypto's EVP as msquic calls it (src/platform/crypt_openssl.c): one context per key and direction; for each
 /// packet the nonce, the associated data, the text, the end and the tag.
 pub(crate) struct Evp {
     sealing: RefCell<CipherCtx>,

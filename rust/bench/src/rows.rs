@@ -1,11 +1,11 @@
-//! The rows of `make bench` in Rust: the cells that bench/c/bench.c measures of C libraries, measured of crates and printed in
-//! the same form. All seal and open in place, which is what every one of them has.
+//! The rows of `make bench` in Rust: the cells that bench/c/bench.c measures for C libraries, measured for crates and
+//! printed in the same form. All candidates seal and open in place, which all of them support.
 //!
 //!     sealane-bench --alg NAME [--seconds S] [--cpu N] [--fault CANDIDATE] [--list]
 //!
-//! All candidates take turns within every repetition; a run takes about RUN_NS. The printed figure is the least time of a
-//! packet in all runs. Before anything is timed, each must seal to the same bytes as the first, open them, and refuse a
-//! changed tag; --fault plants a wrong byte in one to show that this fails.
+//! All candidates alternate within every repetition; a run takes about RUN_NS. The printed time is the minimum per
+//! packet over all runs. Before the measurement, each must seal to the same bytes as the first, open them, and refuse a
+//! changed tag. --fault plants a wrong byte in one to show that this check can fail.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const ALGORITHMS: [(&str, Algorithm); 3] = [
     ("AES-256-GCM", Algorithm::Aes256Gcm),
 ];
 const SIZES: [usize; 8] = [64, 256, 576, 1024, 1420, 4096, 8192, 16384];
-/// As a size: the Internet mix, 7 packets of 64, 4 of 576 and 1 of 1420 bytes, spread out.
+/// As a size: the Internet mix, 7 packets of 64, 4 of 576 and 1 of 1420 bytes, interleaved.
 const MIX: usize = 0;
 const MIXED: [usize; 12] = [64, 576, 64, 64, 576, 64, 1420, 64, 576, 64, 64, 576];
 const BATCH_SIZES: [usize; 6] = [64, 128, 256, 576, 1420, MIX];
@@ -35,13 +35,13 @@ const TURNS: usize = 3;
 pub(super) const TAG: usize = 16;
 const AD: [u8; 64] = [0xad; 64];
 
-/// What a crate keeps of a key. All seal and open in place.
+/// A crate's state for a key. All seal and open in place.
 pub(super) trait Session {
     fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG];
-    /// `packet` is a text with its tag behind it.
+    /// `packet` is a text followed by its tag.
     fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool;
 
-    /// Seals or opens many packets, each with its own key or all with one; how many succeeded.
+    /// Seals or opens many packets, with one key or a key each; returns how many succeeded.
     fn batch(sessions: &[Self], open: bool, slots: &mut [Slot]) -> usize
     where
         Self: Sized,
@@ -80,7 +80,7 @@ impl Session for Sealane {
     }
 }
 
-/// N packets in one call.
+/// Processes N packets in one call.
 fn together<const N: usize>(sessions: &[Sealane], open: bool, slots: &mut [Slot]) -> usize {
     let mut rest = slots.iter_mut().enumerate();
     let mut next = || {
@@ -109,7 +109,7 @@ fn together<const N: usize>(sessions: &[Sealane], open: bool, slots: &mut [Slot]
     good
 }
 
-/// A packet: its text, what the first candidate made of it, and the memory in which it is sealed or opened.
+/// A packet: its text, the first candidate's sealed form, and the memory in which it is sealed or opened.
 pub(super) struct Slot {
     nonce: [u8; 12],
     text: Vec<u8>,
@@ -124,7 +124,7 @@ enum Op {
     Setup,
 }
 
-/// One row of the result: what is done to packets of which shape.
+/// One row of the result: an operation and the shape of its packets.
 struct Cell {
     op: Op,
     bytes: usize,
@@ -149,7 +149,7 @@ impl Cell {
             (Op::Seal | Op::Setup, 0) => 0,
             (_, 0) if keys > 1 => keys,
             (_, 0) => (65536 / bytes).clamp(4, 64),
-            _ => BATCHED, // also of batches of one, since reading the clock takes longer than some packets
+            _ => BATCHED, // also for batches of one, because reading the clock takes longer than some packets
         };
         let slots = (0..count)
             .map(|i| {
@@ -180,13 +180,13 @@ impl Cell {
     }
 }
 
-/// A candidate's keys, behind an interface that is called once a run.
+/// A candidate's keys, behind an interface that is called once per run.
 trait Runner {
     fn seal(&self, key: usize, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> [u8; TAG];
     fn open(&self, key: usize, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool;
-    /// Seals or opens all slots of a cell, in calls with as many packets as it has in a batch; how many succeeded.
+    /// Seals or opens all slots of a cell, one batch per call; returns how many succeeded.
     fn batches(&self, cell: &mut Cell, open: bool) -> usize;
-    /// How long n packets of a cell, or some more, take: nanoseconds a packet; nothing if one failed.
+    /// Nanoseconds per packet for at least n packets of a cell; `None` if one failed.
     fn time(&self, cell: &mut Cell, n: usize, text: &mut [u8]) -> Option<f64>;
 }
 
@@ -201,7 +201,7 @@ impl<S: Session, F: Fn(&[u8]) -> S> Keys<S, F> {
         Box::new(Keys { sessions: keys.iter().map(|key| make(key)).collect(), make, first: keys[0].clone() })
     }
 
-    /// The slots of a cell, opened once each, after they were filled, which is not timed.
+    /// Opens each slot of a cell once. Filling the slots is not timed.
     fn open_slots(&self, cell: &mut Cell, count: usize) -> Option<Duration> {
         for slot in &mut cell.slots[..count] {
             slot.buffer.copy_from_slice(&slot.sealed);
@@ -216,7 +216,7 @@ impl<S: Session, F: Fn(&[u8]) -> S> Keys<S, F> {
         good.then_some(took)
     }
 
-    /// All slots of a cell, opened after they were filled, which is not timed, or sealed.
+    /// Seals all slots of a cell, or opens them; filling them before is not timed.
     fn run_batches(&self, cell: &mut Cell) -> Option<Duration> {
         let open = cell.op == Op::Open;
         if open {
@@ -271,7 +271,7 @@ impl<S: Session, F: Fn(&[u8]) -> S> Runner for Keys<S, F> {
                 let start = Instant::now();
                 for _ in 0..n {
                     cell.next += 1;
-                    // Of a slice itself black_box stores two words and loads them as one, for which CPUs wait.
+                    // black_box of the slice itself would store two words and load them as one, which stalls the CPU.
                     black_box(self.sessions[key].seal(&nonce(cell.next), ad, black_box(&mut text)));
                     key = if key + 1 == cell.keys { 0 } else { key + 1 };
                 }
@@ -298,7 +298,7 @@ struct Candidate {
     version: &'static str,
     how: &'static str,
     level: &'static str,
-    /// Its keys are made as a program makes them, so that key set-up is measured.
+    /// Its keys are made as in a program, so that key set-up is measured.
     sets_up: bool,
     runner: Box<dyn Runner>,
 }
@@ -324,7 +324,7 @@ fn rustcrypto(algorithm: Algorithm, keys: &[Vec<u8>]) -> Candidate {
     Candidate { name: "RustCrypto".into(), library: "RustCrypto", version, how, level: "", sets_up: true, runner }
 }
 
-/// The peers first (s2n-quic seals by aws-lc-rs), then sealane's levels, best first.
+/// The peers first (s2n-quic seals with aws-lc-rs), then sealane's levels, best first.
 fn candidates(algorithm: Algorithm) -> Vec<Candidate> {
     let keys: Vec<Vec<u8>> =
         (0..KEYS).map(|k| (0..algorithm.key_len()).map(|j| (0x80 + 13 * k + j) as u8).collect()).collect();
@@ -378,7 +378,7 @@ fn candidates(algorithm: Algorithm) -> Vec<Candidate> {
             runner: Keys::boxed(&keys, move |key| super::peers::Graviola::new(algorithm, key)),
         });
     }
-    // The level of the process goes through Key::new; with_level looks for its level by name.
+    // The level of the process uses Key::new; with_level looks its level up by name.
     let chosen = Key::new(algorithm, &keys[0]).expect("key").level();
     for (level, _) in levels(algorithm).filter(|(_, works)| *works) {
         let (how, runner): (_, Box<dyn Runner>) = if level == chosen {
@@ -405,7 +405,7 @@ fn candidates(algorithm: Algorithm) -> Vec<Candidate> {
     all
 }
 
-/// Whether a candidate agrees with the first on the packets of a cell; else why not.
+/// Whether a candidate agrees with the first on the packets of a cell; otherwise the reason.
 fn agrees(cell: &mut Cell, candidate: &Candidate, spoil: bool) -> Result<(), &'static str> {
     let Some(last) = cell.slots.len().checked_sub(1) else {
         return Ok(());
@@ -470,7 +470,7 @@ fn cells(candidates: &[Candidate]) -> Vec<Cell> {
     all
 }
 
-/// The core's clock: dependent additions of registers take one cycle each on every CPU there is.
+/// The core's clock: dependent register additions take one cycle each on every CPU.
 fn clock_ghz() -> f64 {
     const ROUNDS: usize = 1000;
     let mut best = f64::MAX;
@@ -482,7 +482,7 @@ fn clock_ghz() -> f64 {
                 ($($unused:literal)*) => {$(
                     let _ = $unused;
                     x = x.wrapping_add(y);
-                    // SAFETY: no instruction at all; it keeps the additions apart.
+                    // SAFETY: it contains no instruction; it keeps the additions separate.
                     unsafe { std::arch::asm!("/* {0} {1} */", inout(reg) x, inout(reg) y, options(nomem, nostack)) };
                 )*};
             }
@@ -494,7 +494,7 @@ fn clock_ghz() -> f64 {
     (ROUNDS * 16) as f64 / best
 }
 
-/// Keeps the process on one CPU; which, or -1.
+/// Pins the process to one CPU, and returns its number, or -1.
 #[cfg(target_os = "linux")]
 fn pin(cpu: i32) -> i32 {
     extern "C" {
@@ -505,7 +505,7 @@ fn pin(cpu: i32) -> i32 {
         return -1;
     };
     *word = 1 << (cpu % 64);
-    // SAFETY: sched_setaffinity(2): it reads as many bytes as it is given.
+    // SAFETY: sched_setaffinity(2) reads as many bytes as it is given.
     if unsafe { sched_setaffinity(0, std::mem::size_of_val(&cpus), cpus.as_ptr()) } == 0 {
         cpu
     } else {
@@ -586,7 +586,7 @@ fn options(arguments: &[String]) -> Option<Options> {
     Some(o)
 }
 
-/// Does what the arguments say; else why not.
+/// Runs what the arguments say; otherwise returns the reason.
 pub(super) fn run(arguments: &[String]) -> Result<(), String> {
     let o = options(arguments)
         .ok_or("usage: sealane-bench --alg NAME [--seconds S] [--cpu N] [--fault CANDIDATE] [--list]")?;
@@ -614,7 +614,7 @@ pub(super) fn run(arguments: &[String]) -> Result<(), String> {
                 if cell.op == Op::Setup && !candidates[i].sets_up {
                     continue;
                 }
-                // The place in a page changes from run to run: some places alias those of a key.
+                // The page offset changes from run to run, because some offsets alias those of a key.
                 let text = &mut room[(turn / candidates.len() + TURNS * repetitions) * 448 % 4096..];
                 let n = cell.repeat[i];
                 let Some(ns) = candidates[i].runner.time(cell, n, text) else {

@@ -1,11 +1,12 @@
-//! Random packets through every level of the crate and through ring, until the time is up or they differ:
+//! Runs random packets through every level of the crate and through ring, until the time is up or they differ:
 //!
 //!     sealane-fuzz SECONDS [SEED]
 //!
-//! Without SEED it is the number in the environment variable `SEALANE_SEED`, or a new one.
+//! Without SEED, the seed is the number in the environment variable `SEALANE_SEED`, or a new one.
 //!
-//! Whole, apart, in pieces and in batches; opened by the other; forged in a random bit. The seed is printed, and a packet
-//! that differs with its number: the same seed finds it again. `SEALANE_PLANT=N` plants a fault in the N-th packet.
+//! Packets are processed whole, with separate output, in pieces and in batches, opened by the other library, and forged
+//! in a random bit. It prints the seed, and the number of a packet that differs; the same seed finds it again.
+//! `SEALANE_PLANT=N` plants a fault in the N-th packet.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
@@ -32,7 +33,7 @@ impl Random {
         (0..n.div_ceil(8)).flat_map(|_| self.next().to_le_bytes()).take(n).collect()
     }
 
-    /// Mostly short, often next to where kernels change their ways.
+    /// Mostly short, often near lengths where kernels change their code path.
     fn length(&mut self) -> usize {
         match self.below(8) {
             0 => self.below(17),
@@ -44,7 +45,7 @@ impl Random {
     }
 }
 
-/// A key at one level, and ring's.
+/// A key at one level, with ring's key.
 struct Pair {
     ours: Key,
     theirs: LessSafeKey,
@@ -93,9 +94,9 @@ fn by_ring(random: &mut Random, pairs: &[Pair]) -> Sealed {
     Sealed { key, nonce, ad, text, sealed, tag: tag.as_ref().try_into().expect("16 bytes") }
 }
 
-/// Cut at random, in place or to `to`.
+/// Cuts at random, in place or to `to`.
 fn pieces<'a>(random: &mut Random, mut from: &'a [u8], mut to: &'a mut [u8]) -> (Vec<Text<'a>>, Vec<u8>) {
-    let (mut pieces, mut refused) = (vec![], from.to_vec()); // and the output of a forgery
+    let (mut pieces, mut refused) = (vec![], from.to_vec()); // also the output of a forgery
     while !to.is_empty() {
         let most = [1, 16, 65, 300, 5000][random.below(5)];
         let n = random.below(to.len().min(most) + 1);
@@ -114,7 +115,7 @@ fn pieces<'a>(random: &mut Random, mut from: &'a [u8], mut to: &'a mut [u8]) -> 
     (pieces, refused)
 }
 
-/// The fault of one packet, processed individually.
+/// Checks one packet individually, and returns the difference.
 fn single(random: &mut Random, pairs: &[Pair], packet: &Sealed) -> Result<(), &'static str> {
     let key = &pairs[packet.key].ours;
     let Sealed { nonce, ad, text, sealed, tag, .. } = packet;
@@ -219,7 +220,7 @@ fn batch(random: &mut Random, pairs: &[Pair], packets: &[Sealed]) -> Result<(), 
     Ok(())
 }
 
-/// The number that `SEALANE_SEED` has, as in C: decimal, or behind 0x or 0 another.
+/// Parses `SEALANE_SEED` as in C: decimal, or with prefix 0x or 0.
 fn number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),

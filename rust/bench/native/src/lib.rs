@@ -1,4 +1,4 @@
-//! RustCrypto's crates as they build with `-C target-cpu=native`, behind C's calling convention.
+//! RustCrypto's crates built with `-C target-cpu=native`, with C's calling convention.
 
 use aes_gcm::aead::generic_array::GenericArray;
 use aes_gcm::aead::{AeadInPlace, KeyInit};
@@ -13,7 +13,7 @@ pub enum Key {
 }
 
 /// # Safety
-/// `key` is valid for `bytes` bytes. What it returns is given back to `native_drop`.
+/// `key` is valid for `bytes` bytes. Pass the result to `native_drop`.
 #[no_mangle]
 pub unsafe extern "C" fn native_new(algorithm: u32, key: *const u8, bytes: usize) -> *mut Key {
     let key = std::slice::from_raw_parts(key, bytes);
@@ -26,16 +26,16 @@ pub unsafe extern "C" fn native_new(algorithm: u32, key: *const u8, bytes: usize
 }
 
 /// # Safety
-/// `key` is of `native_new`, and not used any more.
+/// `key` comes from `native_new`, and is not used afterwards.
 #[no_mangle]
 pub unsafe extern "C" fn native_drop(key: *mut Key) {
     drop(Box::from_raw(key));
 }
 
-/// Whether it succeeded.
+/// Returns whether it succeeded.
 ///
 /// # Safety
-/// `key` is of `native_new`; the others are valid for as many bytes as they have.
+/// `key` comes from `native_new`; the other pointers are valid for their lengths.
 #[no_mangle]
 pub unsafe extern "C" fn native_seal(
     key: *const Key,
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn native_seal(
     made.map(|made| (*tag).copy_from_slice(&made)).is_ok()
 }
 
-/// Whether the packet is authentic.
+/// Returns whether the packet is authentic.
 ///
 /// # Safety
 /// As for `native_seal`.

@@ -3,12 +3,13 @@
 //!
 //!     sockets-demo https|quic ring|sealane SUITE MEGABYTES [share]
 //!
-//! Prints the CPU time of the process between the first byte of the handshake and the last one of the download, as user and
-//! system time, in milliseconds. Fails if the SHA-256 of the received bytes is not that of the sent ones, or if the keys of the
-//! connection were not all made by that provider and by that suite. With `share` it also adds up how long the calls that
-//! seal and open took, which costs two looks at the clock for each.
+//! Prints the CPU time of the process from the first byte of the handshake to the last of the download, as user and
+//! system time, in milliseconds. It fails if the SHA-256 of the received bytes differs from that of the sent ones, or
+//! if another provider or suite made a key of the connection. With `share` it also sums up the time of calls that seal
+//! and open, which costs two clock readings each.
 //!
-//! `SEALANE_PLANT` names a fault that must be found: `byte` (one arrives changed), `provider` (the other one is used).
+//! `SEALANE_PLANT` names a fault that must be found: `byte` (a received byte is changed), `provider` (the other one is
+//! used).
 
 mod watch;
 
@@ -36,7 +37,7 @@ const PIECE: usize = 1 << 20;
 
 /// User and system time of the process.
 fn cpu() -> [Duration; 2] {
-    // SAFETY: all zeroes is a value, and `usage` is there to be written.
+    // SAFETY: all zeroes is a valid value, and `usage` is writable.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &mut usage), 0);
@@ -98,7 +99,7 @@ async fn https(configs: Configs, body: Bytes, got: &mut Vec<u8>) -> Outcome<()> 
     server.await?
 }
 
-/// Packets before the handshake's end are AES-128-GCM's, whatever the suite is (RFC 9001, section 5.2).
+/// Packets before the end of the handshake use AES-128-GCM with any suite (RFC 9001, section 5.2).
 fn initial(provider: &CryptoProvider) -> Option<Suite> {
     let suites = provider.cipher_suites.iter();
     suites.filter(|one| one.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256).find_map(|one| one.tls13()?.quic_suite())
@@ -162,7 +163,7 @@ fn run() -> Outcome<()> {
     let provider = Arc::new(providers[place].first(suite).ok_or(USAGE)?);
     let configs = configs(&provider)?;
 
-    // Nothing of this is what was there before by chance, and no two pieces of it are alike.
+    // Stale memory cannot match this by chance, and no two pieces of it are alike.
     let mut state = 1_u64;
     let words = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -170,7 +171,7 @@ fn run() -> Outcome<()> {
     });
     let bytes = megabytes.parse::<usize>()? << 20;
     let body: Bytes = words.take(bytes / 4).flat_map(u32::to_le_bytes).collect::<Vec<u8>>().into();
-    let mut got = vec![0x55; bytes]; // so that its pages are there
+    let mut got = vec![0x55; bytes]; // so that its pages are mapped
     got.clear();
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,5 +1,5 @@
-//! A provider whose cipher suites count the keys that they make, and, where that is wanted, add up how long sealing and
-//! opening takes. Keys that are not timed are the provider's own: counting costs nothing for each record.
+//! A provider whose cipher suites count the keys that they make, and optionally sum up the time of sealing and opening.
+//! Keys that are not timed are the provider's own, so counting costs nothing per record.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use rustls::{CipherSuite, ConnectionTrafficSecrets, Error, SupportedCipherSuite,
 pub struct Watched {
     pub name: &'static str,
     provider: CryptoProvider,
-    counts: Vec<&'static Count>, // of each suite
+    counts: Vec<&'static Count>, // one for each suite
 }
 
 struct Count {
@@ -27,7 +27,7 @@ struct Count {
     nanoseconds: AtomicU64,
 }
 
-/// What takes longer has been interrupted: a record of 16 KiB takes some microseconds.
+/// A longer call was interrupted: a record of 16 KiB takes some microseconds.
 const INTERRUPTED: u64 = 100_000;
 
 impl Count {
@@ -44,7 +44,7 @@ impl Count {
         made
     }
 
-    /// As if those that were interrupted had taken what the others do.
+    /// Assumes that interrupted calls took as long as the others.
     fn took(&self) -> Duration {
         let [calls, interrupted, nanoseconds] =
             [&self.calls, &self.interrupted, &self.nanoseconds].map(|n| n.load(Relaxed) as f64);
@@ -53,7 +53,7 @@ impl Count {
 }
 
 impl Watched {
-    /// Of TLS 1.3 only.
+    /// Supports only TLS 1.3.
     pub fn new(name: &'static str, mut provider: CryptoProvider, timed: bool) -> Self {
         let mut counts = vec![];
         let suites = provider.cipher_suites.iter().filter_map(SupportedCipherSuite::tls13);
@@ -69,7 +69,8 @@ impl Watched {
         Watched { name, provider, counts }
     }
 
-    /// The provider with that suite, and behind it the one that QUIC begins with; none if it has no suite of that name.
+    /// The provider with that suite, followed by the one with which QUIC starts; `None` if it has no suite with that
+    /// name.
     pub fn first(&self, suite: &str) -> Option<CryptoProvider> {
         let mut provider = self.provider.clone();
         let named = |one: &SupportedCipherSuite| one.suite().as_str() == Some(suite);
@@ -78,7 +79,7 @@ impl Watched {
         provider.cipher_suites.first().is_some_and(named).then_some(provider)
     }
 
-    /// How many keys a suite has made.
+    /// The number of keys that a suite has made.
     pub fn keys(&self, suite: &str) -> usize {
         let counts = self.counts.iter().filter(|count| count.suite.as_str() == Some(suite));
         counts.map(|count| count.keys.load(Relaxed)).sum()
@@ -88,7 +89,7 @@ impl Watched {
         self.counts.iter().map(|count| count.keys.load(Relaxed)).sum()
     }
 
-    /// How long sealing, opening and QUIC's masks took.
+    /// The time of sealing, opening and QUIC masks.
     pub fn took(&self) -> Duration {
         self.counts.iter().map(|count| count.took()).sum()
     }

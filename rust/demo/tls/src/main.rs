@@ -1,5 +1,5 @@
-//! Downloads over TLS 1.3, and packets of QUIC, by rustls with ring's provider and with sealane's: CPU time of both ends,
-//! in memory, alternating, the least of each. Fails if the received bytes are not the sent ones.
+//! Downloads over TLS 1.3, and QUIC packets, with rustls on ring's provider and on sealane's: the CPU time of both
+//! ends, in memory, alternating, with the minimum of each. Fails if the received bytes differ from the sent ones.
 //!
 //!     tls-demo [MEGABYTES]
 
@@ -20,7 +20,7 @@ const PACKETS: u64 = 20_000;
 
 fn cpu_seconds() -> f64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is there to be written.
+    // SAFETY: `now` is writable.
     assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut now) }, 0);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
@@ -31,7 +31,7 @@ fn only(mut provider: CryptoProvider, suite: CipherSuite) -> Arc<CryptoProvider>
     provider.into()
 }
 
-/// Brings what one has written to the other.
+/// Transfers all output from one side to the other.
 fn carry(from: &mut Connection, to: &mut Connection, wire: &mut Vec<u8>) {
     wire.clear();
     while from.wants_write() {
@@ -44,7 +44,7 @@ fn carry(from: &mut Connection, to: &mut Connection, wire: &mut Vec<u8>) {
     }
 }
 
-/// A client and a server that have shaken hands.
+/// A client and a server after the handshake.
 fn connect(provider: &Arc<CryptoProvider>) -> (Connection, Connection) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).expect("certificate");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.key_pair.serialize_der()));
@@ -72,7 +72,7 @@ fn connect(provider: &Arc<CryptoProvider>) -> (Connection, Connection) {
     (client, server)
 }
 
-/// CPU seconds of a download of that many records.
+/// CPU seconds for a download of that many records.
 fn download(provider: &Arc<CryptoProvider>, records: usize) -> f64 {
     let (mut client, mut server) = connect(provider);
     let text: Vec<u8> = (0..RECORD).map(|i| (i * 7) as u8).collect();
@@ -87,7 +87,7 @@ fn download(provider: &Arc<CryptoProvider>, records: usize) -> f64 {
     cpu_seconds() - start
 }
 
-/// CPU seconds of packets that are sealed and masked, laid open and opened.
+/// CPU seconds for sealing, masking, unmasking and opening packets.
 fn quic(provider: &Arc<CryptoProvider>) -> f64 {
     let suite = provider.cipher_suites[0].tls13().expect("of TLS 1.3");
     let algorithm = suite.quic.expect("of QUIC");

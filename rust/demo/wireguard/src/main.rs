@@ -1,5 +1,5 @@
-//! A WireGuard tunnel of boringtun in memory: shakes hands, and then sends packets one way and measures the CPU time of each
-//! that is sealed, opened and compared. Fails if one does not come out as it went in.
+//! A WireGuard tunnel of boringtun in memory. After the handshake, it sends packets in one direction, and measures the
+//! CPU time to seal, open and compare each. Fails if a packet changes on the way.
 //!
 //!     wireguard-demo BYTES PACKETS
 
@@ -8,7 +8,7 @@ use boringtun::x25519::{PublicKey, StaticSecret};
 
 fn cpu_seconds() -> f64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is there to be written.
+    // SAFETY: `now` is writable.
     assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut now) }, 0);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
