@@ -5,7 +5,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// tellAbout has the worker note what connections are about.
+// tellAbout makes the worker collect information about connections.
 func (w *Worker) tellAbout(store *keys.Store) {
 	plaintext, opened := w.dec.Plaintext, w.dec.Opened
 	w.dec.Message = func(c *tls.Conn, side, kind uint8, body []byte) {

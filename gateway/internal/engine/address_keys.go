@@ -13,13 +13,13 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A Key is one direction of a connection whose keys are given with its addresses, as network cards take them. It may be in
-// the middle of its stream.
+// A Key is one direction of a connection whose keys are given with its addresses, as for network cards. The direction
+// may be in the middle of its stream.
 type Key struct {
 	Source, Destination netip.AddrPort
 	FromServer          bool
 	Given               tls.Given
-	Sequence            uint32 // of TCP, where record Given.Next begins, if Given.Aligned
+	Sequence            uint32 // TCP sequence number of record Given.Next, if Given.Aligned
 
 	state  atomic.Uint32
 	number atomic.Uint64
@@ -32,10 +32,10 @@ const (
 	KeyEnded
 )
 
-// State returns how far it is, and the number of the next record.
+// State returns the state, and the number of the next record.
 func (k *Key) State() (state uint32, number uint64) { return k.state.Load(), k.number.Load() }
 
-// Tell sets what State returns, for those who read the connection in another way than with a Worker.
+// Tell sets the values for State, for readers of the connection other than a Worker.
 func (k *Key) Tell(state uint32, number uint64) {
 	k.state.Store(state)
 	k.number.Store(number)
@@ -43,16 +43,16 @@ func (k *Key) Tell(state uint32, number uint64) {
 
 type keyName [2]netip.AddrPort
 
-// Keys is the table of given keys. It is safe for concurrent use; workers take part in it with Options.Keys.
+// Keys is the table of given keys. It is safe for concurrent use; workers use it through Options.Keys.
 type Keys struct {
 	mu      sync.Mutex
 	limit   int
 	all     map[keyName]*Key
-	changes []change // since the slowest worker looked
-	base    uint64   // number of the first change
+	changes []change // not yet seen by the slowest worker
+	base    uint64   // number of the first entry of changes
 	latest  atomic.Uint64
 	workers []*Worker
-	// OnEnd, if set, is told that the connection of a key is over.
+	// OnEnd, if set, is called when the connection of a key has ended.
 	OnEnd func(*Key)
 }
 
@@ -63,21 +63,21 @@ type change struct {
 
 const (
 	put     = iota
-	remove  // its connection ends
-	replace // another took its place
+	remove  // the connection ended
+	replace // another key replaced it
 )
 
 // NewKeys returns a table for at most limit directions.
 func NewKeys(limit int) *Keys { return &Keys{limit: limit, all: make(map[keyName]*Key)} }
 
-// ErrFull says that the table has no room.
+// ErrFull means that the table has no room.
 var ErrFull = errors.New("the table of flows is full")
 
 func nameOf(source, destination netip.AddrPort) keyName {
 	return keyName{netip.AddrPortFrom(source.Addr().Unmap(), source.Port()), netip.AddrPortFrom(destination.Addr().Unmap(), destination.Port())}
 }
 
-// Put adds directions, or replaces them: all, or none if there is an error. The keys belong to the table from now on.
+// Put adds or replaces directions: all, or none if it returns an error. The keys belong to the table from then on.
 func (t *Keys) Put(ks ...*Key) error {
 	names := make([]keyName, len(ks))
 	for i, k := range ks {
@@ -111,7 +111,7 @@ func (t *Keys) Put(ks ...*Key) error {
 	return nil
 }
 
-// change needs the lock.
+// change appends to changes. The caller holds the lock.
 func (t *Keys) change(c change) {
 	if len(t.workers) == 0 {
 		c.wipe()
@@ -121,7 +121,7 @@ func (t *Keys) change(c change) {
 	t.latest.Add(1)
 }
 
-// Delete removes a direction and says whether it was there. Its connection is not read any more.
+// Delete removes a direction, and reports whether it existed. Its connection is no longer read.
 func (t *Keys) Delete(source, destination netip.AddrPort) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +152,7 @@ func (t *Keys) All() []*Key {
 	return all
 }
 
-// join adds a worker, which gets all that are there.
+// join adds a worker, which gets all existing keys.
 func (t *Keys) join(w *Worker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +164,7 @@ func (t *Keys) join(w *Worker) {
 	}
 }
 
-// poll takes what has changed. It belongs to the worker.
+// pollGiven applies the changes since the last call. Only the worker calls it.
 func (w *Worker) pollGiven() {
 	t := w.o.Keys
 	if t == nil || t.latest.Load() == w.givenSeen {
@@ -185,7 +185,7 @@ func (w *Worker) pollGiven() {
 		slowest = min(slowest, o.givenSeen)
 	}
 	for i := range t.changes[:slowest-t.base] {
-		t.changes[i].wipe() // it is no longer read
+		t.changes[i].wipe() // no longer in use
 		t.changes[i] = change{}
 	}
 	t.changes = t.changes[slowest-t.base:]
@@ -226,10 +226,10 @@ func (w *Worker) take(c change) {
 		w.end(e, flow.Over)
 		return
 	}
-	// The connection is here already, perhaps without anything to read it with.
+	// The connection exists already, perhaps without keys.
 	if e.Conn != 0 && (w.conn(e.Conn).given || w.conn(e.Conn).tls.State() == tls.Readable) {
 		if !w.conn(e.Conn).given {
-			return // it has better keys
+			return // its own keys are better
 		}
 		w.giveTo(e, c.key, side, false)
 		return
@@ -241,7 +241,7 @@ func (w *Worker) take(c change) {
 	w.beginGiven(e, hash, kept, w.now, false)
 }
 
-// anywhere is the tuple of given keys, which name no zone: they are for the first connection with their addresses.
+// anywhere returns the tuple of given keys without a zone: they apply to the first connection with their addresses.
 func anywhere(tuple packet.Tuple) packet.Tuple {
 	if tuple.Zone&rivalZone == 0 {
 		tuple.Zone = 0
@@ -249,7 +249,7 @@ func anywhere(tuple packet.Tuple) packet.Tuple {
 	return tuple
 }
 
-// findAnywhere returns the entry of a connection in whatever zone it is, or nil. It looks into as many as are customary.
+// findAnywhere returns the entry of a connection in any zone, or nil. It tries the usual zones.
 func (w *Worker) findAnywhere(tuple packet.Tuple) (e *entry) {
 	packet.EachZone(1024, func(zone uint16) bool {
 		tuple.Zone = zone
@@ -259,7 +259,7 @@ func (w *Worker) findAnywhere(tuple packet.Tuple) (e *entry) {
 	return e
 }
 
-// beginGiven gives an entry the keys that are there for it.
+// beginGiven sets the given keys of an entry.
 func (w *Worker) beginGiven(e *entry, hash uint64, ks []*Key, time int64, fresh bool) {
 	client := ks[0].Source
 	if ks[0].FromServer {
@@ -282,11 +282,11 @@ func (w *Worker) giveTo(e *entry, k *Key, side uint8, fresh bool) {
 	c := w.conn(e.Conn)
 	g := k.Given
 	if fresh {
-		g.Search = 16 // the handshake comes first
+		g.Search = 16 // the handshake precedes the data
 	}
 	if g.Aligned {
 		if e.Flags&started(side) != 0 && k.Sequence-e.Next[side] > 1<<30 {
-			g.Aligned = false // the beginning has gone by
+			g.Aligned = false // the start has already passed
 		} else {
 			e.Next[side] = k.Sequence
 			e.Flags |= started(side)
@@ -300,7 +300,7 @@ func (w *Worker) giveTo(e *entry, k *Key, side uint8, fresh bool) {
 	w.mark(c, e)
 }
 
-// reportGiven says how far the connections with given keys are.
+// reportGiven updates the states of connections with given keys.
 func (w *Worker) reportGiven(c *conn, ended bool) {
 	for side, k := range c.keys {
 		if k == nil {
@@ -317,7 +317,7 @@ func (w *Worker) reportGiven(c *conn, ended bool) {
 	}
 }
 
-// forgetGiven wipes a key whose connection is over.
+// forgetGiven wipes a key whose connection has ended.
 func (w *Worker) forgetGiven(k *Key) {
 	t := w.o.Keys
 	t.mu.Lock()
@@ -331,7 +331,7 @@ func (w *Worker) forgetGiven(k *Key) {
 	}
 }
 
-// String never shows the key.
+// String never contains the key.
 func (k *Key) String() string {
 	return fmt.Sprintf("%v to %v, suite %s", k.Source, k.Destination, hex.EncodeToString([]byte{byte(k.Given.Suite >> 8), byte(k.Given.Suite)}))
 }

@@ -1,28 +1,28 @@
 package engine
 
-// A clock goes forward only. It follows the time of packets, and lets neither a stray one nor a clock that was set decide.
+// A clock only moves forward. It follows the time of packets, but neither a stray timestamp nor an adjusted clock sets it.
 //
-//	the time of a packet is      the clock
-//	before the last one          stands, and goes on from there if the time is much earlier
-//	a little after it            goes as far
-//	far after it                 goes on a little; the rest follows when more packets say so
+//	the time of a packet is       the clock
+//	before the last one           stops, and continues from the new time if that is much earlier
+//	slightly after it             advances by as much
+//	far after it                  advances slightly; the rest follows when more packets confirm it
 type clock struct {
-	now   int64 // goes forward
-	last  int64 // of the packets' own clock
-	jump  int64 // that is not confirmed
+	now   int64 // the clock's time
+	last  int64 // time of the last packet
+	jump  int64 // unconfirmed jump
 	votes int
 }
 
 const (
-	// Longer pauses are believed only if what follows confirms them.
+	// A longer pause is accepted only if later packets confirm it.
 	maxStep = 2500e6
-	// This many packets confirm them.
+	// The number of packets that confirm it.
 	confirmed = 8
-	// A clock that is back by more was set.
+	// If the time goes back further, the clock was adjusted.
 	maxBack = 1e9
 )
 
-// pass takes the time of a packet, and returns that of the clock.
+// pass takes the time of a packet, and returns the clock's time.
 func (c *clock) pass(t int64) int64 {
 	d := t - c.last
 	switch {

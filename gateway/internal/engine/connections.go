@@ -13,13 +13,14 @@ import (
 
 type entry = flow.Entry[tls.Line]
 
-// conn is what hangs on an entry, once there is something to read. A packet that is one record does without it.
+// A conn is the additional state of an entry, once there is something to read. A packet that is a single record does
+// not need it.
 type conn struct {
-	number uint32 // of this
+	number uint32 // number of this conn
 	client uint8  // the side of the tuple that is the client
 	used   bool   // in the table
 	listed uint8
-	given  bool // its keys came with its addresses
+	given  bool // its keys were given with its addresses
 	linked bool // flow.Link is known
 	doubt  doubt
 	_      [8]byte
@@ -28,19 +29,19 @@ type conn struct {
 	pair   reassembly.Pair
 	gate   *gate // if the gateway is closed
 	entry  *entry
-	keys   [2]*Key   // given, by side of the tuple
-	turned int64     // when it was read the other way round last
+	keys   [2]*Key   // given keys, by side of the tuple
+	turned int64     // when it was last read with the sides exchanged
 	fins   [2]finish // by side of the tuple, if flow.Late0 or Late1
 	_      [8]byte
 }
 
-// The lists that a conn can be on; it may be freed when it is on none.
+// The lists that may contain a conn. It can be freed when it is in none.
 const (
 	listWaiting = 1 << iota
 	listQueued
 )
 
-// begin makes an entry for a connection that is new, or returns nil if its first packet says nothing of use.
+// begin makes an entry for a new connection, or returns nil if the first packet is not useful.
 func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	syn := s.Flags&(packet.SYN|packet.RST) == packet.SYN
 	hello := tls.LooksLikeClientHello(s.Payload[tls.ProxyHeader(s.Payload):])
@@ -75,7 +76,7 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	e := w.table.Insert(hash, &s.Tuple)
 	e.Seen = flow.Tick(time)
 	if !syn {
-		// The capture began after the connection. A ClientHello is a good place to join.
+		// The capture started after the connection. A ClientHello is a good point to start reading.
 		w.setClient(e, s.Side)
 		e.Next[s.Side] = s.Seq
 		e.Flags |= started(s.Side)
@@ -90,11 +91,11 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	return e
 }
 
-// An embryo is a connection of which no data came. As soon as an eighth of the table is in use, there is one of their own for them,
-// since nothing is cheaper than a SYN.
+// An embryo is a connection without data yet. When an eighth of the table is in use, embryos get their own table,
+// because a SYN costs the sender nothing.
 type embryo = flow.Entry[[0]byte]
 
-// embryonic handles a segment without data of a connection that has none yet.
+// embryonic handles a segment without data, of a connection that has had none yet.
 func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64) {
 	if m == nil {
 		if s.Flags&(packet.SYN|packet.RST) != packet.SYN {
@@ -125,17 +126,17 @@ func (w *Worker) setClient(e *entry, side uint8) {
 	}
 }
 
-// What is so far from the bytes that are due is of another connection, if there may be one.
+// A segment at such a distance from the next expected byte belongs to another connection, if there may be one.
 const farAway = 1 << 20
 
-// rivalZone marks the connection that may take the place of another with the same tuple.
+// rivalZone marks a connection that may replace another one with the same tuple.
 const rivalZone = 1 << 15
 
 // syn handles a SYN. It returns the entry of its connection, which may be another one.
 //
-//	             nothing was sent yet                     data was sent
-//	SYN          the connection begins there              a rival begins, which takes over when a record of it opens
-//	SYN-ACK      if it answers the SYN, begins there      for the rival only
+//	             no data was sent yet                     data was sent
+//	SYN          the connection starts there              a rival starts, which takes over when one of its records opens
+//	SYN-ACK      starts there if it answers the SYN       applies only to the rival
 func (w *Worker) syn(s *packet.Segment, e *entry, time int64) *entry {
 	side := s.Side
 	next := s.Seq + 1
@@ -145,7 +146,7 @@ func (w *Worker) syn(s *packet.Segment, e *entry, time int64) *entry {
 		if c := w.conn(e.Conn); s.Flags&packet.ACK != 0 {
 			c.pair.Maybe(side^c.client, next)
 			if !known {
-				// Only data of the other side came, or data forged in its name.
+				// Only the other side sent data, or someone forged data in its name.
 				e.Next[side] = next
 				e.Flags |= started(side)
 			}
@@ -155,7 +156,7 @@ func (w *Worker) syn(s *packet.Segment, e *entry, time int64) *entry {
 			if e.Tuple.Zone&rivalZone == 0 {
 				e.Flags |= flow.Renewing
 			} else if w.conn(e.Conn).tls.State() != tls.Readable {
-				// A rival of which nothing was read has no rights.
+				// A rival that has not been read has no priority.
 				tuple := e.Tuple
 				w.end(e, flow.Over)
 				w.Stats.Flows++
@@ -188,20 +189,20 @@ func (w *Worker) syn(s *packet.Segment, e *entry, time int64) *entry {
 	return e
 }
 
-// rivalOf returns the connection that may take the place of another, or nil.
+// rivalOf returns the connection that may replace another, or nil.
 func (w *Worker) rivalOf(e *entry) *entry {
 	tuple := e.Tuple
 	tuple.Zone |= rivalZone
 	return w.table.Find(tuple.Hash(), &tuple)
 }
 
-// renew gives a segment to the rival of a connection as well. Once a record of the rival opens, it takes over.
+// renew also gives a segment to the rival of a connection. When a record of the rival opens, the rival takes over.
 func (w *Worker) renew(s *packet.Segment, hash uint64, e *entry, time int64) {
 	t := *s
 	t.Tuple.Zone |= rivalZone
 	rivalHash := t.Tuple.Hash()
 	rival := w.table.Find(rivalHash, &t.Tuple)
-	// It gets what can be none of this connection.
+	// The rival gets segments that cannot belong to this connection.
 	far := s.Seq - e.Next[s.Side] + farAway
 	if s.Flags&packet.SYN == 0 && (far < 2*farAway || rival == nil) || rival == nil && s.Flags&(packet.ACK|packet.RST) != 0 {
 		return
@@ -213,14 +214,14 @@ func (w *Worker) renew(s *packet.Segment, hash uint64, e *entry, time int64) {
 	switch r := w.conn(rival.Conn); {
 	case !r.tls.Hello():
 	case r.tls.Random() == w.conn(e.Conn).tls.Random():
-		w.end(rival, flow.Over) // it is the same again
+		w.end(rival, flow.Over) // it is the same connection
 		e.Flags &^= flow.Renewing
 	case r.tls.State() == tls.Readable:
 		w.end(e, flow.Over)
 	}
 }
 
-// succeed gives a rival the place of its connection, which is over.
+// succeed replaces a connection, which has ended, by its rival.
 func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
 	w.dec.FlushAll()
 	moved := *rival
@@ -239,7 +240,7 @@ func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
 	}
 }
 
-// open gives an entry the state that TLS needs.
+// open gives an entry the state for TLS.
 func (w *Worker) open(e *entry) {
 	if len(w.free) == 0 {
 		w.grow()
@@ -271,7 +272,7 @@ func (w *Worker) open(e *entry) {
 	}
 }
 
-// attach tells a connection where its entry is.
+// attach links a conn to its entry.
 func (w *Worker) attach(c *conn, e *entry) {
 	c.entry = e
 	for side := range e.Next {
@@ -279,7 +280,7 @@ func (w *Worker) attach(c *conn, e *entry) {
 	}
 }
 
-// link notes the Ethernet addresses.
+// link records the Ethernet addresses.
 func (c *conn) link(s *packet.Segment) {
 	if c.linked || s.Link == nil {
 		return
@@ -291,14 +292,14 @@ func (c *conn) link(s *packet.Segment) {
 	}
 }
 
-// ignore forgets all of a connection but that there is nothing to do.
+// ignore discards the state of a connection, and marks it as ignored.
 func (w *Worker) ignore(e *entry) {
 	w.Stats.Ignored++
 	w.finish(e, flow.Over)
 	e.Flags |= flow.Ignored
 }
 
-// unlist takes connections that are over out of the lists, if there are many, as time may stand still.
+// unlist removes ended connections from the lists if there are many, because the time may not advance.
 func (w *Worker) unlist() {
 	w.leaving = 0
 	for _, l := range []struct {
@@ -320,7 +321,7 @@ func (w *Worker) unlist() {
 
 func (w *Worker) release(c *conn) { w.free = append(w.free, c) }
 
-// grow makes room for more connections. The memory stays: there is never more of it than the table asked for.
+// grow makes room for more connections. The memory is kept; it never exceeds what the table needs.
 func (w *Worker) grow() {
 	slab := make([]conn, 1<<w.shift)
 	flow.Huge(slab)
@@ -331,16 +332,16 @@ func (w *Worker) grow() {
 	w.conns = append(w.conns, slab)
 }
 
-// conn returns the connection with a number, which begin with 1.
+// conn returns the connection with a number; numbers start at 1.
 func (w *Worker) conn(number uint32) *conn {
 	number--
 	return &w.conns[number>>w.shift][number&(1<<w.shift-1)]
 }
 
-// The lines of tls.Conn are lines.
+// Checks that the cache lines of tls.Conn are aligned in a conn.
 var _ = [1]struct{}{}[flow.Wide*((unsafe.Offsetof(conn{}.tls)+tls.Before)%flow.Line+unsafe.Sizeof(conn{})%flow.Line)]
 
-// connOf returns what a connection is part of.
+// connOf returns the conn that contains c.
 func connOf(c *tls.Conn) *conn {
 	return (*conn)(unsafe.Add(unsafe.Pointer(c), -int(unsafe.Offsetof(conn{}.tls))))
 }

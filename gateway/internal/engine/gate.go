@@ -12,22 +12,23 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A gateway that is closed forwards only what was read. It does not forward segments: it sends the bytes of each record, in segments
-// of its own that look like the sender's last, once the record has opened, and keeps them until they are acknowledged, since what
-// is sent again is sent from there. So nothing passes but what was authenticated, byte for byte, whatever copies there were of it.
+// A closed gateway forwards only data that it has read. It does not forward segments. Once a record has opened, it sends the record's
+// bytes in its own segments, which resemble the sender's last one. It keeps the bytes until they are acknowledged, and retransmits from
+// there. So only authenticated data passes, byte for byte, whatever other copies of it there were.
 //
 //	direction is           what passes
-//	starting               records of the handshake in plain text, once they are whole and make sense, 128 KiB of them at most
-//	reading                each record, when it has opened. Of one that is not whole, all that is here if the rest does not come: the
-//	                       sender may be waiting for an acknowledgement, and the receiver can do nothing without the rest
+//	starting               plaintext handshake records, once they are complete and plausible, at most 128 KiB
+//	reading                each record after it has opened. Of an incomplete record, the available part if the rest does not arrive: the
+//	                       sender may be waiting for an acknowledgement, and the receiver cannot use the part without the rest
 //	waiting for keys       nothing
-//	lost, not TLS          nothing, for good
+//	lost, not TLS          nothing, permanently
 //	of no connection       nothing
 //
-// Segments without payload pass as they are, but FINs, which go behind what they end, and whatever is between their headers or behind
-// them. What a rule allows passes as it came.
+// Segments without payload pass unchanged, except for FINs, which are sent after the data that they end, and for bytes between or after
+// their headers. Traffic that a rule allows passes unchanged.
 
-// A Way is where frames go, each with the header in front that capture.Whole tells about. Send's frame stays as it is until Flush.
+// A Way is a destination of frames, each with the header that capture.Whole describes. A frame must not change between
+// Send and Flush.
 type Way interface {
 	Send(frame []byte)
 	Room(n int) []byte
@@ -35,44 +36,45 @@ type Way interface {
 	Flush()
 }
 
-// A Gate has a Worker forward.
+// A Gate makes a Worker forward.
 type Gate struct {
-	Ways  [2]Way // by the ring that frames came from
+	Ways  [2]Way // by the ring that a frame came from
 	Rules *rules.Set
 }
 
-// GateStats count what a gate did.
+// GateStats count the actions of a gate.
 type GateStats struct {
-	Forwarded uint64 // frames that passed as they came
+	Forwarded uint64 // frames that passed unchanged
 	Sent      uint64 // segments with data that was read
 	Resent    uint64 // of these, again
-	Allowed   uint64 // frames with payload that passed by a rule
-	Denied    uint64 // frames that a rule kept back
-	Refused   uint64 // frames that no rule allowed: neither TCP nor needed by the link, fragments, tunnels
-	Unread    uint64 // segments with payload of no connection, or of one that is lost or is not TLS
-	Early     uint64 // bytes of records that were not whole, which passed before the rest
-	Shut      uint64 // directions of which nothing passes any more
+	Allowed   uint64 // frames with payload that a rule allowed
+	Denied    uint64 // frames that a rule denied
+	Refused   uint64 // frames that no rule allowed: neither TCP nor required by the link; fragments; tunnels
+	Unread    uint64 // segments with payload of no connection, or of a lost or non-TLS one
+	Early     uint64 // bytes of incomplete records that passed before the rest
+	Shut      uint64 // directions that are permanently blocked
 }
 
-// Blocked is how many frames did not pass as they came, nor are going to.
+// Blocked returns the number of frames that did not pass, and whose data will not.
 func (s *GateStats) Blocked() uint64 { return s.Denied + s.Refused + s.Unread }
 
 const (
-	// What passes in plain text before a record opens.
+	// The limit of plaintext that passes before a record opens.
 	maxPlain = 128 << 10
-	// What is kept of a direction until it is acknowledged.
+	// The limit of unacknowledged data kept for a direction.
 	maxUnacknowledged = 4 << 20
-	// How long the rest of a record may take before what is here passes.
+	// How long the rest of a record may take before the available part passes.
 	stallWait = 2e6
-	// Super-frames that the kernel cuts into segments.
+	// The size of super-frames that the kernel cuts into segments.
 	maxSuper = 60000
 )
 
-// A passage is what a gate does with the data read of a direction.
+// A passage is the gate's state for the data of a direction.
 //
-//	passage   what is read              goes on to
-//	unbegun   nothing was yet           passing: a record was read
-//	passing   goes on in segments       shut: the direction is lost; what was sent is not what was read; a rule lets all pass as it comes
+//	passage   data                      next states
+//	unbegun   none was read yet         passing: a record was read
+//	passing   is sent in segments       shut: the direction is lost; sent and read data differ; a rule lets everything pass unchanged
+//	shut      is not the gate's         none
 //	shut      is not the gate's         nothing
 type passage uint8
 
@@ -84,16 +86,16 @@ const (
 
 // A gateHalf is one direction.
 type gateHalf struct {
-	partAt  uint32 // where the record begins of which a part was sent last
-	part    []byte // and its header, as far as it was there
-	sent    uint32 // up to here
+	partAt  uint32 // start of the record of which a part was last sent
+	part    []byte // that part, including the available header
+	sent    uint32 // everything before this was sent
 	passage passage
 	plain   int
-	buf     []byte // read since the last settle
-	mem     []byte // sent, and not acknowledged
+	buf     []byte // read since the last call of settle
+	mem     []byte // sent but not acknowledged
 	memAt   uint32
 
-	head    []byte // of the last segment with payload, from Ethernet to TCP's options
+	head    []byte // headers of the last segment with payload, from Ethernet to TCP options
 	ip, tcp int
 	mss     int // payload and options of the longest segment
 	way     uint8
@@ -103,18 +105,18 @@ type gateHalf struct {
 	window    uint16
 	fin       uint32
 	finishing bool
-	again     bool // from againAt on, something was sent again
+	again     bool // data from againAt on was retransmitted
 	againAt   uint32
 	againEnd  uint32
-	stalled   int64 // since when a record is not whole, or 0
+	stalled   int64 // since when a record is incomplete, or 0
 }
 
 type gate struct {
 	half   [2]gateHalf // by side of TLS
 	rule   rules.Verdict
-	named  bool // a name decided
+	named  bool // a server name decided
 	dirty  bool
-	listed bool // in stalled
+	listed bool // it is in stalled
 	conn   *conn
 }
 
@@ -132,7 +134,7 @@ func (w *Worker) openGate(c *conn) {
 	c.gate = g
 }
 
-// closeGate sends what was read, and forgets the rest.
+// closeGate sends the data that was read, and discards the rest.
 func (w *Worker) closeGate(c *conn) {
 	g := c.gate
 	if g == nil {
@@ -163,7 +165,7 @@ func (w *Worker) freeGate(g *gate) {
 	}
 }
 
-// gateHello is told about a ClientHello.
+// gateHello handles a ClientHello.
 func (w *Worker) gateHello(c *conn, body []byte) {
 	if g := c.gate; g != nil {
 		p := rules.Of(&c.entry.Tuple)
@@ -195,11 +197,11 @@ func (w *Worker) dirtyGate(g *gate) {
 // pass is called for each frame after it was read.
 //
 //	a frame                                          passes
-//	that a rule denies, or lets pass                 not, or as it came
-//	not of TCP in a packet of its own                not
+//	that a rule denies, or allows                    not, or unchanged
+//	without TCP in its own packet                    not
 //	of no connection                                 without payload
-//	of one, a SYN or RST, or without payload or FIN  without payload; what it says is noted
-//	of one, with payload or FIN                      not: settleGate says what of it was read
+//	of one: a SYN or RST, or neither payload nor FIN without payload; its information is recorded
+//	of one: with payload or FIN                      not: settleGate sends the data that was read
 func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint64) {
 	p, ip, tcp, ok := packet.OuterOf(f.Data)
 	own := ok && isTCP && tcp != 0
@@ -218,7 +220,7 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 		w.Stats.Gate.Denied++
 	case rule == rules.Allow:
 		if c != nil && c.gate.named {
-			// It is this connection from here on; what came before its name was known goes first.
+			// From here on, it is this connection. The data before its name was known goes first.
 			w.handOver(c.gate)
 		}
 		w.Stats.Gate.Forwarded++
@@ -241,7 +243,7 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 func (w *Worker) gated(s *packet.Segment, hash uint64) *conn {
 	e := w.table.Find(hash, &s.Tuple)
 	if e != nil && e.Flags&flow.Renewing != 0 {
-		// What is far from one of them is of the other.
+		// A segment far from one of them belongs to the other.
 		if rival := w.rivalOf(e); rival != nil && rival.Conn != 0 && s.Seq-e.Next[s.Side]+farAway >= 2*farAway {
 			e = rival
 		}
@@ -252,7 +254,7 @@ func (w *Worker) gated(s *packet.Segment, hash uint64) *conn {
 	return w.conn(e.Conn)
 }
 
-// noted notes what a segment of a connection says, for those that are sent in its place.
+// noted records the fields of a segment for the segments that replace it.
 func (w *Worker) noted(c *conn, f *capture.Frame, s *packet.Segment, ip, tcp int) {
 	side := s.Side ^ c.client
 	h, n := &c.gate.half[side], len(s.Payload)
@@ -273,7 +275,7 @@ func (w *Worker) noted(c *conn, f *capture.Frame, s *packet.Segment, ip, tcp int
 	}
 	if n > 0 {
 		size := n
-		if v := capture.Whole(f); v[1] != 0 { // segments of this size, put together
+		if v := capture.Whole(f); v[1] != 0 { // coalesced segments of this size
 			size = min(n, int(binary.NativeEndian.Uint16(v[4:])))
 		}
 		h.mss = max(h.mss, size+int(f.Data[tcp+12]>>4)*4)
@@ -288,7 +290,7 @@ func (w *Worker) noted(c *conn, f *capture.Frame, s *packet.Segment, ip, tcp int
 	w.dirtyGate(c.gate)
 }
 
-// repeated notes what the sender sends again, if that was sent.
+// repeated records a retransmission by the sender, if that data was sent.
 func (h *gateHalf) repeated(from, to uint32) {
 	if h.passage != passing || !held.After(h.sent, from) {
 		return
@@ -305,8 +307,8 @@ func (h *gateHalf) repeated(from, to uint32) {
 	}
 }
 
-// appendHeaders appends the headers of a frame, from Ethernet to TCP's options, without what is between those of IP and TCP: options of
-// IPv4 and extension headers of IPv6, of which there can be kilobytes that are never read. It returns where TCP's is.
+// appendHeaders appends the headers of a frame, from Ethernet to TCP options. It omits IPv4 options and IPv6 extension
+// headers, which may contain kilobytes of unread data. It returns the offset of the TCP header.
 func appendHeaders(to, frame []byte, ip, tcp int) ([]byte, int) {
 	head := tcp + int(frame[tcp+12]>>4)*4
 	if frame[ip]>>4 == 4 {
@@ -319,7 +321,7 @@ func appendHeaders(to, frame []byte, ip, tcp int) ([]byte, int) {
 	return append(to, frame[tcp:head]...), len(to)
 }
 
-// bare tells whether a frame is its headers, none between those of IP and TCP, and at most what Ethernet pads.
+// bare reports whether a frame has only these headers, and at most Ethernet padding.
 func bare(frame []byte, ip, tcp int) bool {
 	head := tcp + int(frame[tcp+12]>>4)*4
 	if frame[ip]>>4 == 4 && tcp != ip+20 || frame[ip]>>4 == 6 && tcp != ip+40 || len(frame) > max(head, 60) {
@@ -351,7 +353,7 @@ func (w *Worker) withoutPayload(f *capture.Frame, ip, tcp int, payload bool) {
 
 const virtio = 10
 
-// finishHeaders fills in the lengths and checksums of a frame whose payload has n bytes.
+// finishHeaders sets the lengths and checksums of a frame with n bytes of payload.
 func finishHeaders(b []byte, ip, tcp, n int) {
 	be := binary.BigEndian
 	head := tcp + int(b[tcp+12]>>4)*4
@@ -372,7 +374,7 @@ func finishHeaders(b []byte, ip, tcp, n int) {
 	be.PutUint16(b[tcp+16:], packet.Checksum(packet.Sum1(pseudo[:]), segment))
 }
 
-// acknowledged drops the data that the receiver has.
+// acknowledged discards data that the receiver has.
 func (w *Worker) acknowledged(h *gateHalf, ack uint32) {
 	if h.passage != passing || held.After(ack, h.sent+1) {
 		return
@@ -386,7 +388,7 @@ func (w *Worker) acknowledged(h *gateHalf, ack uint32) {
 	h.mem, h.memAt = h.mem[n:], h.memAt+uint32(n)
 }
 
-// settleGates sends what was read.
+// settleGates sends the data that was read.
 func (w *Worker) settleGates() {
 	for i := 0; i < len(w.dirty); i++ {
 		g := w.dirty[i]
@@ -422,7 +424,7 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 	read := w.order.Confirmed(&c.pair, side)
 	state, _ := c.tls.Direction(side)
 	if c.tls.GaveUp(side) {
-		// If it begins, there may be other copies of it, with which it is read again.
+		// At the start of a stream there may be other copies of the data, with which it is read again.
 		if _, begins := c.pair.Origin(side); !begins && h.passage == passing {
 			w.shut(h)
 		}
@@ -436,7 +438,7 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 		}
 		switch at := int32(h.sent - start); {
 		case at < 0 || h.plain > maxPlain || !h.agrees(start):
-			w.shut(h) // something before it was not read, or is not what was sent
+			w.shut(h) // earlier data was not read, or differs from the data sent
 		case int(at) < len(h.buf):
 			if h.known {
 				w.send(h, h.buf[at:])
@@ -460,7 +462,7 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 			h.finishing = false
 		}
 	}
-	// A record that is not whole.
+	// A record is incomplete.
 	if h.stalled = 0; h.passage == passing && (state == tls.DirReading || state == tls.DirStarting) && held.After(*c.pair.Next[side], h.sent) {
 		h.stalled = max(w.now, 1)
 		if !g.listed {
@@ -470,7 +472,7 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 	}
 }
 
-// agrees tells whether what was read, from a place on, is what was sent already, as far as that is still there.
+// agrees reports whether the data read from a position on equals the data already sent, as far as it is still stored.
 func (h *gateHalf) agrees(start uint32) bool {
 	from := start
 	if held.After(h.memAt, from) {
@@ -493,7 +495,7 @@ func (w *Worker) shut(h *gateHalf) {
 	}
 }
 
-// pollStalled sends what is here of records whose rest does not come.
+// pollStalled sends available parts of records whose rest does not arrive.
 func (w *Worker) pollStalled(now int64) {
 	if now-w.unstalled < int64(len(w.stalled))*eachLook {
 		return
@@ -524,7 +526,7 @@ func (w *Worker) pollStalled(now int64) {
 	w.stalled = kept
 }
 
-// early sends what is here of a record that is not whole.
+// early sends the available part of an incomplete record.
 func (w *Worker) early(g *gate, side uint8) {
 	c, h := g.conn, &g.half[side]
 	w.dec.Flush(&c.tls)
@@ -535,11 +537,11 @@ func (w *Worker) early(g *gate, side uint8) {
 	pending := w.dec.Pending(&c.tls, side)
 	read := w.order.Confirmed(&c.pair, side)
 	if len(pending) > 0 && pending[0] == 23 && !c.tls.Protected(side) {
-		return // nothing says that there will be keys
+		return // there may never be keys
 	}
 	if at := int32(h.sent - read); at >= 0 && int(at) < len(pending) {
-		// What was sent of it before, if anything was, was a part of this record: where other copies make it another one, its bytes
-		// are not what they seem.
+		// If something was sent, it was a part of this record. If other copies now make it a different record, these
+		// bytes are not trustworthy.
 		if at > 0 && (h.partAt != read || !bytes.HasPrefix(pending, h.part)) {
 			return
 		}
@@ -555,7 +557,7 @@ func (w *Worker) early(g *gate, side uint8) {
 	}
 }
 
-// handOver sends the waiting data of a connection that is allowed by its name. The rest of it passes as it comes.
+// handOver sends the waiting data of a connection that its name allows. The rest of the connection passes unchanged.
 func (w *Worker) handOver(g *gate) {
 	for side := range g.half {
 		h := &g.half[side]
@@ -577,7 +579,7 @@ func (w *Worker) send(h *gateHalf, data []byte) {
 	if len(h.mem)+len(data) > maxUnacknowledged {
 		n := min(len(h.mem), len(data))
 		w.gateBytes -= n
-		h.mem, h.memAt = h.mem[n:], h.memAt+uint32(n) // it will hardly be asked for
+		h.mem, h.memAt = h.mem[n:], h.memAt+uint32(n) // it will hardly be needed again
 	}
 	if len(h.mem) == 0 {
 		h.mem, h.memAt = h.mem[:0], h.sent
@@ -589,7 +591,7 @@ func (w *Worker) send(h *gateHalf, data []byte) {
 	w.segments(h, at, data)
 }
 
-// resend sends bytes again, as the sender has.
+// resend retransmits bytes, as the sender has done.
 func (w *Worker) resend(h *gateHalf) {
 	from, to := h.againAt, h.againEnd
 	if held.After(to, h.sent) {
@@ -600,7 +602,7 @@ func (w *Worker) resend(h *gateHalf) {
 	}
 	if !held.After(to, from) || int(from-h.memAt) > len(h.mem) || !h.known {
 		if h.known {
-			w.segment1(h, h.sent-1, nil, packet.ACK) // the receiver says again how far it is
+			w.segment1(h, h.sent-1, nil, packet.ACK) // makes the receiver repeat its acknowledgement
 		}
 		return
 	}
@@ -610,7 +612,7 @@ func (w *Worker) resend(h *gateHalf) {
 	w.segments(h, from, b)
 }
 
-// segments sends bytes from a place on.
+// segments sends bytes from a position on.
 func (w *Worker) segments(h *gateHalf, seq uint32, data []byte) {
 	for len(data) > 0 {
 		n := min(len(data), maxSuper)
@@ -623,7 +625,7 @@ func (w *Worker) segments(h *gateHalf, seq uint32, data []byte) {
 	}
 }
 
-// segment1 sends a segment, or several that the kernel makes of it.
+// segment1 sends a segment, which the kernel may split.
 func (w *Worker) segment1(h *gateHalf, seq uint32, data []byte, flags uint8) {
 	way := w.o.Gate.Ways[h.way]
 	head := len(h.head)
@@ -639,7 +641,7 @@ func (w *Worker) segment1(h *gateHalf, seq uint32, data []byte, flags uint8) {
 	be.PutUint32(f[h.tcp+8:], h.ack)
 	f[h.tcp+13] = flags
 	be.PutUint16(f[h.tcp+14:], h.window)
-	be.PutUint16(f[h.tcp+18:], 0) // nothing is urgent
+	be.PutUint16(f[h.tcp+18:], 0) // no urgent data
 	finishHeaders(f, h.ip, h.tcp, len(data))
 	if len(data) > most {
 		const needsChecksum, tcp4, tcp6 = 1, 1, 4

@@ -9,14 +9,14 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// What happens to a connection: the events of flow.Life, and how long each state may be silent.
+// Events of flow.Life, and how long each state may be silent.
 
 const (
-	// A connection without data, as SYN floods leave.
+	// A connection without data, as in SYN floods.
 	embryonicIdle = 30e9
-	// One of which no record has opened.
+	// A connection without an opened record.
 	openingIdle = 900e9
-	// One that ends, unless a record opens.
+	// A connection that ends unless a record opens.
 	endingIdle = 5e9
 )
 
@@ -35,11 +35,12 @@ func (w *Worker) age(e *entry) uint32 {
 	return flow.Tick(w.o.Idle)
 }
 
-// last handles a FIN or RST, or both. They count if they are the sender's, as far as can be told: all before them has come and nothing of it
-// is in doubt, and they are like the packets that were authenticated. Where there are no keys nothing can be lost, and all count.
+// last handles a FIN or RST, or both. It counts only if it seems to be the sender's: all earlier data has arrived and
+// none of it is in doubt, and it resembles the authenticated packets. Without keys nothing can be lost, so it always
+// counts.
 func (w *Worker) last(s *packet.Segment, e *entry) {
 	if e.Conn == 0 {
-		return // it will not be there for long
+		return // the connection will end soon anyway
 	}
 	c, side := w.conn(e.Conn), s.Side
 	fin := flow.Fin0 + flow.Event(side)
@@ -49,7 +50,7 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 		life, early := e.Life(), &c.fins[side]
 		late := e.Flags&(flow.Late0<<side) != 0 && early.is == fin && early.at+1 == at
 		if late || life == flow.Closing || life == flow.Half0+flow.Life(side) {
-			at-- // its FIN took a number
+			at-- // its FIN has a sequence number
 		}
 	} else if s.Flags&packet.SYN != 0 {
 		at++
@@ -68,21 +69,22 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 		w.Stats.Doubtful++
 	}
 	if x == flow.Rst && at != e.Next[side] {
-		return // no receiver takes it (RFC 5961, section 3.2); a FIN waits for what is before it
+		return // no receiver accepts it (RFC 5961, section 3.2); a FIN waits for earlier data
 	}
 	f.like.Sum = s.Sum()
 	c.fins[side] = f
 	e.Flags |= flow.Late0 << side
 }
 
-// A finish is a FIN or RST that came before what it ends was read.
+// A finish is a FIN or RST that arrived before the data that it ends was read.
 type finish struct {
 	at   uint32
 	like held.Class
 	is   flow.Event
 }
 
-// isLast tells whether all of a side that is before a FIN or RST was read, and it is like what was.
+// isLast reports whether all data of a side before a FIN or RST was read, and the segment resembles the authenticated
+// ones.
 func (w *Worker) isLast(c *conn, e *entry, side uint8, f finish) bool {
 	if f.at != e.Next[side] || e.Flags&(flow.Queued0<<side) != 0 {
 		return false
@@ -90,12 +92,12 @@ func (w *Worker) isLast(c *conn, e *entry, side uint8, f finish) bool {
 	w.dec.Flush(&c.tls)
 	usual := c.pair.Usual[side^c.client]
 	if f.is == flow.Rst {
-		f.like.Stamped = usual.Stamped // RSTs may be without timestamps
+		f.like.Stamped = usual.Stamped // RSTs may lack timestamps
 	}
 	return trusting || !c.tls.Waiting() && f.at == w.order.Confirmed(&c.pair, side^c.client) && f.like.Like(usual)
 }
 
-// late looks at FINs and RSTs that came too early.
+// late checks FINs and RSTs that arrived too early.
 func (w *Worker) late(e *entry) {
 	for side := range uint8(2) {
 		if e.Conn == 0 || e.Flags&(flow.Late0<<side) == 0 {
@@ -105,13 +107,13 @@ func (w *Worker) late(e *entry) {
 		if f := c.fins[side]; w.isLast(c, e, side, f) {
 			e.Happens(f.is)
 		} else if !held.After(e.Next[side], f.at) {
-			continue // what it ends may come yet
+			continue // the data may still arrive
 		}
 		e.Flags &^= flow.Late0 << side
 	}
 }
 
-// over ends a connection whose last bytes both sides have acknowledged, or leaves it until its keys come.
+// over ends a connection whose last bytes both sides have acknowledged, or keeps it until its keys arrive.
 func (w *Worker) over(e *entry) {
 	for side := range e.Next {
 		if e.Flags&(flow.Acked0<<side) == 0 || e.Acked[side] != e.Next[side]+1 {
@@ -124,7 +126,7 @@ func (w *Worker) over(e *entry) {
 	}
 }
 
-// alive handles data of a connection that ends, unless a record opens.
+// alive handles data of a connection that ends unless a record opens.
 func (w *Worker) alive(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) {
 	w.dec.FlushAll()
 	records := w.dec.Stats.Records
@@ -136,7 +138,7 @@ func (w *Worker) alive(s *packet.Segment, hash uint64, e *entry, seq uint32, tim
 	}
 }
 
-// end removes a connection, with the event that ended it.
+// end removes a connection. x is the event that ended it.
 func (w *Worker) end(e *entry, x flow.Event) {
 	var rival *entry
 	if e.Flags&flow.Renewing != 0 {
@@ -150,14 +152,14 @@ func (w *Worker) end(e *entry, x flow.Event) {
 	}
 }
 
-// finish delivers what can still be had and wipes the keys.
+// finish delivers the remaining data, and wipes the keys.
 func (w *Worker) finish(e *entry, x flow.Event) {
 	if e.Conn == 0 {
 		return
 	}
 	c := w.conn(e.Conn)
 	w.closeGate(c)
-	// Keys that are there count, and no others will.
+	// Only keys that are already there count.
 	w.dec.Expire(&c.tls)
 	w.order.Retry(&c.pair, w.now, true)
 	if w.order.Search(&c.pair, w.now, 0, true); w.doubted(c) {
@@ -165,7 +167,7 @@ func (w *Worker) finish(e *entry, x flow.Event) {
 	}
 	for side := range uint8(2) {
 		w.order.Finish(&c.pair, side^c.client, w.now)
-		// Bytes that the receiver has and the capture lacks, without the number that a FIN takes.
+		// Bytes that the receiver has but the capture lacks, without the sequence number of a FIN.
 		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 &&
 			held.After(acked, e.Next[side]) && acked-e.Next[side] <= held.MaxBytes {
 			n := int(acked - e.Next[side])

@@ -4,11 +4,12 @@ import (
 	"slices"
 )
 
-// One budget bounds what all connections of a worker hold: segments, copies of them, ciphertext that waits for keys, records and
-// messages that are not whole, 0-RTT data, and data that a gate keeps until it is acknowledged. When it is used up, the largest holders
-// are evicted first, down to a level that all can have. Connections that hold less lose nothing.
+// One budget limits the memory of all connections of a worker: segments and copies of them, ciphertext that waits for
+// keys, incomplete records and messages, 0-RTT data, and data that a gate keeps until it is acknowledged. When it is
+// used up, the largest holders are evicted first, down to a level that all can have. Connections with less lose
+// nothing.
 
-// held returns how many bytes connections hold.
+// held returns the number of bytes that connections hold.
 func (w *Worker) held() int {
 	return w.order.Pool.Held + w.dec.Held() + w.gateBytes + w.quic.Held()
 }
@@ -26,11 +27,12 @@ type holder struct {
 	n int
 }
 
-// reclaim makes an eighth of the budget free. Connections of which no record opened pay first: strangers can make those.
+// reclaim frees an eighth of the budget. Connections without an opened record are evicted first, because strangers can
+// make those.
 func (w *Worker) reclaim() {
 	w.dec.FlushAll()
 	w.Stats.Reclaims++
-	// Of those over TCP and those of QUIC, who hold more than half of it pay.
+	// The group, TCP or QUIC, that holds more than half of the budget is evicted.
 	if w.quic.Held() > w.o.Memory/2 {
 		w.quic.Pay(w.quic.Held() - w.o.Memory/8*3)
 		return
@@ -42,7 +44,7 @@ func (w *Worker) reclaim() {
 	}
 }
 
-// levy has connections pay that hold most, down to a level at which it is enough.
+// levy evicts data of the largest holders, down to a level at which enough is free.
 func (w *Worker) levy(excess int, proven bool) {
 	all := w.holders[:0]
 	for _, slab := range w.conns {
@@ -69,7 +71,7 @@ func (w *Worker) levy(excess int, proven bool) {
 		}
 		w.Stats.Paid++
 		if freed := w.order.Pay(&h.c.pair, h.n-level); freed < h.n-level {
-			// The rest are records and messages: there is no half of them.
+			// The rest is records and messages, which cannot be split.
 			w.dec.Surrender(&h.c.tls)
 			if g := h.c.gate; g != nil {
 				w.shut(&g.half[0])

@@ -8,29 +8,29 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// An orphan is a connection of which neither SYN nor ClientHello came, as it is older than the gateway. If what it says looks like records of TLS 1.3,
-// and there is a key log, one of them is tried with the secrets there, until it opens: then the connection is read from that record on.
+// An orphan is a connection without a captured SYN or ClientHello, because it is older than the gateway. If its data looks like TLS 1.3
+// records, and there is a key log, the worker tries the secrets there on one record. When it opens, reading starts at that record.
 //
 //	a record is                          it is
-//	whole in one packet                  tried, if there is none that is tried, or one twice as long
-//	in several that follow on another    collected, up to its end
+//	complete in one packet               tried, if none is being tried, or one more than twice as long
+//	in several consecutive packets       collected up to its end
 //
-//	secrets of                           are tried with numbers
-//	the last randomsTried randoms        up to 64, then up to 4096; again when others have come
+//	secrets of                           are tried with record numbers
+//	the last randomsTried randoms        up to 64, then up to 4096; again when new ones arrive
 //	that no connection has used
 //
-// A gate lets nothing of them pass.
+// A gate blocks all data of orphans.
 type orphan struct {
 	tuple   packet.Tuple
-	side    uint8 // of the tuple: who says the record
+	side    uint8 // side of the tuple that sent the record
 	seq     uint32
-	rec     []byte // as far as it is there
+	rec     []byte // the available part of the record
 	size    int
 	randoms [][32]byte // to be tried
-	next    int        // the first that was not
+	next    int        // index of the first untried one
 	far     bool       // the low numbers were tried
-	step    int        // of it
-	changes uint64     // of the store, when randoms were taken
+	step    int        // step within next
+	changes uint64     // state of the store when randoms were taken
 }
 
 const (
@@ -38,12 +38,12 @@ const (
 	randomsTried = 64
 	nearNumbers  = 64
 	farNumbers   = 4096
-	// What may be done at a time for all of them, in bytes that are opened, and how long it takes until there is work for another one.
+	// The limit of bytes to open at a time for all orphans, and the time until the next one gets a turn.
 	orphanWork      = 8 << 20
 	orphanWorkNanos = 50
 )
 
-// orphaned looks at a packet of no connection. It returns an entry if that is known now.
+// orphaned handles a packet of no connection. It returns an entry if the connection is now known.
 func (w *Worker) orphaned(s *packet.Segment, hash uint64, time int64) *entry {
 	p := s.Payload
 	if w.dec.Store.Changes() == 0 || w.o.Gate != nil || s.Tuple.Zone&rivalZone != 0 || s.Flags&(packet.SYN|packet.RST) != 0 {
@@ -73,7 +73,7 @@ func (w *Worker) orphaned(s *packet.Segment, hash uint64, time int64) *entry {
 	return w.identify(o, time)
 }
 
-// identify tries secrets on the record of an orphan, as far as there is work for it.
+// identify tries secrets on the record of an orphan, within the limit of work.
 func (w *Worker) identify(o *orphan, time int64) *entry {
 	if len(o.rec) < o.size {
 		return nil
@@ -116,7 +116,7 @@ func (w *Worker) adopt(o *orphan, id *tls.Identity, time int64) *entry {
 	w.orphanList = slices.DeleteFunc(w.orphanList, func(x *orphan) bool { return x == o })
 	hash := o.tuple.Hash()
 	if w.table.Find(hash, &o.tuple) != nil {
-		return nil // it has begun anew
+		return nil // it has started again
 	}
 	w.Stats.Flows++
 	w.Stats.Joined++
@@ -134,7 +134,7 @@ func (w *Worker) adopt(o *orphan, id *tls.Identity, time int64) *entry {
 	return e
 }
 
-// pollOrphans goes on where there was not enough work, and when secrets have come.
+// pollOrphans continues where the limit of work was reached, and when new secrets have arrived.
 func (w *Worker) pollOrphans() {
 	w.dec.Mark = w.clock.last
 	for i := 0; i < len(w.orphanList); {

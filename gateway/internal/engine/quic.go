@@ -11,12 +11,12 @@ import (
 	"github.com/sealane/sealane/gateway/internal/quic"
 )
 
-// A quicConn is what outputs know of a connection of QUIC. HTTP/3 is one Flow, as HTTP/2 is. Otherwise each stream is a Flow of its own, and flow
-// is what the audit and the archive are told of all of them.
+// A quicConn is the view that outputs have of a QUIC connection. HTTP/3 is one Flow, like HTTP/2. Otherwise each stream
+// is a Flow of its own, and flow represents all of them for the audit and the archive.
 type quicConn struct {
 	flow    output.Flow
 	http    *h3.Conn
-	written bool // something of http was
+	written bool // http has written something
 	streams map[uint64]*quicStream
 }
 
@@ -25,7 +25,7 @@ type quicStream struct {
 	ended [2]bool
 }
 
-// readQUIC has the worker read UDP.
+// readQUIC makes the worker read UDP.
 func (w *Worker) readQUIC(store *keys.Store) {
 	d := quic.New(store, quic.Limits{Conns: w.o.Flows, Waiting: w.o.TLS.HeldFlow, Memory: w.o.Memory / 2})
 	d.Wait = w.o.KeyWait
@@ -115,8 +115,8 @@ func (w *Worker) quicFlow(c *quic.Conn, client netip.AddrPort) output.Flow {
 	return output.Flow{Client: client, Server: c.Server, IPv6: c.IPv6, Link: c.Link, Time: &w.quic.Mark}
 }
 
-// quicStream returns a stream as an output sees it: a connection of TCP, whose client has the port of QUIC's plus the stream's number, among
-// those above 1023, so that those of streams at the same time differ.
+// quicStream returns a stream as outputs see it: a TCP connection, whose client port is that of QUIC plus the stream
+// number. The port stays above 1023, and concurrent streams have different ports.
 func (w *Worker) quicStream(c *quic.Conn, stream uint64) *quicStream {
 	q := w.quicConn(c)
 	s := q.streams[stream]
@@ -130,7 +130,8 @@ func (w *Worker) quicStream(c *quic.Conn, stream uint64) *quicStream {
 	return s
 }
 
-// isHTTP tells whether a connection is HTTP/3: by what the server chose, as far as that is known before the first stream.
+// isHTTP reports whether a connection is HTTP/3, according to the server's ALPN choice, if that is known before the
+// first stream.
 func (w *Worker) isHTTP(c *quic.Conn, q *quicConn) bool {
 	if q.http == nil && c.Protocol == "h3" && len(q.streams) == 0 {
 		q.http = h3.New(&w.Stats.HTTP3, func(role uint8, b []byte) {

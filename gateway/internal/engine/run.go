@@ -8,10 +8,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// Run reads a capture to its end. With one worker it does all in this goroutine; with more, each has a goroutine, and gets
-// the frames of its connections from every block. It closes the workers.
+// Run reads a capture to its end. One worker runs in this goroutine. Several workers have a goroutine each, and get the
+// frames of their connections from every block. Run closes the workers.
 //
-// What Reader.Secrets does has happened before the frames behind the secrets are handled.
+// The effects of Reader.Secrets precede the handling of the frames after the secrets.
 func Run(r *capture.Reader, workers []*Worker, stop func() bool) error {
 	defer func() {
 		for _, w := range workers {
@@ -38,15 +38,15 @@ func end(err error) error {
 	return err
 }
 
-// share is a block, and which of its frames are whose.
+// A share is a block with the assignment of its frames to workers.
 type share struct {
 	block  capture.Block
 	frames [][]capture.Frame // by worker
-	whole  []byte            // packets put together from fragments
+	whole  []byte            // packets reassembled from fragments
 	left   sync.WaitGroup
 }
 
-// runMany deals out whole blocks: one message to each worker for a megabyte of packets.
+// runMany distributes whole blocks: one message to each worker per megabyte of packets.
 func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 	const blocks = 4
 	free := make(chan *share, blocks)
@@ -66,12 +66,12 @@ func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 			}
 		}()
 	}
-	// Fragments are put together here: which connection they are of is only known then.
+	// Fragments are reassembled here, because only the whole packet shows its connection.
 	var segment packet.Segment
 	var clock clock
 	parser := packet.Parser{OneNetwork: workers[0].o.OneNetwork}
 	defer func() {
-		// What the workers' own did not see.
+		// Counters of packets that the workers' own parsers did not see.
 		p := &workers[0].parser
 		p.Fragments = parser.Fragments
 		p.Tunnels.SharedZones += parser.Tunnels.SharedZones
@@ -84,7 +84,7 @@ func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 	}()
 	for !stop() {
 		s := <-free
-		// The memory of a block is used again when all have done their part.
+		// The memory of a block is reused when all workers are finished with it.
 		s.left.Wait()
 		if err := r.ReadBlock(&s.block); err != nil {
 			return end(err)
@@ -106,7 +106,7 @@ func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 			case packet.Fragment:
 				f.Link = packet.LinkPart
 			case packet.UDP:
-				i = 0 // connections of QUIC move to other addresses: one worker has them all
+				i = 0 // QUIC connections migrate to other addresses, so one worker has them all
 			}
 			s.frames[i] = append(s.frames[i], f)
 		}
@@ -120,5 +120,5 @@ func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 	return nil
 }
 
-// Shard returns which of n workers has the connections with a hash. The table of a worker uses the other half of it.
+// Shard returns which of n workers has the connections with a hash. A worker's table uses the other half of the hash.
 func Shard(hash uint64, n int) int { return int(hash >> 32 * uint64(n) >> 32) }

@@ -32,7 +32,7 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 		if s.Flags&packet.SYN != 0 {
 			seq++ // TCP fast open
 		}
-		// The usual case: the segment is the one that is due.
+		// The usual case: the segment is the next one.
 		if e.Conn != 0 && seq == e.Next[side] && s.Flags&packet.URG == 0 && e.Flags&(started(side)|flow.Queued0<<side|flow.IsEnding) == started(side) {
 			e.Next[side] += uint32(len(s.Payload))
 			if c := w.conn(e.Conn); !w.dec.Take(&e.Side[side], &c.tls, s.Payload) {
@@ -58,7 +58,7 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	}
 }
 
-// fed is called when TLS got bytes.
+// fed is called after TLS got bytes.
 func (w *Worker) fed(c *conn) {
 	if c.listed&listWaiting == 0 && (c.tls.Waiting() || c.pair.Contested()) {
 		c.listed |= listWaiting
@@ -76,7 +76,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	p := s.Payload
 	if e.Conn == 0 && e.Flags&flow.Ignored == 0 && seq == e.Next[side] && e.Flags&started(side) != 0 {
 		if n := tls.ProxyHeader(p); n > 0 {
-			// A balancer says whose connection it is. What follows begins another stream.
+			// A balancer's header names the connection. The data after it starts another stream.
 			w.Stats.Prefaced++
 			e.Next[side] += uint32(n)
 			if seq, p = seq+uint32(n), p[n:]; len(p) == 0 {
@@ -93,13 +93,13 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 			if !hello {
 				return
 			}
-			// It was not TLS until now, or not all that came was of the connection.
+			// It was not TLS so far, or some of its data belonged to another connection.
 			e.Flags &^= flow.Ignored
 			w.Stats.Ignored--
 			w.Stats.Prefaced++
 		}
 		if hello {
-			// Whatever the SYN said.
+			// Regardless of the SYN.
 			w.setClient(e, side)
 			e.Next[side] = seq
 			e.Flags |= started(side)
@@ -110,7 +110,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		}
 	}
 	if e.Flags&started(side) == 0 {
-		// Neither SYN nor an acknowledgement of it was captured.
+		// Neither the SYN nor its acknowledgement was captured.
 		if !tls.LooksLikeClientHello(p) && e.Flags&flow.ClientKnown == 0 {
 			w.ignore(e)
 			return
@@ -120,14 +120,14 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	}
 	if e.Conn == 0 {
 		if seq == e.Next[side] && (p[0] != 22 || len(p) > 1 && p[1] != 3) {
-			w.ignore(e) // all of TLS begins with a handshake record
+			w.ignore(e) // TLS always starts with a handshake record
 			return
 		}
 		w.open(e)
 		if !trusting {
 			w.order.Begin(&w.conn(e.Conn).pair)
 			for side, at := range before {
-				// What a SYN said may be right nevertheless.
+				// The SYN may still be right.
 				if c := w.conn(e.Conn); begun&started(uint8(side)) != 0 && at != e.Next[side] {
 					c.pair.Maybe(uint8(side)^c.client, at)
 				}
@@ -149,14 +149,14 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	if c.tls.State() == tls.NotTLS && !c.tls.Hello() && !c.pair.Contested() && !c.pair.Greeting() && !w.doubted(c) {
 		for side := range uint8(2) {
 			if at, ok := c.pair.Origin(side ^ c.client); ok {
-				e.Next[side] = at // what is there may come yet
+				e.Next[side] = at // the missing data may still arrive
 			}
 		}
 		w.ignore(e)
 	}
 }
 
-// trust takes a segment if it is the next one.
+// trust accepts a segment if it is the next one.
 func (w *Worker) trust(c *conn, e *entry, side uint8, seq uint32, p []byte) {
 	if seq == e.Next[side] {
 		e.Next[side] += uint32(len(p))
@@ -165,7 +165,7 @@ func (w *Worker) trust(c *conn, e *entry, side uint8, seq uint32, p []byte) {
 	}
 }
 
-// mark says in the entry whether segments are held.
+// mark records in the entry whether segments are held.
 func (w *Worker) mark(c *conn, e *entry) {
 	e.Flags &^= flow.Queued0 | flow.Queued1
 	for side := range uint8(2) {
@@ -178,7 +178,7 @@ func (w *Worker) mark(c *conn, e *entry) {
 	}
 }
 
-// list has a connection looked at from time to time, because something is missing.
+// list adds a connection to those that are checked regularly, because data is missing.
 func (w *Worker) list(c *conn) {
 	if c.listed&listQueued == 0 {
 		c.listed |= listQueued

@@ -7,23 +7,23 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// The first packets say which side is the client, and they may be forged. Until a record opens it may be the other one.
+// The first packets show which side is the client, but they may be forged. Until a record opens, the other side may be the client.
 //
-//	the client is              then there come                              and then
-//	the sender of SYN or hello a hello of the other one, as clients say;    it is in doubt, and for now the other one if it has said
-//	                           a hello of the client, as servers say        none as well
-//	in doubt                   more segments: at 1, 2, 4 and so on,         it is read the other way round, and stays so if a record opens
+//	the client is              then there arrives                           and then
+//	the sender of SYN or hello a ClientHello of the other side;             it is in doubt; provisionally the other side if that has not sent a
+//	                           a ServerHello of the client                  hello of this kind either
+//	in doubt                   more segments: after 1, 2, 4 and so on,      it is read with the sides exchanged, permanently if a record opens
 //	                           after HoleWait, and at the end
 
-// A doubt counts segments since the client's side was in doubt, and stays at its end. 0: no segment contradicted it.
+// A doubt counts segments since the client side became doubtful; it saturates. 0: no segment has contradicted it.
 type doubt uint8
 
-// doubted tells whether it is in doubt who is the client.
+// doubted reports whether the client side is in doubt.
 func (w *Worker) doubted(c *conn) bool {
 	return c.doubt > 0 && c.tls.State() != tls.Readable && w.order.CanTurn(&c.pair)
 }
 
-// greeted looks at a segment for a hello in the name of the other side.
+// greeted checks a segment for a hello that belongs to the other side.
 func (w *Worker) greeted(c *conn, s *packet.Segment, p []byte) {
 	says, ok := tls.Greets(p)
 	if !ok || says == s.Side^c.client || c.given || c.tls.State() == tls.Readable || !w.order.CanTurn(&c.pair) {
@@ -39,7 +39,7 @@ func (w *Worker) greeted(c *conn, s *packet.Segment, p []byte) {
 	}
 }
 
-// heard is called after a segment: it may show that the client is the other side.
+// heard is called after a segment, which may show that the other side is the client.
 func (w *Worker) heard(c *conn) {
 	if c.doubt == 0 || !w.doubted(c) {
 		return
@@ -51,7 +51,8 @@ func (w *Worker) heard(c *conn) {
 	}
 }
 
-// tryTurned reads a connection of which no record has opened the other way round. If none opens so, it is as before.
+// tryTurned reads a connection without an opened record with its sides exchanged. If no record opens, it restores the
+// state.
 func (w *Worker) tryTurned(c *conn, patient, end bool) {
 	c.turned = w.now
 	wait := w.o.HoleWait

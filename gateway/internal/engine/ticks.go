@@ -4,11 +4,11 @@ import (
 	"github.com/sealane/sealane/gateway/internal/flow"
 )
 
-// What it may take to look at a connection, in nanoseconds.
+// The assumed time to check a connection, in nanoseconds.
 const eachLook = 2000
 
-// Tick does what is due at a time: it gives up waiting for keys and segments, and looks for idle connections. Frames
-// calls it with the time of packets.
+// Tick does the work that is due at a time: it gives up waiting for keys and segments, and checks for idle connections.
+// Frames calls it with the time of packets.
 func (w *Worker) Tick(now int64) {
 	w.now = w.clock.pass(now)
 	w.due()
@@ -41,7 +41,7 @@ func (w *Worker) due() {
 			w.settleGates()
 			w.pollStalled(now)
 		}
-		// The whole table is looked at about once in ten seconds.
+		// The whole table is checked about once in ten seconds.
 		const round = 10e9
 		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
 			w.swept = now
@@ -52,7 +52,8 @@ func (w *Worker) due() {
 }
 
 func (w *Worker) pollWaiting(now int64) {
-	// With many of them, all are looked at less often. Whose time is over is looked at, and his keys are, whenever they came.
+	// The more there are, the less often all are checked. A connection at its deadline is always checked, with all keys
+	// so far.
 	all, news := now-w.waited >= int64(len(w.waiting))*eachLook, false
 	if all {
 		changes := w.dec.Store.Changes()
@@ -63,7 +64,7 @@ func (w *Worker) pollWaiting(now int64) {
 	for i, c := range w.waiting {
 		w.looked++
 		if !all && c.used && now-c.tls.Since < w.o.KeyWait {
-			kept = append(kept, w.waiting[i:]...) // they are in the order in which they came
+			kept = append(kept, w.waiting[i:]...) // they are in order of arrival
 			break
 		}
 		if c.used {
@@ -97,7 +98,7 @@ func (w *Worker) pollWaiting(now int64) {
 	w.waiting = kept
 }
 
-// tellAck says how far the receiver of a side is.
+// tellAck passes on the acknowledgements of a side's receiver.
 func (w *Worker) tellAck(c *conn, side uint8) {
 	of := side ^ c.client
 	c.pair.Acknowledged(side, c.entry.Acked[of], c.entry.Flags&(flow.Acked0<<of) != 0, w.now)

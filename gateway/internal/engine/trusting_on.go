@@ -2,6 +2,6 @@
 
 package engine
 
-// trusting has segments taken as they come, as if none were forged: without authenticated reassembly, and so without anything held,
-// checksums, or copies. It is for make bench-gateway alone, which says what reassembly costs beside it.
+// trusting accepts segments as they arrive, as if none were forged: without authenticated reassembly, and so without
+// held segments, checksums, or copies. Only make bench-gateway uses it, to measure the cost of reassembly.
 const trusting = true

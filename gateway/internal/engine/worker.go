@@ -1,5 +1,5 @@
-// Package engine takes frames to plaintext: it parses them, finds their connection, puts segments in order, and has the
-// records opened. Each core has a Worker of its own, and shares nothing with the others but the store of keys.
+// Package engine turns frames into plaintext. It parses them, finds their connection, orders segments, and opens
+// records. Each core has its own Worker, and cores share only the store of keys.
 package engine
 
 import (
@@ -16,55 +16,55 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// Options of a Worker. The zero value of each field except KeyWait and Idle stands for that of DefaultOptions.
+// Options of a Worker. The zero value of each field except KeyWait and Idle selects that of DefaultOptions.
 type Options struct {
-	Flows    int   // connections in the table
-	Room     int   // connections that memory is taken for at once; the table grows to Flows
-	KeyWait  int64 // how long ciphertext waits for keys, in nanoseconds; 0: keys are all there
+	Flows    int   // limit of connections in the table
+	Room     int   // connections for which memory is allocated at once; the table grows to Flows
+	KeyWait  int64 // how long ciphertext waits for keys, in nanoseconds; 0: all keys are there already
 	HoleWait int64 // how long later segments wait for an earlier one
-	Idle     int64 // a connection without packets for so long is over; 0: it is kept while the table has room
-	Queued   int   // bytes of segments held out of order, of all connections
+	Idle     int64 // after this time without packets a connection has ended; 0: it is kept while the table has room
+	Queued   int   // limit of bytes in out-of-order segments of all connections
 	TLS      tls.Limits
-	Keys     *Keys // given with addresses, or nil
-	Memory   int   // bytes that all connections may hold unread; 0: as much as Queued and TLS allow each for itself
+	Keys     *Keys // keys given with addresses, or nil
+	Memory   int   // limit of unread bytes of all connections; 0: the separate limits of Queued and TLS
 	Gate     *Gate // forward data that was read, and traffic that rules allow; or nil
 
 	OneNetwork bool // see packet.Parser
-	About      bool // have output.Flow.About
+	About      bool // fill in output.Flow.About
 	// Chain, if set, gets the certificates of connections: see about.Connection.
 	Chain func(fingerprint string, certificates [][]byte)
 }
 
-// DefaultOptions are for files.
+// DefaultOptions are for capture files.
 var DefaultOptions = Options{
 	Flows: 1 << 16, HoleWait: 2e9, Queued: 64 << 20, TLS: tls.DefaultLimits,
 }
 
-// Stats count what a Worker saw.
+// Stats count the events of a Worker.
 type Stats struct {
 	Frames      uint64
 	Bytes       uint64 // of frames
 	Verdicts    [packet.Verdicts]uint64
-	Flows       uint64 // connections seen to begin
-	Ignored     uint64 // of these, not TLS
+	Flows       uint64 // connections whose start was seen
+	Ignored     uint64 // of these, connections without TLS
 	Active      uint64 // in the table now
 	Evicted     uint64 // removed because the table was full
 	Decrypted   uint64 // with at least one record opened
 	Undecrypted uint64 // TLS, ended without a record opened
-	Unsupported uint64 // of these, with a version or suite that has no AEAD here
+	Unsupported uint64 // of these, with a version or suite that has no supported AEAD
 	Unrelated   uint64 // segments of no connection
-	Joined      uint64 // connections whose beginning did not come, but secrets of the key log open their records
+	Joined      uint64 // connections without a captured start, whose records open with secrets of the key log
 	Waiting     uint64 // connections that had to wait for keys
-	Late        uint64 // of these, keys came in time
-	Cut         uint64 // bytes of payload that the capture left out
-	Reclaims    uint64 // times that the budget of memory was used up
-	Paid        uint64 // connections that lost something by that
-	Doubtful    uint64 // FINs, RSTs and SYNs that may be forged
-	// Directions of connections that were TLS at their end: what state they were in, and why what was lost of them was.
+	Late        uint64 // of these, connections whose keys came in time
+	Cut         uint64 // payload bytes that the capture omitted
+	Reclaims    uint64 // how often the memory budget was used up
+	Paid        uint64 // connections that lost data because of that
+	Doubtful    uint64 // possibly forged FINs, RSTs and SYNs
+	// Directions of TLS connections at their end, by state and by reason of a loss.
 	Directions [tls.Directions][tls.Reasons]uint64
-	Ends       [flow.Ends]uint64 // of connections with a ClientHello: how they ended
+	Ends       [flow.Ends]uint64 // ends of connections with a ClientHello
 	Gate       GateStats
-	Prefaced   uint64 // connections that began with something else before TLS: a PROXY header, or STARTTLS, CONNECT and the like
+	Prefaced   uint64 // connections with other data before TLS: a PROXY header, STARTTLS, CONNECT and similar
 	Tunnels    packet.TunnelStats
 	Fragments  packet.FragmentStats
 	reassembly.Stats
@@ -79,13 +79,13 @@ const lotFrames = 32
 type Worker struct {
 	Stats Stats
 
-	// Opened and Ended, if set, are told about connections that are decrypted.
+	// Opened and Ended, if set, are called for decrypted connections.
 	Opened func(f *output.Flow, suite, version uint16)
 	Ended  func(f *output.Flow, c *tls.Conn, how flow.Life)
-	// EndedQUIC is the same for connections of QUIC. Opened is of both.
+	// EndedQUIC is Ended for QUIC connections. Opened covers both.
 	EndedQUIC func(f *output.Flow, c *quic.Conn, how quic.Life)
 
-	// Ring is where the frames of Frames come from, for a Gate.
+	// Ring is the origin of the frames for Frames, for use by a Gate.
 	Ring uint8
 
 	o            Options
@@ -99,18 +99,18 @@ type Worker struct {
 	now          int64 // by clock
 	swept        int64
 	polled       int64
-	waited       int64 // when all that wait for keys were looked at
-	sought       int64 // the same for what is missing
-	unstalled    int64 // and for records that are not whole, at a gate
+	waited       int64 // when all connections that wait for keys were last checked
+	sought       int64 // the same for missing data
+	unstalled    int64 // the same for incomplete records at a gate
 	changes      uint64
 	waiting      []*conn
 	queued       []*conn
 	free         []*conn
 	conns        [][]conn
-	shift        uint // of their numbers, to slabs
+	shift        uint // from numbers to slabs
 	given        map[packet.Tuple][]*Key
 	orphans      map[packet.Tuple]*orphan
-	orphanList   []*orphan // the same, in their order
+	orphanList   []*orphan // the same, in order
 	orphanWork   int       // bytes that may be tried for them
 	orphanSpared int64     // when that was computed
 	givenSeen    uint64
@@ -119,17 +119,17 @@ type Worker struct {
 	lots         [4]lot
 	lines        [2 * lotFrames]unsafe.Pointer
 	newborn      entry
-	holders      []holder // of reclaim
+	holders      []holder // for reclaim
 	gateBytes    int
-	polling      bool    // the lists are gone through
-	looked       uint64  // connections in them, so far
-	leaving      int     // connections that are over and in a list, at most
-	dirty        []*gate // something of them may pass
-	stalled      []*gate // a record of them is not whole
+	polling      bool    // the lists are being processed
+	looked       uint64  // connections checked in them so far
+	leaving      int     // upper bound of ended connections in a list
+	dirty        []*gate // with data that may pass
+	stalled      []*gate // with an incomplete record
 	freeGates    []*gate
 }
 
-// NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
+// NewWorker returns a Worker that takes secrets from store and writes plaintext to sink.
 func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	def := DefaultOptions
 	def.KeyWait = o.KeyWait
@@ -154,7 +154,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		w.shift++
 	}
 	if w.o.Memory = o.Memory; o.Memory > 0 {
-		// None of these may be the first that is full.
+		// These limits must not be reached before Memory.
 		w.o.Queued, w.o.TLS.Held, w.o.TLS.Partial = 2*o.Memory, 2*o.Memory, 2*o.Memory
 		def = w.o
 	}
@@ -205,7 +205,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	return w
 }
 
-// A lot is some packets on their way through the steps of Frames.
+// A lot is a group of packets on its way through the steps of Frames.
 type lot struct {
 	frames   []capture.Frame
 	segments [lotFrames]packet.Segment
@@ -214,10 +214,10 @@ type lot struct {
 	verdicts [lotFrames]packet.Verdict
 }
 
-// Frames handles frames, in their order.
+// Frames handles frames in order.
 //
-// Each lot of a few dozen goes through four steps, and each asks memory for what the next one needs, which comes while other
-// lots go through theirs: the index of the table, connections, and their other data.
+// Lots of a few dozen frames go through four steps. Each step prefetches the memory for the next one, which arrives
+// while other lots are processed: the index of the table, connections, and their other data.
 func (w *Worker) Frames(frames []capture.Frame) {
 	const steps = len(w.lots)
 	n := (len(frames) + lotFrames - 1) / lotFrames
@@ -296,22 +296,23 @@ func (w *Worker) ready(l *lot) {
 	}
 }
 
-// headersAtOnce is large enough that the walks through the page tables, which each may need, overlap.
+// headersAtOnce is large enough to overlap the page table walks that each header may need.
 const headersAtOnce = 8
 
-// headers asks for those of frames that are to be parsed.
+// headers prefetches the headers of frames that will be parsed.
 func (w *Worker) headers(frames []capture.Frame) {
 	lines := w.lines[:0]
 	for i := range frames {
-		if f := frames[i].Data; len(f) > 0 { // 54 bytes are an acknowledgement
+		if f := frames[i].Data; len(f) > 0 { // an acknowledgement has 54 bytes
 			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[min(len(f)-1, 64)]))
 		}
 	}
 	flow.Prefetch(lines)
 }
 
-// handle is the fourth step. With each packet it asks for the payload of one of the next lot, and every few for the headers of those that
-// are parsed next: if that came before, the keys of all these packets would drive the headers out again.
+// handle is the fourth step. With each packet it prefetches the payload of one in the next lot, and every few packets
+// the headers of frames that will be parsed next. If they came earlier, the keys of all these packets would evict them
+// from the cache.
 func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 	for i := range l.frames {
 		if i < len(next.frames) && (next.verdicts[i] == packet.TCP || next.verdicts[i] == packet.UDP) {
@@ -360,7 +361,7 @@ func (w *Worker) Close() {
 	w.Snapshot()
 }
 
-// Snapshot brings Stats up to date.
+// Snapshot updates Stats.
 func (w *Worker) Snapshot() Stats {
 	w.Stats.Active = uint64(w.table.Count() + w.embryos.Count() + w.quic.Active())
 	w.Stats.TLS, w.Stats.QUIC = w.dec.Stats, w.quic.Stats
@@ -371,7 +372,7 @@ func (w *Worker) Snapshot() Stats {
 
 // Add adds the counts of another worker.
 func (s *Stats) Add(o *Stats) {
-	// All fields are counts, one behind the other.
+	// All fields are consecutive counters.
 	const n = unsafe.Sizeof(Stats{}) / 8
 	to, from := (*[n]uint64)(unsafe.Pointer(s)), (*[n]uint64)(unsafe.Pointer(o))
 	for i := range to {
@@ -379,5 +380,5 @@ func (s *Stats) Add(o *Stats) {
 	}
 }
 
-// Flush passes on all plaintext there is.
+// Flush passes on all available plaintext.
 func (w *Worker) Flush() { w.sink.Flush() }
