@@ -1,8 +1,8 @@
-// Package h3 reads HTTP/3 (RFC 9114) from the streams of a QUIC connection and writes it as HTTP/2 (RFC 9113), which tools understand: one
-// connection of TCP, in which each request has a stream.
+// Package h3 reads HTTP/3 (RFC 9114) from the streams of a QUIC connection, and writes it as HTTP/2 (RFC 9113), which
+// tools understand: one TCP connection, in which each request has a stream.
 //
-// Header blocks have static entries and literals only, so a reader that joins late understands them. Settings, priorities and flow control
-// have other meanings in HTTP/3 and are left out.
+// Header blocks contain only static entries and literals, so a reader that joins late understands them. Settings,
+// priorities and flow control have other meanings in HTTP/3, and are omitted.
 package h3
 
 import (
@@ -14,13 +14,13 @@ import (
 
 var be = binary.BigEndian
 
-// Stats count what was read. All fields are counts.
+// Stats are counters.
 type Stats struct {
 	Headers    uint64 // field sections
-	Unreadable uint64 // of these, those that QPACK could not read: what made the dynamic table is missing, or it is malformed
+	Unreadable uint64 // of these, unreadable for QPACK: malformed, or parts of the dynamic table are missing
 	Bytes      uint64 // of bodies
-	Cut        uint64 // streams that could not be read on, as something is missing or malformed
-	Pushes     uint64 // streams that a server pushed, which are not delivered
+	Cut        uint64 // streams that could not be read further because data is missing or malformed
+	Pushes     uint64 // server push streams, which are not delivered
 }
 
 // Roles.
@@ -29,7 +29,7 @@ const (
 	server = 1
 )
 
-// Frames of HTTP/3 (RFC 9114, section 7.2), types of its streams and settings.
+// Frames, stream types and settings of HTTP/3 (RFC 9114, section 7.2).
 const (
 	frameData     = 0
 	frameHeaders  = 1
@@ -53,7 +53,7 @@ const (
 	endStream  = 1
 	endHeaders = 4
 
-	http2Frame    = 1 << 14 // most bytes of one
+	http2Frame    = 1 << 14 // limit of a frame in bytes
 	internalError = 2
 )
 
@@ -61,13 +61,13 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // A Conn is one connection. It belongs to one goroutine.
 type Conn struct {
-	// Emit gets the bytes of a side in HTTP/2. It does not keep them.
+	// Emit receives the bytes of a side in HTTP/2. It does not keep them.
 	Emit  func(role uint8, b []byte)
 	Stats *Stats
 
 	streams map[uint64]*stream
-	tables  [2]table  // by whose encoder stream makes them
-	offered [2]uint64 // the largest table, by who reads it
+	tables  [2]table  // by the side whose encoder stream makes them
+	offered [2]uint64 // the largest table, by the reading side
 	begun   [2]bool
 	encoder [2]*hpack.Encoder
 	block   bytes.Buffer
@@ -79,34 +79,34 @@ type Conn struct {
 // A stream has two halves.
 type stream struct{ half [2]half }
 
-// A half is one side's bytes on a stream.
+// A half is one side of a stream.
 type half struct {
-	head   []byte // the beginning of a frame, or all of it if it is kept
-	left   uint64 // bytes of the frame that are to come
-	kind   uint64 // of the frame, or of a stream in one direction
+	head   []byte // the start of a frame, or a whole frame if it is kept
+	left   uint64 // remaining bytes of the frame
+	kind   uint64 // type of the frame, or of a unidirectional stream
 	state  state
 	waits  bool // for entries of the dynamic table
-	ended  bool // nothing more comes
+	ended  bool // no more data will come
 	reset  bool
 	headed bool // a header was written
-	over   bool // so were trailers, which end the stream
+	over   bool // trailers were written, which end the stream
 }
 
-// A state names the next part of a half.
+// A state is the next part of a half.
 type state uint8
 
 const (
-	opening  state = iota // the type of a stream in one direction
+	opening  state = iota // the type of a unidirectional stream
 	framing               // type and length of a frame
-	inFrame               // its bytes
-	encoding              // those of an encoder stream
-	ignoring              // nothing of use
+	inFrame               // content of a frame
+	encoding              // content of an encoder stream
+	ignoring              // unused data
 )
 
-// maxKept is how many bytes of streams wait for entries of the dynamic table.
+// maxKept is the limit of stream bytes that wait for entries of the dynamic table.
 const maxKept = 4 << 20
 
-// maxBlocked is how many streams of a side do (RFC 9204, section 5: endpoints allow 100 or fewer).
+// maxBlocked is the limit of such streams per side (RFC 9204, section 5: endpoints allow 100 or fewer).
 const maxBlocked = 256
 
 // New returns a connection.
@@ -119,7 +119,7 @@ func New(stats *Stats, emit func(role uint8, b []byte)) *Conn {
 	return c
 }
 
-// Held returns how many bytes the connection keeps.
+// Held returns the number of bytes that the connection keeps.
 func (c *Conn) Held() int { return c.held + c.tables[0].bytes + c.tables[1].bytes }
 
 const oneWay = 2
@@ -136,7 +136,7 @@ func (c *Conn) find(n uint64) *stream {
 	return s
 }
 
-// Data takes the next bytes of a stream.
+// Data processes the next bytes of a stream.
 func (c *Conn) Data(n uint64, role uint8, b []byte) {
 	s := c.find(n)
 	h := &s.half[role]
@@ -151,7 +151,7 @@ func (c *Conn) Data(n uint64, role uint8, b []byte) {
 	c.read(n, role, h, b)
 }
 
-// keep puts bytes behind those that are kept.
+// keep appends bytes to those that are kept.
 func (c *Conn) keep(h *half, b []byte) {
 	c.held -= cap(h.head)
 	h.head = append(h.head, b...)
@@ -177,7 +177,7 @@ func (c *Conn) cut(n uint64, role uint8, h *half) {
 	}
 }
 
-// read takes bytes in their turn.
+// read processes bytes in order.
 func (c *Conn) read(n uint64, role uint8, h *half, b []byte) {
 	for len(b) > 0 {
 		switch h.state {
@@ -186,7 +186,7 @@ func (c *Conn) read(n uint64, role uint8, h *half, b []byte) {
 		case opening, framing:
 			had, from := len(h.head), b
 			if had > 0 {
-				c.keep(h, b[:min(len(b), 16-had)]) // two integers have 16 bytes at most
+				c.keep(h, b[:min(len(b), 16-had)]) // two integers have at most 16 bytes
 				from = h.head
 			}
 			kind, size := varint(from)
@@ -241,7 +241,7 @@ func (c *Conn) read(n uint64, role uint8, h *half, b []byte) {
 					return
 				}
 				if !c.frame(n, role, h, part) {
-					// It waits, as do the bytes behind it.
+					// It waits, and so do the bytes after it.
 					if len(h.head) == 0 {
 						c.keep(h, part)
 					}
@@ -262,7 +262,7 @@ func (c *Conn) read(n uint64, role uint8, h *half, b []byte) {
 	}
 }
 
-// open takes the type of a stream in one direction.
+// open processes the type of a unidirectional stream.
 func (c *Conn) open(h *half, kind uint64) {
 	switch kind {
 	case typeControl:
@@ -277,7 +277,7 @@ func (c *Conn) open(h *half, kind uint64) {
 	}
 }
 
-// table takes bytes of a side's encoder stream. Streams that wait for entries go on.
+// table processes bytes of a side's encoder stream. Streams that wait for entries continue.
 func (c *Conn) table(role uint8, b []byte) {
 	c.tables[role].instructions(b)
 	waiting := c.blocked[role]
@@ -306,7 +306,7 @@ func (c *Conn) table(role uint8, b []byte) {
 	}
 }
 
-// frame takes a whole frame, and returns false if it waits for entries of the dynamic table.
+// frame processes a whole frame. It returns false if the frame waits for entries of the dynamic table.
 func (c *Conn) frame(n uint64, role uint8, h *half, b []byte) bool {
 	switch {
 	case h.kind == frameSettings && n&oneWay != 0:
@@ -380,7 +380,7 @@ func (c *Conn) reset(n uint64, role uint8, code uint32) {
 	c.put(role, http2Reset, 0, n, be.AppendUint32(nil, code))
 }
 
-// begin writes the beginning of a connection of HTTP/2: the client's preface, and empty settings.
+// begin writes the start of an HTTP/2 connection: the client's preface, and empty settings.
 func (c *Conn) begin(role uint8) {
 	if c.begun[role] {
 		return
@@ -399,14 +399,14 @@ func (c *Conn) begin(role uint8) {
 
 // put writes a frame.
 func (c *Conn) put(role uint8, kind, flags uint8, n uint64, b []byte) {
-	// Streams of HTTP/2 that a client opens have odd numbers.
+	// HTTP/2 streams of the client have odd numbers.
 	id := uint32(n/2+1) & (1<<31 - 1)
 	c.out = append(c.out[:0], byte(len(b)>>16), byte(len(b)>>8), byte(len(b)), kind, flags)
 	c.out = append(be.AppendUint32(c.out, id), b...)
 	c.Emit(role, c.out)
 }
 
-// Lost says that bytes of a stream are missing. Bytes behind them are not read.
+// Lost reports missing bytes of a stream. Later bytes are not read.
 func (c *Conn) Lost(n uint64, role uint8) {
 	s := c.find(n)
 	if s.half[role].state == encoding {
@@ -416,7 +416,7 @@ func (c *Conn) Lost(n uint64, role uint8) {
 	c.cut(n, role, &s.half[role])
 }
 
-// End says that nothing more comes from a side, which has reset the stream or not.
+// End reports the end of a side's data, possibly by a reset of the stream.
 func (c *Conn) End(n uint64, role uint8, reset bool) {
 	s := c.find(n)
 	h := &s.half[role]
@@ -441,7 +441,7 @@ func (c *Conn) end(n uint64, role uint8, h *half) {
 	}
 }
 
-// tidy forgets a stream that has ended.
+// tidy removes a stream that has ended.
 func (c *Conn) tidy(n uint64, s *stream) {
 	for role := range s.half {
 		h := &s.half[role]
@@ -454,7 +454,8 @@ func (c *Conn) tidy(n uint64, s *stream) {
 	delete(c.streams, n)
 }
 
-// varint reads an integer of variable length (RFC 9000, section 16), and returns how many bytes it has; 0: it is cut off.
+// varint reads a variable-length integer (RFC 9000, section 16), and returns its size in bytes, or 0 if it is
+// incomplete.
 func varint(b []byte) (n uint64, size int) {
 	if len(b) == 0 {
 		return 0, 0

@@ -9,10 +9,10 @@ import (
 // A field is a line of a header.
 type field struct{ name, value string }
 
-// size is what it takes in the dynamic table (RFC 9204, section 3.2.1).
+// size returns its size in the dynamic table (RFC 9204, section 3.2.1).
 func (f *field) size() int { return len(f.name) + len(f.value) + 32 }
 
-// Errors of QPACK. errBlocked says that entries are missing, which may come.
+// Errors of QPACK. errBlocked means that entries are missing that may still arrive.
 var (
 	errQPACK   = errors.New("h3: QPACK cannot be read")
 	errBlocked = errors.New("h3: entries of the dynamic table are missing")
@@ -21,19 +21,19 @@ var (
 // maxTable is the largest dynamic table. Endpoints offer 4 to 64 KiB.
 const maxTable = 256 << 10
 
-// A table is the dynamic table of one direction of a connection, as its encoder stream makes it (RFC 9204, section 3.2). The module of quic-go has
-// none, which is why QPACK is read here.
+// A table is the dynamic table of one direction, built from its encoder stream (RFC 9204, section 3.2). quic-go's QPACK
+// module has no dynamic table, so QPACK is implemented here.
 type table struct {
 	entries  []field
-	dropped  uint64 // entries before these
+	dropped  uint64 // number of dropped entries
 	bytes    int
 	capacity int
-	most     int // the largest capacity so far, in place of the decoder's setting if that was not seen
+	most     int // the largest capacity so far; used if the decoder's setting was not seen
 	partial  []byte
 	broken   bool
 }
 
-// inserted is how many entries there have been.
+// inserted returns the number of entries inserted so far.
 func (t *table) inserted() uint64 { return t.dropped + uint64(len(t.entries)) }
 
 func (t *table) evict(to int) {
@@ -65,7 +65,7 @@ func (t *table) at(index uint64) (field, bool) {
 	return t.entries[index-t.dropped], true
 }
 
-// instructions reads the bytes of the encoder stream (RFC 9204, section 4.3).
+// instructions processes bytes of the encoder stream (RFC 9204, section 4.3).
 func (t *table) instructions(b []byte) {
 	if t.broken {
 		return
@@ -90,7 +90,7 @@ func (t *table) instructions(b []byte) {
 
 func (t *table) instruction(r *prefixed) bool {
 	switch first := r.b[0]; {
-	case first&0x80 != 0: // with a name that is there
+	case first&0x80 != 0: // with an existing name
 		static := first&0x40 != 0
 		index := r.integer(6)
 		value := r.text(7)
@@ -99,10 +99,10 @@ func (t *table) instruction(r *prefixed) bool {
 		}
 		f, ok := t.relative(static, index)
 		return ok && t.insert(field{f.name, value})
-	case first&0x40 != 0: // with a name of its own
+	case first&0x40 != 0: // with a new name
 		name, value := r.text(5), r.text(7)
 		return !r.short && !r.bad && t.insert(field{name, value})
-	case first&0x20 != 0: // the capacity
+	case first&0x20 != 0: // capacity
 		n := r.integer(5)
 		if r.short || r.bad || n > maxTable {
 			return false
@@ -111,7 +111,7 @@ func (t *table) instruction(r *prefixed) bool {
 		t.most = max(t.most, t.capacity)
 		t.evict(t.capacity)
 		return true
-	default: // again
+	default: // duplicate
 		index := r.integer(5)
 		if r.short || r.bad {
 			return false
@@ -121,7 +121,7 @@ func (t *table) instruction(r *prefixed) bool {
 	}
 }
 
-// relative returns an entry by an index that counts back from the newest.
+// relative returns an entry by its distance from the newest.
 func (t *table) relative(static bool, index uint64) (field, bool) {
 	if static {
 		if index >= uint64(len(staticTable)) {
@@ -135,10 +135,11 @@ func (t *table) relative(static bool, index uint64) (field, bool) {
 	return t.at(t.inserted() - 1 - index)
 }
 
-// maxHeader is how many bytes the lines of a header may have, counted as in the table.
+// maxHeader is the limit of a header's lines in bytes, counted as in the table.
 const maxHeader = 256 << 10
 
-// decode reads a field section (RFC 9204, section 4.5) with the table's entries. decoderMost is the largest table that the decoder has offered.
+// decode reads a field section (RFC 9204, section 4.5) with the table's entries. decoderMost is the largest table that
+// the decoder has offered.
 func (t *table) decode(b []byte, decoderMost uint64, each func(f field)) error {
 	r := prefixed{b: b}
 	encoded := r.integer(8)
@@ -233,7 +234,7 @@ func (t *table) line(r *prefixed, base uint64) (f field, ok bool) {
 	}
 }
 
-// prefixed reads integers and texts that begin within a byte (RFC 9204, section 4.1).
+// prefixed reads integers and strings that start within a byte (RFC 9204, section 4.1).
 type prefixed struct {
 	b          []byte
 	short, bad bool
@@ -268,7 +269,7 @@ func (r *prefixed) integer(bits uint) uint64 {
 	}
 }
 
-// text reads a string. Its length begins in the lower bits of the first byte; the bit above them says whether Huffman's code follows.
+// text reads a string. Its length starts in the low bits of the first byte; the next higher bit means Huffman coding.
 func (r *prefixed) text(bits uint) string {
 	if len(r.b) == 0 {
 		r.short = true

@@ -1,4 +1,4 @@
-// Package jetstream takes key logs from NATS JetStream, where many servers and clients put them.
+// Package jetstream reads key logs from NATS JetStream, where many servers and clients can publish them.
 package jetstream
 
 import (
@@ -13,12 +13,13 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// The bytes requested ahead: waiting messages are memory that every publisher can take. It is at
-// least as much as two messages may have.
+// The number of bytes requested ahead. Any publisher can use up this memory for waiting messages. It must be at least
+// twice the largest message.
 const ahead = 32 << 20
 
-// Subscribe takes key logs from a NATS JetStream: each message is some whole lines. It begins with the messages that the stream still
-// holds, and goes on, through interruptions, until ctx is done. All messages go to log, one after another.
+// Subscribe reads key logs from a NATS JetStream, where each message has whole lines. It starts with the messages that
+// the stream still holds, and continues, despite interruptions, until ctx is done. All messages go to log, one after
+// another.
 func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error), more ...nats.Option) error {
 	s := &subscription{stream: stream, log: log, stirred: make(chan struct{}, 1)}
 	warn = sparing(warn)
@@ -55,24 +56,23 @@ func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, 
 	return nil
 }
 
-// A subscription reads one stream. An ordered consumer lives in memory, and is made anew after an interruption from
-// where it was; but a stream that somebody has deleted and made again counts from 1, and has to be read from its
-// beginning.
+// A subscription reads one stream. An ordered consumer is in memory, and is recreated after an interruption at its
+// position. But a stream that was deleted and recreated counts from 1, and must be read from its start.
 type subscription struct {
 	js      jetstream.JetStream
 	stream  string
 	config  jetstream.OrderedConsumerConfig
 	ahead   int
 	warn    func(error)
-	stirred chan struct{} // something has happened that may have been the end of the stream
+	stirred chan struct{} // signals a possible end of the stream
 
-	mutex   sync.Mutex // of log: what was stopped may have a message left
+	mutex   sync.Mutex // protects log: a stopped consumer may still deliver a message
 	log     *keys.Log
 	running jetstream.ConsumeContext
-	created time.Time // the stream that is read
+	created time.Time // creation time of the stream
 }
 
-// stir has watch look at the stream.
+// stir makes watch check the stream.
 func (s *subscription) stir() {
 	select {
 	case s.stirred <- struct{}{}:
@@ -85,7 +85,7 @@ func (s *subscription) begin(ctx context.Context) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	consumer, err := s.js.OrderedConsumer(ctx, s.stream, s.config) // a user may be allowed that alone
+	consumer, err := s.js.OrderedConsumer(ctx, s.stream, s.config) // the only permission that some users have
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *subscription) begin(ctx context.Context) error {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.log.Write(m.Data())
-		s.log.Flush() // a message is never continued by another
+		s.log.Flush() // no message continues another
 	}, jetstream.PullMaxBytes(s.ahead),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { s.warn(err) }))
 	if err == nil {
@@ -102,7 +102,7 @@ func (s *subscription) begin(ctx context.Context) error {
 	return err
 }
 
-// since returns when the stream was made that there is now.
+// since returns the creation time of the current stream.
 func (s *subscription) since(ctx context.Context) (created time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
@@ -114,12 +114,12 @@ func (s *subscription) since(ctx context.Context) (created time.Time, err error)
 }
 
 const (
-	// How often the stream is looked at if nothing happens, and if it is not there.
+	// Intervals of checks without events, and while the stream is missing.
 	calm, restless = time.Minute, time.Second
-	answer         = 5 * time.Second // what a server has to say
+	answer         = 5 * time.Second // timeout of a server's answer
 )
 
-// watch begins again when there is another stream of the same name.
+// watch restarts the subscription when there is another stream with the same name.
 func (s *subscription) watch(ctx context.Context) {
 	for pause := calm; ; {
 		select {
@@ -145,7 +145,7 @@ func (s *subscription) watch(ctx context.Context) {
 	}
 }
 
-// sparing returns a function that warns less: of each cause once in a while, and of few of them.
+// sparing returns a function that limits warnings: each cause once in a while, and few causes.
 func sparing(warn func(error)) func(error) {
 	const while, few = 10 * time.Second, 10
 	var mutex sync.Mutex
@@ -169,8 +169,8 @@ func sparing(warn func(error)) func(error) {
 	}
 }
 
-// Follow subscribes, and tries again with longer and longer pauses until that works or ctx is done: the server may be started after
-// the gateway. Each cause is told once.
+// Follow subscribes, and retries with increasing pauses until that works or ctx is done, because the server may start
+// after the gateway. It reports each cause once.
 func Follow(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error), more ...nats.Option) {
 	last := ""
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/listen"
 )
 
-// CheckMode refuses a key log that others may read.
+// CheckMode returns an error for a key log that other users may read.
 func CheckMode(f *os.File) error {
 	st, err := f.Stat()
 	if err != nil {
@@ -27,24 +27,24 @@ func CheckMode(f *os.File) error {
 	return nil
 }
 
-// How often a file is looked at for more, and for another file in its place.
+// Intervals at which a file is checked for new data, and for another file with its name.
 const (
 	followPause  = 2 * time.Millisecond
 	followRename = 250 * time.Millisecond
 )
 
-// Follow reads a key log as it grows, until ctx is done: a file, from its beginning, also if it is cut off, or another
-// takes its place, or it is not there yet; or a named pipe, again and again. check is asked about each file that is opened.
+// Follow reads a growing key log until ctx is done. A file is read from its start, even if it is truncated, replaced,
+// or created later. A named pipe is read repeatedly. check is called for each opened file.
 func Follow(ctx context.Context, name string, log *Log, check func(*os.File) error, warn func(error)) {
 	var last string
 	complain := func(err error) {
-		if s := err.Error(); s != last { // once for each cause
+		if s := err.Error(); s != last { // once per cause
 			last = s
 			warn(err)
 		}
 	}
 	for ctx.Err() == nil {
-		// A pipe is opened for writing too, so that it does not end with its first writer.
+		// A pipe is also opened for writing, so that it does not end when its first writer does.
 		f, err := os.OpenFile(name, openFlags(name), 0)
 		if err == nil {
 			if err = check(f); err == nil {
@@ -56,7 +56,7 @@ func Follow(ctx context.Context, name string, log *Log, check func(*os.File) err
 			complain(err)
 		}
 		if errors.Is(err, os.ErrNotExist) {
-			pause(ctx, followPause) // the first keys are waited for as all others are
+			pause(ctx, followPause) // also before the first keys
 		} else {
 			pause(ctx, followRename)
 		}
@@ -122,8 +122,8 @@ func followFile(ctx context.Context, f *os.File, name string, log *Log) error {
 	return nil
 }
 
-// ListenUnix makes a Unix socket that only this user, and those of a group unless it is "", can connect to, in place of one
-// that a process left behind.
+// ListenUnix creates a Unix socket to which only this user can connect, and the members of group unless it is "". It
+// replaces a socket that another process left behind.
 func ListenUnix(path, group string) (net.Listener, error) {
 	number := -1
 	if group != "" {
@@ -148,7 +148,7 @@ func ListenUnix(path, group string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	umask(old)
 	if err == nil && group != "" {
-		// First the owner, then the right to connect.
+		// First the owner, then the permission to connect.
 		if err = os.Chown(path, -1, number); err == nil {
 			err = os.Chmod(path, 0o660)
 		}
@@ -160,10 +160,10 @@ func ListenUnix(path, group string) (net.Listener, error) {
 	return l, err
 }
 
-// The most writers that may send key logs at once; others wait until one of them has ended.
+// The limit of concurrent key log writers; further ones wait.
 const maxWriters = 256
 
-// Serve takes key logs from all who connect, until l is closed. Counts of lines go to done, once for each connection.
+// Serve reads key logs from clients until l is closed. It calls done once per connection, with the line counters.
 func Serve(l net.Listener, store *Store, done func(*Log)) {
 	room := make(chan struct{}, maxWriters)
 	listen.Each(l, func(c net.Conn) {

@@ -1,4 +1,4 @@
-// Package keys takes in TLS secrets and keeps them until a connection asks for them.
+// Package keys parses TLS secrets, and stores them until a connection needs them.
 package keys
 
 import (
@@ -7,16 +7,17 @@ import (
 	"encoding/hex"
 )
 
-// MaxSecret is the longest secret, in bytes: the master secret of TLS 1.2, and traffic secrets made with SHA-384.
+// MaxSecret is the size of the longest secret, in bytes: the master secret of TLS 1.2, and traffic secrets with
+// SHA-384.
 const MaxSecret = 48
 
-// A Label says what a secret is for.
+// A Label is the purpose of a secret.
 type Label uint8
 
 // Labels, in the order of their use in a connection.
 const (
 	Master          Label = iota // TLS 1.2
-	Early                        // 0-RTT data of the client
+	Early                        // 0-RTT data from the client
 	ClientHandshake              //
 	ServerHandshake              //
 	ClientTraffic                // application data, before the first KeyUpdate
@@ -30,28 +31,29 @@ var labelNames = [labels]string{
 	"SERVER_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0",
 }
 
-// Names that other secrets have; they are of no use here, and no reason for complaint.
+// Names of other secrets, which are not needed and not reported.
 var otherNames = []string{"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA", "PMS_CLIENT_RANDOM", "ECH_SECRET", "ECH_CONFIG"}
 
 func (l Label) String() string { return labelNames[l] }
 
-// Secrets are those of the connections with one client random. There should be one. But an attacker with a random can
-// make another connection with it, and a server's log then has secrets of both; only a tag decides which are right.
+// Secrets are those of the connections with one client random. Normally that is one connection. But an attacker who
+// knows a random can make another connection with it, and a server's log then has the secrets of both; only a tag shows
+// which are right.
 type Secrets struct {
 	bytes [labels][MaxSecret]byte
 	sizes [labels]uint8
 	more  []another
-	from  string // where the first came from
+	from  string // source of the first secret
 }
 
-// another is a secret with the label and random of one that there was.
+// another is a further secret with an existing label and random.
 type another struct {
 	label  Label
 	size   uint8
 	secret [MaxSecret]byte
 }
 
-// MaxSecrets is how many secrets of one label there are at most for one random; the oldest makes room.
+// MaxSecrets is the limit of secrets with one label for one random; the oldest is replaced.
 const MaxSecrets = 8
 
 // Candidate returns the n-th secret of a label, or nil. The first is that of Get.
@@ -69,7 +71,7 @@ func (s *Secrets) Candidate(l Label, n int) []byte {
 	return nil
 }
 
-// Ambiguous tells whether there is more than one secret of a label.
+// Ambiguous reports whether a label has more than one secret.
 func (s *Secrets) Ambiguous() bool { return len(s.more) > 0 }
 
 // Get returns a secret, or nil. It points into s.
@@ -80,7 +82,7 @@ func (s *Secrets) Get(l Label) []byte {
 	return s.bytes[l][:s.sizes[l]]
 }
 
-// add takes a secret, and tells whether it was not there.
+// add adds a secret, and reports whether it is new.
 func (s *Secrets) add(l Label, secret []byte) bool {
 	if s.sizes[l] == 0 {
 		s.sizes[l] = uint8(copy(s.bytes[l][:], secret))
@@ -115,23 +117,23 @@ func (s *Secrets) add(l Label, secret []byte) bool {
 	return true
 }
 
-// copyOf makes s a copy with memory of its own.
+// copyOf makes s an independent copy of o.
 func (s *Secrets) copyOf(o *Secrets) {
 	more := s.more[:0]
 	*s = *o
 	s.more = append(more, o.more...)
 }
 
-// Wipe forgets all secrets.
+// Wipe wipes all secrets.
 func (s *Secrets) Wipe() {
 	clear(s.more)
 	*s = Secrets{more: s.more[:0]}
 }
 
-// A Log parses the NSS key log format, in pieces of any size, and puts what it finds into a Store.
+// A Log parses the NSS key log format in pieces of any size, and stores the secrets in a Store.
 type Log struct {
 	Store *Store
-	From  string // what to call where it comes from
+	From  string // name of the source
 
 	// Secrets, Ignored and Bad count lines that held a secret, that held nothing of use, and that were no key log lines.
 	// They are for the caller of Write; Store has them for all logs together.
@@ -179,8 +181,8 @@ func (l *Log) keep(p []byte) {
 	l.partial = append(l.partial, p...)
 }
 
-// Flush takes the last line although it has no end. Half a line does no harm: its secret has the wrong length, or no
-// record opens with it.
+// Flush processes an unterminated last line. Half a line does no harm: its secret has the wrong length, or opens no
+// record.
 func (l *Log) Flush() {
 	if len(l.partial) > 0 || l.overlong {
 		l.Write([]byte{'\n'})
@@ -236,7 +238,8 @@ func (l *Log) line(line []byte) {
 	l.Store.AddFrom(&random, label, secret[:size], l.From)
 }
 
-// Append appends the secrets of a connection to b as lines of a key log, except those of the labels in done, to which it adds them.
+// Append appends the secrets of a connection to b as key log lines, except for labels in done, and adds their labels to
+// done.
 func (s *Secrets) Append(b []byte, random *[32]byte, done *uint8) []byte {
 	for l := range labels {
 		if *done>>l&1 != 0 {
@@ -271,6 +274,6 @@ func known(name []byte) bool {
 			return true
 		}
 	}
-	// OpenSSL writes the secrets after each KeyUpdate; they follow from the first.
+	// OpenSSL writes the secrets after each KeyUpdate, which can be derived from the first.
 	return bytes.HasPrefix(name, []byte("CLIENT_TRAFFIC_SECRET_")) || bytes.HasPrefix(name, []byte("SERVER_TRAFFIC_SECRET_"))
 }

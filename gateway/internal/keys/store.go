@@ -6,36 +6,37 @@ import (
 	"time"
 )
 
-// A Store holds secrets by the client random of their connection. It is safe for concurrent use.
+// A Store holds secrets by client random. It is safe for concurrent use.
 type Store struct {
-	// Linger is how long secrets stay after the last connection that used them. It is to be set before the first use of a store.
+	// Linger is how long secrets stay after the last connection that used them. Set it before the first use of a store.
 	Linger time.Duration
 
 	mu      sync.RWMutex
 	byHello map[[32]byte]*entry
-	order   [][32]byte // oldest first, a ring
+	order   [][32]byte // ring, oldest first
 	head    int
 	evicted uint64
-	left    []leaver // in their order
-	number  uint64   // of the last of them
+	left    []leaver // in order
+	number  uint64   // number of the last of them
 	timer   *time.Timer
 
 	changes      atomic.Uint64
 	secrets, bad atomic.Uint64
 }
 
-// An entry is what there is of one client random.
+// An entry belongs to one client random.
 type entry struct {
 	Secrets
-	users int    // connections of which a record opened, and that have not ended
-	uses  int    // the same, and those that have
-	left  uint64 // number of the leaver, once there are none
-	// When those that were first named the random in their hellos.
+	users int    // active connections with an opened record
+	uses  int    // the same, including ended ones
+	left  uint64 // number of the leaver if there are no users
+	// When the first connections sent the random in their hello.
 	claims  [Claims]int64
 	claimed uint8
 }
 
-// Claims is how many connections with one client random are taken to be that one: a mirror may send it more than once.
+// Claims is the number of connections with one client random that are considered the same: a mirror may send one
+// several times.
 const Claims = 2
 
 // A leaver has no users left.
@@ -45,18 +46,18 @@ type leaver struct {
 	at     time.Time
 }
 
-// Lines returns how many lines of key logs held a secret, and how many were no key log lines.
+// Lines returns how many key log lines contained a secret, and how many were invalid.
 func (s *Store) Lines() (secrets, bad uint64) { return s.secrets.Load(), s.bad.Load() }
 
-// NewStore returns a store for at most limit connections. When it is full, the oldest secrets make room.
+// NewStore returns a store for at most limit connections. When it is full, the oldest secrets are evicted.
 func NewStore(limit int) *Store {
 	return &Store{byHello: make(map[[32]byte]*entry), order: make([][32]byte, 0, limit), Linger: linger}
 }
 
-// Add puts in a secret. One that differs from another of the same random and label is kept beside it.
+// Add adds a secret. If the random and label have another secret, both are kept.
 func (s *Store) Add(random *[32]byte, l Label, secret []byte) { s.AddFrom(random, l, secret, "") }
 
-// From tells where the first secret of a connection came from.
+// From returns the source of a connection's first secret.
 func (s *Store) From(random *[32]byte) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -66,7 +67,7 @@ func (s *Store) From(random *[32]byte) string {
 	return ""
 }
 
-// AddFrom is Add, with a name of the source.
+// AddFrom is Add with the name of the source.
 func (s *Store) AddFrom(random *[32]byte, l Label, secret []byte, from string) {
 	s.mu.Lock()
 	e := s.byHello[*random]
@@ -88,7 +89,7 @@ func (s *Store) AddFrom(random *[32]byte, l Label, secret []byte, from string) {
 	}
 	news := e.add(l, secret)
 	if news {
-		e.left = 0 // another connection is to come
+		e.left = 0 // another connection will follow
 	}
 	s.mu.Unlock()
 	if news {
@@ -96,7 +97,7 @@ func (s *Store) AddFrom(random *[32]byte, l Label, secret []byte, from string) {
 	}
 }
 
-// Get copies the secrets of a connection, and tells whether there are any.
+// Get copies the secrets of a connection, and reports whether there are any.
 func (s *Store) Get(random *[32]byte, into *Secrets) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -108,19 +109,19 @@ func (s *Store) Get(random *[32]byte, into *Secrets) bool {
 	return true
 }
 
-// Has tells whether there are secrets of a connection.
+// Has reports whether there are secrets of a connection.
 func (s *Store) Has(random *[32]byte) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.byHello[*random] != nil
 }
 
-// A connection may come on two ways, as mirrors send it, and to different cores: the second copy may be this much later. NewStore
+// Mirrors may send a connection over two paths, to different cores; the second copy may be this much later. NewStore
 // sets Linger to it.
 const linger = 2 * time.Second
 
-// Use says that a record of a connection was opened with its secrets. They stay until Forget is called as often, and a little longer.
-// It returns how many connections that have been.
+// Use records that a record of a connection was opened with its secrets. They stay until Forget is called as often, and
+// slightly longer. It returns the number of such connections so far.
 func (s *Store) Use(random *[32]byte) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +135,8 @@ func (s *Store) Use(random *[32]byte) int {
 	return e.uses
 }
 
-// Claim tells whether there are secrets of a random, and whether a connection whose hello came at a time is among the
-// first, of those that asked, which have named it. Who came earlier and asks later is.
+// Claim reports whether there are secrets of a random, and whether a connection whose hello came at a time is among the
+// first with that random. An earlier connection that asks later counts as well.
 func (s *Store) Claim(random *[32]byte, at int64) (first, known bool) {
 	if !s.Has(random) {
 		return false, false
@@ -167,8 +168,9 @@ func (s *Store) Claim(random *[32]byte, at int64) (first, known bool) {
 	return false, true
 }
 
-// Forget says that a connection has ended that called Use. When none is left with this random, and for as long as Linger says none comes,
-// the secrets are wiped. If there are those of others with the same random, they stay until newer ones need their place.
+// Forget records the end of a connection that called Use. When no connection with this random is left, and none starts
+// within Linger, the secrets are wiped. If there are secrets of other connections with the same random, they stay until
+// newer ones need the room.
 func (s *Store) Forget(random *[32]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +195,7 @@ func (s *Store) Forget(random *[32]byte) {
 	}
 }
 
-// leave wipes the secrets of the first n that have left, if they have not come again.
+// leave wipes the secrets of the first n leavers that have not returned.
 func (s *Store) leave(n int) {
 	for i := range s.left[:n] {
 		l := &s.left[i]
@@ -205,7 +207,7 @@ func (s *Store) leave(n int) {
 	s.left = s.left[:copy(s.left, s.left[n:])]
 }
 
-// tidy wipes the secrets of those that have left for long enough.
+// tidy wipes the secrets of leavers after Linger.
 func (s *Store) tidy() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +221,8 @@ func (s *Store) tidy() {
 	}
 }
 
-// Unused appends the randoms with which no connection has opened a record to all, the newest first. It looks at four times as many as it returns.
+// Unused appends to all the randoms with which no connection has opened a record, newest first. It examines four times
+// as many as it returns.
 func (s *Store) Unused(all [][32]byte, most int) [][32]byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -232,10 +235,10 @@ func (s *Store) Unused(all [][32]byte, most int) [][32]byte {
 	return all
 }
 
-// Changes grows with each secret added: who found none need not ask again before.
+// Changes increases with each added secret: a caller that found none need not ask again before.
 func (s *Store) Changes() uint64 { return s.changes.Load() }
 
-// Size returns the number of connections with secrets, and how many had to make room for others.
+// Size returns the number of connections with secrets, and how many were evicted.
 func (s *Store) Size() (connections int, evicted uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

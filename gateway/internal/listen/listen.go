@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// While a process may open no more files, it looks so often whether it may again.
+// The interval between attempts while the process has no free file descriptors.
 const pause = 20 * time.Millisecond
 
-// Each gives take each connection that l accepts, one after the other, until l is closed. Whatever else stands in the way of one, such
-// as too many open files, is waited for: whoever connects often enough could end it otherwise.
+// Each calls take for each connection that l accepts, one after the other, until l is closed. Other errors, such as too
+// many open files, only cause a pause: otherwise a client with enough connections could end the loop.
 func Each(l net.Listener, take func(net.Conn)) {
 	for {
 		c, err := l.Accept()

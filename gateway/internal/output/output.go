@@ -1,4 +1,4 @@
-// Package output writes the plaintext of connections: as captures with TCP around it, or as it is.
+// Package output writes the plaintext of connections, as captures with synthetic TCP or as raw streams.
 package output
 
 import (
@@ -9,9 +9,9 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// A Flow is a connection as its plaintext is seen.
+// A Flow is a connection as outputs see it.
 type Flow struct {
-	Time  *int64 // of the packet that is being handled, in nanoseconds since 1970; the same place for all flows of a core
+	Time  *int64 // time of the current packet, in nanoseconds since 1970; shared by all flows of a core
 	synth *synth
 	files *files
 
@@ -19,25 +19,26 @@ type Flow struct {
 	IPv6           bool
 	Link           [12]byte // Ethernet addresses of packets to the server: destination, source
 
-	About *about.Connection // further facts about it, or nil if no output needs them
+	About *about.Connection // additional information, or nil if no output needs it
 }
 
-// A Sink takes the plaintext of many connections. It belongs to one core.
+// A Sink receives the plaintext of many connections. It belongs to one core.
 type Sink interface {
-	// Data takes the next bytes from one side, tls.Client or tls.Server. It does not keep data.
+	// Data receives the next bytes from one side, tls.Client or tls.Server. It does not keep data.
 	Data(f *Flow, side uint8, data []byte)
-	// Gap says that about n bytes are missing.
+	// Gap reports that about n bytes are missing.
 	Gap(f *Flow, side uint8, n int)
-	// End says that nothing more will come.
+	// End reports that no more data will come.
 	End(f *Flow)
 	// Flush passes on what was written.
 	Flush()
 }
 
-// Counts are of frames that were sent on interfaces, and that could not be, and of bytes that readers of a Server lost.
+// Counts are the frames sent on interfaces and those that could not be sent, and the bytes that readers of a Server
+// lost.
 type Counts struct{ Sent, Dropped, Unread atomic.Uint64 }
 
-// Many is a Sink that passes on to several.
+// Many is a Sink that passes everything to several Sinks.
 type Many []Sink
 
 // Data implements Sink.
@@ -68,56 +69,56 @@ func (m Many) Flush() {
 	}
 }
 
-// Packets are where frames go.
+// Packets is a destination of frames.
 type Packets interface {
-	// Room returns memory for a frame of n bytes. Commit takes it.
+	// Room returns memory for a frame of n bytes. Commit submits the frame.
 	Room(n int) []byte
 	Commit(n int, time int64)
 	Flush()
 }
 
-// Options say how the packets look.
+// Options describe the generated packets.
 type Options struct {
-	Segment     int               // most bytes of plaintext in one packet
-	Ports       map[uint16]uint16 // servers' ports as tools shall see them
-	VLAN        uint16            // marks the packets, unless 0
-	MAC         [6]byte           // marks the packets as their Ethernet source, unless 0
+	Segment     int               // most plaintext bytes in one packet
+	Ports       map[uint16]uint16 // server ports as shown to tools
+	VLAN        uint16            // VLAN tag of the packets, if not 0
+	MAC         [6]byte           // Ethernet source of the packets, if not 0
 	NoChecksums bool
 }
 
 // DefaultSegment holds a TLS record; captures with offloaded segmentation have such packets.
 const DefaultSegment = 1 << 14
 
-// synth is the TCP connection that is made up around plaintext.
+// A synth is the synthetic TCP connection around plaintext.
 type synth struct {
 	of    *Synthetic
 	and   *synth             // those of other sinks
 	to    [2]packet.Template // from client, from server
 	seq   [2]uint32
-	acked [2]uint32 // of the bytes that each side sent
-	due   bool      // something is not acknowledged, and Flush knows
+	acked [2]uint32 // acknowledged bytes of each side
+	due   bool      // an acknowledgement is pending, and Flush will send it
 	id    uint16
 	time  int64
 }
 
 const (
-	// Intrusion detection takes no segment outside of the receiver's window. With units of 2^14 bytes, the most there is, no
-	// hole is larger.
+	// Intrusion detection ignores segments outside the receiver's window. With the largest unit, 2^14 bytes, no hole
+	// exceeds the window.
 	windowScale = 14
-	// And it looks at what is acknowledged only.
+	// It also examines only acknowledged data.
 	ackBytes = 48 << 10
 	maxDue   = 1024
 )
 
-// Synthetic is a Sink that makes up TCP connections with the plaintext in them. What one side sends, the other acknowledges
-// every few segments, and before Flush is done.
+// Synthetic is a Sink that generates TCP connections with the plaintext in them. Each side acknowledges the other's
+// data every few segments, and before Flush returns.
 type Synthetic struct {
 	out Packets
 	o   Options
 	due []*synth
 }
 
-// NewSynthetic returns a Sink that puts packets in out.
+// NewSynthetic returns a Sink that writes packets to out.
 func NewSynthetic(out Packets, o Options) *Synthetic {
 	if o.Segment <= 0 || o.Segment > packet.MaxPayload {
 		o.Segment = DefaultSegment
@@ -145,7 +146,7 @@ func (s *Synthetic) open(f *Flow) *synth {
 	}
 	link := f.Link
 	if link == [12]byte{} {
-		// Locally administered addresses for captures without any.
+		// Locally administered addresses for captures without Ethernet addresses.
 		link = [12]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}
 	}
 	var back [12]byte
@@ -200,14 +201,14 @@ func (s *Synthetic) Data(f *Flow, side uint8, data []byte) {
 	}
 	if c.time = *f.Time; !c.due {
 		if len(s.due) == maxDue {
-			s.acknowledge() // files are not flushed before their end
+			s.acknowledge() // files are flushed only at their end
 		}
 		c.due = true
 		s.due = append(s.due, c)
 	}
 }
 
-// Gap implements Sink: sequence numbers are left out, as if a packet had been lost.
+// Gap implements Sink. It skips sequence numbers, as if a packet had been lost.
 func (s *Synthetic) Gap(f *Flow, side uint8, n int) {
 	if c := s.find(f); c != nil {
 		c.seq[side] += uint32(n)
@@ -225,7 +226,7 @@ func (s *Synthetic) End(f *Flow) {
 		c.seq[side]++
 	}
 	s.packet(*f.Time, c, 0, packet.ACK, nil)
-	c.of = nil // it goes with the flow
+	c.of = nil // freed together with the flow
 }
 
 // Flush implements Sink.

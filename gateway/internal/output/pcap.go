@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// A File is a capture that several cores write to. What one core writes stays in order; cores take turns in pieces of up to
-// 256 KiB, so packets of different connections are not in the order of time. It is safe for concurrent use.
+// A File is a capture that several cores write to. The packets of one core stay in order. Cores alternate in pieces of
+// up to 256 KiB, so packets of different connections are not sorted by time. It is safe for concurrent use.
 //
-// Cores share nothing: each fills memory of its own, and hands it over to a goroutine of its own, which writes it. Only these
-// goroutines take turns.
+// Cores share nothing: each fills its own memory, and hands it to its own goroutine for writing. Only these goroutines
+// are synchronized.
 type File struct {
 	ng    bool
-	lanes []*filePackets // that have goroutines
+	lanes []*filePackets // those with a goroutine
 
 	mu     sync.Mutex
 	w      io.Writer
@@ -21,18 +21,17 @@ type File struct {
 	failed func(error)
 	Bytes  uint64
 
-	running sync.WaitGroup // of lanes
+	running sync.WaitGroup // counts the lanes
 }
 
-// NewFile writes the header of a capture to w, of pcapng if ng. After the first error it writes nothing more, and tells
-// failed.
+// NewFile writes the header of a capture to w, in pcapng if ng. At the first error it stops writing, and calls failed.
 func NewFile(w io.Writer, ng bool, failed func(error)) *File {
 	f := &File{w: w, ng: ng, failed: failed}
 	f.write(f.Header())
 	return f
 }
 
-// Header returns what a capture begins with: Ethernet frames, and time in nanoseconds.
+// Header returns the start of a capture: Ethernet frames, with times in nanoseconds.
 func (f *File) Header() []byte {
 	le := binary.LittleEndian
 	const snap = 1 << 18
@@ -50,7 +49,7 @@ func (f *File) Header() []byte {
 	le.PutUint32(h[4:], 28)
 	le.PutUint32(h[8:], 0x1a2b3c4d)
 	le.PutUint16(h[12:], 1)
-	le.PutUint64(h[16:], ^uint64(0)) // the length is not known
+	le.PutUint64(h[16:], ^uint64(0)) // unknown length
 	le.PutUint32(h[24:], 28)
 	i := h[28:]
 	le.PutUint32(i, 1)
@@ -78,21 +77,20 @@ func (f *File) write(b []byte) {
 	}
 }
 
-// Err returns the error after which nothing more was written.
+// Err returns the error that stopped the writing, if any.
 func (f *File) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
-// Core returns what the only core writes to. It writes by itself.
+// Core returns the writer for a single core. It writes synchronously.
 func (f *File) Core() Packets {
 	return &filePackets{file: f, buf: make([]byte, fileBuffer)}
 }
 
-// Lane returns what one of several cores writes to. It waits neither for the others nor for the file, unless the file takes
-// nothing until all of its memory, fileBuffers times 256 KiB, is full. It is called before the first of them writes; Close ends
-// all.
+// Lane returns the writer for one of several cores. It waits for the others or the file only if all of its memory,
+// fileBuffers times 256 KiB, is full. Call it before the first core writes. Close ends all lanes.
 func (f *File) Lane() Packets {
 	p := &filePackets{file: f, buf: make([]byte, fileBuffer), full: make(chan []byte, fileBuffers), free: make(chan []byte, fileBuffers)}
 	for range fileBuffers - 1 {
@@ -110,7 +108,7 @@ func (f *File) Lane() Packets {
 	return p
 }
 
-// Close writes what cores have not handed over yet, when none of them writes any more, and returns what Err does.
+// Close writes the remaining data after all cores have stopped, and returns Err.
 func (f *File) Close() error {
 	for _, p := range f.lanes {
 		if p.used > 0 {
@@ -132,7 +130,7 @@ type filePackets struct {
 	file *File
 	buf  []byte
 	used int
-	// Of a lane, for memory that is to be written, and that was. Each has room for all that there is.
+	// For a lane: memory to write, and written memory. Each channel has room for all buffers.
 	full, free chan []byte
 }
 
@@ -180,10 +178,10 @@ func (p *filePackets) Commit(n int, time int64) {
 	p.used += total
 }
 
-// Flush implements Packets. As long as something of a lane waits to be written, more of it is gathered.
+// Flush implements Packets. While a lane has data waiting to be written, further data is gathered.
 func (p *filePackets) Flush() { p.pass(false) }
 
-// pass writes what there is, or hands it over: if need be as soon as there is other memory to go on with.
+// pass writes the data or hands it over; with need, as soon as other memory is available.
 func (p *filePackets) pass(need bool) {
 	if p.used == 0 {
 		return

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// A Roll is where a capture goes: one file after another. The first has the name that was asked for, those behind it and those for
-// which it is there already a number before the ending: plain.pcap, plain.1.pcap and so on. Nothing that is there is ever written
-// over. It is safe for concurrent use.
+// A Roll writes a capture to one file after another. The first has the requested name. Later files, and the first one
+// if that exists already, have a number before the extension: plain.pcap, plain.1.pcap and so on. Existing files are
+// never overwritten. It is safe for concurrent use.
 type Roll struct {
-	// Header is the beginning of each file except the first, which gets it from the writer.
+	// Header returns the start of each file except the first, whose start comes from the writer.
 	Header func() []byte
-	// Began, if set, is told the names of files.
+	// Began, if set, is called with the names of files.
 	Began func(name string)
 
 	mu      sync.Mutex
@@ -32,14 +32,14 @@ type Roll struct {
 	now     func() time.Time
 }
 
-// A Rule says when a Roll goes on with another file, and how many of them stay. The zero value of each field is no limit.
+// A Rule decides when a Roll starts another file, and how many files remain. A zero field means no limit.
 type Rule struct {
 	Size  int64         // bytes
-	Every time.Duration // since the file was begun
-	Keep  int           // files with this name, with and without number; those with the lowest numbers are deleted
+	Every time.Duration // age of the file
+	Keep  int           // files with this name, with or without number; those with the lowest numbers are deleted
 }
 
-// NewRoll begins the first file. What is no file, such as a pipe or a device, is written to as it is, and has no end.
+// NewRoll starts the first file. A pipe or device is written directly, and never ends.
 func NewRoll(name string, rule Rule) (*Roll, error) {
 	r := &Roll{name: name, rule: rule, now: time.Now}
 	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
@@ -51,7 +51,7 @@ func NewRoll(name string, rule Rule) (*Roll, error) {
 	return r, r.begin()
 }
 
-// Name is that of the file that is written.
+// Name returns the name of the current file.
 func (r *Roll) Name() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,14 +67,14 @@ func (r *Roll) Set(rule Rule) {
 	}
 }
 
-// Next has the following data go to another file.
+// Next starts another file for the following data.
 func (r *Roll) Next() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.again = r.name != ""
 }
 
-// Write takes whole packets.
+// Write accepts whole packets.
 func (r *Roll) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,14 +100,14 @@ func (r *Roll) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the last file.
+// Close closes the last file.
 func (r *Roll) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.f.Close()
 }
 
-// begin makes a file with a number that none has had.
+// begin creates a file with a number that has not been used.
 func (r *Roll) begin() error {
 	numbers, err := r.numbers()
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Roll) begin() error {
 	for ; ; n++ {
 		f, err := os.OpenFile(r.at(n), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
-			continue // somebody was faster
+			continue // another process has just created it
 		}
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func (r *Roll) at(n int) string {
 	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(r.name, end), n, end)
 }
 
-// numbers returns those that files have, in order.
+// numbers returns the numbers of existing files, in order.
 func (r *Roll) numbers() (all []int, err error) {
 	names, err := os.ReadDir(filepath.Dir(r.name))
 	if err != nil {

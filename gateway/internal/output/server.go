@@ -8,8 +8,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/listen"
 )
 
-// A Server gives every client a capture of the plaintext from then on: PCAP-over-IP. A slow reader
-// loses whole packets, never parts of them. A reader that has taken nothing for long is disconnected when there are too many.
+// A Server sends every client a capture of the plaintext since its connection: PCAP-over-IP. A slow reader loses whole
+// packets, never parts. If there are too many readers, one that has taken no data for long is disconnected.
 type Server struct {
 	*File
 	listener net.Listener
@@ -18,42 +18,42 @@ type Server struct {
 	mu       sync.Mutex
 	readers  map[*reader]struct{}
 	closed   bool
-	limit    int           // bytes that wait for all readers together, at most: each has an equal share
-	linger   time.Duration // so long may the last bytes take, when it is closed
+	limit    int           // limit of pending bytes for all readers; each has an equal share
+	linger   time.Duration // how long Close waits for readers
 	running  sync.WaitGroup
 	now      func() time.Time
 }
 
-// ServerEvents are told about readers, unless nil.
+// ServerEvents are called, unless nil, for events of readers.
 type ServerEvents struct {
 	Connected func(net.Addr)
-	TooSlow   func(net.Addr) // once for each
-	Evicted   func(net.Addr) // it read nothing for long, and another one wants its place
-	Refused   func(net.Addr) // there are too many, and all of them read
+	TooSlow   func(net.Addr) // once per reader
+	Evicted   func(net.Addr) // it read nothing for long, and a new reader needs its place
+	Refused   func(net.Addr) // there are too many readers, and all of them read
 }
 
-// reader is one who is connected. Its goroutine takes all that waits at once.
+// A reader is a connected client. Its goroutine takes all pending data at once.
 type reader struct {
 	conn    net.Conn
 	waiting []byte
-	writing int       // bytes that the connection is given now
-	since   time.Time // when it took something last, or was given something, while writing is not 0
+	writing int       // bytes currently being written to the connection
+	since   time.Time // when the connection last accepted or got data, while writing is not 0
 	news    sync.Cond // of Server.mu
 	slow    bool
 }
 
 const (
 	maxReaders = 16
-	// A reader that takes none of its data for this time loses its place to a new one.
+	// After this time without progress, a reader loses its place to a new one.
 	maxStuck = 5 * time.Second
-	// It is given so much at a time: each of these that it takes is a sign of life.
+	// The size of a single write. Each completed write counts as progress.
 	portion = 64 << 10
 )
 
-// ServerBytes is how much a Server keeps for its readers at most.
+// ServerBytes is the limit of pending bytes in a Server.
 const ServerBytes = 64 << 20
 
-// NewServer serves those who connect to l.
+// NewServer serves clients that connect to l.
 func NewServer(l net.Listener, counts *Counts, events ServerEvents) *Server {
 	s := &Server{listener: l, counts: counts, events: events, readers: make(map[*reader]struct{}), limit: ServerBytes, linger: 3 * time.Second, now: time.Now}
 	s.File = NewFile(s, false, func(error) {})
@@ -92,8 +92,8 @@ func (s *Server) accept() {
 	})
 }
 
-// evict ends the reader that has longest taken none of its data, if that is maxStuck or more, and returns it, or nil. It needs the
-// lock. A reader that has read all data, or that has none to read, keeps its place.
+// evict disconnects the reader that has not made progress for the longest time, if that is at least maxStuck, and
+// returns it, or nil. The caller holds the lock. A reader without pending data keeps its place.
 func (s *Server) evict() (longest *reader) {
 	now := s.now()
 	for r := range s.readers {
@@ -103,12 +103,12 @@ func (s *Server) evict() (longest *reader) {
 	}
 	if longest != nil {
 		delete(s.readers, longest)
-		longest.conn.Close() // which ends its Write
+		longest.conn.Close() // ends its Write
 	}
 	return longest
 }
 
-// give gives a reader bytes, and notes when it takes some of them.
+// give writes bytes to a reader, and records progress.
 func (s *Server) give(r *reader, b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), portion)
@@ -138,7 +138,7 @@ func (s *Server) serve(r *reader) {
 		r.writing, r.since = len(b), s.now()
 		s.mu.Unlock()
 		if len(b) == 0 {
-			return // closed, and nothing is left
+			return // closed, with no data left
 		}
 		if err := s.give(r, b); err != nil {
 			s.mu.Lock()
@@ -152,14 +152,14 @@ func (s *Server) serve(r *reader) {
 	}
 }
 
-// Readers returns how many are connected.
+// Readers returns the number of connected readers.
 func (s *Server) Readers() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.readers)
 }
 
-// Write takes whole packets from File.
+// Write accepts whole packets from File.
 func (s *Server) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *Server) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close is called when no core writes any more. It lets all readers have what is there, if they take it in a few seconds, and ends.
+// Close is called after all cores have stopped. It gives readers a few seconds to take the pending data.
 func (s *Server) Close() error {
 	err := s.listener.Close()
 	s.File.Close()

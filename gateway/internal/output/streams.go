@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// files are the two streams of a connection.
+// files are the two stream files of a connection.
 type files struct {
 	name [2]string
 	gaps string
-	made [3]bool // by this connection: the two, and gaps
+	made [3]bool // files created by this connection: the two streams, and gaps
 }
 
 // Streams is a Sink that writes the bytes of each connection to files in a folder: ADDRESS_PORT-ADDRESS_PORT.client for
-// what the client sent, .server for what the server sent. Connections with the same addresses one after another get a
-// number in between, and so do those whose files are there from before: nothing is ever written over or deleted. Where bytes are missing, a file just goes on; a third file, .gaps, lists the places.
+// the client's data, and .server for the server's. Later connections with the same addresses, and those whose files
+// exist already, get a number in between. Files are never overwritten or deleted. Missing bytes leave no gap in a file;
+// a third file, .gaps, lists their positions.
 //
-// It opens and closes a file for each piece, so that the number of connections does not matter. It is meant for looking
-// at captures, not for speed.
+// It opens and closes a file for each piece, so the number of connections is not limited. It is meant for examining
+// captures, not for speed.
 type Streams struct {
 	dir    string
 	used   map[string]int // how often addresses were used
@@ -38,7 +39,7 @@ func there(base string) bool {
 	return false
 }
 
-// NewStreams returns a Sink that writes to a folder, which must be there.
+// NewStreams returns a Sink that writes to a folder, which must exist.
 func NewStreams(dir string, failed func(error)) *Streams {
 	return &Streams{dir: dir, used: make(map[string]int), failed: failed}
 }
@@ -50,7 +51,7 @@ func (s *Streams) fail(err error) {
 	}
 }
 
-// Err returns the error after which nothing more was written.
+// Err returns the error that stopped the writing, if any.
 func (s *Streams) Err() error { return s.err }
 
 func (s *Streams) open(f *Flow) *files {
@@ -66,7 +67,7 @@ func (s *Streams) open(f *Flow) *files {
 			}
 			return filepath.Join(s.dir, base)
 		}
-		// What is there already is evidence.
+		// Existing files are evidence.
 		for s.used[base]++; there(name()); {
 			s.used[base]++
 		}
@@ -76,8 +77,8 @@ func (s *Streams) open(f *Flow) *files {
 	return f.files
 }
 
-// append adds to a file, which has to be new unless it was made already: where others may write to the folder, they cannot have put
-// something in its place, such as a link to another file.
+// append appends to a file. If this connection has not created it, the file must not exist: otherwise another user of
+// the folder could put a link to another file there.
 func (s *Streams) append(name string, made *bool, data []byte) {
 	if s.err != nil {
 		return

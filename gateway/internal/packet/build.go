@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// leastWide is from how many bytes on a call of sumWide is faster than the loop beside it.
+// leastWide is the smallest length in bytes for which sumWide is faster than the loop.
 const leastWide = 192
 
-// sum adds b to a one's complement sum (RFC 1071), 8 bytes at a time. The order of bytes does not matter to such sums:
-// they are swapped once, at the end.
+// sum adds b to a one's complement sum (RFC 1071), 8 bytes at a time. Such sums do not depend on byte order, so bytes
+// are swapped once at the end.
 func sum(s uint64, b []byte) uint64 {
 	le := binary.LittleEndian
 	var c uint64
@@ -23,8 +23,8 @@ func sum(s uint64, b []byte) uint64 {
 		i = n &^ 63
 	case n >= 64:
 		var t uint64
-		for ; i+64 <= n; i += 64 { // two chains of carries, which a CPU adds side by side
-			x := (*[64]byte)(unsafe.Add(begin, i)) // as b[i:] would be, in a few instructions less
+		for ; i+64 <= n; i += 64 { // two carry chains, which a CPU adds in parallel
+			x := (*[64]byte)(unsafe.Add(begin, i)) // like b[i:], in fewer instructions
 			s, c = bits.Add64(s, le.Uint64(x[0:]), 0)
 			s, c = bits.Add64(s, le.Uint64(x[8:]), c)
 			s, c = bits.Add64(s, le.Uint64(x[16:]), c)
@@ -64,7 +64,7 @@ func sum(s uint64, b []byte) uint64 {
 	}
 	last := uint64(0)
 	if k := len(rest); len(b) >= 8 {
-		last = le.Uint64(b[len(b)-8:]) >> (64 - 8*k) // the last bytes, behind some that were added already
+		last = le.Uint64(b[len(b)-8:]) >> (64 - 8*k) // the last bytes, without those already added
 	} else {
 		for at, x := range rest {
 			last |= uint64(x) << (8 * at)
@@ -74,10 +74,10 @@ func sum(s uint64, b []byte) uint64 {
 	return s + c
 }
 
-// word is the sum of a number of two bytes.
+// word returns the sum of a two-byte number.
 func word(n uint16) uint64 { return uint64(bits.ReverseBytes16(n)) }
 
-// partly folds a sum so far that words can be added without a carry.
+// partly folds a sum far enough that words can be added without a carry.
 func partly(s uint64) uint64 { return s>>32 + s&0xffffffff }
 
 func fold(s uint64) uint16 {
@@ -87,26 +87,26 @@ func fold(s uint64) uint16 {
 	return bits.ReverseBytes16(uint16(s))
 }
 
-// Sum1 returns the one's complement sum of b, for Checksum to go on from. b has a multiple of 8 bytes.
+// Sum1 returns the one's complement sum of b as input for Checksum. The length of b is a multiple of 8 bytes.
 func Sum1(b []byte) uint64 { return sum(0, b) }
 
-// Checksum returns the Internet checksum of b, on top of a sum from before.
+// Checksum returns the Internet checksum of b, continuing from an earlier sum.
 func Checksum(before uint64, b []byte) uint16 { return ^fold(sum(before, b)) }
 
-// HeaderBytes is the most that Build writes in front of the payload.
+// HeaderBytes is the most that Build writes before the payload.
 const HeaderBytes = 14 + 4 + 40 + 20
 
 // A Template makes frames of one direction of a connection.
 type Template struct {
-	size   int // of all headers
-	ip     int // where the IP header is
+	size   int // total size of the headers
+	ip     int // offset of the IP header
 	tcp    int
 	pseudo uint64 // sum of the addresses and the protocol
 	own    uint64 // sum of the IPv4 header without length, identifier and checksum
 	head   [HeaderBytes]byte
 }
 
-// Init fills in all that does not change. link holds destination and source address; vlan is left out if 0.
+// Init sets all constant fields. link is destination and source address. A vlan of 0 means no tag.
 func (t *Template) Init(link *[12]byte, vlan uint16, ipv6 bool, src, dst *[16]byte, srcPort, dstPort uint16) {
 	h := &t.head
 	*h = [HeaderBytes]byte{}
@@ -148,27 +148,27 @@ func (t *Template) Init(link *[12]byte, vlan uint16, ipv6 bool, src, dst *[16]by
 	t.size = t.tcp + 20
 }
 
-// Size returns the bytes that come before the payload.
+// Size returns the number of bytes before the payload.
 func (t *Template) Size() int { return t.size }
 
-// MaxPayload is the most that an IP packet holds behind the headers of Build.
+// MaxPayload is the largest payload of an IP packet from Build.
 const MaxPayload = 0xffff - 40 - 20
 
 // SYNBytes are the options of a frame that BuildSYN writes.
 const SYNBytes = 4
 
-// BuildSYN is Build for a SYN that tells the unit of its side's windows, 2^scale bytes (RFC 7323, section 2.2).
+// BuildSYN is Build for a SYN that announces the window unit of its side, 2^scale bytes (RFC 7323, section 2.2).
 func (t *Template) BuildSYN(b []byte, seq, ack uint32, flags uint8, id uint16, scale uint8, checksums bool) int {
 	return t.build(b, seq, ack, flags, id, 20+SYNBytes, []byte{1, 3, 3, scale}, checksums)
 }
 
-// Build writes a frame to b, which must have room for Size()+len(payload), and returns its size. Payload may be there
-// already.
+// Build writes a frame to b, which must have room for Size()+len(payload) bytes, and returns its size. The payload may
+// already be in place.
 func (t *Template) Build(b []byte, seq, ack uint32, flags uint8, id uint16, payload []byte, checksums bool) int {
 	return t.build(b, seq, ack, flags, id, 20, payload, checksums)
 }
 
-// What follows the 20 bytes that all TCP headers have may be options.
+// build adds options in the bytes after the 20 bytes common to all TCP headers.
 func (t *Template) build(b []byte, seq, ack uint32, flags uint8, id uint16, header int, payload []byte, checksums bool) int {
 	copy(b, t.head[:t.size])
 	ip, tcp := b[t.ip:], b[t.tcp:]

@@ -1,28 +1,29 @@
 package packet
 
-// A Parser finds segments in the frames of one core. Unlike Parse it puts fragments together, and counts. Its zero value is
-// ready for use; it is not safe for concurrent use.
+// A Parser finds segments in the frames of one core. In contrast to Parse, it reassembles fragments, and counts. Its
+// zero value is ready for use. It is not safe for concurrent use.
 //
-// Where frames are tagged or come through tunnels, the same addresses may be of different machines. Tuple.Zone tells these
-// apart: it is a number for all identifiers that a frame has which are the same in both directions (VLAN, VXLAN and GENEVE
-// network, GRE key, ERSPAN session, PPPoE session). Labels of MPLS and endpoints of GTP-U differ by direction, and say nothing.
+// If frames have tags or come through tunnels, equal addresses may belong to different machines. Tuple.Zone
+// distinguishes these. It is a number for all identifiers of a frame that are the same in both directions (VLAN, VXLAN
+// and GENEVE network, GRE key, ERSPAN session, PPPoE session). MPLS labels and GTP-U endpoints differ by direction, and
+// are ignored.
 type Parser struct {
-	OneNetwork bool // there are no zones: for mirrors that tag one direction only
+	OneNetwork bool // no zones: for mirrors that tag only one direction
 	Tunnels    TunnelStats
 	Fragments  FragmentStats
 
 	parts fragments
 }
 
-// TunnelStats count packets by what was around them. All fields are counts.
+// TunnelStats count packets by encapsulation. All fields are counters.
 type TunnelStats struct {
 	VXLAN, GENEVE, GTP, GRE, ERSPAN, IPinIP, MPLS, PPPoE, LLC uint64
-	Deep                                                      uint64 // frames with more tunnels in each other than are looked into
-	SharedZones                                               uint64 // frames in a zone that has its number with others
+	Deep                                                      uint64 // frames with more nested tunnels than the limit
+	SharedZones                                               uint64 // frames in a zone that shares its number with others
 }
 
-// Parse fills s from a frame that came at a time, in nanoseconds. If the verdict is not TCP, s is undefined. A frame that
-// completes a packet whose fragments came before has that packet's verdict.
+// Parse fills s from a frame that arrived at now, in nanoseconds. If the verdict is not TCP, s is undefined. A frame
+// that completes a fragmented packet has the verdict of that packet.
 func (p *Parser) Parse(s *Segment, link LinkType, frame []byte, now int64) Verdict {
 	if link == LinkEthernet {
 		if v := usual(s, frame); v != Other {
@@ -33,7 +34,7 @@ func (p *Parser) Parse(s *Segment, link LinkType, frame []byte, now int64) Verdi
 	return d.frame(link, frame)
 }
 
-// Release says that nothing that Parse has put together is looked at any more.
+// Release frees the packets that Parse has reassembled.
 func (p *Parser) Release() { p.parts.release() }
 
 // EtherTypes.
@@ -63,7 +64,7 @@ const (
 	protoMPLS     = 137
 )
 
-// UDP ports of tunnels; that of VXLAN in Linux was another one at first.
+// UDP ports of tunnels. Linux first used another port for VXLAN.
 const (
 	PortGTP      = 2152
 	PortVXLAN    = 4789
@@ -73,31 +74,31 @@ const (
 )
 
 const (
-	// Two tags are customary; four are patience enough.
+	// Two tags are common; four is the limit.
 	maxTags = 4
-	// A mirror of tunneled traffic takes two; each may have headers of its own.
+	// Mirrored tunnel traffic has two tunnels; each may have its own headers.
 	maxTunnels = 4
 	maxLabels  = 8
-	maxHeaders = 8 // extension headers of IPv6, and of GTP-U
+	maxHeaders = 8 // extension headers of IPv6 and GTP-U
 )
 
-// A decoder takes one frame apart.
+// A decoder decodes one frame.
 type decoder struct {
 	s      *Segment
-	parser *Parser // nil: nothing is kept
+	parser *Parser // nil: no state is kept
 	now    int64
-	zone   uint64 // all that makes the zone, mixed
+	zone   uint64 // hash of all identifiers of the zone
 	depth  int8   // tunnels
-	joined int8   // tunnels around the packet put together last, and 1: it is no fragment (RFC 8200, section 4.1)
+	joined int8   // tunnels around the last reassembled packet, plus 1; it is not a fragment itself (RFC 8200, section 4.1)
 	tags   int8
 }
 
-// in notes an identifier of where a frame is.
+// in records an identifier of the frame's zone.
 func (d *decoder) in(kind uint8, identifier uint32) {
 	d.zone = mixZone(d.zone, uint64(kind)<<32|uint64(identifier))
 }
 
-// deeper counts a tunnel, and tells whether to look into it.
+// deeper counts a tunnel, and reports whether to decode it.
 func (d *decoder) deeper(count func(t *TunnelStats) *uint64) bool {
 	d.depth++
 	if d.parser != nil {
@@ -119,7 +120,7 @@ func (d *decoder) frame(link LinkType, frame []byte) Verdict {
 	case LinkRaw, LinkRawBSD, LinkRawOpen, LinkIPv4, LinkIPv6:
 		return d.ip(frame)
 	case LinkNull, LinkLoop:
-		// The family is in the byte order of the machine that captured; its IPv6 differs between systems.
+		// The family has the byte order of the capturing machine, and IPv6's number differs between systems.
 		if len(frame) < 5 {
 			return Malformed
 		}
@@ -150,7 +151,7 @@ func (d *decoder) ethernet(b []byte) Verdict {
 	return d.etherType(be.Uint16(b[12:]), b[14:])
 }
 
-// ip looks for itself which version it is.
+// ip determines the IP version itself.
 func (d *decoder) ip(b []byte) Verdict {
 	if len(b) < 1 {
 		return Malformed
@@ -161,7 +162,7 @@ func (d *decoder) ip(b []byte) Verdict {
 	return d.ipv4(b)
 }
 
-// IsTag tells whether an EtherType is that of a VLAN tag: IEEE 802.1Q, 802.1ad, or one of the two that switches used before.
+// IsTag reports whether an EtherType is a VLAN tag: IEEE 802.1Q, 802.1ad, or one of two older ones.
 func IsTag(kind uint16) bool {
 	return kind == TypeVLAN || kind == TypeQinQ || kind == TypeOldQ || kind == TypeNewQ
 }
@@ -182,7 +183,7 @@ func (d *decoder) etherType(kind uint16, b []byte) Verdict {
 			if d.tags == 1 && d.depth == 0 {
 				d.s.VLAN = id
 			}
-			if id != 0 { // else it is a priority
+			if id != 0 { // otherwise only a priority
 				d.in(1, uint32(id))
 			}
 			kind, b = be.Uint16(b[2:]), b[4:]
@@ -199,7 +200,7 @@ func (d *decoder) etherType(kind uint16, b []byte) Verdict {
 	}
 }
 
-// llc takes what is behind a length instead of a type (IEEE 802.2, RFC 1042).
+// llc decodes a frame with a length instead of a type (IEEE 802.2, RFC 1042).
 func (d *decoder) llc(size int, b []byte) Verdict {
 	if size < len(b) {
 		b = b[:size]
@@ -207,7 +208,7 @@ func (d *decoder) llc(size int, b []byte) Verdict {
 	switch {
 	case len(b) < 3:
 		return Malformed
-	case b[0] == 6 && b[1] == 6 && b[2] == 3: // IP by its own number
+	case b[0] == 6 && b[1] == 6 && b[2] == 3: // IP by its own SAP number
 		if d.deeper(func(t *TunnelStats) *uint64 { return &t.LLC }) {
 			return d.ipv4(b[3:])
 		}
@@ -226,7 +227,7 @@ func (d *decoder) llc(size int, b []byte) Verdict {
 	return Other
 }
 
-// mpls takes a stack of labels (RFC 3032). What is behind it is not said, but by the first four bits (RFC 4928): IP, or the
+// mpls decodes a stack of labels (RFC 3032). Only the first four bits after it show the content (RFC 4928): IP, or the
 // control word of a pseudowire with Ethernet (RFC 4448).
 func (d *decoder) mpls(b []byte) Verdict {
 	for labels := 0; ; labels++ {
@@ -255,7 +256,7 @@ func (d *decoder) mpls(b []byte) Verdict {
 	return Other
 }
 
-// pppoe takes a session's packet (RFC 2516).
+// pppoe decodes a session packet (RFC 2516).
 func (d *decoder) pppoe(b []byte) Verdict {
 	if len(b) < 8 || b[0] != 0x11 {
 		return Malformed
@@ -296,7 +297,7 @@ func (d *decoder) ipv4(b []byte) Verdict {
 	}
 	total := int(be.Uint16(b[2:]))
 	if total == 0 {
-		total = len(b) // a super-frame that the network card was to fill in
+		total = len(b) // a super-frame whose length the network card would set
 	}
 	if total < header {
 		return Malformed
@@ -326,7 +327,7 @@ func (d *decoder) ipv4(b []byte) Verdict {
 	return d.tunnel(b[9], b[header:])
 }
 
-// ipv6 walks over extension headers (RFC 8200, section 4).
+// ipv6 skips extension headers (RFC 8200, section 4).
 func (d *decoder) ipv6(b []byte) Verdict {
 	if len(b) < 40 || b[0]>>4 != 6 {
 		return Malformed
@@ -358,7 +359,7 @@ func (d *decoder) ipv6(b []byte) Verdict {
 		if len(rest) < 8 {
 			return Malformed
 		}
-		size := 8 // an atomic fragment is whole (RFC 6946)
+		size := 8 // an atomic fragment is a whole packet (RFC 6946)
 		if next != protoFragment {
 			size = extension(next, rest[1])
 		} else if be.Uint16(rest[2:])&0xfff9 != 0 {
@@ -372,7 +373,7 @@ func (d *decoder) ipv6(b []byte) Verdict {
 	}
 }
 
-// tcp takes an IP packet whose TCP header begins at head.
+// tcp decodes an IP packet whose TCP header starts at head.
 func (d *decoder) tcp(b []byte, head, missing int) Verdict {
 	s := d.s
 	if d.zone != 0 {
@@ -382,7 +383,7 @@ func (d *decoder) tcp(b []byte, head, missing int) Verdict {
 	return parseTCP(s, b[head:], missing)
 }
 
-// number returns the zone's number.
+// number returns the number of the zone.
 func (d *decoder) number() uint16 {
 	if d.parser != nil && d.parser.OneNetwork {
 		return 0
@@ -394,7 +395,7 @@ func (d *decoder) number() uint16 {
 	return n
 }
 
-// tunnel looks into what an IP packet carries that is not TCP.
+// tunnel decodes the content of an IP packet that is not TCP.
 func (d *decoder) tunnel(proto uint8, b []byte) Verdict {
 	switch proto {
 	case ProtoUDP:
@@ -440,7 +441,7 @@ func (d *decoder) udp(b []byte) Verdict {
 	return d.vxlan(b, port == portVXLANGPE)
 }
 
-// tunneled tells whether a UDP port is a tunnel's.
+// tunneled reports whether a UDP port belongs to a tunnel.
 func tunneled(port uint16) bool {
 	switch port {
 	case PortGTP, PortVXLAN, portVXLANGPE, PortOldVXLAN, PortGENEVE:
@@ -449,7 +450,7 @@ func tunneled(port uint16) bool {
 	return false
 }
 
-// datagram takes UDP that is no tunnel's, of an IP packet whose addresses are known.
+// datagram decodes UDP outside tunnels, for an IP packet whose addresses are known.
 func (s *Segment) datagram(b []byte) {
 	if size := int(be.Uint16(b[4:])); size >= 8 && size < len(b) {
 		b = b[:size]
@@ -458,7 +459,7 @@ func (s *Segment) datagram(b []byte) {
 	s.ports(b)
 }
 
-// vxlan takes VXLAN (RFC 7348) or its extension that says what it carries (draft-ietf-nvo3-vxlan-gpe).
+// vxlan decodes VXLAN (RFC 7348), or its extension that states the protocol of the content (draft-ietf-nvo3-vxlan-gpe).
 func (d *decoder) vxlan(b []byte, generic bool) Verdict {
 	if len(b) < 8 {
 		return Malformed
@@ -485,13 +486,13 @@ func (d *decoder) vxlan(b []byte, generic bool) Verdict {
 	return d.inner(b[8:])
 }
 
-// inner takes an Ethernet frame in a tunnel, which has tags of its own.
+// inner decodes an Ethernet frame in a tunnel, which may have tags.
 func (d *decoder) inner(b []byte) Verdict {
 	d.tags = 0
 	return d.ethernet(b)
 }
 
-// geneve takes GENEVE (RFC 8926).
+// geneve decodes GENEVE (RFC 8926).
 func (d *decoder) geneve(b []byte) Verdict {
 	if len(b) < 8 {
 		return Malformed
@@ -517,7 +518,7 @@ func (d *decoder) geneve(b []byte) Verdict {
 	return d.etherType(kind, b[n:])
 }
 
-// gtp takes user data of mobile networks (3GPP TS 29.281, section 5).
+// gtp decodes user data of mobile networks (3GPP TS 29.281, section 5).
 func (d *decoder) gtp(b []byte) Verdict {
 	if len(b) < 8 {
 		return Malformed
@@ -527,7 +528,7 @@ func (d *decoder) gtp(b []byte) Verdict {
 		return Other
 	}
 	at := 8
-	if b[0]&7 != 0 { // sequence number, N-PDU number and kind of the first extension header: all are there if one is
+	if b[0]&7 != 0 { // sequence number, N-PDU number and first extension type: if one is present, all are
 		if len(b) < 12 {
 			return Malformed
 		}
@@ -551,12 +552,12 @@ func (d *decoder) gtp(b []byte) Verdict {
 		return Other
 	}
 	if b = b[at:]; len(b) > 0 && b[0]>>4 != 4 && b[0]>>4 != 6 {
-		return Other // Ethernet, or nothing that has a name here
+		return Other // Ethernet, or an unknown type
 	}
 	return d.ip(b)
 }
 
-// gre takes GRE (RFC 2784, RFC 2890) and ERSPAN in it (draft-foschiano-erspan).
+// gre decodes GRE (RFC 2784, RFC 2890), including ERSPAN (draft-foschiano-erspan).
 func (d *decoder) gre(b []byte) Verdict {
 	if len(b) < 4 {
 		return Malformed
@@ -620,13 +621,13 @@ func (d *decoder) erspan(kind uint16, sequence bool, b []byte) Verdict {
 			return Malformed
 		}
 		last := be.Uint16(b[10:])
-		if last&1 != 0 { // what the platform adds
+		if last&1 != 0 { // platform-specific subheader
 			n += 8
 		}
 		if len(b) < n {
 			return Malformed
 		}
-		switch last >> 10 & 0x1f { // what it carries
+		switch last >> 10 & 0x1f { // type of the content
 		case 0:
 			return d.inner(b[n:])
 		case 2:

@@ -6,70 +6,70 @@ import (
 	"unsafe"
 )
 
-// FragmentStats count what became of IP fragments. All fields are counts.
+// FragmentStats count IP fragments and their results. All fields are counters.
 type FragmentStats struct {
 	Seen       uint64 // fragments
-	Whole      uint64 // packets put together
-	Duplicates uint64 // fragments that say nothing new
+	Whole      uint64 // reassembled packets
+	Duplicates uint64 // fragments without new data
 	Overlaps   uint64 // packets refused because two fragments claim the same bytes (RFC 5722)
-	Bad        uint64 // fragments of impossible places or sizes, in each other, cut off, or with a bad header checksum
-	Expired    uint64 // packets of which a part did not come in time
-	Evicted    uint64 // packets that made room for others
+	Bad        uint64 // fragments with impossible offsets or sizes, nested, truncated, or with a bad header checksum
+	Expired    uint64 // packets that were not completed in time
+	Evicted    uint64 // packets evicted to make room
 }
 
-// The bounds of the incomplete packets that one core keeps.
+// Limits of the incomplete packets of one core.
 const (
 	pieceData      = 2048 - 4
 	maxPieces      = 2048 // 4 MiB
 	maxDatagrams   = 1024
-	maxParts       = 256  // pieces of one packet: the smallest that routers make of the largest are 496 bytes or more
-	fragmentWait   = 30e9 // how long for the rest (RFC 1122, section 3.3.2, allows 60 to 120 s; systems take 30)
+	maxParts       = 256  // pieces of one packet: for the largest packet, routers make pieces of at least 496 bytes
+	fragmentWait   = 30e9 // timeout (RFC 1122, section 3.3.2, allows 60 to 120 s; systems use 30 s)
 	maxWholeHeader = 40 + 120
 	maxIP          = 0xffff
 	chunkBytes     = 256 << 10
-	maxChunks      = 64 // of packets put together since the last release
+	maxChunks      = 64 // of packets reassembled since the last release
 )
 
-// A piece is some bytes of a datagram. Pieces have numbers that begin with 1.
+// A piece is some bytes of a datagram. Numbers of pieces start at 1.
 type piece struct {
-	next uint32 // of those that are free
+	next uint32 // list of free pieces
 	data [pieceData]byte
 }
 
-// A slot says where a piece is in its datagram.
+// A slot is the position of a piece in its datagram.
 type slot struct{ at, n, piece uint16 }
 
 func (s *slot) end() int { return int(s.at) + int(s.n) }
 
-// A fragmentKey is what fragments of a packet have in common. They come the same way: one with another TTL may be of
-// somebody whose fragments the receiver does not get, and has a packet of its own here.
+// A fragmentKey is common to the fragments of a packet, which take the same path. A fragment with another TTL may come
+// from someone whose fragments the receiver does not get; it belongs to a separate packet here.
 type fragmentKey struct {
 	src, dst [16]byte
-	id       uint32 // of IPv4 with the TTL above it
+	id       uint32 // for IPv4 with the TTL above it
 	zone     uint16
-	proto    uint8 // the hop limit of IPv6, whose packets have none
+	proto    uint8 // for IPv6 the hop limit
 	version  uint8
 }
 
-// A datagram is an IP packet of which some fragments came. Datagrams have numbers that begin with 1.
+// A datagram is an incomplete IP packet. Numbers of datagrams start at 1.
 type datagram struct {
 	key          fragmentKey
 	begun        int64
-	chain        uint32 // others in the same bucket
+	chain        uint32 // next in the same bucket
 	older, newer uint32
-	before, next uint32 // of the same addresses, older and newer
-	parts        uint16 // number of pieces in slots, in order
-	total        int32  // bytes behind the header, -1 if not known
+	before, next uint32 // older and newer with the same addresses
+	parts        uint16 // number of pieces in slots, which are sorted
+	total        int32  // bytes after the header, or -1 if unknown
 	have         int32
-	heads        uint16 // bytes of head, 0 if the first fragment did not come
+	heads        uint16 // bytes in head; 0 before the first fragment
 	pair         uint8
 	used         bool
-	refused      bool // nothing of it is believed until it expires
+	refused      bool // all data is rejected until it expires
 	head         [maxWholeHeader]byte
 	slots        [maxParts]slot
 }
 
-// from returns the first slot that ends behind a place.
+// from returns the first slot that ends after at.
 func (g *datagram) from(at int) int {
 	i, j := 0, int(g.parts)
 	for i < j {
@@ -82,17 +82,17 @@ func (g *datagram) from(at int) int {
 	return i
 }
 
-// fragments are the datagrams of one core. Its memory is taken with the first fragment, and stays.
+// fragments are the datagrams of one core. Its memory is allocated at the first fragment, and kept.
 //
-// Where there is no room, a datagram goes: the oldest of those addresses that have most.
+// If there is no room, a datagram is evicted: the oldest one of the addresses with the most data.
 type fragments struct {
 	pieces     []piece
 	datagrams  []datagram
 	freePiece  uint32
 	freeGram   uint32
 	buckets    [256]uint32
-	pairs      [256]uint16 // pieces and datagrams, by addresses
-	firsts     [256]uint32 // the oldest datagram, by addresses
+	pairs      [256]uint16 // pieces and datagrams by addresses
+	firsts     [256]uint32 // oldest datagram by addresses
 	lasts      [256]uint32
 	oldest     uint32
 	newest     uint32
@@ -120,12 +120,12 @@ func (k *fragmentKey) hash() uint64 {
 	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k)))
 }
 
-// pairOf is of addresses alone.
+// pairOf depends only on the addresses.
 func (k *fragmentKey) pairOf() uint8 {
 	return uint8(maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(k)), 32)))
 }
 
-// fragmentIPv4 takes a fragment (RFC 791, section 3.2).
+// fragmentIPv4 handles a fragment (RFC 791, section 3.2).
 func (d *decoder) fragmentIPv4(b []byte, header, missing int) Verdict {
 	if d.parser == nil {
 		return Fragment
@@ -134,7 +134,7 @@ func (d *decoder) fragmentIPv4(b []byte, header, missing int) Verdict {
 	st.Seen++
 	field := be.Uint16(b[6:])
 	if missing > 0 || fold(sum(0, b[:header])) != 0xffff {
-		st.Bad++ // no receiver takes it either, or it cannot be seen whole
+		st.Bad++ // receivers reject it too, or it was not captured completely
 		return Fragment
 	}
 	k := fragmentKey{id: uint32(b[8])<<16 | uint32(be.Uint16(b[4:])), zone: d.fragmentZone(), proto: b[9], version: 4}
@@ -152,7 +152,8 @@ func (d *decoder) fragmentIPv4(b []byte, header, missing int) Verdict {
 	return d.ipv4(whole)
 }
 
-// fragmentIPv6 takes a fragment (RFC 8200, section 4.5). Its header is at at, and the byte that says so at nextAt.
+// fragmentIPv6 handles a fragment (RFC 8200, section 4.5). Its fragment header is at at, and the byte that announces it
+// at nextAt.
 func (d *decoder) fragmentIPv6(b []byte, nextAt, at, missing int) Verdict {
 	if d.parser == nil {
 		return Fragment
@@ -186,7 +187,7 @@ func (d *decoder) fragmentZone() uint16 {
 	return d.number()
 }
 
-// add takes a fragment, and returns the datagram, headers included, if this was the last that was missing.
+// add adds a fragment. If this completes the datagram, add returns it with its headers.
 func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, more bool, data []byte, now int64) []byte {
 	if f.pieces == nil {
 		f.init()
@@ -215,7 +216,7 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 		st.Bad++
 		return nil
 	}
-	// Where it belongs, and whether that is free.
+	// The position of the fragment, and whether it is free.
 	i := g.from(at)
 	if i < int(g.parts) && int(g.slots[i].at) < end {
 		if f.same(g.slots[i:g.parts], at, data) {
@@ -228,7 +229,7 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 	}
 	switch {
 	case g.total >= 0 && (end > int(g.total) || !more), !more && g.parts > 0 && g.slots[g.parts-1].end() > end:
-		st.Overlaps++ // there are two ends
+		st.Overlaps++ // two different ends
 		f.refuse(g)
 		return nil
 	case !more:
@@ -246,7 +247,7 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 	for rest := data; len(rest) > 0; {
 		n := f.takePiece(st, number)
 		if n == 0 {
-			return nil // it has itself made room
+			return nil // the datagram itself was evicted
 		}
 		copy(g.slots[i+1:], g.slots[i:g.parts])
 		g.parts++
@@ -272,7 +273,7 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 	return whole
 }
 
-// same tells whether pieces have data at a place already, all of it.
+// same reports whether pieces already contain all of data at a position.
 func (f *fragments) same(slots []slot, at int, data []byte) bool {
 	for _, s := range slots {
 		if len(data) == 0 {
@@ -318,7 +319,7 @@ func (f *fragments) begin(st *FragmentStats, k *fragmentKey, hash uint64, now in
 	return number
 }
 
-// takePiece returns a free piece, or 0 if the datagram that wants it went to make room.
+// takePiece returns a free piece, or 0 if the datagram that needs it was evicted.
 func (f *fragments) takePiece(st *FragmentStats, of uint32) uint32 {
 	for f.freePiece == 0 {
 		if f.evict(st) == of {
@@ -331,7 +332,7 @@ func (f *fragments) takePiece(st *FragmentStats, of uint32) uint32 {
 	return n
 }
 
-// evict removes the oldest datagram of the addresses that have most.
+// evict removes the oldest datagram of the addresses with the most data.
 func (f *fragments) evict(st *FragmentStats) uint32 {
 	most := 0
 	for i, n := range f.pairs {
@@ -391,7 +392,7 @@ func (f *fragments) remove(number uint32) {
 	f.freeGram = number
 }
 
-// room returns memory that stays as it is until release, or nil if there is too much of it.
+// room returns memory that remains valid until release, or nil at the limit.
 func (f *fragments) room(n int) []byte {
 	if f.chunk < len(f.chunks) && f.off+n > chunkBytes {
 		f.chunk, f.off = f.chunk+1, 0
@@ -409,15 +410,17 @@ func (f *fragments) room(n int) []byte {
 
 func (f *fragments) release() { f.chunk, f.off = 0, 0 }
 
-// LinkWhole is how Segment.AppendFrame tells a Parser of a packet that another one has put together. Captures do not have it.
+// LinkWhole is the type of a packet that another Parser has reassembled. Segment.AppendFrame makes such frames;
+// captures do not have them.
 const LinkWhole LinkType = 0xffff
 
-// LinkPart is of a fragment that another Parser has taken.
+// LinkPart is the type of a fragment that another Parser has processed.
 const LinkPart LinkType = 0xfffe
 
 const wholeBytes = 2 + 2 + 1 + 12
 
-// AppendFrame appends to b a frame of LinkWhole with the packet of s, and with all that the frame said that completed it.
+// AppendFrame appends a LinkWhole frame to b, with the packet of s and all information from the frame that completed
+// it.
 func (s *Segment) AppendFrame(b []byte) []byte {
 	b = be.AppendUint16(b, s.Tuple.Zone)
 	b = be.AppendUint16(b, s.VLAN)

@@ -2,15 +2,15 @@ package packet
 
 import "net/netip"
 
-// An Outer is what the outermost headers of an Ethernet frame say, without a look into tunnels or behind fragments.
+// An Outer has the outermost headers of an Ethernet frame, without decoding tunnels or fragments.
 type Outer struct {
-	Proto int // over IP, or one of the below
+	Proto int // IP protocol, or one of the numbers below
 	Addr  [2]netip.Addr
-	Port  [2]uint16 // of TCP and UDP
-	Local bool      // what a link needs to work: ARP and the discovery of neighbors, without room for anything else
+	Port  [2]uint16 // for TCP and UDP
+	Local bool      // required by the link: ARP and neighbor discovery, with no room for other data
 }
 
-// Protocols that have no number over IP.
+// Protocols without an IP protocol number.
 const (
 	OuterARP      = 256
 	OuterFragment = 257
@@ -22,8 +22,8 @@ const (
 	outerTags   = 2
 )
 
-// OuterOf looks at a frame. It returns false if that is neither IP nor ARP, or broken. ip is where that header is, and tcp, of TCP in a packet
-// of its own, that of TCP, else 0.
+// OuterOf decodes a frame. It returns false if the frame is neither IP nor ARP, or malformed. ip is the offset of the
+// IP or ARP header. tcp is the offset of the TCP header if TCP is in a packet of its own, otherwise 0.
 func OuterOf(b []byte) (o Outer, ip, tcp int, ok bool) {
 	if len(b) < 14 {
 		return o, 0, 0, false
@@ -39,7 +39,7 @@ func OuterOf(b []byte) (o Outer, ip, tcp int, ok bool) {
 	switch h := b[at:]; kind {
 	case typeARP:
 		o.Proto = OuterARP
-		// 28 bytes, and the padding of Ethernet.
+		// 28 bytes, and Ethernet padding.
 		o.Local = len(h) >= 28 && len(h) <= 46 && be.Uint16(h) == 1 && be.Uint16(h[2:]) == TypeIPv4
 		if o.Local {
 			for _, x := range h[28:] {
@@ -63,13 +63,14 @@ func OuterOf(b []byte) (o Outer, ip, tcp int, ok bool) {
 			return o, 0, 0, false
 		}
 		o.Addr = [2]netip.Addr{netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:]))}
-		// No packet may have these addresses (RFC 6890, section 2.2.3), and a rule would take them for those of IPv4, or not.
+		// No packet may have these addresses (RFC 6890, section 2.2.3), and rules could mistake them for IPv4
+		// addresses.
 		if o.Addr[0].Is4In6() || o.Addr[1].Is4In6() {
 			return o, 0, 0, false
 		}
 		next := h[6]
 		at += 40
-		for n := 0; next == 0 || next == 43 || next == 60; n++ { // others are protocols, which a rule can name
+		for n := 0; next == 0 || next == 43 || next == 60; n++ { // others are protocols that a rule can name
 			if len(b) < at+8 || n == maxHeaders {
 				return o, 0, 0, false
 			}
@@ -79,7 +80,7 @@ func OuterOf(b []byte) (o Outer, ip, tcp int, ok bool) {
 			o.Proto = OuterFragment
 			return o, ip, 0, true
 		}
-		// Neighbors are asked for by packets that never leave their link (RFC 4861), with nothing in front.
+		// Neighbor discovery packets never leave their link (RFC 4861), and have no other headers.
 		o.Local = h[6] == protoICMPv6 && len(b) >= at+8 && h[7] == 255 && b[at] >= 133 && b[at] <= 136 && len(b) <= at+88
 	default:
 		return o, 0, 0, false
@@ -103,7 +104,7 @@ func OuterOf(b []byte) (o Outer, ip, tcp int, ok bool) {
 	return o, ip, tcp, true
 }
 
-// headerIPv4 returns how long the header of IPv4 is, 0 if it is none or is not whole.
+// headerIPv4 returns the length of the IPv4 header, or 0 if it is invalid or incomplete.
 func headerIPv4(b []byte) int {
 	if len(b) < 20 || b[0]>>4 != 4 {
 		return 0
@@ -116,7 +117,8 @@ func headerIPv4(b []byte) int {
 
 func fragmentedIPv4(b []byte) bool { return be.Uint16(b[6:])&0x3fff != 0 }
 
-// extension returns the length of an extension header of IPv6 by its length field (RFC 8200, section 4); 0 for other headers.
+// extension returns the length of an IPv6 extension header from its length field (RFC 8200, section 4), or 0 for other
+// headers.
 func extension(kind, units uint8) int {
 	switch kind {
 	case 0, 43, 60, 135, 139, 140: // hop-by-hop, routing, destination, mobility, HIP, shim6
@@ -127,7 +129,7 @@ func extension(kind, units uint8) int {
 	return 0
 }
 
-// headerTCP returns how long the header of TCP is, 0 if it is none or is not whole.
+// headerTCP returns the length of the TCP header, or 0 if it is invalid or incomplete.
 func headerTCP(b []byte) int {
 	if len(b) < 20 {
 		return 0

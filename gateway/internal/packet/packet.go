@@ -1,8 +1,8 @@
-// Package packet finds the TCP segment in a captured frame, through tunnels and out of IP fragments, and writes frames with
-// segments of its own.
+// Package packet finds the TCP segment in a captured frame, through tunnels and IP fragments, and builds frames with
+// segments.
 //
-// The parser is written by hand because it runs for every packet: it looks at each header once, keeps no layers and
-// allocates nothing.
+// The parser is hand-written because it runs for every packet: it reads each header once, keeps no layers and does not
+// allocate.
 package packet
 
 import (
@@ -13,10 +13,11 @@ import (
 	"unsafe"
 )
 
-// A LinkType says how frames begin; the numbers are those of pcap (https://www.tcpdump.org/linktypes.html).
+// A LinkType is the type of a frame's first header; the numbers are those of pcap
+// (https://www.tcpdump.org/linktypes.html).
 type LinkType uint16
 
-// The link types that Parse knows.
+// The link types that Parse supports.
 const (
 	LinkNull      LinkType = 0   // BSD loopback
 	LinkEthernet  LinkType = 1   //
@@ -40,20 +41,20 @@ const (
 	URG = 1 << 5
 )
 
-// A Tuple is a connection: two endpoints, the lower first, so that both directions have the same tuple. IPv4 addresses
-// are mapped into IPv6.
+// A Tuple is a connection: two endpoints, sorted, so that both directions have the same tuple. IPv4 addresses are
+// mapped into IPv6.
 type Tuple struct {
 	Addr [2][16]byte
 	Port [2]uint16
-	Zone uint16 // tells apart what has the same addresses elsewhere: see Parser
+	Zone uint16 // distinguishes equal addresses in different networks: see Parser
 }
 
-// Endpoint returns address and port of one side.
+// Endpoint returns the address and port of one side.
 func (t *Tuple) Endpoint(side uint8) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(t.Addr[side]).Unmap(), t.Port[side])
 }
 
-// TupleOf returns the tuple of a connection, and the side that the first endpoint has in it.
+// TupleOf returns the tuple of a connection, and the side of the first endpoint.
 func TupleOf(from, to netip.AddrPort) (t Tuple, side uint8) {
 	a, b := from.Addr().As16(), to.Addr().As16()
 	t = Tuple{Addr: [2][16]byte{a, b}, Port: [2]uint16{from.Port(), to.Port()}}
@@ -75,7 +76,7 @@ func (t *Tuple) swapped() bool {
 }
 
 func (t *Tuple) swap() {
-	for i := 0; i < 16; i += 8 { // in the units of the last writes: larger loads stall
+	for i := 0; i < 16; i += 8 { // in the size of the last writes: larger loads would stall
 		a, b := be.Uint64(t.Addr[0][i:]), be.Uint64(t.Addr[1][i:])
 		be.PutUint64(t.Addr[0][i:], b)
 		be.PutUint64(t.Addr[1][i:], a)
@@ -83,33 +84,33 @@ func (t *Tuple) swap() {
 	t.Port[0], t.Port[1] = t.Port[1], t.Port[0]
 }
 
-// The seed differs in each process, so that an attacker cannot choose connections that fall into one place of the flow table.
+// Each process has another seed, so that an attacker cannot choose connections with equal hashes in the flow table.
 var seed = maphash.MakeSeed()
 
-// Hash returns a number that is the same for both directions of a connection.
+// Hash returns the same number for both directions of a connection.
 func (t *Tuple) Hash() uint64 {
 	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(t)), unsafe.Sizeof(*t)))
 }
 
-// A Segment is what a frame says about TCP, or as far as it has that about UDP. Payload points into the frame.
+// A Segment is the TCP information of a frame, or UDP where applicable. Payload points into the frame.
 type Segment struct {
 	Tuple   Tuple
 	Side    uint8 // the sender is Tuple.Addr[Side]
 	Flags   uint8
 	IPv6    bool
-	VLAN    uint16 // identifier of the outermost tag, 0 if there is none
+	VLAN    uint16 // identifier of the outermost tag, or 0
 	Seq     uint32
 	Ack     uint32
 	Payload []byte
-	Missing int    // bytes of payload that the capture has cut off
+	Missing int    // payload bytes that the capture omitted
 	Link    []byte // Ethernet destination and source, or nil
-	Whole   bool   // it was put together from fragments: its bytes are valid until Parser.Release
+	Whole   bool   // reassembled from fragments: its bytes are valid until Parser.Release
 
 	ip   []byte // from the IP header to the end of the packet
-	head int    // where the TCP header is in it
+	head int    // offset of the TCP header in ip
 }
 
-// A Verdict is what Parse made of a frame.
+// A Verdict is the result of Parse for a frame.
 type Verdict uint8
 
 // Verdicts.
