@@ -5,20 +5,20 @@ import (
 	"encoding/binary"
 )
 
-// A Placement says which of several cores has a connection, so that both directions go to the same one. It is computed from
-// addresses and ports with 32-bit arithmetic only, as the kernel does it as well, by a program that capture makes of Keys.
+// A Placement determines which of several cores has a connection; both directions go to the same core. It is computed from addresses
+// and ports with 32-bit arithmetic only, because the kernel computes it too, in a program that capture makes from Keys.
 //
-// Each endpoint is mixed by itself, and both are added:
+// Each endpoint is mixed separately, and the results are added:
 //
 //	words w0 to w3 of the address (IPv4 is mapped into IPv6)
 //	a = ((w0 K0 + w1) K0 + w2) K0 + w3
 //	e = (a xor port K1) K2;  e = (e xor e >> 15) K0
 //	h = e(one) + e(other);   h = h xor h >> 16;   core h mod n
 type Placement struct {
-	Keys [3]uint32 // odd, and secret: an attacker with them can choose one core for all of his connections
+	Keys [3]uint32 // odd and secret: with them an attacker can direct all connections to one core
 }
 
-// NewPlacement returns one with random keys.
+// NewPlacement returns a Placement with random keys.
 func NewPlacement() *Placement {
 	var b [12]byte
 	rand.Read(b[:])
@@ -49,8 +49,8 @@ func (p *Placement) Hash(t *Tuple) uint32 {
 	return join(p.end(p.address(t.Addr[0][:]), t.Port[0]), p.end(p.address(t.Addr[1][:]), t.Port[1]))
 }
 
-// Usual returns h of the connection of an Ethernet frame with at most one VLAN tag that has a whole packet of TCP in it, and nothing
-// in between; of others ok is false, and a Parser has to look.
+// Usual returns h for an Ethernet frame with at most one VLAN tag and a whole TCP packet directly inside. For other
+// frames ok is false, and a Parser is needed.
 func (p *Placement) Usual(frame []byte) (h uint32, ok bool) {
 	if len(frame) < 18+40+20 {
 		return 0, false
@@ -69,7 +69,7 @@ func (p *Placement) Usual(frame []byte) (h uint32, ok bool) {
 	return 0, false
 }
 
-// Add adds the counts of another parser.
+// Add adds the counters of another parser.
 func (s *FragmentStats) Add(o *FragmentStats) {
 	s.Seen += o.Seen
 	s.Whole += o.Whole

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// wide tells whether the CPU has sumWide's instructions.
+// wide reports whether the CPU has the instructions of sumWide.
 var wide = cpu.X86.HasAVX2
 
 // sumWide returns the sum of blocks of 64 bytes, at least one and fewer than 2^28.

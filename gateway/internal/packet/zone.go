@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Zones have numbers of 15 bits, since there is no room for more where connections are looked up: the places in a table that
-// all cores share, which only grows. If no place is found for a zone, zones share a number; an observer then
-// takes packets of one for packets of the other, as if they were forged, which tags find out.
+// Zone numbers have 15 bits, because a connection's key has no room for more. They are indices into a table that all
+// cores share, and that only grows. If it has no free place for a zone, zones share a number. Packets of one zone may
+// then be taken for packets of another, like forgeries, which tags reveal.
 const (
 	zoneBits  = 15
 	zoneTries = 16
@@ -19,7 +19,7 @@ var (
 	zoneCount atomic.Uint32
 )
 
-// mixZone adds an identifier to those that a zone has. It is never 0.
+// mixZone adds an identifier to those of a zone. The result is never 0.
 func mixZone(zone, identifier uint64) uint64 {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], zone)
@@ -27,7 +27,7 @@ func mixZone(zone, identifier uint64) uint64 {
 	return maphash.Bytes(seed, b[:]) | 1
 }
 
-// zoneNumber returns the number of a zone, and whether others have it, too.
+// zoneNumber returns the number of a zone, and whether other zones share it.
 func zoneNumber(zone uint64) (number uint16, shared bool) {
 	for try := range uint64(zoneTries) {
 		i := (zone>>1 + try) % (1<<zoneBits - 1)
@@ -43,7 +43,8 @@ func zoneNumber(zone uint64) (number uint16, shared bool) {
 	return uint16(zone>>1%(1<<zoneBits-1)) + 1, true
 }
 
-// EachZone calls each for the numbers that zones have by now, with 0 first, and for no more than most of them, until each returns false.
+// EachZone calls each for the existing zone numbers, starting with 0, for at most most of them, until each returns
+// false.
 func EachZone(most int, each func(zone uint16) bool) {
 	if !each(0) || zoneCount.Load() == 0 {
 		return

@@ -17,7 +17,7 @@ const (
 	server = 1
 )
 
-// A level is what keys packets have. Initial packets have none that anybody lacks.
+// A level is an encryption level. The keys of Initial packets are public, so they have no level here.
 type level uint8
 
 const (
@@ -27,29 +27,30 @@ const (
 	levels
 )
 
-// labels of the secrets, by role and level. A server sends nothing early.
+// labels are the labels of the secrets, by role and level. A server has no early secret.
 var labels = [2][levels]keys.Label{
 	{keys.Early, keys.ClientHandshake, keys.ClientTraffic},
 	{keys.Early, keys.ServerHandshake, keys.ServerTraffic},
 }
 
-// A Life is what state a connection is in, or how it ended.
+// A Life is the state of a connection, or how it ended.
 type Life uint8
 
-// Lives. A connection is opening until one of its packets opens with keys of the key log, and closing when a side has closed it.
+// Lives. A connection is opening until one of its packets opens with keys of the key log, and closing after a side has
+// closed it.
 const (
 	Opening Life = iota
 	Open
 	Closing
 	Closed
-	Reset   // statelessly (RFC 9000, section 10.3)
-	Idle    // nothing came for long
-	Evicted // others needed the room
+	Reset   // by a stateless reset (RFC 9000, section 10.3)
+	Idle    // no packets for long
+	Evicted // removed to make room
 	Over    // the capture ended
 	lives
 )
 
-// Ends is how many of them are ends. Stats.Ends counts them from Closed on.
+// Ends is the number of ends. Stats.Ends counts them, starting with Closed.
 const Ends = int(lives - Closed)
 
 var lifeNames = [...]string{"opening", "open", "closing", "closed", "reset", "idle", "evicted", "over"}
@@ -67,24 +68,24 @@ func idOf(b []byte) (i id) {
 	return i
 }
 
-// is tells whether b begins with the ID.
+// is reports whether b starts with the ID.
 func (i *id) is(b []byte) bool {
 	return len(b) >= int(i.size) && string(i.bytes[:i.size]) == string(b[:i.size])
 }
 
-// ids are the connection IDs of one side. Its peer writes them into packets as their destination.
+// ids are the connection IDs of one side, which its peer uses as destination.
 type ids struct {
-	known  []id   // said in authentic packets, or, of the client, in the first one
-	hints  []id   // said in packets that may be forged; there are none once something is known
-	tokens []byte // for stateless resets, one behind the other
+	known  []id   // from authentic packets, or for the client from its first packet
+	hints  []id   // from packets that may be forged; empty once known is not
+	tokens []byte // for stateless resets, concatenated
 }
 
 const (
-	maxIDs   = 32 // the oldest goes
+	maxIDs   = 32 // the oldest is dropped
 	maxHints = 4
 )
 
-// match returns how many bytes the ID has with which a packet to this side begins, and whether there is one.
+// match returns the size of the ID at the start of a packet to this side, and whether there is one.
 func (s *ids) match(b []byte) (size int, ok bool) {
 	for i := range s.known {
 		if s.known[i].is(b) {
@@ -99,7 +100,7 @@ func (s *ids) match(b []byte) (size int, ok bool) {
 	return 0, false
 }
 
-// usual returns how many bytes the IDs have.
+// usual returns the size of the IDs.
 func (s *ids) usual() int {
 	switch {
 	case len(s.known) > 0:
@@ -133,7 +134,7 @@ func (s *ids) token(b []byte) {
 	s.tokens = append(s.tokens, b...)
 }
 
-// resets tells whether the packet ends in a token.
+// resets reports whether the packet ends with a token.
 func (s *ids) resets(b []byte) bool {
 	if len(b) < 5+resetToken {
 		return false
@@ -145,10 +146,11 @@ func (s *ids) resets(b []byte) bool {
 	return found == 1
 }
 
-// A candidate is keys that may be the right ones: of a random and a secret in the key log, with a suite whose hash has the secret's size.
+// A candidate is a set of keys that may be right: from a random and a secret in the key log, and a suite whose hash has
+// the size of the secret.
 type candidate struct {
 	keys    *protect.Keys
-	next    *protect.Keys // of application data: those of the next key phase
+	next    *protect.Keys // for application data: keys of the next key phase
 	random  [32]byte
 	suite   protect.Suite
 	version protect.Version
@@ -161,18 +163,18 @@ func (k *candidate) wipe() {
 	k.next.Wipe()
 }
 
-// A space is the packets of one side with keys of one level.
+// A space has the state for packets of one side at one level.
 type space struct {
 	keys           *protect.Keys
-	before, next   *protect.Keys // of the key phases around, of application data
-	candidates     []candidate   // while there are no keys
-	expect         uint64        // 1 more than the largest number
-	acked          uint64        // the same, as the peer says
-	asked, changes uint64        // the state of the connection and of the key log that the candidates follow from
-	looked         int64         // when the store was asked
+	before, next   *protect.Keys // for application data: keys of the adjacent key phases
+	candidates     []candidate   // used until the keys are known
+	expect         uint64        // largest packet number + 1
+	acked          uint64        // largest acknowledged packet number + 1
+	asked, changes uint64        // states of the connection and of the key log when candidates was made
+	looked         int64         // when the store was last asked
 }
 
-// drop wipes the candidates but those keys that the space has.
+// drop wipes the candidates, except for keys that the space uses.
 func (s *space) drop() {
 	for i := range s.candidates {
 		if k := &s.candidates[i]; k.keys != s.keys {
@@ -182,7 +184,7 @@ func (s *space) drop() {
 	s.candidates = nil
 }
 
-// wipe forgets all keys.
+// wipe wipes all keys.
 func (s *space) wipe() {
 	s.drop()
 	for _, k := range []*protect.Keys{s.keys, s.before, s.next} {
@@ -191,7 +193,8 @@ func (s *space) wipe() {
 	s.keys, s.before, s.next = nil, nil, nil
 }
 
-// An initial is the Destination Connection ID of a client's first packet, or of that after a Retry, and the keys that follow from it.
+// An initial is the Destination Connection ID of a client's first packet, or of the first one after a Retry, with the
+// keys derived from it.
 type initial struct {
 	dcid    id
 	version protect.Version
@@ -200,35 +203,36 @@ type initial struct {
 
 const (
 	maxInitials = 8
-	maxOpens    = 64 // Initial packets of a client
-	maxAnswers  = 8  // those of a server
+	maxOpens    = 64 // limit of Initial packets of a client
+	maxAnswers  = 8  // limit of Initial packets of a server
 )
 
-// A stream has two halves, one for each sender.
+// A stream has two halves, one per sender.
 type stream struct {
 	half  [2]assembler
 	ended [2]bool
 }
 
-// A Conn is one connection. Its exported fields are for the functions of a Decrypter. Once it is Open, only User and Protocol change.
+// A Conn is one connection. Its exported fields are for the functions of a Decrypter. After it is Open, only User and
+// Protocol change.
 type Conn struct {
-	Client, Server netip.AddrPort // when it began
+	Client, Server netip.AddrPort // at its start
 	IPv6           bool
 	Link           [12]byte // Ethernet addresses of packets to the server, or zeroes
-	Random         [32]byte // of the client
-	Suite          uint16   // as TLS 1.3 numbers them
+	Random         [32]byte // client random
+	Suite          uint16   // TLS 1.3 number
 	Version        uint32   // of QUIC
-	Protocol       string   // that the server chose (ALPN), or before that is known the first that the client offered
+	Protocol       string   // ALPN choice of the server; until it is known, the client's first offer
 	User           any
 
 	d        *Decrypter
-	index    int // in d.conns
+	index    int // index in d.conns
 	life     Life
-	begun    int64 // time of the packet
+	begun    int64 // time of its first packet
 	seen     int64
-	closed   int64 // when it was
+	closed   int64 // time of its close
 	greeting greeting
-	answer   greeting // the server's, for those who want to know it
+	answer   greeting // the server's, if it is needed
 	initials []initial
 	opens    int
 	answers  int
@@ -244,10 +248,10 @@ type Conn struct {
 	waiting  []held
 	holds    int
 	listed   uint8
-	hopeless bool // packets have waited for keys in vain
+	hopeless bool // packets have waited for keys without success
 }
 
-// A verdict is what the server says of 0-RTT packets.
+// A verdict is the server's decision on 0-RTT packets.
 type verdict uint8
 
 const (
@@ -256,25 +260,25 @@ const (
 	rejected
 )
 
-// held is a packet that waits for keys, or, of 0-RTT, for the verdict.
+// A held is a packet that waits for keys, or for the verdict on 0-RTT.
 type held struct {
 	arrival
 	level   level
 	version protect.Version
-	at      int // of the packet number
+	at      int // offset of the packet number
 	bytes   []byte
 }
 
-// An arrival is where and when a packet came.
+// An arrival describes where and when a packet arrived.
 type arrival struct {
 	tuple *packet.Tuple
 	time  int64
-	role  uint8 // who sent it
-	side  uint8 // of tuple
-	known bool  // the tuple is one of the connection's
+	role  uint8 // sender
+	side  uint8 // side of tuple
+	known bool  // the tuple belongs to the connection
 }
 
-// An outcome is what became of a packet.
+// An outcome is the result for a packet.
 type outcome uint8
 
 const (
@@ -283,7 +287,7 @@ const (
 	keyless
 )
 
-// proven tells whether a packet opened.
+// proven reports whether a packet of the connection has opened.
 func (c *Conn) proven() bool { return c.life != Opening }
 
 func (c *Conn) over() bool { return c.life >= Closed }
@@ -295,10 +299,10 @@ func (c *Conn) grow(n int) {
 	}
 }
 
-// Charge adds n bytes, which may be negative, to what the connection holds: its user keeps them for it.
+// Charge adds n bytes, possibly negative, that the user of the connection holds for it.
 func (c *Conn) Charge(n int) { c.grow(n) }
 
-// derive makes candidates for a space, if there is something new to make them of.
+// derive makes candidates for a space if there are new secrets.
 func (c *Conn) derive(role uint8, l level) {
 	s := &c.spaces[role][l]
 	randoms := c.greeting.randoms
@@ -358,13 +362,14 @@ func (c *Conn) derive(role uint8, l level) {
 	}
 }
 
-// askAgain is after how long a connection without keys looks for them again when a packet comes, in nanoseconds.
+// askAgain is the minimum interval at which a connection without keys looks for them when packets arrive, in
+// nanoseconds.
 const askAgain = 10e6
 
-// number is what the next packet's is expected to be.
+// number returns the expected number of the next packet.
 func (s *space) number() uint64 { return max(s.expect, s.acked) }
 
-// take opens a packet, whose bytes it leaves as they are, and handles what is in it.
+// take opens a packet without changing its bytes, and handles its contents.
 func (c *Conn) take(a *arrival, l level, version protect.Version, raw []byte, at int) outcome {
 	s := &c.spaces[a.role][l]
 	if l == early && c.verdict != accepted {
@@ -410,7 +415,7 @@ func (c *Conn) take(a *arrival, l level, version protect.Version, raw []byte, at
 	return opened
 }
 
-// second tries a packet that did not open with the keys of the phase before, which late packets have.
+// second tries the previous phase's keys on a packet that did not open, since a late packet may have them.
 func (c *Conn) second(a *arrival, l level, raw []byte, at int) outcome {
 	s := &c.spaces[a.role][l]
 	if s.before == nil {
@@ -424,8 +429,8 @@ func (c *Conn) second(a *arrival, l level, raw []byte, at int) outcome {
 	return opened
 }
 
-// merge ends a connection that turns out to be another one, seen on other addresses: somebody sends its first packets again. If the other one is
-// over, which nil says, nothing more of it is read.
+// merge ends a connection that turns out to be another one on other addresses, because someone resends its first
+// packets. If other is nil, the other connection has ended, and no more of it is read.
 func (c *Conn) merge(other *Conn, a *arrival, l level, version protect.Version, raw []byte, at int) outcome {
 	d, waiting := c.d, c.waiting
 	d.remove(c)
@@ -448,7 +453,7 @@ func (c *Conn) merge(other *Conn, a *arrival, l level, version protect.Version, 
 	return was
 }
 
-// prove says that a packet opened with keys.
+// prove records that a packet opened with keys.
 func (c *Conn) prove(k *candidate) {
 	if c.proven() {
 		return
@@ -485,13 +490,13 @@ func (c *Conn) prove(k *candidate) {
 	}
 }
 
-// opened handles a packet with the keys that there are or the next ones.
+// opened handles a packet that opened with the current or the next keys.
 func (c *Conn) opened(a *arrival, l level, p *protect.Packet) {
 	s := &c.spaces[a.role][l]
 	if p.Number >= s.expect {
 		s.expect = p.Number + 1
 		if l == application && p.Keys == s.keys && p.Dst[0]&keyPhase != 0 != s.keys.Phase() {
-			// The sender has updated its keys. The keys of the phase before are for packets that are late.
+			// The sender has updated its keys. The previous keys are kept for late packets.
 			s.before.Wipe()
 			s.before, s.keys = s.keys, s.next
 			s.next, _ = s.keys.Update()
@@ -505,7 +510,7 @@ func (c *Conn) opened(a *arrival, l level, p *protect.Packet) {
 	c.contents(a, l, p)
 }
 
-const keyPhase = 0x04 // in the first byte of a short header
+const keyPhase = 0x04 // bit in the first byte of a short header
 
 // contents handles the frames of an authentic packet.
 func (c *Conn) contents(a *arrival, l level, p *protect.Packet) {
@@ -559,7 +564,7 @@ func (c *Conn) contents(a *arrival, l level, p *protect.Packet) {
 	}
 }
 
-// named notes the IDs in a long header that is authentic.
+// named records the IDs in an authentic long header.
 func (c *Conn) named(role uint8, h *protect.Header) {
 	c.newID(role, h.SCID, nil)
 	if role == client {
@@ -567,7 +572,7 @@ func (c *Conn) named(role uint8, h *protect.Header) {
 	}
 }
 
-// newID notes an ID of a side, and the token that a stateless reset to the peer would have.
+// newID records an ID of a side, and the token of a stateless reset for it.
 func (c *Conn) newID(role uint8, b, token []byte) {
 	s, i := &c.ids[role], idOf(b)
 	s.hints = nil
@@ -585,7 +590,7 @@ func (c *Conn) newID(role uint8, b, token []byte) {
 	c.d.name(c, role, i)
 }
 
-// message takes a CRYPTO frame of the handshake.
+// message handles a CRYPTO frame of the handshake.
 func (c *Conn) message(role uint8, f *frame) {
 	c.grow(c.crypto[role].feed(f.offset, f.data, c.d.now, func(kind uint8, body []byte) {
 		if role == server && kind == encryptedExtensions && c.verdict == undecided {
@@ -607,7 +612,7 @@ func (c *Conn) message(role uint8, f *frame) {
 	}))
 }
 
-// stream takes a STREAM frame.
+// stream handles a STREAM frame.
 func (c *Conn) stream(role uint8, f *frame) {
 	s := c.find(role, f.stream)
 	if s == nil {
@@ -646,7 +651,7 @@ func (c *Conn) skip(n uint64, role uint8, a *assembler) {
 	c.grow(a.drain(d.deliver))
 }
 
-// resetStream takes a RESET_STREAM frame.
+// resetStream handles a RESET_STREAM frame.
 func (c *Conn) resetStream(role uint8, f *frame) {
 	s := c.find(role, f.stream)
 	if s == nil || s.ended[role] {
@@ -654,7 +659,7 @@ func (c *Conn) resetStream(role uint8, f *frame) {
 	}
 	a := &s.half[role]
 	if f.kind == frameResetAt && f.offset > a.next {
-		a.known, a.size = true, f.offset // as if it ended there
+		a.known, a.size = true, f.offset // the stream ends there
 		return
 	}
 	c.grow(a.drop())
@@ -662,7 +667,7 @@ func (c *Conn) resetStream(role uint8, f *frame) {
 	c.tidy(f.stream, s)
 }
 
-// find returns a stream, or nil if it is over, is not the sender's, or is one too many.
+// find returns a stream, or nil if it has ended, cannot be the sender's, or exceeds the limit.
 func (c *Conn) find(role uint8, n uint64) *stream {
 	if s := c.streams[n]; s != nil {
 		return s
@@ -691,10 +696,10 @@ func (c *Conn) find(role uint8, n uint64) *stream {
 const (
 	maxStreams = 4096
 	streamCost = 256
-	maxHeld    = 16 << 20 // bytes that one connection holds
+	maxHeld    = 16 << 20 // limit of bytes held by one connection
 )
 
-// tidy tells of halves that have ended, and forgets streams of which both have.
+// tidy reports halves that have ended, and removes streams whose halves have both ended.
 func (c *Conn) tidy(n uint64, s *stream) {
 	for role := range uint8(2) {
 		a := &s.half[role]
@@ -714,7 +719,7 @@ func (c *Conn) tidy(n uint64, s *stream) {
 	}
 }
 
-// giveUp gives up holes that were there before a time, and tells whether there are others.
+// giveUp gives up holes older than before, and reports whether there are others.
 func (c *Conn) giveUp(before int64) (more bool) {
 	d := c.d
 	d.numbers = d.numbers[:0]
@@ -758,16 +763,16 @@ func (c *Conn) wait(a *arrival, l level, version protect.Version, raw []byte, at
 const (
 	maxWaiting = 1 << 13
 	waitCost   = 128
-	maxPasses  = 3 // a packet that opens has keys or the verdict for others
+	maxPasses  = 3 // a packet may open others by its keys or the verdict
 )
 
-// retry takes the packets that wait, of which some may have keys now.
+// retry processes waiting packets, for which there may be keys now.
 func (c *Conn) retry() {
 	for n := 0; n < maxPasses && c.pass(); n++ {
 	}
 }
 
-// pass takes the packets that wait once, and tells whether some opened and others did not.
+// pass processes the waiting packets once, and reports whether some opened and others did not.
 func (c *Conn) pass() (again bool) {
 	waiting := c.waiting
 	c.waiting = nil
@@ -797,7 +802,7 @@ func (c *Conn) pass() (again bool) {
 	return again && len(c.waiting) > 0
 }
 
-// expire drops packets that have waited for long enough, and tells whether there are others.
+// expire drops packets that have waited for long enough, and reports whether there are others.
 func (c *Conn) expire(now int64) (more bool) {
 	kept := c.waiting[:0]
 	for _, h := range c.waiting {
@@ -825,11 +830,11 @@ func (c *Conn) expire(now int64) (more bool) {
 }
 
 const (
-	leastWait = 100e6 // for the ClientHello, of which a packet may be late
+	leastWait = 100e6 // for a late packet of the ClientHello
 	earlyWait = 5e9   // for the server's verdict, which takes a round trip
 )
 
-// wipe forgets the keys of a connection.
+// wipe wipes the keys of a connection.
 func (c *Conn) wipe() {
 	for role := range c.spaces {
 		for l := range c.spaces[role] {
@@ -838,7 +843,7 @@ func (c *Conn) wipe() {
 	}
 }
 
-// finish ends a connection: what is held of streams is delivered.
+// finish ends a connection, and delivers the held data of streams.
 func (c *Conn) finish(how Life) {
 	d := c.d
 	if c.over() {

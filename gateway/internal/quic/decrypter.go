@@ -1,9 +1,10 @@
-// Package quic reads QUIC, versions 1 and 2 (RFC 9000, 9001, 9369), from datagrams that pass: it finds connections by their IDs and addresses,
-// opens packets with keys that follow from a key log, and puts streams together.
+// Package quic reads QUIC versions 1 and 2 (RFC 9000, 9001, 9369) from observed datagrams. It finds connections by
+// their IDs and addresses, opens packets with keys from a key log, and reassembles streams.
 //
-// QUIC authenticates each packet, so an endpoint has said all bytes that are kept of a stream. Until the first packet of a connection opens,
-// everything about the connection may be forged. The Decrypter then keeps a few contradicting client randoms, and the key that opens a packet
-// decides. Packets with short headers of open connections are opened in batches.
+// QUIC authenticates each packet, so all stream data that is kept comes from an endpoint. Until the first packet of a
+// connection opens, everything about the connection may be forged. Until then the Decrypter keeps a few contradicting
+// client randoms, and the key that opens a packet decides. Packets with short headers of open connections are opened in
+// batches.
 package quic
 
 import (
@@ -21,85 +22,85 @@ import (
 
 type cryptobyteString = cryptobyte.String
 
-// Limits bound what a Decrypter keeps. Zeros stand for those of DefaultLimits.
+// Limits of a Decrypter. A zero value selects that of DefaultLimits.
 type Limits struct {
-	Conns   int // connections; a quarter of them may be opening
-	Waiting int // bytes of packets of one connection that wait for keys
+	Conns   int // connections; at most a quarter of them may be opening
+	Waiting int // packet bytes of one connection that wait for keys
 	Memory  int // bytes that all connections hold
 }
 
-// DefaultLimits are for files.
+// DefaultLimits are for capture files.
 var DefaultLimits = Limits{Conns: 1 << 16, Waiting: 4 << 20, Memory: 256 << 20}
 
-// Stats count what a Decrypter saw. All fields are counts.
+// Stats are counters of a Decrypter.
 type Stats struct {
-	Connections    uint64         // seen to begin
-	Decrypted      uint64         // of these, with a packet that opened
-	Undecrypted    uint64         // that named a client random and ended without one
-	Packets        [levels]uint64 // that opened: 0-RTT, of handshakes, 1-RTT
-	Refused        uint64         // packets that did not open although there are keys: forged, damaged, or under other keys
-	Unrelated      uint64         // packets that may be QUIC, of no connection
+	Connections    uint64         // connections whose start was seen
+	Decrypted      uint64         // of these, connections with an opened packet
+	Undecrypted    uint64         // connections with a client random and no opened packet
+	Packets        [levels]uint64 // opened packets: 0-RTT, handshake, 1-RTT
+	Refused        uint64         // packets that did not open with existing keys: forged, damaged, or with other keys
+	Unrelated      uint64         // possible QUIC packets of no connection
 	Waited         uint64         // connections that had to wait for keys
-	WaitingDropped uint64         // packets that waited for keys in vain
-	EarlyRejected  uint64         // 0-RTT packets that the server did not accept
+	WaitingDropped uint64         // packets that waited for keys without success
+	EarlyRejected  uint64         // 0-RTT packets that the server rejected
 	KeyUpdates     uint64
-	Migrations     uint64 // connections seen on other addresses
+	Migrations     uint64 // connections that changed their addresses
 	Merged         uint64 // connections that turned out to be another one
 	Retries        uint64
 	Negotiations   uint64 // Version Negotiation packets
-	BadFrames      uint64 // packets with a frame that is unknown or cut off
+	BadFrames      uint64 // packets with an unknown or truncated frame
 	Streams        uint64
-	StreamBytes    uint64 // delivered
-	StreamsRefused uint64 // frames of streams that were too many
-	Holes          uint64 // in streams, given up
+	StreamBytes    uint64 // delivered stream bytes
+	StreamsRefused uint64 // frames of streams beyond the limit
+	Holes          uint64 // holes in streams that were given up
 	HoleBytes      uint64
-	Datagrams      uint64 // unreliable ones (RFC 9221), which are not delivered
+	Datagrams      uint64 // DATAGRAM frames (RFC 9221), which are not delivered
 	DatagramBytes  uint64
-	Reclaims       uint64       // times that connections held too much
-	Ends           [Ends]uint64 // connections, by how they ended
+	Reclaims       uint64       // how often connections exceeded the memory limit
+	Ends           [Ends]uint64 // connections by their end
 }
 
-// packetsAtOnce are opened side by side. The packet numbers of one connection may differ by no more than 128 where they have one byte
-// (RFC 9000, section 17.1), and half of that is for packets that are missing.
+// packetsAtOnce packets are opened side by side. With one-byte packet numbers, the numbers of a connection may differ
+// by at most 128 (RFC 9000, section 17.1). Half of that is reserved for missing packets.
 const packetsAtOnce = 32
 
-// A Decrypter belongs to one goroutine. It calls the functions that are set at each event; they do not keep data.
+// A Decrypter belongs to one goroutine. It calls the functions that are set at each event. They must not keep the data.
 type Decrypter struct {
 	Stats  Stats
 	Store  *keys.Store
 	Wait   int64 // how long packets wait for keys, in nanoseconds
 	Limits Limits
-	Mark   int64 // time of the packet that is being handled
+	Mark   int64 // time of the current packet
 
 	Opened  func(c *Conn)                                        // a packet of a connection has opened
 	Message func(c *Conn, role, kind uint8, body []byte)         // a handshake message
-	Stream  func(c *Conn, stream uint64, role uint8, b []byte)   // the next bytes
+	Stream  func(c *Conn, stream uint64, role uint8, b []byte)   // the next stream bytes
 	Lost    func(c *Conn, stream uint64, role uint8, n uint64)   // n bytes are missing
-	End     func(c *Conn, stream uint64, role uint8, reset bool) // of the bytes of one side
-	Ended   func(c *Conn, how Life)                              // the connection
+	End     func(c *Conn, stream uint64, role uint8, reset bool) // end of one side of a stream
+	Ended   func(c *Conn, how Life)                              // end of the connection
 
 	now     int64
 	paths   map[packet.Tuple]*path
 	names   map[id]named
-	sizes   [maxID + 1]int     // IDs in names, by size
-	randoms map[[32]byte]*Conn // that are open, or nil for the latest that are over
-	past    [][32]byte         // those that are over, a ring
-	oldest  int                // of past
-	conns   [2][]*Conn         // opening, and others
+	sizes   [maxID + 1]int     // number of IDs in names, by size
+	randoms map[[32]byte]*Conn // open connections, or nil for the latest ended ones
+	past    [][32]byte         // ended ones, a ring
+	oldest  int                // index of the oldest in past
+	conns   [2][]*Conn         // opening, and other connections
 	secrets keys.Secrets
 	held    int
 
 	batch    [packetsAtOnce]protect.Packet
 	queue    [packetsAtOnce]queued
 	queued   int
-	buffer   []byte // where the packets in the batch are opened to
+	buffer   []byte // output of the packets in the batch
 	used     int
-	one      []byte // of try
+	one      []byte // buffer of try
 	single   [1]protect.Packet
 	trials   uint64
 	strays   [maxStrays]stray
 	stray    int
-	searched int64 // time up to which searches for sizes of merged datagrams are used
+	searched int64 // up to this time, searches for sizes of merged datagrams are used up
 	deliver  func([]byte)
 	stream   struct {
 		c    *Conn
@@ -110,18 +111,18 @@ type Decrypter struct {
 	lists   [2][]*Conn
 	polled  int64
 	swept   int64
-	next    int // to be swept
+	next    int // next connection to sweep
 	changes uint64
 	random  *rand.Rand
 }
 
-// The lists that a Conn can be on, as bits.
+// The lists that may contain a Conn, as bits.
 const (
 	listWaiting = 1 << iota
 	listHoles
 )
 
-// A path is two addresses, and the connections on it.
+// A path is a pair of addresses with the connections that use it.
 type path struct{ conns []member }
 
 type member struct {
@@ -131,30 +132,30 @@ type member struct {
 
 const (
 	maxOnPath = 32
-	maxPaths  = 8 // of a connection, the first one and the latest
+	maxPaths  = 8 // of a connection: the first one and the latest ones
 )
 
-// named is a connection, and the side that has an ID.
+// A named is a connection, with the side that has an ID.
 type named struct {
 	c    *Conn
 	role uint8
 }
 
-// queued is a packet in the batch.
+// A queued is a packet in the batch.
 type queued struct {
 	arrival
-	from packet.Tuple // arrival's
+	from packet.Tuple // tuple of arrival
 	c    *Conn
 	keys *protect.Keys
 	at   int
 }
 
 const (
-	maxDatagram = 1<<16 - 1 - 8 // bytes behind the header of UDP
+	maxDatagram = 1<<16 - 1 - 8 // bytes after the UDP header
 	bufferBytes = 128 << 10     // has room for any datagram
 )
 
-// connCost is what a connection takes besides what it holds.
+// connCost is the memory of a connection without the data that it holds.
 const connCost = 4 << 10
 
 // New returns a Decrypter that takes secrets from store.
@@ -179,19 +180,20 @@ func New(store *keys.Store, limits Limits) *Decrypter {
 	return d
 }
 
-// Held returns how many bytes connections take.
+// Held returns the number of bytes that connections take.
 func (d *Decrypter) Held() int { return d.held }
 
-// Active returns how many connections there are.
+// Active returns the number of connections.
 func (d *Decrypter) Active() int { return len(d.conns[0]) + len(d.conns[1]) }
 
-// maxCoalesced is how many packets of one datagram are looked at.
+// maxCoalesced is the limit of packets per datagram.
 const maxCoalesced = 8
 
-// leastDatagram is the size that a client pads its Initial packets to (RFC 9000, section 14.1).
+// leastDatagram is the size to which a client pads its Initial packets (RFC 9000, section 14.1).
 const leastDatagram = 1200
 
-// Datagram takes a datagram, whose payload must stay as it is until Flush. The time is that of the packet, and now that of the clock.
+// Datagram processes a datagram, whose payload must not change until Flush. time is that of the packet, and now that of
+// the clock.
 func (d *Decrypter) Datagram(s *packet.Segment, time, now int64) {
 	b := s.Payload
 	d.now = now
@@ -201,7 +203,7 @@ func (d *Decrypter) Datagram(s *packet.Segment, time, now int64) {
 	whole := len(b)
 	for n := 0; len(b) > 0 && n < maxCoalesced; n++ {
 		if b[0]&0x80 == 0 {
-			if n == 0 || b[0] != 0 { // some senders fill datagrams up
+			if n == 0 || b[0] != 0 { // some senders pad datagrams
 				d.short(s, b, time)
 			}
 			return
@@ -217,7 +219,7 @@ func (d *Decrypter) Datagram(s *packet.Segment, time, now int64) {
 	}
 }
 
-// short takes a packet with a short header. It may be of several connections where they have no IDs.
+// short processes a packet with a short header. If connections have no IDs, it may belong to one of several.
 func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 	const least = 1 + 4 + 16
 	if len(b) < least || len(d.paths) == 0 {
@@ -229,12 +231,12 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 	a.tuple, a.time, a.side, a.known = &s.Tuple, time, s.Side, true
 	if p != nil {
 		if d.queued > 0 && !p.names(s.Side, b[1:]) {
-			d.flush() // a packet in the batch may tell of the ID
+			d.flush() // a packet in the batch may announce the ID
 			if p = d.paths[s.Tuple]; p == nil {
 				return
 			}
 		}
-		// Connections that are opening may be forged. They get what no other one takes.
+		// Opening connections may be forged. They get packets that no other connection accepts.
 		waits := false
 		for _, proven := range []bool{true, false} {
 			for i := 0; i < len(p.conns); i++ {
@@ -260,7 +262,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 				return
 			}
 		}
-		// The peer may have been told of an ID in packets that cannot be read.
+		// The peer may have received an ID in packets that cannot be read.
 		for i, tries := 0, 0; i < len(p.conns) && tries < maxGuesses; i++ {
 			m := p.conns[i]
 			role := s.Side ^ m.client
@@ -291,7 +293,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 			}
 		}
 	}
-	// The sender, or the peer, has moved.
+	// The sender or the peer has changed its address.
 	for size := maxID; size > 0; size-- {
 		if d.sizes[size] == 0 || len(b) < 1+size {
 			continue
@@ -299,7 +301,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 		if to, ok := d.names[idOf(b[1:1+size])]; ok {
 			a.role = 1 - to.role
 			if a.known = d.isOn(to.c, &s.Tuple); a.known {
-				continue // it was tried
+				continue // already tried
 			}
 			if d.data(to.c, &a, b, 1+size) != refused {
 				return
@@ -314,7 +316,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 	}
 }
 
-// names tells whether the packet that a side sends has an ID of a connection on the path.
+// names reports whether a packet from a side has an ID of a connection on the path.
 func (p *path) names(side uint8, b []byte) bool {
 	for i := range p.conns {
 		m := &p.conns[i]
@@ -325,10 +327,10 @@ func (p *path) names(side uint8, b []byte) bool {
 	return false
 }
 
-// maxGuesses is the number of connections with which a packet of an unknown ID is tried.
+// maxGuesses is the number of connections with which a packet with an unknown ID is tried.
 const maxGuesses = 2
 
-// data takes a packet with a short header for a connection. One that goes into the batch counts as opened.
+// data processes a packet with a short header for a connection. A packet that goes into the batch counts as opened.
 func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) outcome {
 	s := &c.spaces[a.role][application]
 	if s.keys == nil {
@@ -355,7 +357,7 @@ func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) outcome {
 	return opened
 }
 
-// enqueue puts a packet into the batch.
+// enqueue adds a packet to the batch.
 func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 	if d.queued == packetsAtOnce || d.used+len(b) > bufferBytes {
 		d.flush()
@@ -367,7 +369,7 @@ func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 		d.buffer = make([]byte, bufferBytes)
 	}
 	s := &c.spaces[a.role][application]
-	// Field by field, since a CPU stalls when it copies a structure whose fields are still in its store buffer.
+	// Assigned field by field: a CPU stalls when it copies a structure whose fields are still in its store buffer.
 	p, q := &d.batch[d.queued], &d.queue[d.queued]
 	p.Keys, p.Other, p.Bytes, p.PNOffset, p.Number = s.keys, s.next, b, at, s.number()
 	p.Dst = d.buffer[d.used:][:len(b):len(b)]
@@ -378,19 +380,21 @@ func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 	d.used += len(b)
 }
 
-// A merge is how datagrams of a sender are put together. A capture on the host of a sender, or of a receiver, may have many in one: the
-// network card cuts them apart (UDP GSO), or has merged them (GRO). All but the last have the same size, which the capture does not say.
+// A merge describes how a sender's datagrams are merged. A capture on the host of the sender or the receiver may have
+// many in one: the network card splits them later (UDP GSO), or has merged them (GRO). All except the last have the
+// same size, which the capture does not show.
 type merge struct {
-	size  int    // of those in the last merged datagram of leastDatagram bytes or more
-	small int    // the same, of smaller ones, such as acknowledgements
-	sizes [8]int // of single datagrams, different ones
+	size  int    // size in the last merged datagram of at least leastDatagram bytes
+	small int    // the same for smaller datagrams, such as acknowledgements
+	sizes [8]int // different sizes of single datagrams
 	next  int
 }
 
-// largestDatagram is what Ethernet carries, without IP's and UDP's headers. A larger datagram is probably a merged one.
+// largestDatagram is the largest payload over Ethernet, without the IP and UDP headers. A larger datagram is probably
+// merged.
 const largestDatagram = 1500 - 20 - 8
 
-// single notes the size of a datagram that is alone.
+// single records the size of a datagram that is not merged.
 func (m *merge) single(n int) {
 	if n >= leastDatagram && n <= largestDatagram && !slices.Contains(m.sizes[:], n) {
 		m.sizes[m.next] = n
@@ -398,7 +402,7 @@ func (m *merge) single(n int) {
 	}
 }
 
-// takeMerged is take for a packet with a short header, which may begin a merged datagram.
+// takeMerged is take for a packet with a short header, which may start a merged datagram.
 func (c *Conn) takeMerged(a *arrival, b []byte, at int) outcome {
 	switch is := c.take(a, application, 0, b, at); {
 	case is == opened:
@@ -410,21 +414,21 @@ func (c *Conn) takeMerged(a *arrival, b []byte, at int) outcome {
 	return opened
 }
 
-// A search for the size of merged datagrams takes hundreds of openings, and forged datagrams ask for it too. One opening is allowed in
-// searchEach nanoseconds. Unused ones add up to searchBurst: while a sender finds the largest datagram of the path, sizes change within
-// microseconds.
+// A search for the size of merged datagrams takes hundreds of trials, and forged datagrams can cause it. One trial is
+// allowed per searchEach nanoseconds. Unused ones accumulate up to searchBurst: while a sender probes the path for its
+// largest datagram, sizes change within microseconds.
 const (
 	searchEach  = 4e3
 	searchBurst = 8000
 )
 
-// leastPacket is the smallest packet with a short header, without its connection ID.
+// leastPacket is the size of the smallest packet with a short header, without its connection ID.
 const leastPacket = 1 + 4 + 16
 
-// unmerge finds the size of the packets in a merged datagram, which is no single one, and takes them. It tells whether one opens.
+// unmerge finds the size of the packets in a merged datagram, and processes them. It reports whether one opens.
 func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
 	d, m := c.d, &c.merges[a.role]
-	const leastID = 4 // that is not there by chance
+	const leastID = 4 // an ID of this size does not occur by chance
 	least := at - 1 + leastPacket
 	most := min(len(b)-least, largestDatagram)
 	if most < least {
@@ -443,7 +447,7 @@ func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
 		}
 	}
 	if at-1 >= leastID && most < leastDatagram && guesses[2] == 0 {
-		return false // the ID would be there again
+		return false // the ID would occur again
 	}
 	d.searched = max(d.searched, d.now-searchBurst*searchEach)
 	for _, sizes := range [][2]int{{leastDatagram, most}, {least, min(most, leastDatagram-1)}} {
@@ -460,7 +464,7 @@ func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
 	return false
 }
 
-// cut takes the packets of a merged datagram if the first one has this size.
+// cut processes the packets of a merged datagram if the first one has this size.
 func (c *Conn) cut(a *arrival, b []byte, at, size int) bool {
 	if size >= len(b) || c.take(a, application, 0, b[:size], at) != opened {
 		return false
@@ -478,7 +482,7 @@ func (c *Conn) cut(a *arrival, b []byte, at, size int) bool {
 	return true
 }
 
-// Flush opens the packets in the batch, and delivers what is in them. Then connections give up what is more than Limits.Memory.
+// Flush opens the packets in the batch, and delivers their contents. Then connections drop data beyond Limits.Memory.
 func (d *Decrypter) Flush() {
 	d.flush()
 	for before := 0; d.held > d.Limits.Memory && d.held != before; {
@@ -511,11 +515,11 @@ func (d *Decrypter) flush() {
 	clear(d.batch[:n])
 }
 
-// doubtful handles a packet that did not open with the keys at hand.
+// doubtful handles a packet that did not open with the current keys.
 func (d *Decrypter) doubtful(q *queued, raw []byte) {
 	s := &q.c.spaces[q.role][application]
 	if s.keys != q.keys {
-		// They have been updated since, perhaps more than once.
+		// The keys may have been updated since, even several times.
 		if q.c.take(&q.arrival, application, 0, raw, q.at) == opened {
 			return
 		}
@@ -526,7 +530,7 @@ func (d *Decrypter) doubtful(q *queued, raw []byte) {
 		q.c.finish(Reset)
 		return
 	}
-	// Where connections have no IDs, it may be of another on this path.
+	// If connections have no IDs, it may belong to another one on this path.
 	var others []member
 	if p := d.paths[*q.tuple]; p != nil {
 		others = slices.Clone(p.conns)
@@ -559,7 +563,7 @@ func (d *Decrypter) doubtful(q *queued, raw []byte) {
 	d.Stats.Refused++
 }
 
-// try opens a packet, which it leaves as it is. The result is valid until the next call.
+// try opens a packet without changing it. The result is valid until the next call.
 func (d *Decrypter) try(k, other *protect.Keys, raw []byte, at int, expect uint64) *protect.Packet {
 	d.trials++
 	if d.one == nil {
@@ -570,7 +574,7 @@ func (d *Decrypter) try(k, other *protect.Keys, raw []byte, at int, expect uint6
 	return &d.single[0]
 }
 
-// long takes a packet with a long header.
+// long processes a packet with a long header.
 func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagram int, time int64) {
 	p := d.paths[s.Tuple]
 	switch h.Type {
@@ -593,7 +597,7 @@ func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagra
 	seen, found := keyless, false
 	var members []member
 	if p != nil {
-		d.flush() // a packet in the batch may tell of the ID
+		d.flush() // a packet in the batch may announce the ID
 		if p = d.paths[s.Tuple]; p != nil {
 			members = slices.Clone(p.conns)
 		}
@@ -635,7 +639,7 @@ func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagra
 	}
 }
 
-// A stray is a 0-RTT packet that came before the Initial packet of its connection.
+// A stray is a 0-RTT packet that arrived before the Initial packet of its connection.
 type stray struct {
 	tuple packet.Tuple
 	side  uint8
@@ -645,7 +649,7 @@ type stray struct {
 
 const maxStrays = 32
 
-// gather takes the 0-RTT packets that were earlier than the first packet of a connection.
+// gather processes the 0-RTT packets that arrived before the first packet of a connection.
 func (d *Decrypter) gather(s *packet.Segment) {
 	for i := range d.strays {
 		t := &d.strays[i]
@@ -660,7 +664,7 @@ func (d *Decrypter) gather(s *packet.Segment) {
 	}
 }
 
-// first moves a connection to the front of its path: where IDs do not tell, it is the newest.
+// first moves a connection to the front of its path: without IDs, the newest one is tried first.
 func (d *Decrypter) first(p *path, c *Conn) {
 	i := slices.IndexFunc(p.conns, func(m member) bool { return m.c == c })
 	if i > 0 {
@@ -670,7 +674,7 @@ func (d *Decrypter) first(p *path, c *Conn) {
 	}
 }
 
-// addressed tells whether a long header's destination is the side of a connection.
+// addressed reports whether a long header's destination is a side of the connection.
 func (c *Conn) addressed(role uint8, dcid []byte) bool {
 	if c.ids[role].exactly(dcid) {
 		return true
@@ -678,14 +682,14 @@ func (c *Conn) addressed(role uint8, dcid []byte) bool {
 	return role == server && slices.ContainsFunc(c.initials, func(n initial) bool { return n.dcid == idOf(dcid) })
 }
 
-// speaks notes a version that packets of a connection have.
+// speaks records a version in the packets of a connection.
 func (c *Conn) speaks(v protect.Version) {
 	if len(c.versions) < 2 && !slices.Contains(c.versions, v) {
 		c.versions = append(c.versions, v)
 	}
 }
 
-// sentAgain counts Retry packets. The client's next Initial packet has another DCID, the same SCID and random.
+// sentAgain counts Retry packets. The client's next Initial packet has another DCID, and the same SCID and random.
 func (d *Decrypter) sentAgain(s *packet.Segment, p *path, h *protect.Header, b []byte) {
 	if p == nil {
 		return
@@ -701,8 +705,8 @@ func (d *Decrypter) sentAgain(s *packet.Segment, p *path, h *protect.Header, b [
 	}
 }
 
-// initial takes an Initial packet. Anybody can make those, so they prove nothing. A client's have the ClientHello; of a server's the header is enough
-// for all but the audit.
+// initial processes an Initial packet. Anyone can make those, so they prove nothing. A client's contain the
+// ClientHello; of a server's, only the audit needs more than the header.
 func (d *Decrypter) initial(s *packet.Segment, p *path, h *protect.Header, b []byte, datagram int, time int64) {
 	var of *Conn
 	if p != nil {
@@ -772,7 +776,7 @@ func (d *Decrypter) begin(s *packet.Segment, h *protect.Header, time int64) *Con
 	return c
 }
 
-// hello takes an Initial packet of the client's.
+// hello processes an Initial packet of the client.
 func (c *Conn) hello(h *protect.Header, b []byte) {
 	d := c.d
 	if c.opens++; c.opens > maxOpens {
@@ -782,7 +786,7 @@ func (c *Conn) hello(h *protect.Header, b []byte) {
 	for i := 0; i < len(c.initials); i++ {
 		k := c.initials[i].keys
 		if v := c.initials[i].version; v != h.Version {
-			// A server may choose another version, and keys follow from both (RFC 9369, section 4.1).
+			// A server may choose another version, so keys are derived for both (RFC 9369, section 4.1).
 			dcid := c.initials[i].dcid
 			other := slices.IndexFunc(c.initials, func(n initial) bool { return n.dcid == dcid && n.version == h.Version })
 			if other >= 0 || len(c.initials) == maxInitials {
@@ -807,7 +811,7 @@ func (c *Conn) hello(h *protect.Header, b []byte) {
 	}
 }
 
-// answered takes an Initial packet of the server's, if somebody wants to know what is in it.
+// answered processes an Initial packet of the server, if its contents are needed.
 func (c *Conn) answered(h *protect.Header, b []byte) {
 	if c.d.Message == nil || c.answers == maxAnswers {
 		return
@@ -838,7 +842,7 @@ func (c *Conn) hear(g *greeting, payload []byte) {
 	c.grow(cap(g.bytes) - before)
 }
 
-// join puts a connection on a path.
+// join adds a connection to a path.
 func (d *Decrypter) join(c *Conn, t *packet.Tuple, clientSide uint8) {
 	p := d.paths[*t]
 	if p == nil {
@@ -859,8 +863,8 @@ func (d *Decrypter) join(c *Conn, t *packet.Tuple, clientSide uint8) {
 	c.paths = append(c.paths, *t)
 }
 
-// makeRoom ends a connection of a path. Those that are opening and have no secrets in the key log go first. The choice among equals is random,
-// so a sender of many cannot make it.
+// makeRoom ends a connection of a path. Opening connections without secrets in the key log are ended first. The choice
+// among equals is random, so that an attacker with many connections cannot control it.
 func (d *Decrypter) makeRoom(p *path) {
 	at, best, ties := 0, -1, 0
 	for i, m := range p.conns {
@@ -884,8 +888,8 @@ func (d *Decrypter) makeRoom(p *path) {
 	}
 }
 
-// claimed tells whether a connection's random is in the key log, and the connection is among the first that named it. An attacker sees the random
-// no sooner than it is on the wire.
+// claimed reports whether a connection's random is in the key log, and the connection is among the first with it. An
+// attacker cannot see the random before it is on the wire.
 func (c *Conn) claimed() bool {
 	for i := range c.greeting.randoms {
 		if first, known := c.d.Store.Claim(&c.greeting.randoms[i], c.begun); first && known {
@@ -897,7 +901,7 @@ func (c *Conn) claimed() bool {
 
 func (d *Decrypter) isOn(c *Conn, t *packet.Tuple) bool { return slices.Contains(c.paths, *t) }
 
-// leave takes a connection off a path.
+// leave removes a connection from a path.
 func (d *Decrypter) leave(c *Conn, t packet.Tuple) {
 	p := d.paths[t]
 	if p == nil {
@@ -909,7 +913,7 @@ func (d *Decrypter) leave(c *Conn, t packet.Tuple) {
 	}
 }
 
-// name has a connection found by an ID wherever it comes from.
+// name makes a connection known by an ID on any path.
 func (d *Decrypter) name(c *Conn, role uint8, i id) {
 	if i.size == 0 {
 		return
@@ -927,7 +931,7 @@ func (d *Decrypter) unname(c *Conn, role uint8, i id) {
 	}
 }
 
-// rank notes the life of a connection that goes on.
+// rank records the new state of a connection that continues.
 func (d *Decrypter) rank(c *Conn, life Life) {
 	if c.life == Opening {
 		d.unlist(c)
@@ -942,10 +946,10 @@ func (d *Decrypter) rank(c *Conn, life Life) {
 	c.life = life
 }
 
-// maxPast is how many connections that are over are remembered.
+// maxPast is the number of ended connections that are remembered.
 const maxPast = 1 << 12
 
-// forget notes that an open connection is over.
+// forget records the end of an open connection.
 func (d *Decrypter) forget(c *Conn) {
 	d.randoms[c.Random] = nil
 	if len(d.past) < maxPast {
@@ -957,7 +961,7 @@ func (d *Decrypter) forget(c *Conn) {
 	d.oldest = (d.oldest + 1) % maxPast
 }
 
-// unlist takes a connection out of conns.
+// unlist removes a connection from conns.
 func (d *Decrypter) unlist(c *Conn) {
 	list := &d.conns[0]
 	if c.life != Opening {
@@ -970,7 +974,7 @@ func (d *Decrypter) unlist(c *Conn) {
 	*list = (*list)[:last]
 }
 
-// remove forgets a connection.
+// remove removes a connection.
 func (d *Decrypter) remove(c *Conn) {
 	d.unlist(c)
 	for _, t := range c.paths {
@@ -983,10 +987,10 @@ func (d *Decrypter) remove(c *Conn) {
 	}
 }
 
-// samples are looked at to find a connection that makes room.
+// samples is the number of connections that are compared to find one to evict.
 const samples = 16
 
-// evict ends a connection that is opening (0), or not (1): of some at random the one that is worth least.
+// evict ends an opening connection (0), or another one (1): the least important one of a random sample.
 func (d *Decrypter) evict(which int) {
 	d.flush()
 	list := d.conns[which]
@@ -1007,7 +1011,7 @@ func (d *Decrypter) evict(which int) {
 	worst.finish(Evicted)
 }
 
-// Pay has connections give up about n bytes: first those that are opening, then those that hold most.
+// Pay makes connections drop about n bytes: first opening ones, then the largest holders.
 func (d *Decrypter) Pay(n int) {
 	d.flush()
 	d.Stats.Reclaims++
@@ -1039,7 +1043,7 @@ func (d *Decrypter) Pay(n int) {
 	}
 }
 
-// list has a connection looked at from time to time. It tells whether it was not before.
+// list adds a connection to a list that is checked regularly. It reports whether it was not in the list before.
 func (d *Decrypter) list(c *Conn, bit uint8) bool {
 	if c.listed&bit != 0 {
 		return false
@@ -1051,15 +1055,15 @@ func (d *Decrypter) list(c *Conn, bit uint8) bool {
 
 const (
 	pollEach  = 1e6
-	lookCost  = 2000  // nanoseconds that a look at a connection may take
-	holeWait  = 2e9   // for packets that are sent again
-	closeWait = 1e9   // for packets that were on their way when a side closed
-	idleWait  = 300e9 // longer than endpoints wait
+	lookCost  = 2000  // assumed nanoseconds to check a connection
+	holeWait  = 2e9   // for retransmitted packets
+	closeWait = 1e9   // for packets in transit when a side closed
+	idleWait  = 300e9 // longer than the idle timeout of endpoints
 	openWait  = 60e9  // for the first packet that opens
 )
 
-// Tick does what is due at a time, by the clock: packets whose keys have come, holes that have been there for long, connections that are
-// silent.
+// Tick does the work that is due at a time of the clock: packets whose keys have arrived, old holes, and idle
+// connections.
 func (d *Decrypter) Tick(now int64) {
 	d.now = now
 	if now-d.polled < max(pollEach, int64(len(d.lists[0])+len(d.lists[1]))*lookCost) {
@@ -1095,7 +1099,7 @@ func (d *Decrypter) Tick(now int64) {
 	d.swept = now
 }
 
-// poll goes through a list; those of which look returns false leave it.
+// poll processes a list; connections for which look returns false leave it.
 func (d *Decrypter) poll(bit uint8, look func(c *Conn) bool) {
 	list := d.lists[bit>>1]
 	d.lists[bit>>1] = nil
@@ -1111,7 +1115,7 @@ func (d *Decrypter) poll(bit uint8, look func(c *Conn) bool) {
 	d.lists[bit>>1] = append(kept, d.lists[bit>>1]...)
 }
 
-// sweep looks at the next connection.
+// sweep checks the next connection.
 func (d *Decrypter) sweep(now int64) {
 	if d.next >= d.Active() {
 		d.next = 0

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 var be = binary.BigEndian
 
-// Frame types that are read (RFC 9000, section 19). All others are skipped, if their length is known.
+// Frame types that are read (RFC 9000, section 19). All others of known length are skipped.
 const (
 	framePadding         = 0x00
 	framePing            = 0x01
@@ -14,7 +14,7 @@ const (
 	frameStopSending     = 0x05
 	frameCrypto          = 0x06
 	frameNewToken        = 0x07
-	frameStream          = 0x08 // to 0x0f, with three bits
+	frameStream          = 0x08 // to 0x0f, with three flag bits
 	frameMaxData         = 0x10
 	frameMaxStreamData   = 0x11
 	frameMaxStreamsBidi  = 0x12
@@ -32,7 +32,7 @@ const (
 	frameDone            = 0x1e
 	frameImmediateACK    = 0x1f // draft-ietf-quic-ack-frequency
 	frameResetAt         = 0x24 // draft-ietf-quic-reliable-stream-reset
-	frameDatagram        = 0x30 // RFC 9221; 0x31 has a length
+	frameDatagram        = 0x30 // RFC 9221; 0x31 has a length field
 	frameDatagramLength  = 0x31
 	frameACKFrequency    = 0xaf // draft-ietf-quic-ack-frequency
 )
@@ -43,19 +43,19 @@ const (
 	streamOffset = 4
 )
 
-// A frame is one that says something of use. Its slices are of the payload.
+// A frame is a useful frame. Its slices refer to the payload.
 type frame struct {
 	kind   uint64
 	stream uint64 // STREAM, RESET_STREAM
-	offset uint64 // STREAM, CRYPTO; of RESET_STREAM the final size, of RESET_STREAM_AT how much of it is reliable
+	offset uint64 // STREAM, CRYPTO; final size in RESET_STREAM, and reliable size in RESET_STREAM_AT
 	data   []byte // STREAM, CRYPTO, DATAGRAM
 	fin    bool
 	id     []byte // NEW_CONNECTION_ID
 	token  []byte // for stateless resets, 16 bytes
-	number uint64 // of NEW_CONNECTION_ID; of ACK the largest that is acknowledged
+	number uint64 // sequence number in NEW_CONNECTION_ID; largest acknowledged number in ACK
 }
 
-// A reader reads fields; bad says that one was cut off.
+// A reader reads fields; bad means that one was incomplete.
 type reader struct {
 	b   []byte
 	bad bool
@@ -78,7 +78,7 @@ func (r *reader) byte() uint64 {
 	return 0
 }
 
-// varint reads an integer of variable length (RFC 9000, section 16).
+// varint reads a variable-length integer (RFC 9000, section 16).
 func (r *reader) varint() uint64 {
 	if len(r.b) == 0 {
 		r.bad = true
@@ -106,8 +106,8 @@ func (r *reader) skip(varints int) {
 	}
 }
 
-// next reads a frame into f, and tells whether there was one. At the end, and at one that is unknown or cut off, it returns false, and bad is
-// true in the latter cases.
+// next reads a frame into f, and reports whether there was one. At the end it returns false. At an unknown or
+// incomplete frame it also sets bad.
 func (r *reader) next(f *frame) bool {
 	for len(r.b) > 0 && r.b[0] == framePadding {
 		r.b = r.b[1:]

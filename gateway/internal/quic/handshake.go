@@ -20,25 +20,26 @@ const (
 	parameterPreferred  = 0x0d
 )
 
-// maxHello is how much is kept of the messages of one side. A ClientHello with post-quantum keys has 2 KiB.
+// maxHello is the limit of stored messages of one side. A ClientHello with post-quantum keys has 2 KiB.
 const maxHello = 64 << 10
 
-// A greeting gathers the ClientHello from Initial packets. Anybody can make those, because their keys follow from a connection ID. The random
-// names the secrets in the key log. Contradicting copies each add a random, up to maxRandoms. The random whose secrets open a packet counts.
+// A greeting collects the ClientHello from Initial packets. Anyone can make those, because their keys follow from a
+// connection ID. The random names the secrets in the key log. Contradicting copies each add a random, up to maxRandoms.
+// The random whose secrets open a packet counts.
 type greeting struct {
-	bytes   []byte // the first copy of each place
-	have    []span // of bytes
+	bytes   []byte // the first copy of each byte
+	have    []span // available parts of bytes
 	randoms [][32]byte
 }
 
 const (
 	maxRandoms  = 8
 	maxGreeting = 16 << 10
-	maxParts    = 64    // with something missing in between
-	randomAt    = 4 + 2 // in a ClientHello
+	maxParts    = 64    // with gaps between them
+	randomAt    = 4 + 2 // offset in a ClientHello
 )
 
-// add takes the bytes of a CRYPTO frame.
+// add adds the bytes of a CRYPTO frame.
 func (g *greeting) add(offset uint64, data []byte) {
 	if offset+uint64(len(data)) > maxGreeting {
 		return
@@ -79,7 +80,7 @@ func (g *greeting) random(r [32]byte) {
 	}
 }
 
-// cover notes that the bytes of a span are there.
+// cover records that the bytes of a span are available.
 func (g *greeting) cover(n span) {
 	kept := g.have[:0]
 	var after []span
@@ -96,7 +97,7 @@ func (g *greeting) cover(n span) {
 	g.have = append(append(kept, n), after...)
 }
 
-// message returns the body of the ClientHello if all of it is there and has this random, or nil.
+// message returns the body of the ClientHello if it is complete and has this random, or nil.
 func (g *greeting) message(random *[32]byte) []byte {
 	if len(g.have) == 0 || g.have[0].low != 0 || g.have[0].high < randomAt+32 {
 		return nil
@@ -108,7 +109,7 @@ func (g *greeting) message(random *[32]byte) []byte {
 	return g.bytes[4 : 4+size]
 }
 
-// answered calls each for the ServerHellos that name a suite: two if the first asks for another ClientHello.
+// answered calls each for the ServerHellos with a suite: two if the first requests another ClientHello.
 func (g *greeting) answered(suite uint16, each func(body []byte)) {
 	if len(g.have) == 0 || g.have[0].low != 0 {
 		return
@@ -127,15 +128,15 @@ func (g *greeting) answered(suite uint16, each func(body []byte)) {
 	}
 }
 
-// messages cuts the handshake stream of one side into messages.
+// messages splits the handshake stream of one side into messages.
 type messages struct {
 	in      assembler
 	partial []byte
 	lost    bool
 }
 
-// feed takes the bytes of an authentic CRYPTO frame, calls each for every message that is complete, and returns by how much what is held has
-// grown.
+// feed processes the bytes of an authentic CRYPTO frame, calls each for every complete message, and returns the change
+// of the held bytes.
 func (m *messages) feed(offset uint64, data []byte, now int64, each func(kind uint8, body []byte)) (grown int) {
 	if m.lost || offset+uint64(len(data)) > m.in.next+maxHello {
 		return 0
@@ -167,7 +168,7 @@ func (m *messages) feed(offset uint64, data []byte, now int64, each func(kind ui
 	return grown
 }
 
-// drop forgets what is held.
+// drop discards the held bytes.
 func (m *messages) drop() (grown int) {
 	grown = m.in.drop() - cap(m.partial)
 	m.partial = nil
@@ -190,7 +191,7 @@ func extensions(s cryptobyte.String, each func(kind uint16, value cryptobyte.Str
 	}
 }
 
-// protocol returns the first name of an ALPN extension.
+// protocol returns the first name in an ALPN extension.
 func protocol(value cryptobyte.String) string {
 	var list, name cryptobyte.String
 	if value.ReadUint16LengthPrefixed(&list) && list.ReadUint8LengthPrefixed(&name) {
@@ -199,7 +200,7 @@ func protocol(value cryptobyte.String) string {
 	return ""
 }
 
-// offered returns the first protocol that a ClientHello offers.
+// offered returns the first ALPN protocol in a ClientHello.
 func offered(body []byte) (name string) {
 	s := cryptobyte.String(body)
 	var skip cryptobyte.String

@@ -4,39 +4,39 @@ import (
 	"slices"
 )
 
-// Bytes of a stream come in authenticated packets, so they cannot contradict each other unless their sender does; then the first count.
+// Stream bytes come from authenticated packets, so only their sender can contradict them; then the first copy counts.
 
 const (
-	pieceCost  = 64       // bytes that a piece takes besides its own
-	pieceBytes = 64 << 10 // of one piece, about
-	maxPieces  = 256      // of one stream, which bounds the work for a frame
+	pieceCost  = 64       // memory of a piece besides its bytes
+	pieceBytes = 64 << 10 // approximate size of a piece
+	maxPieces  = 256      // per stream, which limits the work for a frame
 )
 
-// A piece is held until the bytes before it come.
+// A piece is held until the bytes before it arrive.
 type piece struct {
 	offset uint64
 	data   []byte
-	time   int64 // when it came
+	time   int64 // arrival
 }
 
 func (p *piece) end() uint64 { return p.offset + uint64(len(p.data)) }
 
-// An assembler puts the bytes of one direction of a stream in order.
+// An assembler orders the bytes of one direction of a stream.
 type assembler struct {
 	next  uint64 // bytes delivered or given up
 	held  []piece
 	size  uint64 // final size, if known
 	known bool   // size is
-	reset bool   // the sender has given the rest up
+	reset bool   // the sender has given up the rest
 }
 
-// done tells whether all bytes have been delivered.
+// done reports whether all bytes have been delivered.
 func (a *assembler) done() bool { return a.known && a.next >= a.size || a.reset }
 
-// insert takes bytes. It calls deliver for those that are due, and returns by how much what is held has grown.
+// insert adds bytes. It calls deliver for those that are next, and returns the change of the held bytes.
 func (a *assembler) insert(offset uint64, data []byte, now int64, deliver func([]byte)) (grown int) {
 	if a.known && offset+uint64(len(data)) > a.size {
-		data = data[:max(a.size, offset)-offset] // its sender contradicts itself
+		data = data[:max(a.size, offset)-offset] // the sender contradicts itself
 	}
 	if end := offset + uint64(len(data)); end <= a.next {
 		return 0
@@ -69,7 +69,7 @@ func (a *assembler) insert(offset uint64, data []byte, now int64, deliver func([
 		}
 		return 1
 	})
-	// held[i] is the first that ends behind offset.
+	// held[i] is the first piece that ends after offset.
 	for len(data) > 0 {
 		if i < len(a.held) && a.held[i].offset <= offset {
 			skip := min(a.held[i].end()-offset, uint64(len(data)))
@@ -97,7 +97,7 @@ func (a *assembler) insert(offset uint64, data []byte, now int64, deliver func([
 	return grown
 }
 
-// drain delivers the pieces that are due, and returns by how much less is held, as a negative number.
+// drain delivers the pieces that are next, and returns the change of the held bytes, which is negative.
 func (a *assembler) drain(deliver func([]byte)) (grown int) {
 	n := 0
 	for n < len(a.held) && a.held[n].offset <= a.next {
@@ -120,7 +120,7 @@ func (a *assembler) drain(deliver func([]byte)) (grown int) {
 	return grown
 }
 
-// skip gives up the hole, and returns how long it is.
+// skip gives up the hole, and returns its length.
 func (a *assembler) skip() uint64 {
 	to := a.next
 	switch {
@@ -134,7 +134,7 @@ func (a *assembler) skip() uint64 {
 	return n
 }
 
-// drop forgets all that is held, and returns by how much less that is, as a negative number.
+// drop discards the held bytes, and returns their change, which is negative.
 func (a *assembler) drop() (grown int) {
 	for i := range a.held {
 		grown -= cap(a.held[i].data) + pieceCost
@@ -144,11 +144,11 @@ func (a *assembler) drop() (grown int) {
 	return grown
 }
 
-// A span is the numbers from low to below high.
+// A span is the numbers from low up to but excluding high.
 type span struct{ low, high uint64 }
 
-// spans are numbers that do not come again, such as those of streams that are over. If there are too many holes between them, the first
-// hole counts as over, too.
+// spans are numbers that do not occur again, such as those of ended streams. If there are too many holes between them,
+// the first hole is included too.
 type spans []span
 
 const maxSpans = 1024

@@ -1,4 +1,4 @@
-// Package rules says which unreadable traffic passes a closed gateway, and which readable traffic does not.
+// Package rules decides which unreadable traffic passes a closed gateway, and which readable traffic does not.
 package rules
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// A Rule is some terms that must all be true.
+// A Rule is a list of terms that must all be true.
 //
-//	proto=NAME    arp, icmp, tcp, udp, fragment, or the number of a protocol over IP; without it all but fragments and ARP
+//	proto=NAME    arp, icmp, tcp, udp, fragment, or an IP protocol number; without it everything except fragments and ARP
 //	net=CIDR      one endpoint's address is in this network
 //	port=N[-M]    the same endpoint's port, of TCP or UDP
 //	peer=CIDR     the other endpoint's address is in this network
-//	sni=NAME      TLS: the name that the client asks for; *.NAME is all below it
+//	sni=NAME      TLS: the server name in the ClientHello; *.NAME includes all names below it
 type Rule struct {
 	text     string
 	proto    int // -1: any
@@ -30,7 +30,7 @@ const any = -1 // protocol
 
 var protocols = map[string]int{"arp": packet.OuterARP, "icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58, "fragment": packet.OuterFragment}
 
-// Parse reads a rule, such as "proto=udp,net=10.0.0.53/32,port=53".
+// Parse parses a rule, such as "proto=udp,net=10.0.0.53/32,port=53".
 func Parse(text string) (Rule, error) {
 	r := Rule{text: text, proto: any}
 	fail := func(term, what string) (Rule, error) { return r, fmt.Errorf("rule %q: %s: %s", text, term, what) }
@@ -57,7 +57,7 @@ func Parse(text string) (Rule, error) {
 				p, err = netip.PrefixFrom(a, a.BitLen()), nil
 			}
 			if p.Addr().Is4In6() && p.Bits() >= 96 {
-				p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96) // as packets have it
+				p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96) // the form used in packets
 			}
 			if err != nil {
 				return fail(term, "it is an address or a network, such as 10.0.0.0/8")
@@ -79,7 +79,7 @@ func Parse(text string) (Rule, error) {
 			}
 			r.from, r.to = uint16(a), uint16(b)
 		case "sni":
-			// What could not be a name would never be one, and a denial of it would be none.
+			// An invalid name would never match, and a rule that denies it would have no effect.
 			if r.sni = strings.ToLower(strings.TrimRight(value, ".")); !named(strings.TrimPrefix(r.sni, "*.")) {
 				return fail(term, "it is a name of letters, digits, - and _ (xn-- where it has others), or *.NAME")
 			}
@@ -99,7 +99,7 @@ func Parse(text string) (Rule, error) {
 	return r, nil
 }
 
-// named tells whether a client may ask for a name.
+// named reports whether a client may ask for a name.
 func named(name string) bool {
 	for _, label := range strings.Split(name, ".") {
 		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
@@ -111,20 +111,20 @@ func named(name string) bool {
 
 func (r *Rule) String() string { return r.text }
 
-// A Verdict is what a Set says.
+// A Verdict is the decision of a Set.
 type Verdict uint8
 
 // Verdicts.
 const (
-	None  Verdict = iota // no rule is about it
+	None  Verdict = iota // no rule applies
 	Allow                // it passes, read or not
 	Deny                 // it does not pass
 )
 
-// A Set is the rules of a gateway: what is denied is so whatever else is allowed. A Set that is used must not be changed.
+// A Set is the rules of a gateway. Deny takes precedence over Allow. A Set in use must not be changed.
 type Set struct{ Allow, Deny []Rule }
 
-// A Packet is what rules look at.
+// A Packet is the input of rules.
 type Packet = packet.Outer
 
 func (r *Rule) matches(p *Packet) bool {
@@ -143,7 +143,7 @@ func (r *Rule) matches(p *Packet) bool {
 	return false
 }
 
-// Name tells whether a rule's name is a server's.
+// name reports whether a rule's name matches a server name.
 func (r *Rule) name(sni string) bool {
 	if below, ok := strings.CutPrefix(r.sni, "*"); ok {
 		return len(sni) > len(below) && strings.HasSuffix(sni, below)
@@ -161,7 +161,7 @@ func match(rules []Rule, p *Packet, sni string, known bool) bool {
 	return false
 }
 
-// Packet decides about a packet. Rules with names are not about it.
+// Packet decides about a packet. Rules with names do not apply.
 func (s *Set) Packet(p *Packet) Verdict {
 	switch {
 	case match(s.Deny, p, "", false):
@@ -172,7 +172,7 @@ func (s *Set) Packet(p *Packet) Verdict {
 	return None
 }
 
-// Name decides about a TLS connection whose client has said which server it asks for; "" is none.
+// Name decides about a TLS connection by the server name in its ClientHello; "" means none.
 func (s *Set) Name(p *Packet, sni string) Verdict {
 	sni = strings.ToLower(strings.TrimRight(sni, "."))
 	switch {
@@ -184,7 +184,7 @@ func (s *Set) Name(p *Packet, sni string) Verdict {
 	return None
 }
 
-// Of returns what rules look at in a connection.
+// Of returns the input of rules for a connection.
 func Of(t *packet.Tuple) Packet {
 	a, b := t.Endpoint(0), t.Endpoint(1)
 	return Packet{Proto: 6, Addr: [2]netip.Addr{a.Addr(), b.Addr()}, Port: t.Port}

@@ -1,5 +1,5 @@
-// Package seed gives random tests the number that they begin with: -seed, or the environment variable SEALANE_SEED, or the test's
-// default.
+// Package seed provides the seeds of random tests: -seed, the environment variable SEALANE_SEED, or the default of the
+// test.
 package seed
 
 import (
@@ -12,13 +12,13 @@ import (
 
 var again = flag.Uint64("seed", 0, "repeat a run with this seed")
 
-// Of returns the seed of a test, a fresh one if none was asked for, and has the test print it.
+// Of returns the seed of a test, by default a new one, and makes the test print it.
 func Of(t testing.TB) uint64 {
 	t.Helper()
 	return Or(t, uint64(time.Now().UnixNano()))
 }
 
-// Or returns the seed of a test, n if no other was asked for, and has the test print it.
+// Or returns the seed of a test, by default n, and makes the test print it.
 func Or(t testing.TB, n uint64) uint64 {
 	t.Helper()
 	from := "its own"

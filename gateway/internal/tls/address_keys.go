@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Given are keys of one direction that come with the connection's addresses, not with its handshake.
+// Given are keys of one direction that come with the connection's addresses, instead of from its handshake.
 type Given struct {
 	Suite   uint16
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM and AES-CCM the IV is 4 bytes
-	Secret  []byte // the traffic secret that Key and IV follow from, or nil: then a KeyUpdate is the end
+	Secret  []byte // the traffic secret of Key and IV, or nil: then the direction ends at a KeyUpdate
 	Next    uint64 // number of the next record
-	Aligned bool   // the next bytes begin with that record; otherwise it is searched for
+	Aligned bool   // the next bytes start with that record; otherwise it is searched for
 	Search  uint32 // the most records that may have passed since; 0: 4096
 }
 
-// Complete returns the error in g. Key and IV may be missing if there is a Secret; they are filled in.
+// Complete returns the error in g. If there is a Secret, Key and IV may be missing; Complete fills them in.
 func (g *Given) Complete() error {
 	s := suites[g.Suite]
 	if s == nil {
@@ -50,14 +50,14 @@ func (g *Given) Complete() error {
 	return nil
 }
 
-// Wipe forgets the keys.
+// Wipe wipes the keys.
 func (g *Given) Wipe() {
 	clear(g.Key)
 	clear(g.IV)
 	clear(g.Secret)
 }
 
-// Give starts one direction of a connection in the middle of its stream. The keys are copied.
+// Give starts reading a direction in the middle of its stream. The keys are copied.
 func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	if err := g.Complete(); err != nil {
 		return err
@@ -99,15 +99,16 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	return nil
 }
 
-// Position returns the number of the next record of a direction, and how many of its bytes have come. ok is false after
-// loss, before a record has opened, and after a KeyUpdate, when the keys that were given are no longer those of the record.
+// Position returns the number of a direction's next record, and how many of its bytes have arrived. ok is false after a
+// loss, before the first record has opened, and after a KeyUpdate, when the given keys no longer apply.
 func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok bool) {
 	d.settle(c)
 	h := &c.half[side]
 	return h.seq, int(h.have), c.mode[side] == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil && c.lineage[side] != updated
 }
 
-// Advance says that the records before a number were read elsewhere, and that the next bytes begin with it.
+// Advance informs the Decrypter that the records before a number were read elsewhere, and that the next bytes start
+// with it.
 func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 	d.settle(c)
 	h := &c.half[side]

@@ -6,14 +6,14 @@ import (
 
 // Small records of many connections are opened together, in the lanes of the CPU's vectors.
 //
-// A record is taken into the batch if nothing but its tag can be in the way of delivering it, and with the number that it
-// has if all before it open. When the batch is done, its records are taken in order. Where one before it did not open, or
-// changed the keys, a record is opened again in the ordinary way: its ciphertext is still there.
+// A record goes into the batch if only its tag can prevent its delivery. It is opened with the number that it has if
+// all records before it open. Afterwards, the records of the batch are processed in order. If an earlier one did not
+// open, or changed the keys, a record is opened again in the ordinary way: its ciphertext is still available.
 
 const (
 	batchOps   = 64
 	batchBytes = 128 << 10
-	// Longer records fill the vectors alone.
+	// Longer records fill the vectors by themselves.
 	batchRecord = 2048
 )
 
@@ -36,8 +36,8 @@ type batchState struct {
 	busy    bool
 }
 
-// Take takes p in place of Feed, if it is one small record and all is as usual, and else returns false. It looks at
-// nothing but the Line of the direction.
+// Take replaces Feed if p is a single small record and the state is the usual one; otherwise it returns false. It reads
+// only the Line of the direction.
 func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
 	if !l.armed || len(p) < headerBytes+1+TagBytes || len(p) > batchRecord || p[0] != typeData || int(be.Uint16(p[3:])) != len(p)-headerBytes ||
 		!d.Batch || d.batch.busy {
@@ -61,7 +61,7 @@ func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
 	op.Nonce, op.Src, op.AD = x.nonce[:], p[headerBytes:], p[:headerBytes]
 	n := len(p) - headerBytes - TagBytes
 	op.Dst = b.memory[b.used : b.used : b.used+n]
-	// The next begins on a cache line of its own.
+	// The next record starts on a new cache line.
 	b.used += (n + 63) &^ 63
 	if b.n++; b.n == batchOps {
 		d.FlushAll()
@@ -69,7 +69,7 @@ func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
 	return true
 }
 
-// Flush delivers what the batch has of a connection, and of all others.
+// Flush delivers the batch's records of a connection, and those of all others.
 func (d *Decrypter) Flush(c *Conn) {
 	for side, m := range c.mode {
 		if m == armed && c.half[side].line.queued != 0 {
@@ -79,7 +79,7 @@ func (d *Decrypter) Flush(c *Conn) {
 	}
 }
 
-// FlushAll opens the records of the batch and delivers what was in them. The memory that they came in is needed until
+// FlushAll opens the records of the batch, and delivers their contents. Their input memory must remain valid until
 // then.
 func (d *Decrypter) FlushAll() {
 	b := &d.batch
@@ -101,10 +101,10 @@ func (d *Decrypter) FlushAll() {
 	b.n, b.used, b.busy = 0, 0, false
 }
 
-// opened takes a record of the batch.
+// opened processes a record of the batch.
 func (d *Decrypter) opened(x *pending, op *batch.Op) {
 	l, c := x.l, x.c
-	// The tag belongs to these keys and this number: no other record can be in its place.
+	// The tag belongs to these keys and this number, so no other record can take its place.
 	ok := op.Err == nil && l.armed && l.seq == x.seq && l.age == x.age
 	if ok {
 		text := op.Out

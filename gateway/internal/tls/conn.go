@@ -1,8 +1,8 @@
-// Package tls follows TLS connections from the outside: given their secrets, it opens the records of TLS 1.3 and of the
+// Package tls follows TLS connections as an observer. Given their secrets, it opens the records of TLS 1.3 and of the
 // AEAD suites of TLS 1.2.
 //
-// Nothing is delivered that was not authenticated. What cannot be opened, for want of keys, after loss, or because it is
-// forged, is counted and reported as lost.
+// It delivers only authenticated data. Data that cannot be opened, because keys are missing, after loss, or because it
+// is forged, is counted and reported as lost.
 package tls
 
 import (
@@ -25,12 +25,12 @@ const (
 const (
 	headerBytes = 5
 	TagBytes    = 16
-	shortTag    = 8 // of the suites with AES_CCM_8
+	shortTag    = 8 // of AES_CCM_8 suites
 	// RFC 8446, section 5.2, and RFC 5246, section 6.2.3.
 	maxText13 = 1<<14 + 256
 	maxText12 = 1<<14 + 2048
 	maxRecord = headerBytes + maxText12
-	// A record of TLS 1.3 has at least a type byte and a tag.
+	// A TLS 1.3 record has at least a type byte and a tag.
 	minRecord = headerBytes + 1 + shortTag
 )
 
@@ -42,7 +42,7 @@ const (
 	typeData      = 23
 )
 
-// An epoch is the time for which one key protects a direction; only KeyUpdate changes keys within one.
+// An epoch is the period in which one key protects a direction; only KeyUpdate changes keys within one.
 type epoch uint8
 
 const (
@@ -54,33 +54,33 @@ const (
 	protected12
 )
 
-// A mode is what happens to the bytes of a direction.
+// A mode is how the bytes of a direction are processed.
 type mode uint8
 
 const (
 	reading  mode = iota
-	armed         // reading, and all that the next record needs is in the Line of the direction
-	holding       // until the other direction, or a key, tells how to go on
-	due           // holding, and one of these has told
+	armed         // reading, and the Line of the direction has everything for the next record
+	holding       // until the other direction or a key shows how to continue
+	due           // holding, and that has happened
 	scanning      // for the next record that opens, after loss
-	counting      // there are no keys; records are only counted
-	ignoring      // nothing will be delivered, nor would have been
-	losing        // nothing more of its data will be delivered
-	disputed      // a record does not open; its bytes and those behind it wait for other copies
+	counting      // without keys: records are only counted
+	ignoring      // nothing will be delivered, and nothing is lost
+	losing        // no more of its data will be delivered
+	disputed      // a record does not open; its bytes and all later ones wait for other copies
 )
 
-// holds tells whether bytes wait for keys, or for the other direction.
+// holds reports whether bytes wait for keys or for the other direction.
 func (m mode) holds() bool { return m == holding || m == due }
 
-// over tells whether bytes are thrown away.
+// over reports whether bytes are discarded.
 func (m mode) over() bool { return m == ignoring || m == losing }
 
 // A proof is what the records of a direction have shown.
 //
-//	proof      what it is                             a record opens   other keys are installed
+//	proof      meaning                                a record opens   other keys are installed
 //	unproved   no record has opened                   current          unproved
-//	former     one has, with the keys before these    current          former
-//	current    one has, with these                    current          former
+//	former     one has opened with earlier keys       current          former
+//	current    one has opened with these keys         current          former
 type proof uint8
 
 const (
@@ -89,13 +89,13 @@ const (
 	current
 )
 
-// A lineage is where the keys of a direction come from, and so what follows from them.
+// A lineage is the origin of the keys of a direction, which determines later keys.
 //
 //	lineage   its keys                                                   after a KeyUpdate
 //	logged    follow from secrets of the handshake, or there are none    logged
-//	given     came with the addresses, and the secret behind them        updated
-//	bare      came with the addresses alone                              bare: nothing more is read, NoSecret
-//	updated   follow from the secret that was given                      updated
+//	given     were given with the addresses, together with their secret  updated
+//	bare      were given with the addresses, without their secret        bare: nothing more is read, NoSecret
+//	updated   follow from the given secret                               updated
 type lineage uint8
 
 const (
@@ -107,21 +107,21 @@ const (
 
 var afterUpdate = [...]lineage{logged: logged, given: updated, bare: bare, updated: updated}
 
-// hellos are what was read of a handshake in plain text. The next ones follow by this table; those that come when a record has
-// opened change nothing.
+// hellos is the state of the plaintext handshake, which changes according to this table. Messages after the first
+// opened record do not change it.
 type hellos uint8
 
 const (
 	unheard    hellos = iota // none
 	offered                  // a ClientHello
 	repeated                 // another one
-	retried                  // a ClientHello, and HelloRetryRequest: 0-RTT data until the next one belong to no side
-	reoffered                // the next one
+	retried                  // a ClientHello and a HelloRetryRequest: 0-RTT data before the next ClientHello is ignored
+	reoffered                // the next ClientHello
 	answered                 // a ServerHello
 	reanswered               // the same after a HelloRetryRequest
 )
 
-// A greeting is a message that hellos follow.
+// A greeting is a message that changes hellos.
 type greeting uint8
 
 const (
@@ -141,10 +141,10 @@ var afterHello = [...][3]hellos{
 	reanswered: {reoffered, reanswered, reanswered},
 }
 
-// hear notes a hello.
+// hear records a hello.
 func (c *Conn) hear(g greeting) { c.hellos = afterHello[c.hellos][g] }
 
-// greeted tells whether the hello of a side counts.
+// greeted reports whether the hello of a side counts.
 func (c *Conn) greeted(side uint8) bool {
 	if side == Client {
 		return c.hellos != unheard
@@ -152,49 +152,49 @@ func (c *Conn) greeted(side uint8) bool {
 	return c.hellos >= answered || c.proof[Server] != unproved
 }
 
-// retry tells whether the server has asked for another ClientHello.
+// retry reports whether the server has requested another ClientHello.
 func (c *Conn) retry() bool {
 	return c.hellos == retried || c.hellos == reoffered || c.hellos == reanswered
 }
 
-// A half is one direction: two cache lines, and the state for the next bytes of an incomplete record, except rest.part.
+// A half is one direction: two cache lines with all state for the next bytes of an incomplete record, except rest.part.
 type half struct {
 	aead    cipher.AEAD
-	line    *Line  // of the user, or nil
+	line    *Line  // from the user, or nil
 	seq     uint64 // number of the next record
 	iv      [12]byte
 	epoch   epoch
-	next    epoch  // to be entered with the next record, unless plain
-	have    uint16 // bytes of the record that is partial
-	fails   uint16 // records in a row that did not open
+	next    epoch  // entered with the next record, unless plain
+	have    uint16 // available bytes of the partial record
+	fails   uint16 // consecutive records that did not open
 	doubt   uint32 // how many records may have been lost
-	size    uint32 // of the partial record, once its header is there
-	skip    uint32 // bytes to pass over
-	missing uint32 // bytes lost since the last record that was delivered
-	gcm     uint32 // number of the key of AES-GCM, 0 if there is none
+	size    uint32 // size of the partial record, once its header is available
+	skip    uint32 // bytes to skip
+	missing uint32 // bytes lost since the last delivered record
+	gcm     uint32 // number of the AES-GCM key, or 0
 	age     uint8  // changes with the keys
 	chacha  aead.ChaCha20Poly1305
 	_       [22 + 3*(8-unsafe.Sizeof(uintptr(0)))]byte
 }
 
-// A rest is what a direction needs less often.
+// A rest is the rarely used state of a direction.
 type rest struct {
 	part   []byte // the partial record, from the pool
-	gone   uint32 // records lost, as far as they were counted
+	gone   uint32 // lost records, as far as they were counted
 	why    Reason // of the last loss
 	head   [headerBytes]byte
-	held   []byte // bytes that wait, or are searched, in order
+	held   []byte // waiting or searched bytes, in order
 	hs     messages
 	secret [48]byte
 }
 
-// A patience is whether a direction waits for keys, its own and those of the other one, which it must not overtake.
+// A patience is whether a direction waits for keys: its own, and those of the other direction, which it must not overtake.
 //
-//	patience  bytes before its keys       goes on to
-//	patient   is held                     overfull  more is held than Limits allow: what there is goes on without keys
-//	                                      expired   Expire: the time that keys have is over
-//	overfull  is counted                  expired   the same
-//	expired   is counted
+//	patience  bytes before its keys       next states
+//	patient   are held                    overfull  more are held than Limits allows: they continue without keys
+//	                                      expired   Expire: the time for keys is over
+//	overfull  are counted                 expired   the same
+//	expired   are counted
 type patience uint8
 
 const (
@@ -203,13 +203,13 @@ const (
 	expired
 )
 
-// outOfTime is what both directions have after Expire.
+// outOfTime is the patience of both directions after Expire.
 var outOfTime = [2]patience{expired, expired}
 
-// patient tells whether a direction waits.
+// patient reports whether a direction waits.
 func (d *Decrypter) patient(c *Conn, side uint8) bool { return d.Wait && c.patience[side] == patient }
 
-// earlyState is what became of 0-RTT data.
+// earlyState is the fate of 0-RTT data.
 type earlyState uint8
 
 const (
@@ -229,15 +229,15 @@ type Conn struct {
 	hellos   hellos
 	state    State
 	early    earlyState
-	nth      uint8 // which of those with this client random of which a record opened, from 1 on
+	nth      uint8 // index among the connections with this client random and an opened record, starting at 1
 	trials   uint32
 	suite    *suite
 	secrets  *keys.Secrets // while they are needed
 
 	half  [2]half
-	asked uint64 // state of the store at the last question
-	waits *waits // nil at first
-	// Since is when the connection began to wait for keys, for the user of the package.
+	asked uint64 // state of the store at the last query
+	waits *waits // initially nil
+	// Since is when the connection started to wait for keys, for the user of the package.
 	Since  int64
 	rest   [2]rest
 	random [2][32]byte
@@ -245,17 +245,17 @@ type Conn struct {
 	Owner any
 }
 
-// Before is how many bytes of a Conn come before what should begin with a cache line: with whole lines from half on, what a
-// direction needs is in as few as can be.
+// Before is the number of bytes of a Conn before the part that should start with a cache line. With whole lines from
+// half on, the data of a direction is in as few lines as possible.
 const Before = unsafe.Offsetof(Conn{}.half)
 
 var _ = [1]struct{}{}[unsafe.Sizeof(half{})-2*flow.Line]
 
-// waits is what a connection has that waits.
+// waits is the state of a waiting connection.
 type waits struct {
-	order   []part   // how the bytes that both directions hold came
-	early   []byte   // 0-RTT data, opened, until it is known to be accepted
-	renewal *renewal // whose keys are not in use yet, or nil
+	order   []part   // order of arrival of the held bytes of both directions
+	early   []byte   // opened 0-RTT data, until the server accepts it
+	renewal *renewal // keys that are not used yet, or nil
 }
 
 // A part is the next bytes that a direction holds.
@@ -266,13 +266,13 @@ type part struct {
 }
 
 const (
-	// The most parts that are kept apart. In the second half of them directions alternate, then small pieces lose their order.
+	// The most separate parts. In the second half, directions alternate, so small pieces lose their order.
 	maxParts  = 512
 	partBytes = 16
 )
 
-// note remembers when the last n bytes came, and from which side: a direction that is read again comes where it came first. It returns
-// how much memory that takes.
+// note records when the last n bytes arrived, and from which side. A direction that is read again keeps its first
+// position. It returns the memory that this takes.
 func (c *Conn) note(side uint8, n int, mark int64) int {
 	if c.waits == nil {
 		c.waits = new(waits)
@@ -296,7 +296,7 @@ func (c *Conn) note(side uint8, n int, mark int64) int {
 	return partBytes
 }
 
-// drop forgets what a direction held. It returns how many bytes that were, those of note included.
+// drop discards the held bytes of a direction. It returns their number, including those of note.
 func (c *Conn) drop(side uint8) int {
 	r := &c.rest[side]
 	n := len(r.held)
@@ -314,15 +314,15 @@ func (c *Conn) drop(side uint8) int {
 	return n
 }
 
-// A State is how far a connection can be read.
+// A State is how well a connection can be read.
 type State uint8
 
 // States.
 const (
 	Starting      State = iota
 	Readable            // at least one record was opened
-	Undecryptable       // there are no keys, or they are wrong
-	Unsupported         // a version or suite without AEAD
+	Undecryptable       // keys are missing or wrong
+	Unsupported         // a version or suite without a supported AEAD
 	NotTLS
 )
 
@@ -330,20 +330,20 @@ var stateNames = [...]string{"starting", "readable", "undecryptable", "unsupport
 
 func (s State) String() string { return stateNames[s] }
 
-// State returns how far the connection can be read.
+// State returns how well the connection can be read.
 func (c *Conn) State() State { return c.state }
 
-// Waiting tells whether a direction waits for keys.
+// Waiting reports whether a direction waits for keys.
 func (c *Conn) Waiting() bool { return c.mode[0].holds() || c.mode[1].holds() }
 
-// wake has a direction that holds bytes go on with them.
+// wake makes a direction continue with its held bytes.
 func (c *Conn) wake(side uint8) {
 	if c.mode[side] == holding {
 		c.mode[side] = due
 	}
 }
 
-// Suite returns the number of the cipher suite and of the version, 0 if they are not known.
+// Suite returns the numbers of the cipher suite and the version, or 0 if they are unknown.
 func (c *Conn) Suite() (suite, version uint16) {
 	if c.suite == nil {
 		return 0, 0
@@ -351,13 +351,13 @@ func (c *Conn) Suite() (suite, version uint16) {
 	return c.suite.id, c.version
 }
 
-// Given tells whether the keys came with the addresses.
+// Given reports whether the keys were given with the addresses.
 func (c *Conn) Given() bool { return c.lineage != [2]lineage{} }
 
-// Random returns the client random, by which key logs name the connection.
+// Random returns the client random, which identifies the connection in key logs.
 func (c *Conn) Random() [32]byte { return c.random[Client] }
 
-// Frame returns how long a record with a header is, or 0 if it is none.
+// Frame returns the length of the record with this header, or 0 if the header is invalid.
 func Frame(b []byte) int {
 	n := int(be.Uint16(b[3:]))
 	if b[0] < typeCCS || b[0] > typeData || b[1] != 3 || b[2] > 4 || n == 0 || n > maxText12 {
@@ -366,10 +366,10 @@ func Frame(b []byte) int {
 	return headerBytes + n
 }
 
-// plausible tells whether b, of at least 5 bytes, may begin a record.
+// plausible reports whether b, of at least 5 bytes, may start a record.
 func plausible(b []byte) bool { return Frame(b) > 0 }
 
-// overhead returns how much longer a record is than the application data in it.
+// overhead returns the size of a record without its application data.
 func (c *Conn) overhead() int {
 	switch {
 	case c.suite == nil:
@@ -382,7 +382,7 @@ func (c *Conn) overhead() int {
 	return headerBytes + c.suite.tag
 }
 
-// shortest is how long a record without data may be.
+// shortest returns the smallest size of a record.
 func (c *Conn) shortest() int {
 	if c.suite == nil {
 		return headerBytes + TagBytes
@@ -390,7 +390,7 @@ func (c *Conn) shortest() int {
 	return headerBytes + c.suite.tag
 }
 
-// DataRecord returns how long the record of application data is of which b may be the beginning, or 0.
+// DataRecord returns the length of the application data record that b may start, or 0.
 func DataRecord(b []byte) int {
 	if len(b) < headerBytes || b[0] != typeData || b[1] != 3 || b[2] != 3 {
 		return 0
@@ -401,8 +401,8 @@ func DataRecord(b []byte) int {
 	return 0
 }
 
-// LooksLikeClientHello tells whether a stream that begins with b can be that of a TLS client. Three bytes are enough to
-// say no, six to say yes.
+// LooksLikeClientHello reports whether a stream that starts with b can be a TLS client's. Three bytes are enough to
+// return false, and six to return true.
 func LooksLikeClientHello(b []byte) bool {
 	return len(b) >= 3 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (len(b) < 6 || b[5] == msgClientHello)
 }

@@ -4,66 +4,67 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// Stats count what a Decrypter did.
+// Stats are counters of a Decrypter.
 type Stats struct {
-	Records       uint64 // opened
-	Bytes         uint64 // of application data delivered
-	BadRecords    uint64 // did not open with any key that was due
-	BadPadding    uint64 // opened, and held nothing but zeroes
-	LostBytes     uint64 // of the stream, as far as they may have held application data
-	Trials        uint64 // openings tried after loss
-	Resyncs       uint64 // times that reading went on after loss
+	Records       uint64 // opened records
+	Bytes         uint64 // delivered application data
+	BadRecords    uint64 // records that did not open with any expected key
+	BadPadding    uint64 // opened records with only zeroes
+	LostBytes     uint64 // lost stream bytes that may have contained application data
+	Trials        uint64 // trial openings after loss
+	Resyncs       uint64 // how often reading continued after loss
 	KeyUpdates    uint64 //
-	Surplus       uint64 // handshake messages behind one, in the same record
-	EarlyAccepted uint64 // bytes of 0-RTT data delivered
-	EarlyDropped  uint64 // bytes of 0-RTT data that the server did not accept
-	GivenUp       uint64 // directions of which nothing more will be read
-	HeldOut       uint64 // bytes dropped because too many waited
-	PartialOut    uint64 // records dropped because too many were partial
+	Surplus       uint64 // handshake messages after another one in the same record
+	EarlyAccepted uint64 // delivered bytes of 0-RTT data
+	EarlyDropped  uint64 // bytes of 0-RTT data that the server rejected
+	GivenUp       uint64 // directions that were given up
+	HeldOut       uint64 // bytes dropped because too many were waiting
+	PartialOut    uint64 // records dropped because too many were incomplete
 }
 
-// Limits bound the memory of a Decrypter, in bytes.
+// Limits limit the memory of a Decrypter, in bytes.
 type Limits struct {
-	HeldFlow int // ciphertext and 0-RTT data waiting in one direction
-	Held     int // all ciphertext waiting
+	HeldFlow int // waiting ciphertext and 0-RTT data of one direction
+	Held     int // all waiting ciphertext
 	Partial  int // all partial records
 }
 
 // DefaultLimits fit a machine with a few hundred MB to spare.
 var DefaultLimits = Limits{HeldFlow: 4 << 20, Held: 64 << 20, Partial: 128 << 20}
 
-// A Decrypter reads many connections. It is not safe for concurrent use: there is one for each core.
+// A Decrypter reads many connections. It is not safe for concurrent use: each core has its own.
 type Decrypter struct {
 	Store *keys.Store
-	// Derived is how many times keys were derived, for the budget.
+	// Derived counts key derivations, for the budget.
 	Derived uint64
 	Limits  Limits
-	Wait    bool // keys may come after the records that need them
+	Wait    bool // keys may arrive after the records that need them
 	Batch   bool // small records may be delivered late, with FlushAll; p of Feed must stay as it is until then
-	// Dispute has a direction stop at a record that does not open, with the bytes behind it, until TryRecord, Seek or Resume:
-	// there may be other copies of its bytes.
+	// Dispute makes a direction stop at a record that does not open, and hold the bytes from there on, until TryRecord,
+	// Seek or Resume. There may be other copies of its bytes.
 	Dispute bool
 
-	// Mark is for the user. While a record is delivered, it has the value that it had when the record came.
+	// Mark belongs to the user. During the delivery of a record, it has its value at the record's arrival.
 	Mark int64
 
-	// Plaintext gets application data. data is valid until it returns.
+	// Plaintext receives application data. data is valid only during the call.
 	Plaintext func(c *Conn, side uint8, data []byte)
-	// Lost is told about a hole in the application data. bytes is how much is missing: exactly if the lost records held
-	// nothing else and had no padding, else an estimate.
+	// Lost is called for a hole in the application data. bytes is its size: exact if the lost records contained only
+	// data and no padding, otherwise an estimate.
 	Lost func(c *Conn, side uint8, bytes int)
 	// Opened, if set, is called when the first record of a connection has been opened.
 	Opened func(c *Conn)
-	// Message, if set, gets the bodies of hellos, of EncryptedExtensions and of certificates as far as they count: it may get
-	// some more than once, and forged ones before those that belong to what opens.
+	// Message, if set, receives the bodies of hellos, of EncryptedExtensions and of certificates. It may receive some
+	// repeatedly, and forged ones before the genuine ones.
 	Message func(c *Conn, side, kind uint8, body []byte)
-	// Disputed, if set, is told that a direction has stopped.
+	// Disputed, if set, is called when a direction has stopped.
 	Disputed func(c *Conn)
-	// Read, if set, gets the bytes of each record that was opened, or was read as it is in the handshake, header and all, after what
-	// was in it is delivered. They are those of the stream, in order; Again tells that a direction begins anew.
+	// Read, if set, receives the bytes of each record that was opened, or read as plaintext in the handshake, including
+	// its header, after the delivery of its contents. They are those of the stream, in order. Again is called when a
+	// direction starts over.
 	Read  func(c *Conn, side uint8, record []byte)
 	Again func(c *Conn, side uint8)
-	// Hello, if set, gets the body of each ClientHello that may be the connection's.
+	// Hello, if set, receives the body of each ClientHello that may belong to the connection.
 	Hello func(c *Conn, body []byte)
 
 	Stats Stats
@@ -80,13 +81,13 @@ type Decrypter struct {
 	keys    keySet // being derived
 	gcm     gcmKeys
 	each    func(kind uint8, body []byte)
-	current *Conn // for each
-	took    bool  // the record that whole looks at was read
-	updated bool  // the keys were, by the handshake record that is read: nothing may follow in it (RFC 8446, section 5.1)
+	current *Conn // connection of the calls below
+	took    bool  // the record that whole examines was read
+	updated bool  // the current handshake record has updated the keys, so no message may follow in it (RFC 8446, section 5.1)
 	side    uint8
 }
 
-// NewDecrypter returns one that takes secrets from store.
+// NewDecrypter returns a Decrypter that takes secrets from store.
 func NewDecrypter(store *keys.Store) *Decrypter {
 	d := &Decrypter{Store: store, Limits: DefaultLimits, scratch: make([]byte, maxRecord)}
 	d.each = func(kind uint8, body []byte) { d.message(d.current, d.side, kind, body) }
@@ -94,10 +95,11 @@ func NewDecrypter(store *keys.Store) *Decrypter {
 	return d
 }
 
-// Expect says, before the first connection, how many there are at a time, so that a few take little memory. There may be more.
+// Expect sets the expected number of concurrent connections before the first one, so that a few take little memory.
+// There may be more.
 func (d *Decrypter) Expect(connections int) { d.gcm.expect(connections) }
 
-// Feed takes the next bytes of a direction. p is not kept and not changed.
+// Feed processes the next bytes of a direction. p is not kept or changed.
 func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
 	d.Flush(c)
 	c.disarm(side)
@@ -112,7 +114,7 @@ func (d *Decrypter) wakeUp(c *Conn) {
 	}
 }
 
-// Retry is called when keys may have come for a connection that waits.
+// Retry is called when there may be keys for a waiting connection.
 func (d *Decrypter) Retry(c *Conn) {
 	d.settle(c)
 	if c.patience == outOfTime || d.Store.Has(&c.random[Client]) {
@@ -122,7 +124,7 @@ func (d *Decrypter) Retry(c *Conn) {
 	}
 }
 
-// Expire ends the waiting for keys.
+// Expire ends the wait for keys.
 func (d *Decrypter) Expire(c *Conn) {
 	if c.patience != outOfTime {
 		c.patience = outOfTime
@@ -130,7 +132,7 @@ func (d *Decrypter) Expire(c *Conn) {
 	}
 }
 
-// resume feeds what the directions held, in the order in which it came: an answer stays behind its question.
+// resume feeds the held bytes of both directions in order of arrival, so that an answer stays after its question.
 func (d *Decrypter) resume(c *Conn) {
 	var held [2][]byte
 	for s := range held {
@@ -154,10 +156,10 @@ func (d *Decrypter) resume(c *Conn) {
 	}
 }
 
-// Held returns how many bytes wait in all connections, for keys or for the rest of their record.
+// Held returns the number of bytes that wait in all connections, for keys or for the rest of a record.
 func (d *Decrypter) Held() int { return d.held + d.partial }
 
-// Holds returns how many bytes wait in a connection, for keys, for the rest of their record or for that of a message.
+// Holds returns the number of bytes that wait in a connection, for keys or for the rest of a record or message.
 func (c *Conn) Holds() (n int) {
 	for s := range c.rest {
 		r := &c.rest[s]
@@ -169,7 +171,7 @@ func (c *Conn) Holds() (n int) {
 	return n
 }
 
-// Surrender ends the reading of a connection, because it holds more than others: what it held is gone.
+// Surrender stops reading a connection because it holds more than others, and discards its held data.
 func (d *Decrypter) Surrender(c *Conn) {
 	d.settle(c)
 	for side := range uint8(2) {
@@ -188,7 +190,7 @@ func (d *Decrypter) Surrender(c *Conn) {
 	}
 }
 
-// GaveUp tells whether nothing more will be read of a direction.
+// GaveUp reports whether a direction will not be read further.
 func (c *Conn) GaveUp(side uint8) bool {
 	m := c.mode[side]
 	return m.over() || m == counting
@@ -227,7 +229,7 @@ func (d *Decrypter) Close(c *Conn) {
 
 func (d *Decrypter) forget(c *Conn) {
 	if c.state == Readable && !c.Given() {
-		// Others, of which no record opened, have no right to them.
+		// Other connections, without an opened record, have no claim on the secrets.
 		d.Store.Forget(&c.random[Client])
 	}
 	d.dropSecrets(c)

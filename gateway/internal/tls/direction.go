@@ -1,16 +1,16 @@
 package tls
 
-// A Direction is how far one direction of a connection is read. Verdicts, metrics and the audit log all go by it.
+// A Direction is how well one direction of a connection is read. Verdicts, metrics and the audit log all use it.
 //
-//	what becomes of its bytes          no record opened yet   one has
+//	processing of its bytes            no record opened yet   one has opened
 //	read                               starting               reading
-//	held, until keys come              waiting for keys       waiting for keys
+//	held, until keys arrive            waiting for keys       waiting for keys
 //	searched for a record that opens   lost                   lost
-//	only counted, or thrown away       lost, or not TLS       lost
+//	only counted, or discarded         lost, or not TLS       lost
 //	in dispute                         lost                   lost
 //
-// What was lost may be found again, when another copy of a record opens, or one further on. Then the direction reads, and the
-// reason of the last loss stays: without one, all of it was read.
+// Reading may continue after a loss, when another copy of a record opens, or a later record. Then the state is reading again, and the
+// reason of the last loss remains. If there is no reason, everything was read.
 type Direction uint8
 
 // States of a direction.
@@ -22,30 +22,30 @@ const (
 	DirNotTLS
 )
 
-// Directions is their number.
+// Directions is the number of states.
 const Directions = int(DirNotTLS) + 1
 
 var directionNames = [...]string{"starting", "reading", "waiting for keys", "lost", "not TLS"}
 
 func (d Direction) String() string { return directionNames[d] }
 
-// A Reason is why a direction was lost.
+// A Reason is the cause of a loss.
 type Reason uint8
 
 // Reasons.
 const (
-	Nothing     Reason = iota // was lost
-	NoKeys                    // they did not come in time
+	Nothing     Reason = iota // nothing was lost
+	NoKeys                    // keys did not arrive in time
 	WrongKeys                 // no record opens with them
-	NoCipher                  // a version or suite that has no AEAD here
-	Unauthentic               // a record did not open, or none began where one should
-	Missing                   // segments did not come
-	TooMuch                   // more waited than may
-	NoSecret                  // keys that were given were updated, without the secret that the next follow from
-	Foreign                   // what came was not TLS
+	NoCipher                  // the version or suite has no supported AEAD
+	Unauthentic               // a record did not open, or no record started where one should
+	Missing                   // segments are missing
+	TooMuch                   // more data waited than the limit
+	NoSecret                  // given keys were updated, and the secret for the next ones was not given
+	Foreign                   // the data was not TLS
 )
 
-// Reasons is their number.
+// Reasons is the number of reasons.
 const Reasons = int(Foreign) + 1
 
 var reasonNames = [...]string{"", "no keys", "wrong keys", "no such cipher here", "not authentic", "segments missing", "too much waited", "no secret", "not TLS"}
@@ -65,7 +65,7 @@ var directionOf = [...][2]Direction{
 	disputed: {DirLost, DirLost},
 }
 
-// Direction returns the state of a direction, and why something of it was lost last.
+// Direction returns the state of a direction, and the reason of its last loss.
 func (c *Conn) Direction(side uint8) (Direction, Reason) {
 	why := c.rest[side].why
 	opened := 0
@@ -77,7 +77,7 @@ func (c *Conn) Direction(side uint8) (Direction, Reason) {
 	case d == DirLost && why == Foreign:
 		d = DirNotTLS
 	case d == DirLost && why == Nothing:
-		why = Unauthentic // it is in dispute
+		why = Unauthentic // in dispute
 	}
 	return d, why
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// A direction whose next record does not open stops there, if the user asks for that with Decrypter.Dispute: the bytes may be
-// forged, and other copies of them may be there or come. The user takes what waits, and decides how it goes on:
+// With Decrypter.Dispute, a direction stops if its next record does not open: the bytes may be forged, and other copies of them may be
+// there or arrive. The user takes the waiting bytes, and decides how to continue:
 //
-//	state      what happens                              state after it
-//	reading    a record does not open, or is none        disputed; Disputed tells, TakeHeld has the bytes
-//	disputed   TryRecord: another copy opens             reading, behind it
-//	disputed   Seek: a record further on opens           reading, behind it; what is before it is lost
-//	disputed   Resume: nothing else will come            scanning; reading, if there are no keys
-//	any        Rewind, Reset: before any record opened   reading, from the beginning
+//	state      event                                     next state
+//	reading    a record does not open, or is invalid     disputed; Disputed is called, TakeHeld has the bytes
+//	disputed   TryRecord: another copy opens             reading, after it
+//	disputed   Seek: a later record opens                reading, after it; the bytes before it are lost
+//	disputed   Resume: there are no other copies         scanning; reading, if there are no keys
+//	any        Rewind, Reset: before any record opened   reading, from the start
 
 func (d *Decrypter) dispute(c *Conn, side uint8) {
 	d.halt(c, side)
@@ -23,7 +23,7 @@ func (d *Decrypter) dispute(c *Conn, side uint8) {
 	}
 }
 
-// halt has a direction stop, in the epoch of its next record if that can be read.
+// halt stops a direction, in the epoch of its next record if that can be read.
 func (d *Decrypter) halt(c *Conn, side uint8) {
 	if c.half[side].next != plain {
 		if e, k, ok := d.coming(c, side); ok && e != plain {
@@ -33,42 +33,44 @@ func (d *Decrypter) halt(c *Conn, side uint8) {
 	c.mode[side] = disputed
 }
 
-// keep adds to what a disputed direction has.
+// keep adds bytes to a disputed direction.
 func (d *Decrypter) keep(c *Conn, side uint8, p []byte) {
 	r := &c.rest[side]
 	r.held = append(r.held, p...)
 	d.held += len(p)
 }
 
-// InDispute tells whether a direction has stopped.
+// InDispute reports whether a direction has stopped.
 func (c *Conn) InDispute(side uint8) bool { return c.mode[side] == disputed }
 
-// Proved tells whether a record of a direction was opened: its keys, and the hellos that they follow from, are right.
+// Proved reports whether a record of a direction has opened, so that its keys and the hellos that they follow from are
+// right.
 func (c *Conn) Proved(side uint8) bool { return c.proof[side] != unproved || c.Given() }
 
-// Opened tells whether a record of a direction was opened.
+// Opened reports whether a record of a direction has opened.
 func (c *Conn) Opened(side uint8) bool { return c.proof[side] != unproved }
 
-// Foremost tells whether this is one of the first connections with its client random of which a record opened.
+// Foremost reports whether this is one of the first connections with its client random and an opened record.
 func (c *Conn) Foremost() bool { return c.nth <= keys.Claims }
 
-// Searching tells whether a direction is searched for its next record, as keys came for the middle of it.
+// Searching reports whether a direction is searched for its next record, because its keys are for the middle of the
+// stream.
 func (c *Conn) Searching(side uint8) bool { return c.mode[side] == scanning }
 
-// Protected tells whether the tag of its next record decides what a direction is: its keys are there.
+// Protected reports whether the tag of its next record decides about a direction: its keys are there.
 func (c *Conn) Protected(side uint8) bool {
 	h := &c.half[side]
 	return h.aead != nil && !c.mode[side].over() && c.mode[side] != counting
 }
 
-// Partial tells whether what is pending of a direction is the beginning of a record.
+// Partial reports whether the pending bytes of a direction are the start of a record.
 func (c *Conn) Partial(side uint8) bool { return c.mode[side] == reading && c.half[side].have > 0 }
 
-// Hello tells whether a ClientHello was read.
+// Hello reports whether a ClientHello was read.
 func (c *Conn) Hello() bool { return c.hellos != unheard }
 
-// Pending returns the bytes that were fed last and that no tag has confirmed: the beginning of a record, or waiting bytes. They
-// are valid until the next call.
+// Pending returns the last bytes fed that no tag has confirmed: the start of a record, or waiting bytes. They are valid
+// until the next call.
 func (d *Decrypter) Pending(c *Conn, side uint8) []byte {
 	r := &c.rest[side]
 	switch c.mode[side] {
@@ -80,7 +82,7 @@ func (d *Decrypter) Pending(c *Conn, side uint8) []byte {
 	return nil
 }
 
-// TakeHeld returns what waits in a direction that is disputed, or searched, and leaves nothing there.
+// TakeHeld returns and removes the waiting bytes of a disputed or searched direction.
 func (d *Decrypter) TakeHeld(c *Conn, side uint8) []byte {
 	r := &c.rest[side]
 	b := r.held
@@ -89,12 +91,12 @@ func (d *Decrypter) TakeHeld(c *Conn, side uint8) []byte {
 	return b
 }
 
-// changeBytes is what a ChangeCipherSpec takes. In the handshake of TLS 1.3 one may come before any record, for
-// middleboxes (RFC 8446, section 5); but nothing shows who sent it until the record behind it opens.
+// changeBytes is the size of a ChangeCipherSpec record. In the TLS 1.3 handshake one may precede any record, for
+// middleboxes (RFC 8446, section 5). Nothing shows its sender until the next record opens.
 const changeBytes = headerBytes + 1
 
-// Prefix returns how many bytes at the beginning of a disputed direction's data are to be tried together with the
-// record behind them.
+// Prefix returns how many bytes at the start of a disputed direction's data must be tried together with the next
+// record.
 func (c *Conn) Prefix(side uint8, b []byte) int {
 	e := c.half[side].epoch
 	if (e == early || e == handshake) && bytes.HasPrefix(b, []byte{typeCCS, 3, 3, 0, 1, 1}) {
@@ -103,7 +105,7 @@ func (c *Conn) Prefix(side uint8, b []byte) int {
 	return 0
 }
 
-// TryRecord takes a record as the next one of a disputed direction, if it opens. Before it there may be a Prefix.
+// TryRecord accepts a record as the next one of a disputed direction, if it opens. A Prefix may precede it.
 func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Verdict {
 	d.settle(c)
 	skip := 0
@@ -119,7 +121,7 @@ func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Verdict {
 	if d.took && d.Read != nil {
 		d.Read(c, side, rec)
 	}
-	if v != Taken { // as a hello says
+	if v != Taken { // a hello decides
 		c.mode[side] = disputed
 		return v
 	}
@@ -128,7 +130,8 @@ func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Verdict {
 	return Taken
 }
 
-// Resume has a disputed direction go on with its bytes, as nothing else will come: what opens behind those that do not is looked for.
+// Resume makes a disputed direction continue with its own bytes, because there are no other copies. It searches for
+// later records that open.
 func (d *Decrypter) Resume(c *Conn, side uint8) {
 	if c.mode[side] != disputed {
 		return
@@ -144,9 +147,9 @@ func (d *Decrypter) Resume(c *Conn, side uint8) {
 	d.scan(c, side, b)
 }
 
-// Seek takes a record behind gap bytes that are missing or do not open, if it opens with one of the numbers that it may have: in a direction
-// that is disputed, or is searched. If it does not, nothing has changed. Of work it takes the bytes that it tried to open; it tries as many
-// numbers as there is work for, and one at least.
+// Seek accepts a record after a gap of missing or unopened bytes, if it opens with one of its possible numbers. The
+// direction is disputed or searched. If the record does not open, nothing changes. Seek subtracts the bytes of all
+// trials from work. It tries as many numbers as work allows, but at least one.
 func (d *Decrypter) Seek(c *Conn, side uint8, rec []byte, gap int, work *int) bool {
 	h, r := &c.half[side], &c.rest[side]
 	if h.aead == nil || h.epoch != protected12 && rec[0] != typeData {
@@ -162,7 +165,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, rec []byte, gap int, work *int) bo
 	}
 	d.Stats.Resyncs++
 	d.Stats.LostBytes += uint64(gap)
-	if c.mode[side] == scanning { // what was searched until now is before it
+	if c.mode[side] == scanning { // the bytes searched so far precede it
 		d.Stats.LostBytes += uint64(len(r.held))
 		d.held -= len(r.held)
 		r.held = nil
@@ -180,14 +183,14 @@ func (d *Decrypter) Seek(c *Conn, side uint8, rec []byte, gap int, work *int) bo
 // TrialBytes is the cost of opening a record of n bytes, in bytes.
 func TrialBytes(n int) int { return n + 256 }
 
-// Pass says that the next bytes of a direction that is searched are of no record that will open.
+// Pass declares that the next bytes of a searched direction belong to no record that will open.
 func (d *Decrypter) Pass(c *Conn, side uint8, n int) {
 	h := &c.half[side]
 	d.lost(c, side, n)
 	h.doubt = uint32(min(int(h.doubt)+n/c.shortest(), maxTrials))
 }
 
-// Stop has a direction wait as if its next record had not opened.
+// Stop makes a direction wait as if its next record had not opened.
 func (d *Decrypter) Stop(c *Conn, side uint8) {
 	d.settle(c)
 	if c.mode[side] == reading {
@@ -197,7 +200,7 @@ func (d *Decrypter) Stop(c *Conn, side uint8) {
 	}
 }
 
-// Reset has a connection of which no record was opened begin anew.
+// Reset restarts a connection without an opened record.
 func (d *Decrypter) Reset(c *Conn) {
 	d.settle(c)
 	if c.waits != nil {
@@ -216,7 +219,7 @@ func (d *Decrypter) Reset(c *Conn) {
 func (d *Decrypter) rewind(c *Conn, side uint8) {
 	h, r := &c.half[side], &c.rest[side]
 	if c.mode[side].over() {
-		d.Stats.GivenUp-- // it was not, after all
+		d.Stats.GivenUp-- // undoes the count
 	}
 	d.held -= len(r.held)
 	d.dropPart(c, side)
@@ -228,7 +231,7 @@ func (d *Decrypter) rewind(c *Conn, side uint8) {
 	}
 }
 
-// Rewind has one direction, of which no record was opened, begin anew. Of the other one, records were.
+// Rewind restarts a direction without an opened record; the other direction has opened records.
 func (d *Decrypter) Rewind(c *Conn, side uint8) {
 	d.settle(c)
 	d.held -= c.drop(side)
