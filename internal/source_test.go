@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCopies compares what is here a second time with the first.
+// TestCopies compares duplicated code with the original.
 func TestCopies(t *testing.T) {
 	mod, err := os.ReadFile("../go.mod")
 	if err != nil {

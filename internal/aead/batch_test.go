@@ -18,15 +18,15 @@ import (
 // A keyPair is one key in our implementation and in another.
 type keyPair struct{ ours, peer cipher.AEAD }
 
-// batchKeys returns keys of all variants of a table at a level, one at another level, some of the other table, and one that
-// is not of this module.
+// batchKeys returns keys of all variants of a table at a level, one at another level, some of the other table, and one
+// of another module.
 func batchKeys(t testing.TB, r *rand.Rand, table *dispatch.Table, level kernel.Level) (keys []keyPair) {
 	for i, v := range slices.Concat(variants, variants) {
 		l := level
 		if v.table != table {
 			best, ok := v.table.Choose()
 			if l = kernel.Level(best); !ok || i%4 != 0 {
-				continue // not ok: the portable level is corrupt, and there is no other: TestBatchCorrupt
+				continue // the portable level is corrupt, and there is no other: TestBatchCorrupt
 			}
 		}
 		if v.tagSize != tagSize {
@@ -62,7 +62,7 @@ func forEachTable(t *testing.T, f func(t *testing.T, table *dispatch.Table, leve
 	}
 }
 
-// batchOps returns n ops that seal, apart or in place, and their expected results.
+// batchOps returns n ops that seal, separately or in place, and their expected results.
 func batchOps(r *rand.Rand, keys []keyPair, n int) (ops []Op, peers []cipher.AEAD, texts, sealed [][]byte) {
 	imix := []int{64, 64, 64, 64, 64, 64, 64, 576, 576, 576, 576, 1420}
 	mix := r.IntN(4)
@@ -83,7 +83,7 @@ func batchOps(r *rand.Rand, keys []keyPair, n int) (ops []Op, peers []cipher.AEA
 	return ops, peers, texts, sealed
 }
 
-// TestBatchPeer seals and opens batches of all sizes, with forgeries among them, and wants what the peers do.
+// TestBatchPeer seals and opens batches of all sizes, with some forgeries, and compares with the peers.
 func TestBatchPeer(t *testing.T) {
 	step := 13
 	if testing.Short() || raceEnabled {
@@ -147,7 +147,7 @@ func checkBatch(t *testing.T, r *rand.Rand, keys []keyPair, n int) {
 	}
 }
 
-// TestBatchBadInput wants the panics of single packets.
+// TestBatchBadInput checks for the panics of single packets.
 func TestBatchBadInput(t *testing.T) {
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		a, err := v.ours(level, make([]byte, keySize))
@@ -179,7 +179,7 @@ func TestBatchBadInput(t *testing.T) {
 		if v.table == &kernel.AESGCMLevels {
 			return
 		}
-		// The plaintext may go behind the ciphertext, over the tag; crypto/cipher does not allow it.
+		// The plaintext may overwrite the tag at the end of the ciphertext; crypto/cipher does not allow this.
 		text := []byte("text")
 		ops := make([]Op, 5)
 		for i := range ops {
@@ -192,17 +192,17 @@ func TestBatchBadInput(t *testing.T) {
 	})
 }
 
-// TestBatchOverlaps lays the output and the associated data at every place around the input, and wants what single packets
-// do: the planner looks for packets without overlaps in a way of its own.
+// TestBatchOverlaps places the output and the associated data at every position around the input, and compares with
+// single packets. The planner has its own check for overlaps.
 func TestBatchOverlaps(t *testing.T) {
 	step := 1
-	if testing.Short() || raceEnabled || os.Getenv("SEALANE_TEST_EXEC") != "" { // no kernel decides what overlaps
+	if testing.Short() || raceEnabled || os.Getenv("SEALANE_TEST_EXEC") != "" { // overlaps do not depend on the kernel
 		step = 7
 	}
 	r := newRand()
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		if v.nonceSize != nonceSize && v.nonceSize != nonceSizeX || v.tagSize != tagSize {
-			return // never in lanes
+			return // it never uses lanes
 		}
 		key := make([]byte, v.keySize)
 		a, err := v.ours(level, key)
@@ -248,7 +248,7 @@ func TestBatchNoAllocations(t *testing.T) {
 	forEachTable(t, func(t *testing.T, table *dispatch.Table, level kernel.Level) {
 		r := newRand()
 		keys := batchKeys(t, r, table, level)
-		keys = keys[:len(keys)-1] // not the one that is not ours
+		keys = keys[:len(keys)-1] // without the key of another module
 		for _, n := range []int{1, 2, 20, 100} {
 			ops := make([]Op, n)
 			buffers := make([][]byte, n)
@@ -276,7 +276,8 @@ func TestBatchNoAllocations(t *testing.T) {
 	})
 }
 
-// TestBatchCorrupt has a process whose batch kernels give wrong answers: packets must be right all the same, one by one.
+// TestBatchCorrupt starts a process whose batch kernels fail their tests: packets must still be right, processed
+// individually.
 func TestBatchCorrupt(t *testing.T) {
 	const child = "SEALANE_TEST_CORRUPT_BATCH"
 	batches := &kernel.ChaCha20Poly1305BatchLevels
@@ -295,13 +296,13 @@ func TestBatchCorrupt(t *testing.T) {
 	}
 	for _, row := range batches.Rows {
 		t.Run(row.Name, func(t *testing.T) {
-			for _, single := range kernel.ChaCha20Poly1305Levels.Rows { // which may need more of a CPU than the batch kernel that serves it
+			for _, single := range kernel.ChaCha20Poly1305Levels.Rows { // may need more CPU features than its batch kernel
 				if single.Name == row.Name {
 					skipUnsupported(t, single)
 				}
 			}
 			skipUnsupported(t, row)
-			command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // what go test -exec was given
+			command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestBatchCorrupt$") // the argument of go test -exec
 			cmd := exec.Command(command[0], command[1:]...)
 			cmd.Env = append(os.Environ(), child+"="+row.Name)
 			out, err := cmd.CombinedOutput()
@@ -312,7 +313,7 @@ func TestBatchCorrupt(t *testing.T) {
 	}
 }
 
-// FuzzBatch cuts packets out of the input and seals and opens them at every level as one batch.
+// FuzzBatch cuts packets out of the input, and seals and opens them at every level as one batch.
 func FuzzBatch(f *testing.F) {
 	f.Add(uint64(1), uint8(3), bytes.Repeat([]byte{64}, 20))
 	f.Add(uint64(2), uint8(0), []byte{0, 1, 15, 16, 17, 63, 64, 65, 255, 128, 127, 129})
@@ -327,7 +328,7 @@ func FuzzBatch(f *testing.F) {
 		}
 		for _, row := range table.Rows {
 			if row.Lacks() != nil {
-				continue // TestBatchPeer says so
+				continue // covered by TestBatchPeer
 			}
 			r := rand.New(rand.NewPCG(seed, 1))
 			keys := batchKeys(t, r, table, kernel.Level(row.Level))

@@ -10,9 +10,9 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// BenchmarkRatio times every level, and for AES-GCM the standard library, in turns, takes the minimum of many short
-// repeats of each, and reports nanoseconds per packet and the ratio of throughput to the standard library. Figures of one
-// size come from one run. Module bench has the other peers.
+// BenchmarkRatio alternates between all levels, and for AES-GCM the standard library, and takes the minimum of many
+// short runs of each. It reports nanoseconds per packet and the ratio of throughput to the standard library. Figures of
+// one size come from one run. Module bench has the other peers.
 func BenchmarkRatio(b *testing.B) {
 	type contender struct {
 		name string
@@ -59,7 +59,7 @@ func BenchmarkRatio(b *testing.B) {
 								}
 							}
 						}
-						b.ReportMetric(0, "ns/op") // meaningless: it is the sum of all
+						b.ReportMetric(0, "ns/op") // meaningless sum of all
 						for _, c := range contenders {
 							b.ReportMetric(float64(c.best.Nanoseconds())/float64(packets), c.name+"-ns")
 							if std := contenders[0]; std.name == "std" && c != std {
@@ -90,7 +90,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkOverhead times Seal and Open against the bare kernel, in turns, and reports what they add in nanoseconds.
+// BenchmarkOverhead alternates Seal and Open with the bare kernel, and reports the difference in nanoseconds.
 func BenchmarkOverhead(b *testing.B) {
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
 		b.Run(row.Name, func(b *testing.B) {
@@ -135,8 +135,8 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch times batches, the same packets one by one and with another implementation, and the batch kernel alone, in
-// turns, and reports nanoseconds per packet.
+// BenchmarkBatch alternates between batches, the same packets individually and with another implementation, and the
+// bare batch kernel. It reports nanoseconds per packet.
 func BenchmarkBatch(b *testing.B) {
 	for _, v := range variants {
 		if v.table != &kernel.ChaCha20Poly1305Levels || v.nonceSize != nonceSize {

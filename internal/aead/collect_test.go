@@ -14,8 +14,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestBatchCollected has batches of packets that nothing else refers to, whose buffers are made for them and on small
-// stacks that grow, while the collector runs all the time.
+// TestBatchCollected runs batches of otherwise unreferenced packets, whose buffers are allocated for them, on small
+// stacks that grow, while the garbage collector runs all the time.
 func TestBatchCollected(t *testing.T) {
 	rounds := 60
 	if testing.Short() || raceEnabled {
@@ -55,7 +55,7 @@ func TestBatchCollected(t *testing.T) {
 	})
 }
 
-// collectedBatch seals n packets in a batch, opens them one by one, and the other way round.
+// collectedBatch seals n packets in a batch and opens them individually, and vice versa.
 func collectedBatch(table *dispatch.Table, level kernel.Level, round, n int) error {
 	makeOps := func() []Op {
 		ops := make([]Op, n)
@@ -109,7 +109,7 @@ func deeper(n int) int {
 	return deeper(n-1) + int(frame[n%256])
 }
 
-// TestLanesAligned wants a lane to be a cache line: a kernel loads each twice as fast.
+// TestLanesAligned checks that a lane is a cache line: a kernel loads each twice as fast.
 func TestLanesAligned(t *testing.T) {
 	for range 10 {
 		w := workspaces.New().(*workspace)

@@ -16,7 +16,7 @@ var otherToolchains = flag.String("toolchains", "", "versions of Go to test FIPS
 
 const fipsChild = "SEALANE_TEST_FIPS"
 
-// refusals makes each cipher, and returns how many were refused for FIPS 140-only mode.
+// refusals makes each cipher, and returns how many were refused in FIPS 140-only mode.
 func refusals() (refused, made int) {
 	key := make([]byte, keySize)
 	var plain ChaCha20Poly1305
@@ -43,7 +43,7 @@ func refusals() (refused, made int) {
 
 const fipsCiphers = 5
 
-// TestFIPS140 starts this program in all modes of GODEBUG=fips140: FIPS 140-only mode, and no other, refuses our ciphers.
+// TestFIPS140 starts this program in all modes of GODEBUG=fips140: only FIPS 140-only mode refuses our ciphers.
 func TestFIPS140(t *testing.T) {
 	if os.Getenv(fipsChild) != "" {
 		fmt.Println(refusals())
@@ -60,7 +60,7 @@ func fipsModes(t *testing.T, program string) {
 	t.Helper()
 	for _, mode := range []string{"", "off", "on", "only"} {
 		args := []string{program, "-test.run=^TestFIPS140$"}
-		args = append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), args...) // what go test -exec was given
+		args = append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), args...) // the argument of go test -exec
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Env = append(os.Environ(), fipsChild+"=1", "GODEBUG=fips140="+mode)
 		if mode == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// FuzzPeer seals and opens at every level and with x/crypto, and compares; then it opens what was altered. The text is
-// repeated, so that short inputs reach long packets.
+// FuzzPeer seals and opens at every level and with x/crypto, and compares; then it opens altered packets. The text is
+// repeated, so that short inputs give long packets.
 func FuzzPeer(f *testing.F) {
 	for _, n := range []int{0, 1, 16, 63, 64, 65, 320, 1420} {
 		f.Add(make([]byte, keySize), make([]byte, nonceSizeX), make([]byte, n), make([]byte, n%40), uint16(n%3), uint32(8*n))
@@ -16,7 +16,7 @@ func FuzzPeer(f *testing.F) {
 	f.Add(make([]byte, keySize), make([]byte, nonceSizeX), make([]byte, 1000), make([]byte, 13), uint16(0xffff), uint32(800000))
 	f.Fuzz(func(t *testing.T, key, nonce, text, ad []byte, repeat uint16, flip uint32) {
 		if times := 1 + int(repeat)%8; len(text) > 0 {
-			if repeat >= 0xff00 { // seldom, as these are slow
+			if repeat >= 0xff00 { // rare, because these are slow
 				times = 1 + (200<<10)/len(text)
 			}
 			text = bytes.Repeat(text, times)
@@ -28,7 +28,7 @@ func FuzzPeer(f *testing.F) {
 			want := must(t, peer, err).Seal(nil, nonce, text, ad)
 			for _, row := range v.table.Rows {
 				if row.Lacks() != nil {
-					continue // TestPeer says so
+					continue // covered by TestPeer
 				}
 				a, err := v.ours(kernel.Level(row.Level), key)
 				a = must(t, a, err)

@@ -38,7 +38,7 @@ func random(r *rand.Rand, n int) []byte {
 	return b[:n:n]
 }
 
-// A variant is one of the ciphers, ours and a reference: package rfc8439, which stands for x/crypto, or the standard library.
+// A variant is one of our ciphers with a reference: package rfc8439, which replaces x/crypto, or the standard library.
 type variant struct {
 	name                        string
 	table                       *dispatch.Table
@@ -63,7 +63,7 @@ var variants = []variant{
 	gcmVariant("AES128GCMTag15", 16, 12, 15),
 }
 
-// usual says whether a nonce or tag of another length is no part of the variant. The others need no long texts of their own.
+// usual reports whether the variant has the usual nonce and tag sizes. The others need no long texts of their own.
 func (v *variant) usual() bool {
 	return (v.nonceSize == nonceSize || v.nonceSize == nonceSizeX) && v.tagSize == tagSize
 }
@@ -87,7 +87,7 @@ func gcmVariant(name string, keySize, nonceSize, tagSize int) variant {
 	}
 }
 
-// forEach runs f for every variant and level. Levels that the CPU lacks are skipped by name.
+// forEach runs f for every variant and level, and skips levels that the CPU lacks.
 func forEach(t *testing.T, f func(t *testing.T, v variant, level kernel.Level)) {
 	for _, v := range variants {
 		for _, row := range v.table.Rows {
@@ -113,7 +113,7 @@ func must(t testing.TB, a cipher.AEAD, err error) cipher.AEAD {
 	return a
 }
 
-// panics returns what f panics with, or "".
+// panics returns the panic message of f, or "".
 func panics(f func()) (message string) {
 	defer func() {
 		if r := recover(); r != nil {

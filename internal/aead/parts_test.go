@@ -44,7 +44,7 @@ func inOneCall(v variant, key, nonce, text, ad []byte) []byte {
 	return append(out[:len(text):len(text)], out[len(text):len(text)+v.tagSize]...)
 }
 
-// TestLongAD has associated data that is fed in parts, beside text that is and that is not.
+// TestLongAD uses associated data that is processed in parts, with long and short texts.
 func TestLongAD(t *testing.T) {
 	const part = packet.PartBytes
 	lengths := []int{part - 1, part, part + 1, part + 15, part + 16, part + 63, part + 64, part + 65, part + 4095, part + 4096, part + 4097, part + 8200, 3*part + 77}
@@ -64,7 +64,7 @@ func TestLongAD(t *testing.T) {
 	})
 }
 
-// TestLongNonce has nonces that are fed in parts, which only AES-GCM takes.
+// TestLongNonce uses nonces that are processed in parts, which only AES-GCM accepts.
 func TestLongNonce(t *testing.T) {
 	const part = packet.PartBytes
 	for _, nonceBytes := range []int{part - 1, part, part + 1, part + 16, part + 64, part + 79, part + 4096, 2*part + 5001} {
@@ -97,8 +97,8 @@ func checkOneCall(t *testing.T, r *rand.Rand, v variant, level kernel.Level, non
 	}
 }
 
-// TestPreempted has one processor, a gigabyte of associated data, and a goroutine that counts: it must get its turn
-// meanwhile. It does not while one call of a kernel is given all of it, which is the planted fault.
+// TestPreempted uses one processor, a gigabyte of associated data, and a goroutine that counts, which must run in the
+// meantime. In the planted fault, one kernel call gets all of the data, and the goroutine does not run.
 func TestPreempted(t *testing.T) {
 	if testing.Short() || raceEnabled || runtime.GOOS != "linux" || unsafe.Sizeof(uintptr(0)) < 8 || os.Getenv("SEALANE_TEST_EXEC") != "" {
 		t.Skip("NOT RUN: needs Linux on a real CPU of 64 bits")
@@ -116,7 +116,7 @@ func TestPreempted(t *testing.T) {
 	for i := range variants {
 		v := &variants[i]
 		level, ok := v.table.Choose()
-		if !ok || !v.usual() || kernel.Level(level) == kernel.Portable { // which can be preempted anywhere
+		if !ok || !v.usual() || kernel.Level(level) == kernel.Portable { // Go code can be preempted anywhere
 			continue
 		}
 		a, err := v.ours(kernel.Level(level), make([]byte, v.keySize))

@@ -13,8 +13,8 @@ import (
 
 const batched = " batched"
 
-// TestRaces has one goroutine change what another's kernel reads or writes: the race detector must see it, although it
-// does not see into assembly.
+// TestRaces changes data in one goroutine that another's kernel reads or writes: the race detector must report it,
+// although it does not see into assembly.
 func TestRaces(t *testing.T) {
 	const child = "SEALANE_TEST_RACE"
 	if what := os.Getenv(child); what != "" {
@@ -50,7 +50,7 @@ func race(t *testing.T, what string) {
 		a, err := NewChaCha20Poly1305(kernel.Level(row.Level), make([]byte, keySize))
 		a = must(t, a, err)
 		nonce, ad, in, out := make([]byte, nonceSize), make([]byte, 20), make([]byte, 100), make([]byte, 100+tagSize)
-		// A whole word, as the detector remembers only the last few accesses to each.
+		// A whole word, because the detector remembers only the last few accesses to each word.
 		other := map[string][]byte{"nothing": nil, "input": in[48:56], "output": out[48:56], "tag": out[104:112], "additional data": ad[:8], "nonce": nonce[:8]}[what]
 		done := make(chan bool)
 		go func() {

@@ -19,15 +19,15 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestStress runs kernels while the runtime does all it can to them: profiling signals, garbage collection, goroutines
-// that are stopped and moved, and stacks that grow in the kernel's prologue. Results must be right all the while, and
-// the profile must show the kernels with their callers: the runtime can walk the stack from inside.
+// TestStress runs kernels under all stress from the runtime: profiling signals, garbage collection, goroutines that are
+// stopped and moved, and stacks that grow in the kernel's prologue. Results must stay right. The profile must show the
+// kernels with their callers, so the runtime can walk the stack from inside.
 func TestStress(t *testing.T) {
 	duration := max(600*time.Millisecond, *long)
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			skipUnsupported(t, row)
-			// A hundred samples a second may miss a function on a busy machine, which also does few packets; more time helps.
+			// On a busy machine, a hundred samples per second may miss a function; more time helps.
 			d := duration
 			err := stress(t, kernel.Level(row.Level), d)
 			for tries := 0; err != nil && !t.Failed() && tries < 3; tries++ {
@@ -41,7 +41,7 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// stress returns an error if there was not enough time, or the profile does not show what it should.
+// stress returns an error if the time was too short, or the profile is incomplete.
 func stress(t *testing.T, level kernel.Level, duration time.Duration) error {
 	var profile bytes.Buffer
 	profiling := errSlowAtomics
@@ -49,7 +49,7 @@ func stress(t *testing.T, level kernel.Level, duration time.Duration) error {
 		profiling = pprof.StartCPUProfile(&profile)
 	}
 	if profiling != nil {
-		t.Logf("the profile is NOT CHECKED: %v", profiling) // go test -cpuprofile takes one already
+		t.Logf("the profile is NOT CHECKED: %v", profiling) // go test -cpuprofile is already taking one
 	}
 	var stop atomic.Bool
 	var wait sync.WaitGroup
@@ -127,7 +127,9 @@ func stress(t *testing.T, level kernel.Level, duration time.Duration) error {
 
 var errSlowAtomics = errors.New("before ARMv7 Go's 64-bit atomic operations hold a spin lock, and one that SIGPROF interrupts may wait for itself")
 
-// slowAtomics says whether this is a build for 32-bit ARM before ARMv7 (internal/runtime/atomic/atomic_arm.go: addrLock). Seen there: the handler of
+// slowAtomics reports whether this is a build for 32-bit ARM before ARMv7 (internal/runtime/atomic/atomic_arm.go:
+// addrLock). There, the SIGPROF handler has been seen to hang in profBuf.canWriteRecord, above goLoad64 of the same
+// word's lock. Builds with GOARM=7 show the profile.
 // SIGPROF in profBuf.canWriteRecord, for ever, above goLoad64 of the same word's lock. Builds with GOARM=7 show the profile.
 func slowAtomics() bool {
 	if runtime.GOARCH != "arm" {
@@ -139,7 +141,7 @@ func slowAtomics() bool {
 	})
 }
 
-// deep calls f under that many frames.
+// deep calls f below that many frames.
 //
 //go:noinline
 func deep(frames int, f func()) (sum int) {
@@ -153,7 +155,7 @@ func deep(frames int, f func()) (sum int) {
 	return sum + pad[frames%16]
 }
 
-// profiled says whether a profile names the kernel of a level, and its caller.
+// profiled reports whether a profile names the kernel of a level, and its caller.
 func profiled(profile io.Reader, level kernel.Level) error {
 	z, err := gzip.NewReader(profile)
 	if err != nil {

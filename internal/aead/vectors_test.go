@@ -16,7 +16,7 @@ import (
 
 const sunscreen = "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it."
 
-// TestVectors has the examples of RFC 8439, section 2.8.2, and draft-irtf-cfrg-xchacha-03, appendix A.3.1.
+// TestVectors checks the examples of RFC 8439, section 2.8.2, and draft-irtf-cfrg-xchacha-03, appendix A.3.1.
 func TestVectors(t *testing.T) {
 	vectors := map[string]struct{ nonce, sealed string }{
 		"ChaCha20": {"070000004041424344454647",
@@ -28,7 +28,7 @@ func TestVectors(t *testing.T) {
 	}
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		if vectors[v.name].sealed == "" {
-			return // AES-GCM: TestGCMVectors
+			return // AES-GCM has TestGCMVectors
 		}
 		key := make([]byte, keySize)
 		for i := range key {
@@ -69,8 +69,8 @@ func (h *hexBytes) UnmarshalJSON(j []byte) error {
 	return err
 }
 
-// gcmVector is a case of McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", appendix B: all but the first
-// two of each key length have the same key, and the same text or its beginning.
+// gcmVector is a case of McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", appendix B. All except the
+// first two of each key length have the same key, and the same text or a prefix of it.
 type gcmVector struct {
 	keySize            int
 	nonce, sealed, tag string
@@ -134,8 +134,8 @@ func TestGCMVectors(t *testing.T) {
 	}
 }
 
-// TestNIST runs NIST's vectors for GCM, in paragraphs: of lengths in brackets, and of one case each with a line per field,
-// FAIL in place of PT in those that are not authentic.
+// TestNIST runs NIST's vectors for GCM. Their files have paragraphs: lengths in brackets, or one case with a line per
+// field. Cases that are not authentic have FAIL in place of PT.
 func TestNIST(t *testing.T) {
 	files, err := filepath.Glob("../../test/vectors/nist/*.rsp")
 	if err != nil || len(files) != 6 {

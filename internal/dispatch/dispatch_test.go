@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/internal/report"
 )
 
-// table returns a table whose levels a and b the CPU runs, and c not.
+// table returns a table with levels a and b, which the CPU supports, and c, which it does not.
 func table(passes map[string]bool) *dispatch.Table {
 	row := func(level uint8, name string, needs ...string) dispatch.Row {
 		return dispatch.Row{Level: level, Name: name, Needs: needs, Test: func(corrupt bool) bool { return passes[name] && !corrupt }}
@@ -17,7 +17,7 @@ func table(passes map[string]bool) *dispatch.Table {
 	return &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{row(4, "c", "no such feature"), row(3, "a"), row(2, "b"), row(1, "portable")}}
 }
 
-// env is SEALANE_CPU and SEALANE_ASM.
+// env is the values of SEALANE_CPU and SEALANE_ASM.
 type env struct{ cpu, asm string }
 
 func TestChoice(t *testing.T) {
@@ -93,7 +93,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestMicroarchitecture has a line that puts another level first than the table does.
+// TestMicroarchitecture uses an entry that starts the choice at another level than the table.
 func TestMicroarchitecture(t *testing.T) {
 	dispatch.SetLevels(t, "c", "a", "a1", "b", "portable")
 	passes := map[string]bool{"a": true, "b": true, "c": true, "portable": true}
@@ -127,7 +127,7 @@ func TestMicroarchitecture(t *testing.T) {
 	}
 }
 
-// TestTestsOnce counts known-answer tests: none twice, and none below the chosen level before a report.
+// TestTestsOnce counts known-answer tests: none runs twice, and none below the chosen level runs before a report.
 func TestTestsOnce(t *testing.T) {
 	dispatch.SetEnvironment(t, "", "")
 	var ran []string

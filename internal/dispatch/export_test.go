@@ -2,7 +2,7 @@ package dispatch
 
 import "testing"
 
-// Known says whether this architecture has a feature of that name, present or not.
+// Known reports whether this architecture has a feature of that name, present or not.
 func Known(name string) bool {
 	for _, f := range features() {
 		if f.name == name {
@@ -21,34 +21,34 @@ func Features() map[string]bool {
 	return all
 }
 
-// SetEnvironment makes the process believe that the variables have these values for a test's time.
+// SetEnvironment sets the values of the variables for the duration of a test.
 func SetEnvironment(t testing.TB, cpu, asm string) {
 	e := environment
 	t.Cleanup(func() { environment = e })
 	environment = func() env { return env{cpu: cpu, asm: asm} }
 }
 
-// SetCap makes the process believe that the program allows no better level, for a test's time.
+// SetCap sets the cap of the program for the duration of a test.
 func SetCap(t testing.TB, level string) {
 	SetEnvironment(t, "", "")
 	environment = func() env { return env{max: level} }
 }
 
-// SetLevels gives the architecture other levels for a test's time.
+// SetLevels sets the levels of the architecture for the duration of a test.
 func SetLevels(t testing.TB, names ...string) {
 	l := levels
 	t.Cleanup(func() { levels = l })
 	levels = names
 }
 
-// SetMicroarchitecture makes the process believe that it runs on a CPU of that line, for a test's time.
+// SetMicroarchitecture sets the entry of the CPU for the duration of a test.
 func SetMicroarchitecture(t testing.TB, m Microarchitecture) {
 	c := CPU
 	t.Cleanup(func() { CPU = c })
 	CPU = func() *Microarchitecture { return &m }
 }
 
-// MicroarchitectureOf returns the line of some CPU.
+// MicroarchitectureOf returns the entry for a CPU.
 func MicroarchitectureOf(vendor, model uint32) *Microarchitecture {
 	return microarchitectureOf(vendor, model)
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// TestAgainstSys compares with the features that package cpu of x/sys finds, which has VAES and VPCLMULQDQ only with AVX-512.
+// TestAgainstSys compares with package cpu of x/sys, which reports VAES and VPCLMULQDQ only with AVX-512.
 func TestAgainstSys(t *testing.T) {
 	if highest, _, _, _ := cpuid(0, 0); highest == 0 {
 		t.Skip("NOT RUN: built without assembly")

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// TestAgainstSys compares with the features that package cpu of x/sys finds; on Apple's systems it does not look.
+// TestAgainstSys compares with package cpu of x/sys, which does not detect features on Apple systems.
 func TestAgainstSys(t *testing.T) {
 	apple := runtime.GOOS == "darwin" || runtime.GOOS == "ios"
 	theirs := map[string]bool{"neon": cpu.ARM64.HasASIMD, "aes": cpu.ARM64.HasAES || apple, "pmull": cpu.ARM64.HasPMULL || apple}

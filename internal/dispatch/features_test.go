@@ -8,8 +8,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestFeatures sees that every feature that a kernel needs is one that dispatch looks for: a misspelt one would never
-// be there, and the level never run.
+// TestFeatures checks that dispatch detects every feature that a kernel needs: with a misspelled name, the level would
+// never run.
 func TestFeatures(t *testing.T) {
 	for _, row := range slices.Concat(kernel.ChaCha20Poly1305Levels.Rows, kernel.AESGCMLevels.Rows, kernel.ChaCha20Poly1305BatchLevels.Rows) {
 		if (len(row.Needs) == 0) != (row.Name == "portable") {

@@ -73,9 +73,9 @@ func TestPeer(t *testing.T) {
 					}
 					k := Key{level: kernel.Level(row.Level)}
 					kernel.AESGCMSetup(k.level, &k.key, raw)
-					moved := k // a key may be copied to another place
+					moved := k // a key may be copied
 					nonce, text, data := random(nonceBytes), random(n), random(r.IntN(40))
-					// Go 1.26 writes 16 bytes of tag, however short the tag is to be.
+					// Go 1.26 writes 16 bytes of tag, even if the tag is shorter.
 					want := peer.Seal(make([]byte, 0, n+16), nonce, text, data)
 					out := make([]byte, n+tagBytes)
 					if j%2 == 0 {
@@ -101,7 +101,8 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// TestInit sets a key for the level of this process: never for portable code, which the standard library's own beats.
+// TestInit sets a key for the level of this process, and never for portable code, because the standard library's own is
+// faster.
 func TestInit(t *testing.T) {
 	var k Key
 	level, _ := kernel.AESGCMLevels.Choose()
@@ -117,7 +118,7 @@ func TestInit(t *testing.T) {
 	if k.Level() != kernel.AESGCMLevels.Name(level) {
 		t.Errorf("level %q", k.Level())
 	}
-	if raceEnabled { // which allocates
+	if raceEnabled { // the race detector allocates
 		return
 	}
 	if n := testing.AllocsPerRun(100, func() {

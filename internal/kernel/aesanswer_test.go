@@ -52,7 +52,7 @@ func TestAESAnswer(t *testing.T) {
 				f(b, b)
 				xor(b, b, state[:])
 				carry := byte(0)
-				for j, x := range state { // bit by bit as the standard has it
+				for j, x := range state { // byte by byte, as in the standard
 					state[j] = x<<1 | carry
 					carry = x >> 7
 				}
@@ -90,7 +90,7 @@ func xor(out, a, b []byte) {
 	}
 }
 
-// TestMasksAnswer does the same for ChaCha20's, whose block function is that of a test's implementation.
+// TestMasksAnswer does the same for ChaCha20 masks, with a test's implementation of the block function.
 func TestMasksAnswer(t *testing.T) {
 	var keys [3*36 + 32]byte
 	var samples [36][16]byte

@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// A modeCase is one text, or lanes of texts, that a kernel of the modes does. Operations are those of kernels; chaCha20Masks is the
-// other kernel.
+// A modeCase is one text, or lanes of texts, for a kernel of the modes. Operations are those of the kernels;
+// chaCha20Masks is the other kernel.
 type modeCase struct {
 	operation uint64
 	lanes     int // 0: one text, no lanes
@@ -22,7 +22,7 @@ type modeCase struct {
 	states    []byte // 16 bytes each
 	inPlace   bool
 	offset    int // as of a packet
-	split     int // bytes that a call before the last does; of each lane
+	split     int // bytes, of each lane, that a first call processes
 }
 
 const chaCha20Masks = 100
@@ -51,7 +51,7 @@ func newModeCase(r *rand.Rand, operation uint64, lanes, bytes int) *modeCase {
 	fill(r, c.keys)
 	fill(r, c.text)
 	fill(r, c.states)
-	if r.IntN(3) == 0 { // a counter that wraps around within the text, or a tweak whose bits all go round
+	if r.IntN(3) == 0 { // a counter that wraps around within the text, or a tweak with its high bits set
 		counter := -uint32(r.IntN(2 + bytes/16))
 		if binary.BigEndian.PutUint32(c.states[12:], counter); operation == AESCTRLittle {
 			binary.LittleEndian.PutUint32(c.states, counter)
@@ -60,7 +60,7 @@ func newModeCase(r *rand.Rand, operation uint64, lanes, bytes int) *modeCase {
 	return c
 }
 
-// strides are how many bytes of output, input and key a lane has.
+// strides returns how many bytes of output, input and key a lane has.
 func (c *modeCase) strides() (out, in, key int) {
 	n := max(c.lanes, 1)
 	switch {
@@ -84,8 +84,8 @@ func (c *modeCase) setup(level Level, memory unsafe.Pointer) {
 	}
 }
 
-// call has kernel do it in one call or two. Some of its pointers lie one past the end of their object, and are not used:
-// checkptr, which the race detector brings, refuses these.
+// call runs the kernel in one call or two. Some pointers are one past the end of their object, and unused. checkptr,
+// which the race detector enables, would reject them.
 //
 //go:nocheckptr
 func (c *modeCase) call(kernel func(*ModeArgs), a *ModeArgs, lanes []ModeLane, out, in, key, states unsafe.Pointer) error {
@@ -127,7 +127,7 @@ func (c *modeCase) call(kernel func(*ModeArgs), a *ModeArgs, lanes []ModeLane, o
 	}
 }
 
-// want returns output and states by the portable code, in one call.
+// want computes output and states with the portable code, in one call.
 func (c *modeCase) want(kernel func(*ModeArgs)) (out, states []byte) {
 	whole := *c
 	whole.split = 0
@@ -141,7 +141,7 @@ func (c *modeCase) want(kernel func(*ModeArgs)) (out, states []byte) {
 	return out, states
 }
 
-// A modeBench is the memory that cases run in.
+// A modeBench is the memory for cases.
 type modeBench struct{ out, in, keys, states, lanes, args []byte }
 
 func newModeBench(t testing.TB) *modeBench {
@@ -154,7 +154,7 @@ func newModeBench(t testing.TB) *modeBench {
 	return b
 }
 
-// modeKernel is a level's.
+// modeKernel returns the kernel of a level.
 func modeKernel(operation uint64, level Level) func(*ModeArgs) {
 	return func(a *ModeArgs) {
 		if operation == chaCha20Masks {
@@ -165,7 +165,7 @@ func modeKernel(operation uint64, level Level) func(*ModeArgs) {
 	}
 }
 
-// run has kernel, with keys of a level, do the case, and returns the error in the outcome.
+// run runs a case with kernel and keys of a level, and returns the error in its result.
 func (b *modeBench) run(level Level, kernel func(*ModeArgs), c *modeCase) (err error) {
 	wantOut, wantStates := c.want(modeKernel(c.operation, Portable))
 	outStride, inStride, keyStride := c.strides()
@@ -234,14 +234,14 @@ func forEachMode(t *testing.T, f func(t *testing.T, operation uint64, level Leve
 	}
 }
 
-// inLanes says whether an operation takes lanes, and whether these have one block.
+// inLanes reports whether an operation takes lanes, and whether these have one block.
 func inLanes(operation uint64) (lanes, oneBlock bool) {
 	oneBlock = operation == AESMasks || operation == chaCha20Masks
 	return oneBlock || operation == AESCBCEncrypt, oneBlock
 }
 
-// TestModesAllLengths compares every level with the portable code: all lengths from 0 to 1100 bytes, lanes of all numbers to 36, at the
-// end of their memory, where a guard page follows; every second one in place, and alternately in two calls.
+// TestModesAllLengths compares every level with the portable code: all lengths from 0 to 1100 bytes and all numbers of
+// lanes up to 36, ending at a guard page. Every second case is in place, and every second one uses two calls.
 func TestModesAllLengths(t *testing.T) {
 	b := newModeBench(t)
 	forEachMode(t, func(t *testing.T, operation uint64, level Level) {
@@ -287,7 +287,7 @@ func TestModesAllLengths(t *testing.T) {
 	})
 }
 
-// TestModesAlignments has every argument at every address modulo 64; keys at those that are multiples of 8.
+// TestModesAlignments places every argument at every address modulo 64, and keys at multiples of 8.
 func TestModesAlignments(t *testing.T) {
 	b := newModeBench(t)
 	forEachMode(t, func(t *testing.T, operation uint64, level Level) {
@@ -307,7 +307,7 @@ func TestModesAlignments(t *testing.T) {
 	})
 }
 
-// TestModesFaults plants faults in a working kernel: the checks above must find each, or they check nothing.
+// TestModesFaults plants faults in a working kernel: the checks above must find each of them.
 func TestModesFaults(t *testing.T) {
 	at := func(p unsafe.Pointer, i int) *byte { return (*byte)(unsafe.Add(p, i)) }
 	var read byte
@@ -355,7 +355,7 @@ func TestModesFaults(t *testing.T) {
 		})
 	}
 	_ = read
-	// In lanes: one that is left out, one that has its neighbor's key or state, one too many.
+	// Faults in lanes: one is omitted, one has its neighbor's key or state, one is added.
 	for _, operation := range []uint64{AESCBCEncrypt, AESMasks, chaCha20Masks} {
 		for name, fault := range map[string]func(lanes []ModeLane) []ModeLane{
 			"left out": func(lanes []ModeLane) []ModeLane { return lanes[:len(lanes)-1] },

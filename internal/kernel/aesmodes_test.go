@@ -7,7 +7,7 @@ import (
 	"github.com/sealane/sealane/internal/dispatch"
 )
 
-// TestModesAnswers has every level's known-answer test pass, and fail when it is told to corrupt the answer.
+// TestModesAnswers checks that every level's known-answer test passes, and fails when it corrupts the answer.
 func TestModesAnswers(t *testing.T) {
 	for _, table := range []*dispatch.Table{&AESLevels, &ChaCha20MasksLevels} {
 		for _, row := range table.Rows {

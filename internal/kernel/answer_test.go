@@ -12,7 +12,7 @@ import (
 	"github.com/sealane/sealane/internal/rfc8439"
 )
 
-// TestAnswer computes the constant of the known-answer test with an implementation that is not ours.
+// TestAnswer computes the constant of the known-answer test with another implementation.
 func TestAnswer(t *testing.T) {
 	var key [32]byte
 	for i := range key {
@@ -41,7 +41,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAESGCMAnswer computes the constant of AES-GCM's with the standard library. Its nonces become J0 through H: for a
+// TestAESGCMAnswer computes the constant for AES-GCM with the standard library. Its nonces become J0 through H. For a
 // counter that wraps around at once, the nonce is computed backwards.
 func TestAESGCMAnswer(t *testing.T) {
 	var key [32]byte
@@ -76,8 +76,8 @@ func TestAESGCMAnswer(t *testing.T) {
 	}
 }
 
-// TestPolyvalAnswer computes the constant of POLYVAL's by RFC 8452, appendix A: as GHASH of reversed blocks, under the reversed
-// hash key times x.
+// TestPolyvalAnswer computes the constant for POLYVAL with RFC 8452, appendix A: as GHASH of reversed blocks, with the
+// reversed hash key times x.
 func TestPolyvalAnswer(t *testing.T) {
 	reversed := func(b []byte) []byte {
 		b = bytes.Clone(b)
@@ -118,7 +118,7 @@ func nonceOf(block cipher.Block, j0 [16]byte) []byte {
 	return binary.BigEndian.AppendUint64(nonce, y[1])
 }
 
-// gcmElement is a 16-byte block as GHASH sees it: the coefficient of x^i is bit i from the left.
+// gcmElement is a 16-byte block as GHASH interprets it: the coefficient of x^i is bit i from the left.
 type gcmElement [2]uint64
 
 func gcmElementOf(b []byte) gcmElement {
@@ -169,7 +169,7 @@ func TestBatchAnswer(t *testing.T) {
 	}
 }
 
-// batchKeys returns the keys of its 33 packets, one behind the other.
+// batchKeys returns the concatenated keys of its 33 packets.
 func batchKeys() (keys []byte) {
 	for n := range 33 {
 		for j := range 32 {
@@ -179,7 +179,7 @@ func batchKeys() (keys []byte) {
 	return keys
 }
 
-// TestHChaCha20 has the example of draft-irtf-cfrg-xchacha-03, section 2.2.1.
+// TestHChaCha20 checks the example of draft-irtf-cfrg-xchacha-03, section 2.2.1.
 func TestHChaCha20(t *testing.T) {
 	var key, subkey [32]byte
 	for i := range key {

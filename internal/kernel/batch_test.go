@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// forEachBatch runs f for every level that has a batch kernel. Those that the CPU lacks are skipped by name.
+// forEachBatch runs f for every level that has a batch kernel, and skips levels that the CPU lacks.
 func forEachBatch(t *testing.T, f func(t *testing.T, level Level)) {
 	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
@@ -25,8 +25,8 @@ func forEachBatch(t *testing.T, f func(t *testing.T, level Level)) {
 	}
 }
 
-// batchAtLevel returns a level's kernel, which works in memory of its own between inaccessible pages: there it writes
-// nothing but what it wipes, or the test fails.
+// batchAtLevel returns a level's kernel, with scratch memory between inaccessible pages. The test fails if the kernel
+// leaves anything there.
 func batchAtLevel(t testing.TB, level Level) func(*BatchArgs) {
 	return watchScratch(t, func(a *BatchArgs, scratch *BatchScratch) { ChaCha20Poly1305Batch(level, a, scratch) })
 }
@@ -61,7 +61,7 @@ func TestWatchScratch(t *testing.T) {
 	}
 }
 
-// fakeT fails for itself.
+// fakeT records failures instead of failing the test.
 type fakeT struct {
 	testing.TB
 	failed bool
@@ -75,7 +75,7 @@ const (
 	maxLaneAD   = 300
 )
 
-// A laneBench is the memory that batches run in: a bench for each lane, and a guarded region for the lanes.
+// A laneBench is the memory for batches: a bench for each lane, and a guarded region for the lanes.
 type laneBench struct {
 	benches [maxLanes]*bench
 	lanes   []byte
@@ -90,7 +90,7 @@ func newLaneBench(t testing.TB) *laneBench {
 	return b
 }
 
-// run has kernel do all packets in one call, with keys of a level, and returns the error in the outcome.
+// run processes all packets in one kernel call, with keys of a level, and returns the error in the result.
 func (b *laneBench) run(level Level, kernel func(*BatchArgs), packets []*packet, open bool) (err error) {
 	lanes := unsafe.Slice((*Lane)(unsafe.Pointer(&b.lanes[len(b.lanes)-maxLanes*asmLaneStride])), maxLanes)[maxLanes-len(packets):]
 	var regions []*region
@@ -151,7 +151,7 @@ func newLane(r *rand.Rand, text int) *packet {
 	return p
 }
 
-// TestBatchLengths has packets of one length, all up to 300 and some beyond, in batches of all sizes.
+// TestBatchLengths uses packets of one length, all up to 300 and some beyond, in batches of all sizes.
 func TestBatchLengths(t *testing.T) {
 	forEachBatch(t, func(t *testing.T, level Level) {
 		r, b := newRand(), newLaneBench(t)
@@ -171,7 +171,7 @@ func TestBatchLengths(t *testing.T) {
 	})
 }
 
-// TestBatchMixes has packets of all lengths in one batch, mostly sorted by their blocks as they are in practice.
+// TestBatchMixes uses packets of all lengths in one batch, mostly sorted by blocks as in practice.
 func TestBatchMixes(t *testing.T) {
 	cases := 200
 	if testing.Short() || raceEnabled {
@@ -202,7 +202,7 @@ func TestBatchMixes(t *testing.T) {
 	})
 }
 
-// TestBatchFaults plants faults in a working batch kernel: the checks must find each, or they check nothing.
+// TestBatchFaults plants faults in a working batch kernel: the checks must find each of them.
 func TestBatchFaults(t *testing.T) {
 	at := func(p unsafe.Pointer, i int) *byte { return (*byte)(unsafe.Add(p, i)) }
 	var read byte
@@ -262,7 +262,7 @@ func TestBatchFaults(t *testing.T) {
 	_ = read
 }
 
-// TestBatchKnownAnswer runs the known-answer tests of batches, and sees them fail when they should.
+// TestBatchKnownAnswer runs the known-answer tests of batches, and checks that they fail when they should.
 func TestBatchKnownAnswer(t *testing.T) {
 	forEachBatch(t, func(t *testing.T, level Level) {
 		if !chaCha20Poly1305BatchTest(level, false) {
@@ -274,8 +274,8 @@ func TestBatchKnownAnswer(t *testing.T) {
 	})
 }
 
-// TestBatchAccumulatorEdges opens ciphertexts whose last whole block is made so that the accumulator ends next to 0,
-// 2^128 or p, where carries and the last reduction go wrong first. What is expected is computed with big integers.
+// TestBatchAccumulatorEdges opens ciphertexts whose last whole block makes the accumulator end next to 0, 2^128 or p,
+// where errors in carries and in the last reduction show first. The expected results are computed with big integers.
 func TestBatchAccumulatorEdges(t *testing.T) {
 	one := big.NewInt(1)
 	two128, p := new(big.Int).Lsh(one, 128), new(big.Int).Sub(new(big.Int).Lsh(one, 130), big.NewInt(5))
@@ -298,7 +298,7 @@ func TestBatchAccumulatorEdges(t *testing.T) {
 }
 
 // steered returns a packet of n bytes, a multiple of 16, whose accumulator ends at end when it is opened. One in four
-// keys has a block that leads there.
+// keys has a suitable block.
 func steered(r *rand.Rand, n int, end *big.Int) *packet {
 	one := big.NewInt(1)
 	two128, p := new(big.Int).Lsh(one, 128), new(big.Int).Sub(new(big.Int).Lsh(one, 130), big.NewInt(5))
@@ -314,7 +314,7 @@ func steered(r *rand.Rand, n int, end *big.Int) *packet {
 		clamped.Or(clamped, new(big.Int).SetUint64(binary.LittleEndian.Uint64(first[0:])&0x0ffffffc0fffffff))
 		inverse := new(big.Int).ModInverse(clamped, p)
 
-		// Forwards to the last block of text, backwards through the lengths; the block is what is between.
+		// Forwards to the last block of text, and backwards through the lengths; the block is the difference.
 		blocks := poly1305Blocks(lane.text)
 		h := new(big.Int)
 		for _, m := range blocks[:len(blocks)-2] {
@@ -341,7 +341,7 @@ func steered(r *rand.Rand, n int, end *big.Int) *packet {
 	}
 }
 
-// TestBatchPlans sees that the plans can be carried out.
+// TestBatchPlans checks that the plans can be carried out.
 func TestBatchPlans(t *testing.T) {
 	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
 		if row.Lacks() != nil {
@@ -359,7 +359,7 @@ func TestBatchPlans(t *testing.T) {
 	}
 }
 
-// packet returns the arguments of a batch's packet by itself.
+// packet returns the arguments for one packet of a batch.
 func (a *BatchArgs) packet(i int) PacketArgs {
 	l := &a.lanes()[i]
 	return PacketArgs{

@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// What the core may import. Packages of the standard library that these import in turn are below all cryptography.
+// The imports that the core may have. The standard library packages behind them are below all cryptography.
 var coreImports = []string{"math/bits", "sync", "sync/atomic", "syscall", "time", "unsafe"}
 
-// What may not come with them.
+// Packages that must not be imported, even indirectly.
 var notInCore = []string{"fmt", "os", "io", "reflect", "strconv", "strings", "encoding/binary", "bytes", "crypto", "golang.org/x"}
 
 const corePath = "github.com/sealane/sealane/internal/"
 
 var core = []string{corePath + "kernel", corePath + "dispatch", corePath + "packet"}
 
-// TestCore holds the core, this package, dispatch and packet, to its imports: then the standard library's own packages can import it.
+// TestCore checks the imports of the core, which is this package, dispatch and packet, so that the standard library can
+// import it.
 func TestCore(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("NOT RUN: needs the go command")
@@ -32,7 +33,7 @@ func TestCore(t *testing.T) {
 			t.Errorf("%s: %s", platform, wrong)
 		}
 	}
-	// The planted fault is a package that makes text.
+	// The planted fault is a package that formats text.
 	wrong := strings.Join(beyondCore(t, append(core[:2:2], corePath+"report")), "\n")
 	for _, want := range []string{"imports strings", "imports encoding/binary", "comes with io", "comes with reflect"} {
 		if !strings.Contains(wrong, want) {
@@ -41,7 +42,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// beyondCore returns what some packages import and the core should not.
+// beyondCore returns the imports of packages that the core must not have.
 func beyondCore(t *testing.T, core []string, environment ...string) (wrong []string) {
 	t.Helper()
 	list := func(format string, args ...string) []string {

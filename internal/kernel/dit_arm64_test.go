@@ -9,8 +9,8 @@ import (
 	"github.com/sealane/sealane/internal/dispatch"
 )
 
-// TestDIT: data-independent timing is on within every kernel, and behind it what it was before. A kernel whose arguments are all
-// nil faults, which is a panic, and leaves the thread in the state that it was in then.
+// TestDIT: data-independent timing is on within every kernel, and restored afterwards. A kernel with all-nil arguments
+// faults, which is a panic, and leaves the thread in its state at that point.
 func TestDIT(t *testing.T) {
 	const bit = 1 << 24
 	if !dispatch.HasDIT() {

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// TestAccumulatorEdges opens texts from states made so that the Poly1305 accumulator ends next to 0, 2^128 or p, where
-// carries and the last reduction go wrong first. What is expected is computed with big integers.
+// TestAccumulatorEdges opens texts from states that make the Poly1305 accumulator end next to 0, 2^128 or p, where
+// errors in carries and in the last reduction show first. The expected results are computed with big integers.
 func TestAccumulatorEdges(t *testing.T) {
 	one := big.NewInt(1)
 	two128, p := new(big.Int).Lsh(one, 128), new(big.Int).Sub(new(big.Int).Lsh(one, 130), big.NewInt(5))
@@ -62,7 +62,7 @@ func TestAccumulatorEdges(t *testing.T) {
 	})
 }
 
-// edgeState returns a state with an r and an s of some kind.
+// edgeState returns a state with an r and an s of the given kind.
 func edgeState(r *rand.Rand, kind int) (s State, clamped *big.Int) {
 	s.Counter = 1 + uint64(r.Uint32()>>1)
 	switch kind / 2 {
@@ -80,7 +80,7 @@ func edgeState(r *rand.Rand, kind int) (s State, clamped *big.Int) {
 	return s, clamped.Or(clamped, new(big.Int).SetUint64(s.R[0]))
 }
 
-// poly1305Blocks returns the numbers that a text without associated data is absorbed as, without their 2^128.
+// poly1305Blocks returns the numbers, without their 2^128, as which a text without associated data is absorbed.
 func poly1305Blocks(text []byte) (blocks []*big.Int) {
 	padded := make([]byte, (len(text)+15)/16*16+16)
 	copy(padded, text)

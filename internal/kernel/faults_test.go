@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// TestFaults plants faults in a working kernel: the checks must find each, or they check nothing.
+// TestFaults plants faults in a working kernel: the checks must find each of them.
 func TestFaults(t *testing.T) {
 	at := func(p unsafe.Pointer, i int) *byte { return (*byte)(unsafe.Add(p, i)) }
 	var read byte
@@ -103,7 +103,7 @@ func TestWrongParts(t *testing.T) {
 	}
 }
 
-// TestKnownAnswer runs the known-answer tests, and sees them fail when they should.
+// TestKnownAnswer runs the known-answer tests, and checks that they fail when they should.
 func TestKnownAnswer(t *testing.T) {
 	forEach(t, func(t *testing.T, c *primitive, level Level) {
 		test := chaCha20Poly1305Test

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// guarded returns memory of whole pages with an inaccessible page before and behind it.
+// guarded returns whole pages of memory with an inaccessible page before and after.
 func guarded(t testing.TB, bytes int) []byte {
 	t.Helper()
 	page := syscall.Getpagesize()

@@ -7,14 +7,14 @@ import (
 	"unsafe"
 )
 
-// polyvalCase is associated data and text, which stand before guard pages, and how many bytes of text a first part has.
+// A polyvalCase is associated data and text, which end at guard pages, and the length of a first part of the text.
 type polyvalCase struct {
 	h        [16]byte
 	ad, text []byte
 	cut      int
 }
 
-// sum has a kernel make it.
+// sum computes it with a kernel.
 func (c *polyvalCase) sum(kernel func(*PacketArgs)) (sum [16]byte, err error) {
 	var key, before GCMKey
 	for i := range key.Schedule {
@@ -66,7 +66,8 @@ func (c *polyvalCase) check(kernel func(*PacketArgs)) error {
 	return nil
 }
 
-// polyvalCases has every length of text to 1300 bytes and some longer ones, with associated data of all lengths to 200.
+// polyvalCases covers every length of text up to 1300 bytes and some longer ones, with associated data of all lengths
+// up to 200.
 func polyvalCases(t *testing.T, f func(c *polyvalCase) error) error {
 	r := newRand()
 	ads, texts := guarded(t, 4096), guarded(t, 8192)
@@ -118,7 +119,7 @@ func TestPolyvalFaults(t *testing.T) {
 			if a.Flags&FlagSetup != 0 {
 				table := &(*GCMKey)(a.Key).Table
 				for i := range table {
-					table[i] ^= 1 // all, as levels use other bytes of it
+					table[i] ^= 1 // all bytes, because levels use different parts of it
 				}
 			}
 		},

@@ -14,16 +14,16 @@ import (
 
 const (
 	deadBytes  = 10 << 10      // a kernel's frame, and more
-	scrubBytes = 3 * deadBytes // that, and leftAfter's
+	scrubBytes = 3 * deadBytes // those bytes and leftAfter's frame
 )
 
-// leftBehind runs kernel and counts the 4-byte words that its frame leaves on the stack and that are in secret.
+// leftBehind runs kernel and counts the 4-byte words of secret that its frame leaves on the stack.
 func leftBehind[A any](kernel func(*A), a *A, secret map[uint32]bool) int {
 	scrub()
 	return leftAfter(kernel, a, secret)
 }
 
-// leftAfter has a frame of its own, which scrub has cleared: it has slots that nothing else may ever write.
+// leftAfter has its own frame, which scrub has cleared, because some of its slots are never written.
 //
 //go:noinline
 func leftAfter[A any](kernel func(*A), a *A, secret map[uint32]bool) (count int) {
@@ -38,8 +38,8 @@ func leftAfter[A any](kernel func(*A), a *A, secret map[uint32]bool) (count int)
 	return count
 }
 
-// each returns the least of a few counts: what a kernel leaves it leaves each time. A signal that preempts the test before
-// the stack is copied puts registers there, which no kernel clears.
+// each returns the minimum of a few counts: a kernel leaves the same words each time. If a signal preempts the test
+// before the stack is copied, it stores registers there, which no kernel clears.
 func each(count func() int) int {
 	least := count()
 	for i := 0; i < 4 && least > 0; i++ {
@@ -48,7 +48,7 @@ func each(count func() int) int {
 	return least
 }
 
-// scrub clears what earlier calls, such as of portable code, left where leftAfter's frame and the kernel's will be.
+// scrub clears data of earlier calls, such as portable code, from the future frames of leftAfter and the kernel.
 //
 //go:noinline
 func scrub() {
@@ -56,7 +56,7 @@ func scrub() {
 	clearAll(&frame)
 }
 
-// clearAll must be a call, because the compiler would drop writes to a frame that does not escape.
+// clearAll must be a call, because the compiler would omit writes to a frame that does not escape.
 //
 //go:noinline
 func clearAll(frame *[scrubBytes]byte) { clear(frame[:]) }
@@ -71,8 +71,8 @@ func copyDead(dead *[deadBytes]byte) {
 	}
 }
 
-// leaks runs packets of many lengths and returns how many secret words stay behind: of the key, the keystream with
-// the one-time key in it, and the plaintext.
+// leaks runs packets of many lengths, and returns how many secret words remain: of the key, the keystream including the
+// one-time key, and the plaintext.
 func leaks(c *primitive, kernel func(*PacketArgs)) (count int) {
 	r := newRand()
 	for _, n := range []int{0, 1, 16, 64, 65, 128, 200, 256, 300, 512, 576, 1000, 1024, 1420, 1536, 2048, 3000} {
@@ -84,7 +84,7 @@ func leaks(c *primitive, kernel func(*PacketArgs)) (count int) {
 	return count
 }
 
-// leaks sets p's key up and runs p whole and as a first part.
+// leaks sets up p's key, and runs p whole and as a first part.
 func (p *packet) leaks(kernel func(*PacketArgs), secret map[uint32]bool) (count int) {
 	var key GCMKey
 	p.setup(func(a *PacketArgs) { count += leftBehind(kernel, a, secret) }, unsafe.Pointer(&key))
@@ -104,7 +104,7 @@ func (p *packet) leaks(kernel func(*PacketArgs), secret map[uint32]bool) (count 
 	return count
 }
 
-// addSecrets adds the words of the packet's key, the keystream with the one-time key in it, and the plaintext.
+// addSecrets adds the words of the packet's key, the keystream including the one-time key, and the plaintext.
 func (p *packet) addSecrets(secret map[uint32]bool) {
 	zeroes := *p
 	zeroes.text, zeroes.ad = make([]byte, len(p.text)), nil
@@ -128,8 +128,8 @@ func (p *packet) addSecrets(secret map[uint32]bool) {
 	secret[r0&0x0fffffff], secret[r2&0x0ffffffc] = true, true
 }
 
-// addAESSecrets adds the words of the round keys, the hash key, the encrypted J0, the keystream and the plaintext, as they
-// are and with their bytes reversed.
+// addAESSecrets adds the words of the round keys, the hash key, the encrypted J0, the keystream and the plaintext, in
+// both byte orders.
 func (p *packet) addAESSecrets(secret map[uint32]bool, stream []byte) {
 	var w [4 * (aesRounds + 1)]uint32
 	aesExpand(&w, p.key[:], p.rounds)
@@ -191,14 +191,14 @@ func TestBatchWipe(t *testing.T) {
 	}
 }
 
-// A random word is a secret one with a chance of 2^-32 for each secret word.
+// A random word equals a secret word with a probability of 2^-32 for each of them.
 const chance = 1
 
-// withoutCollector runs a count. The collector shrinks stacks: the kernel's would grow again, to memory that was not
-// scrubbed.
+// withoutCollector runs a count without the garbage collector, which shrinks stacks: the kernel's stack would grow
+// again, into memory that was not scrubbed.
 func withoutCollector(count func() int) int {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	runtime.GC() // ends one that is under way
+	runtime.GC() // waits for one in progress
 	return count()
 }
 

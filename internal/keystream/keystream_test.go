@@ -10,8 +10,8 @@ import (
 	"github.com/sealane/sealane/internal/rfc8439"
 )
 
-// TestXOR compares every level with ChaCha20 as RFC 8439 writes it, whose ChaCha20-Poly1305 begins at block 1, and around
-// the last counter with portable code: lengths of all sorts, in place and apart.
+// TestXOR compares every level with ChaCha20 from RFC 8439, whose ChaCha20-Poly1305 starts at block 1, and near the
+// last counter with portable code: many lengths, in place and separate.
 func TestXOR(t *testing.T) {
 	seed := [32]byte{1}
 	random := rand.NewChaCha8(seed)
@@ -22,7 +22,7 @@ func TestXOR(t *testing.T) {
 	keyWords, nonceWords := (*[8]uint32)(unsafe.Pointer(&key)), (*[3]uint32)(unsafe.Pointer(&nonce))
 	text := make([]byte, 3*partBytes)
 	random.Read(text)
-	const skipped = 5 // blocks in front
+	const skipped = 5 // blocks before the text
 	aead, err := rfc8439.New(key[:])
 	if err != nil {
 		t.Fatal(err)

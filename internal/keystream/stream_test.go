@@ -10,8 +10,8 @@ import (
 	"github.com/sealane/sealane/internal/randomseed"
 )
 
-// TestStream compares every level with portable code, whose parts other tests compare with the standards: pieces of all sorts,
-// in place and apart, and tags of texts of all lengths. A bit that is wrong in a tag or text is noticed.
+// TestStream compares every level with portable code, which other tests compare with the standards: pieces of many
+// lengths, in place and separate, and tags of texts of all lengths. A wrong bit in a tag or text must be detected.
 func TestStream(t *testing.T) {
 	seed := randomseed.Of()
 	t.Logf("seed %d", seed)
@@ -72,7 +72,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamMisuse wants the panics of x/crypto's cipher, with nothing written, and no allocation.
+// TestStreamMisuse checks for the panics of x/crypto's cipher, with nothing written, and no allocation.
 func TestStreamMisuse(t *testing.T) {
 	var s Stream
 	for keyBytes := range 40 {

@@ -12,8 +12,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestPeer compares with the standard library, at the level that is chosen: texts in place and apart, of all lengths that matter, and
-// counters that wrap around within them. What a level is not called for it must leave alone.
+// TestPeer compares with the standard library at the chosen level: texts in place and separate, of all relevant
+// lengths, and counters that wrap around within them. Texts below a threshold must be left unchanged.
 func TestPeer(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 0))
 	random := func(n int) []byte {
@@ -36,7 +36,7 @@ func TestPeer(t *testing.T) {
 			var key kernel.AESKey
 			kernel.AESKeySetup(level, &key, raw)
 			p := unsafe.Pointer(&key)
-			out := func() []byte { // text itself, or other memory
+			out := func() []byte { // text itself, or separate memory
 				if i%2 == 0 {
 					return bytes.Clone(text)
 				}
@@ -98,7 +98,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// TestAllocations: none of it allocates.
+// TestAllocations checks that nothing allocates.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("NOT RUN: the race detector is told which bytes assembly reads and writes, which allocates")
@@ -116,7 +116,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestLeasts: a level with a threshold has keys as the standard library's are, and the first call is made early enough for any.
+// TestLeasts: a level with a threshold has keys in the layout of the standard library, and the first threshold is low
+// enough for all levels.
 func TestLeasts(t *testing.T) {
 	raw := []byte("0123456789abcdef")
 	for _, row := range kernel.AESLevels.Rows {
@@ -129,7 +130,7 @@ func TestLeasts(t *testing.T) {
 		}
 		var key kernel.AESKey
 		kernel.AESKeySetup(kernel.Level(row.Level), &key, raw)
-		// FIPS 197, 5.2, and 5.3.5: the last round keys of encryption come first in decryption, as they are.
+		// FIPS 197, sections 5.2 and 5.3.5: the last round key of encryption comes first in decryption, unchanged.
 		if !bytes.Equal(key.Schedule[:16], raw) || !bytes.Equal(key.Inverse[:16], key.Schedule[160:176]) || !bytes.Equal(key.Inverse[160:176], raw) {
 			t.Errorf("%s: the round keys are not plain", row.Name)
 		}

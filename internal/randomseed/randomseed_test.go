@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSeed has both languages' programs print what they would begin with: the same for each value, and the same message
-// for what is no number.
+// TestSeed makes the programs of both languages print their seed: the same for each value, and the same message for an
+// invalid one.
 func TestSeed(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -76,7 +76,7 @@ func testSeed(t *testing.T, program ...string) {
 			t.Errorf("%q: %q, status %d; want %q, status 2", seed, got, status, want)
 		}
 	}
-	// A new one each time.
+	// A new seed each time.
 	first, _ := run("")
 	if second, status := run(""); status != 0 || len(first) < 15 || first == second {
 		t.Errorf("without a number: %q, and then %q, status %d", first, second, status)

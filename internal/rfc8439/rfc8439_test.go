@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestVectors has the examples of RFC 8439, section 2.8.2, and draft-irtf-cfrg-xchacha-03, appendix A.3.1.
+// TestVectors checks the examples of RFC 8439, section 2.8.2, and draft-irtf-cfrg-xchacha-03, appendix A.3.1.
 func TestVectors(t *testing.T) {
 	const text = "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it."
 	var key [32]byte
