@@ -87,23 +87,6 @@ isa mips32r2
     or \s0, \s0, \s4
 .endm
 
-/* Adds w (x^127 + x^126 + x^121 + 1) to the words that are three and four places behind w, the lowest that is left. */
-.macro reduce w, third, fourth, t
-    sll \t, \w, 31
-    xor \third, \third, \t
-    sll \t, \w, 30
-    xor \third, \third, \t
-    sll \t, \w, 25
-    xor \third, \third, \t
-    srl \t, \w, 1
-    xor \fourth, \fourth, \w
-    xor \fourth, \fourth, \t
-    srl \t, \w, 2
-    xor \fourth, \fourth, \t
-    srl \t, \w, 7
-    xor \fourth, \fourth, \t
-.endm
-
 /* Where the low and the high word of a column's product go. */
 #define RESULT_LOW LAST_SLOT
 #define RESULT_HIGH LAST_SLOT - FACTOR

@@ -16,6 +16,24 @@
  * GHASH (6.4): see ../ghash.h. The .S file multiplies.
  */
 
+/* Adds w (x^127 + x^126 + x^121 + 1) to the word that is 128 bits behind w, the lowest word that is left, and to the
+ * one before that. */
+.macro reduce w, before, behind, t
+    sllw \t, \w, 8*WORD - 1
+    xor \before, \before, \t
+    sllw \t, \w, 8*WORD - 2
+    xor \before, \before, \t
+    sllw \t, \w, 8*WORD - 7
+    xor \before, \before, \t
+    srlw \t, \w, 1
+    xor \behind, \behind, \w
+    xor \behind, \behind, \t
+    srlw \t, \w, 2
+    xor \behind, \behind, \t
+    srlw \t, \w, 7
+    xor \behind, \behind, \t
+.endm
+
 .macro constant x, value
     lui \x, (\value) >> 16
     ori \x, \x, (\value) & 0xffff

@@ -186,23 +186,6 @@ isa mips64r2
     ld \high, RESULT_HIGH + COLUMN*\column(scratch)
 .endm
 
-/* Adds w (x^127 + x^126 + x^121 + 1) to the words that are one and two places behind w, the lowest that is left. */
-.macro reduce w, next, last, t
-    dsll \t, \w, 63
-    xor \next, \next, \t
-    dsll \t, \w, 62
-    xor \next, \next, \t
-    dsll \t, \w, 57
-    xor \next, \next, \t
-    dsrl \t, \w, 1
-    xor \last, \last, \w
-    xor \last, \last, \t
-    dsrl \t, \w, 2
-    xor \last, \last, \t
-    dsrl \t, \w, 7
-    xor \last, \last, \t
-.endm
-
 /* Y, from the columns. */
 .macro join_and_reduce
     load_result 0, x0, x1

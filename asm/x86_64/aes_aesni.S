@@ -72,8 +72,6 @@
     movdqu \to, \at
 .endm
 
-/* 16 bytes that two stores of 8 have just written are not at hand as a whole: a load of them waits until both are in
- * the cache. */
 .macro x_broadcast_halves to, low, at
     movq \low, qword ptr [\at]
     movhps \low, [\at + 8]

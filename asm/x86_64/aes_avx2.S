@@ -48,8 +48,6 @@
     vbroadcasti128 \to, \at
 .endm
 
-/* 16 bytes that two stores of 8 have just written are not at hand as a whole: a load of them waits until both are in
- * the cache. */
 .macro x_broadcast_halves to, low, at
     vmovq \low, qword ptr [\at]
     vmovhps \low, \low, [\at + 8]

@@ -12,8 +12,9 @@
  *         the next eight is a shift by WIDTH bytes; the bytes shifted out, times x^7 + x^2 + x + 1, are added below
  *
  * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (the bytes that are
- * left), x_broadcast, x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast,
- * x_dec, x_declast, x_previous (the blocks before those of a vector).
+ * left), x_broadcast, x_broadcast_halves (of 16 bytes that two stores of 8 have just written: a load of all of them
+ * would wait until both are in the cache), x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks before
+ * those of a vector).
  */
 
 #define BYTES (16*WIDTH)
