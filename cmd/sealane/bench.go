@@ -104,7 +104,7 @@ another level is faster on this CPU than the one in sealane's table of CPUs.`,
 	f.StringSliceVar(&b.ciphers, "cipher", cipherNames(), "ciphers")
 	f.IntSliceVar(&b.sizes, "size", []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}, "bytes of plaintext")
 	f.IntSliceVar(&b.ad, "ad", []int{0, 13}, "bytes of associated data")
-	f.IntSliceVar(&b.keys, "keys", []int{1, 64}, "number of keys, used in turn")
+	f.IntSliceVar(&b.keys, "keys", []int{1, 64}, "number of keys, used alternately")
 	f.IntVar(&b.repeats, "repeats", 40, "number of times that each is measured")
 	return c
 }

@@ -55,7 +55,7 @@ refused.`,
 			printFork(result)
 			printWorkers(result)
 			for _, other := range result.Others {
-				fmt.Printf("%s has a ChaCha20-Poly1305 of its own, which is unchanged\n", other)
+				fmt.Printf("%s has its own ChaCha20-Poly1305, which is unchanged\n", other)
 			}
 			fmt.Printf("%s for %s/%s: has the levels %s%s\n", result.Output, result.GOOS, result.GOARCH, strings.Join(result.Levels, " "), here(result))
 			return nil
@@ -94,7 +94,7 @@ func testCommand() *cobra.Command {
 
 func buildFlags(c *cobra.Command, job *accelerate.Job) {
 	c.Flags().BoolVar(&job.Std, "std", false, "also replace AES-GCM, -CTR, -CBC and ChaCha20-Poly1305 of the standard library: crypto/tls, net/http, crypto/cipher")
-	c.Flags().BoolVar(&job.Batch, "batch", false, "have wireguard-go's workers seal and open many packets in one call")
+	c.Flags().BoolVar(&job.Batch, "batch", false, "make wireguard-go's workers seal and open many packets in one call")
 	c.Flags().StringVar(&job.GOOS, "goos", "", "build for this operating system (default: GOOS)")
 	c.Flags().StringVar(&job.GOARCH, "goarch", "", "build for this architecture (default: GOARCH)")
 }

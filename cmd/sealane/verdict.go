@@ -20,7 +20,7 @@ const noise = 0.02
 // Final errors of bench --check. The exit status is then 3.
 var (
 	errSlower = errors.New("a level in use is slower than its peer")
-	errLine   = errors.New("the table of CPUs chooses a slower level than another for this CPU")
+	errLine   = errors.New("the table of CPUs does not choose the fastest level for this CPU")
 )
 
 // losses returns the results of levels in use that are slower than the peer.

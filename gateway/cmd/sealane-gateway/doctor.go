@@ -35,10 +35,10 @@ func doctorCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (face != "") {
-				return errors.New("what to read? A capture or --interface NAME")
+				return errors.New("name a capture, or an interface by --interface NAME")
 			}
 			if wait <= 0 || wait > time.Hour {
-				return fmt.Errorf("--for %v: it is more than 0 and at most 1h", wait)
+				return fmt.Errorf("--for %v: must be above 0 and at most 1h", wait)
 			}
 			if err := checkSizes(1, &from); err != nil {
 				return err
@@ -67,7 +67,7 @@ func doctorCommand() *cobra.Command {
 				}
 				if err := examineCapture(d, in); err != nil {
 					d.Note(doctor.Finding{Cause: "damaged capture", Count: 1, Of: args[0], What: "The capture cannot be read to its end: " + err.Error() + ".",
-						Do: "Have it captured again, and stop tcpdump with Ctrl-C; what is before the damage was read."})
+						Do: "Capture again, and stop tcpdump with Ctrl-C; everything before the damage was read."})
 				}
 			}
 			_, err := cmd.OutOrStdout().Write(diagnosis(d))
@@ -96,7 +96,7 @@ func (k *keySources) examine(d *doctor.Doctor) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			note.Cause, note.What = "no such key log", "The key log does not exist."
-			note.Do = "A program makes it with its first connection: see that SSLKEYLOGFILE is in the environment of that program."
+			note.Do = "A program creates it at its first connection: check that SSLKEYLOGFILE is in its environment."
 		case err != nil:
 			note.Cause, note.What, note.Do = "unreadable key log", "The key log cannot be read: "+err.Error()+".", "Run this as the user that owns the key log, or as root."
 		default:
@@ -138,10 +138,10 @@ func diagnosis(d *doctor.Doctor) []byte {
 	s, all := d.Findings()
 	b := fmt.Appendf(nil, "%d packets, %d TCP connections, %d of them TLS, %d decrypted; %d secrets in key logs\n", s.Packets, s.TCP, s.TLS, s.Decrypted, s.Secrets)
 	if s.BadLines > 0 {
-		b = fmt.Appendf(b, "%d lines of the key logs are none\n", s.BadLines)
+		b = fmt.Appendf(b, "%d lines of the key logs are invalid\n", s.BadLines)
 	}
 	if s.Unseen > 0 {
-		b = fmt.Appendf(b, "%d packets were not looked at: there are too many connections\n", s.Unseen)
+		b = fmt.Appendf(b, "%d packets were skipped because there are too many connections\n", s.Unseen)
 	}
 	for _, f := range all {
 		b = fmt.Appendf(b, "\n%s (%d): %s\n", f.Cause, f.Count, f.What)

@@ -45,8 +45,8 @@ func TestDoctor(t *testing.T) {
 		{"damaged capture", []string{dir + "/cut.pcap", "--keys", good}, "damaged capture (1)", true},
 		{"no capture", []string{good}, "damaged capture (1): The capture cannot be read to its end: neither pcap nor pcapng", true},
 		{"missing capture", []string{dir + "/none.pcap"}, "no such file", false},
-		{"nothing", nil, "what to read", false},
-		{"both", []string{capture, "--interface", "lo"}, "what to read", false},
+		{"nothing", nil, "name a capture", false},
+		{"both", []string{capture, "--interface", "lo"}, "name a capture", false},
 		{"no time", []string{"--interface", "lo", "--for", "0s"}, "--for 0s", false},
 		{"no interface", []string{"--interface", "no-such-one"}, "\"ip link\" lists", false},
 	} {

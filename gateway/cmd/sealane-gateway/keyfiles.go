@@ -37,7 +37,7 @@ type keySources struct {
 func (k *keySources) flags(f *pflag.FlagSet) {
 	f.StringSliceVarP(&k.files, "keys", "k", nil, "key log in the format of SSLKEYLOGFILE; may be given more than once")
 	f.BoolVar(&k.allow, "allow-readable-keys", false, "accept key logs that other users can read")
-	f.IntVar(&k.limit, "max-keys", 1<<20, "number of connections to keep keys of")
+	f.IntVar(&k.limit, "max-keys", 1<<20, "number of connections whose keys are kept")
 }
 
 func (k *keySources) liveFlags(f *pflag.FlagSet) {

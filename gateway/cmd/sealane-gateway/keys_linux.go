@@ -33,9 +33,9 @@ func keysCommand() *cobra.Command {
 	t := new(tapped)
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Take keys from programs as they run",
-		Long: "keys attaches to the TLS libraries of programs that run, and passes the keys of their connections on to live. The programs need no " +
-			"change, setting or restart. It knows OpenSSL 1.1.1 to 4, BoringSSL, GnuTLS, and Go's crypto/tls, in libraries and linked into programs, on x86-64 and arm64. It needs root.",
+		Short: "Take keys from running programs",
+		Long: "keys attaches to the TLS libraries of running programs, and passes the keys of their connections on to live. The programs need no " +
+			"change, setting or restart. It supports OpenSSL 1.1.1 to 4, BoringSSL, GnuTLS, and Go's crypto/tls, in libraries and linked into programs, on x86-64 and arm64. It needs root.",
 		Example: "  sealane-gateway keys --pid $(pidof haproxy) --socket /run/sealane-gateway/keys\n" +
 			"  sealane-gateway keys --path /usr/lib/x86_64-linux-gnu/libssl.so.3 --write keys.log\n" +
 			"  sealane-gateway keys --cgroup /sys/fs/cgroup/system.slice/nginx.service --socket /run/sealane-gateway/keys",
@@ -52,8 +52,8 @@ func keysCommand() *cobra.Command {
 }
 
 // withoutBPF is the advice for kernels where this does not work.
-const withoutBPF = "keys needs root, and a kernel that is not locked down. Without them, LD_PRELOAD=sealane_keylog.so has programs with OpenSSL " +
-	"write a key log, and others do so by themselves: see docs/gateway-keys.md"
+const withoutBPF = "keys needs root, and a kernel that is not locked down. Without them, LD_PRELOAD=sealane_keylog.so makes programs with OpenSSL " +
+	"write a key log, and some others can write one: see docs/gateway-keys.md"
 
 func (t *tapped) run(ctx context.Context) error {
 	ways := 0
@@ -87,7 +87,7 @@ func (t *tapped) run(ctx context.Context) error {
 		return t.explain(err)
 	}
 	if n == 0 && t.cgroup == "" {
-		return errors.New("these processes have no TLS library that this knows: OpenSSL, BoringSSL, GnuTLS, or Go's crypto/tls")
+		return errors.New("no supported TLS library in these processes: OpenSSL, BoringSSL, GnuTLS, or Go's crypto/tls")
 	}
 	var counts uprobes.Counts
 	context.AfterFunc(ctx, tap.Stop)
@@ -163,7 +163,7 @@ func (t *tapped) look(w *uprobes.Watch) (n int, err error) {
 		n += more
 	}
 	if len(t.pids) > 0 && alive == 0 {
-		return n, fmt.Errorf("process %v: there is none any more", t.pids)
+		return n, fmt.Errorf("process %v: it no longer exists", t.pids)
 	}
 	return n, nil
 }

@@ -466,9 +466,9 @@ func TestKeysSays(t *testing.T) {
 		{"keys --pid 1 --write x --socket y", "where to"},
 		{"keys --pid 1 --socket " + dir + "/none", "no such file"},
 		{"keys --pid 1 --write " + readable, "0644"},
-		{"keys --pid 4194304 --write " + dir + "/a", "there is none any more"},
+		{"keys --pid 4194304 --write " + dir + "/a", "it no longer exists"},
 		{"keys --path " + dir + "/none --write " + dir + "/b", "no such file"},
-		{"keys --path /bin/sh --write " + dir + "/c", "no TLS library"},
+		{"keys --path /bin/sh --write " + dir + "/c", "no supported TLS library"},
 		{"keys --cgroup " + dir + " --write " + dir + "/d", "cgroup 2"},
 	} {
 		said, ok := run(t, strings.Fields(c.args)...)

@@ -58,8 +58,8 @@ type outputs struct {
 }
 
 func (o *outputs) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; a name in .pcapng gives pcapng, - is standard output. An existing file is kept: the new one gets a number")
-	f.StringVar(&o.encrypted, "write-encrypted", "", "write the original packets with the keys of decrypted connections: a pcapng capture that tshark and Wireshark decrypt by themselves. Keep it as secret as the keys")
+	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; a name ending in .pcapng selects pcapng, - is standard output. An existing file is kept: the new one gets a number")
+	f.StringVar(&o.encrypted, "write-encrypted", "", "write the original packets with the keys of decrypted connections: a pcapng capture that tshark and Wireshark can decrypt. Keep it as secret as the keys")
 	f.IntVar(&o.size, "write-size", 0, "start another file after this many MiB")
 	f.DurationVar(&o.every, "write-every", 0, "start another file after this time, such as 1h")
 	f.IntVar(&o.keep, "write-keep", 0, "keep this many files of each name and delete the oldest, those of earlier runs included; 0 keeps all")

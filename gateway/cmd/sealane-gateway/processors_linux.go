@@ -25,7 +25,7 @@ func processors(list string, workers int) ([]int, error) {
 		for ; a <= b; a++ {
 			for _, other := range all {
 				if other == a {
-					return nil, fmt.Errorf("--cpus %q: %d is there twice", list, a)
+					return nil, fmt.Errorf("--cpus %q: %d is listed twice", list, a)
 				}
 			}
 			all = append(all, a)

@@ -126,46 +126,46 @@ var causes = []cause{
 	{"joined late", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool {
 		return !c.client.found && !c.server.found && c.records
 	}, "The ClientHello was not seen, as the connection began before the capture, and no secret of the key log opens its records.",
-		"Start the capture first and have the client connect again. For TLS 1.3 the key log of that connection is enough; else give keys by address (--api of live)."},
+		"Start the capture first, then let the client connect again. For TLS 1.3 the key log of that connection is enough; otherwise pass keys by address (--api of live)."},
 	{"not TLS", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !c.client.found && !c.server.found },
-		"The connection holds no ClientHello: it is not TLS, or TLS begins within a protocol that the gateway does not know.",
+		"The connection holds no ClientHello: it is not TLS, or TLS begins within a protocol that the gateway does not support.",
 		"If you expected TLS, check the port, and that TLS does not end at a load balancer before this place."},
 	{"one network", func(_ *Doctor, c *conn, twins map[packet.Tuple]bool) bool { return twins[anywhere(c.tuple)] },
-		"The two directions have different VLAN tags or tunnels, and so count as two connections.", "Give --one-network."},
+		"The two directions have different VLAN tags or tunnels, and count as two connections.", "Use --one-network."},
 	{"one direction", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { _, one := c.oneWay(); return one },
 		"Only one direction was seen. The keys need both hellos: the client's names them, and the server's has the cipher suite.",
 		"Mirror both directions to this interface, or read both taps at once (--interface twice); keys by address (--api of live) work with one direction."},
 	{"no ClientHello", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !c.client.found },
 		"The ServerHello was seen, but not the ClientHello, which names the keys.",
-		"Start the capture before the client connects; if it did run, packets were lost before they came here."},
+		"Start the capture before the client connects; if it did run, packets were lost on the way."},
 	{"no ServerHello", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !c.server.found },
 		"The ClientHello was seen, but no ServerHello: the server refused the connection, or its answer was lost.",
-		"Try the connection with curl -v; if it works, packets were lost before they came here."},
+		"Try the connection with curl -v; if it works, packets were lost on the way."},
 	{"old version", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return c.server.version < tls.VersionTLS12 },
-		"The connection has a version of TLS before 1.2, which the gateway does not read.", "Have the server require TLS 1.2 or 1.3."},
+		"The connection has a version of TLS before 1.2, which the gateway does not read.", "Make the server require TLS 1.2 or 1.3."},
 	{"unsupported suite", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool {
 		return !gateway.Supported(c.server.version, c.server.suite)
 	}, "The gateway does not read this cipher suite: it reads AES-GCM, AES-CCM and ChaCha20-Poly1305.",
-		"Have the server prefer TLS 1.3, or suites of TLS 1.2 with AES-GCM, AES-CCM or ChaCha20-Poly1305."},
+		"Make the server prefer TLS 1.3, or TLS 1.2 suites with AES-GCM, AES-CCM or ChaCha20-Poly1305."},
 	{"no keys", func(d *Doctor, _ *conn, _ map[packet.Tuple]bool) bool { n, _ := d.store.Lines(); return n == 0 },
 		"There are no keys at all.",
-		"Start the client or server with SSLKEYLOGFILE=/path/keys.log in its environment and give --keys /path/keys.log, or take them with sealane-gateway keys. " +
+		"Start the client or server with SSLKEYLOGFILE=/path/keys.log in its environment and use --keys /path/keys.log, or take them with sealane-gateway keys. " +
 			"A certificate's private key is not enough."},
 	{"keys of other connections, or encrypted ClientHello", func(d *Doctor, c *conn, _ map[packet.Tuple]bool) bool {
 		return c.client.encrypted && !d.store.Has(&c.client.random)
-	}, "The key log has no keys of this connection. Its ClientHello may be encrypted (ECH), and then the log names one that cannot be seen.",
-		"See that the key log is written by this client or server, for this connection. If it is, switch ECH off."},
+	}, "The key log has no keys of this connection. If its ClientHello is encrypted (ECH), the log names one that no packet shows.",
+		"Check that this client or server writes the key log for this connection. If it does, disable ECH."},
 	{"keys of other connections", func(d *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !d.store.Has(&c.client.random) },
-		"There are keys, but of other connections.",
-		"Check that this client or server writes the key log, and that both ran at the same time as the capture. Check that no proxy has a TLS connection of its own in between."},
+		"All keys belong to other connections.",
+		"Check that this client or server writes the key log, and that both ran at the same time as the capture. Check that no proxy in between makes its own TLS connection."},
 	{"half the keys", func(d *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !d.complete(c) },
 		"The key log names this connection, but lacks the secrets of its data.",
-		"See that the log is not cut off, and that its writer is not stopped before the handshake ends."},
+		"Check that the log is complete, and that its writer does not stop before the handshake ends."},
 	{"no data yet", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !c.records },
-		"The keys are there, but the connection has no encrypted records yet.", "Capture for longer, or see why the handshake does not end."},
+		"The keys are there, but the connection has no encrypted records yet.", "Capture for longer, or check why the handshake does not end."},
 	{"nothing opens", func(*Doctor, *conn, map[packet.Tuple]bool) bool { return true },
 		"The keys of this connection are there, but none of its records opens: segments are missing, or the keys are wrong.",
-		"Look for lost packets below; if there are none, see that the key log was not altered."},
+		"Look for lost packets below; if there are none, check that the key log was not altered."},
 }
 
 // complete reports whether all secrets for a connection's data are there.
@@ -201,22 +201,22 @@ func (d *Doctor) capture() (all []Finding) {
 	case q.Connections == 0:
 		note("QUIC", d.others[quic], "Packets are UDP of port 443, but no QUIC connection begins in them.", "Start the capture before the connection. The versions read are 1 and 2.")
 	case q.Decrypted == 0:
-		note("QUIC", q.Connections, "QUIC connections (HTTP/3) have no keys.", "Have the program write its key log, and give that with --keys.")
+		note("QUIC", q.Connections, "QUIC connections (HTTP/3) have no keys.", "Make the program write a key log, and pass it with --keys.")
 	case q.Decrypted < q.Connections:
 		note("QUIC", q.Connections-q.Decrypted, "QUIC connections (HTTP/3) were not decrypted, while others were.", "Check that all programs write the key log.")
 	}
 	deep := d.parser.Tunnels.Deep
-	note("deep tunnels", deep, "Packets are in more than four tunnels.", "Capture behind the outer ones.")
+	note("deep tunnels", deep, "Packets are in more than four tunnels.", "Capture inside the outer ones.")
 	f := &d.parser.Fragments
-	note("fragments", f.Expired+f.Evicted, "IP fragments whose packet did not come whole.", "See that all fragments come to this interface; a larger MTU avoids them.")
-	note("lost by the kernel", d.Dropped, "The kernel dropped packets because they were not read in time.", "Give live a larger --ring or more --workers.")
+	note("fragments", f.Expired+f.Evicted, "IP fragments of incomplete packets.", "Check that all fragments reach this interface; a larger MTU avoids them.")
+	note("lost by the kernel", d.Dropped, "The kernel dropped packets because they were not read in time.", "Use a larger --ring or more --workers for live.")
 	holes := d.worker.Stats.Holes
-	note("lost segments", holes, "Places in TCP connections whose packets did not come here.", "Look for drops at the mirror or tap: it may have less capacity than the link.")
+	note("lost segments", holes, "Gaps in TCP connections: their packets did not arrive here.", "Look for drops at the mirror or tap: it may have less capacity than the link.")
 	note("cut packets", d.cut, "Packets were cut off when they were captured.", "Capture with tcpdump -s 0.")
 	note("damaged packets", d.malformed, "Packets are shorter than their headers say, or contradict themselves.", "Capture with tcpdump -s 0, and check the link type.")
 	if n := d.badSums + d.long; n > 0 {
-		note("offload", n, "Packets have no valid checksum, or are longer than a frame: the network card computes checksums and cuts segments.",
-			"Nothing: it is usual on the host that sends, and the gateway reads such packets.")
+		note("offload", n, "Packets have no valid checksum, or are longer than a frame: the network card computes checksums and splits segments.",
+			"Nothing: this is normal on the sending host, and the gateway reads such packets.")
 	}
 	return all
 }
@@ -255,11 +255,11 @@ func (d *Doctor) Keys(name string, r io.Reader) error {
 	note := Finding{Count: 1, Of: name}
 	switch {
 	case bytes.Contains(first[:n], []byte("PRIVATE KEY-----")):
-		note.Cause, note.What = "private key", "The file given as key log holds a private key, from which the keys of a connection do not follow."
+		note.Cause, note.What = "private key", "The file given as key log holds a private key, which does not reveal the keys of a connection."
 		note.Do = "Log the keys of connections with SSLKEYLOGFILE."
 	case log.Secrets == 0 && n == 0:
 		note.Cause, note.What = "empty key log", "The key log is empty."
-		note.Do = "See that the program honors SSLKEYLOGFILE, was started with it, and may write the file."
+		note.Do = "Check that the program honors SSLKEYLOGFILE, was started with it, and may write the file."
 	case log.Secrets == 0:
 		note.Cause, note.What = "no key log", "The file given as key log has no line with a key."
 		note.Do = "Lines look like this: CLIENT_RANDOM, 64 hexadecimal digits, and a secret."

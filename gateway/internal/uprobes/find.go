@@ -43,7 +43,7 @@ const (
 )
 
 // ErrNone says that a file holds no function that the keys could be taken from.
-var ErrNone = errors.New("no TLS library that this knows")
+var ErrNone = errors.New("no supported TLS library")
 
 // A machine is how code for a kind of CPU looks.
 type machine struct {
