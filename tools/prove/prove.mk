@@ -38,7 +38,7 @@ PROVE_MODE_LOOPS := $(filter-out %/aes_ssse3.o,$(filter $(B)/prove/body/x86_64/a
 PROVE_PERMUTE := $(filter %/aes_ssse3.o %/aesgcm_ssse3.o,$(PROVE_OBJECTS))
 # Those whose AES is made of bit operations.
 PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM)) \
-    $(PROVE_PERMUTE)
+    $(filter %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC)) $(PROVE_PERMUTE)
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -73,7 +73,7 @@ MUTANTS ?= 1000
 PROVE_RECORD = $(B)/prove/mutants.jsonl
 PROVE_MANY = $(filter-out $(PROVE_BITWISE),$(PROVE_CHOSEN))
 PROVE_FEW = $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN))
-prove-mutants: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
+prove-mutants: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
 	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove mutation.native --first $(MUTANTS) --calls 120 $(PROVE_RECORD) $(PROVE_FEW))
 	$(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
 	$(if $(PROVE_MANY),$(PROVE_PYTHON) tools/prove mutation.native --calls 600 $(PROVE_RECORD) $(PROVE_MANY))
@@ -146,6 +146,12 @@ ifneq ($(and $(shell command -v qemu-mips),$(shell command -v qemu-riscv64)),)
 $(eval $(call suite,prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 20 $(PROVE_RISC)))
 $(eval $(call suite,prove-planted-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
     --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 2 --% $(filter %_zbb.o,$(PROVE_RISC))" plant))
+$(eval $(call suite,prove-mutants-risc,$(PROVE_PYTHON) $(PROVE_RISC_SOME),\
+    $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 4 --count 12 --least 80 $(filter %/chacha20poly1305_mips32r2.o,$(PROVE_RISC_SOME))))
+$(eval $(call suite,prove-native-risc,$(PROVE_PYTHON) $(PROVE_RISC_SOME),$(PROVE_PYTHON) tools/prove mutation.native --first 6 --calls 6 --tries 4 /dev/null \
+    $(filter %/chacha20poly1305_mips64r2.o,$(PROVE_RISC_SOME))))
+$(eval $(call long_suite,long-prove-mutants-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(call prove_mutants,$(B)/prove/mutants-risc.jsonl,\
+    $(filter-out $(PROVE_BITWISE),$(PROVE_RISC)))))
 $(eval $(call long_suite,long-prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
     $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_RISC)))
 endif

@@ -37,11 +37,12 @@ import time
 
 import capstone
 from capstone import x86_const as X
-from isa import arm32, arm64, code, x86
-from isa.code import STOPS
+from isa import arm32, arm64, riscv, x86
+from isa.code import STOPS, Code, known
 from run import kernels, lists, memory, modes, packets, proof
 from spec import reduction
 from values import terms
+from values.linear import Undecided
 from values.terms import Unproved, symbol
 
 TRIES = 8  # calls that a mutant is run for first
@@ -100,7 +101,22 @@ def function(i):
 
 
 def plainly(i, trace=None):
-    """A call without a look at its results; in the terms in which it is proved, so that these are not forgotten in between."""
+    """A call without a look at its results; in the terms in which it is proved, so that these are not forgotten in between. Where the
+    kernel asks for the alignment of a pointer, for each."""
+    try:
+        return one_way(i, trace)
+    except Undecided as e:
+        before, steps = kernels.Call.cases, 0
+        try:
+            for case in e.cases:
+                kernels.Call.cases = {**before, e.pointer: case}
+                steps += plainly(i, trace)
+        finally:
+            kernels.Call.cases = before
+        return steps
+
+
+def one_way(i, trace):
     if not _kernel.bitwise:
         proof.mode(False, False, _kernel.ascending, _kernel.of_modes)
         return proof._run(_kernel, _shapes[i], trace)
@@ -152,17 +168,66 @@ def independent(first, second):
         (a.mem.disp + a.size <= b.mem.disp or b.mem.disp + b.size <= a.mem.disp)
 
 
-NOP = {x86: b"\x90", arm64: bytes.fromhex("1f2003d5"), arm32: bytes.fromhex("00f020e3")}
+NOP = {x86: b"\x90", arm64: bytes.fromhex("1f2003d5"), arm32: bytes.fromhex("00f020e3"), riscv: bytes.fromhex("13000000")}
+MIPS_NOP = bytes(4)
+
+
+class Insn:
+    """An instruction of MIPS or RISC-V, as isa/ has it, whose decoder does not know them all. step: where the step begins that it is
+    a part of: the branch before a delay slot."""
+
+    size, operands = 4, ()
+
+    def __init__(self, isa, code, address):
+        self.address = address
+        self.mnemonic, self.fields = isa.fields(code, address)
+        self.op_str = ", ".join(f"{k} {v}" for k, v in self.fields.items())
+        self.branch = self.mnemonic in isa.BRANCHES or self.mnemonic in ("jr", "jal", "jalr")
+        self.step = self.last = address
+
+    def writes(self):
+        """The register; of a product 32, which stands for HI and LO."""
+        if self.mnemonic in ("multu", "maddu", "dmultu"):
+            return 32
+        return None if self.branch or self.mnemonic.startswith(("sb", "sw", "sd")) else self.fields.get("d", self.fields.get("t"))
+
+    def reads(self):
+        return {32} if self.mnemonic in ("mflo", "mfhi", "maddu") else {self.fields.get("s"), self.fields.get("t")} - {0, None}
+
+
+def listing():
+    """Address -> instruction."""
+    isa, kernel = _kernel.isa, _kernel
+    if isa.MACHINE not in ("EM_MIPS", "EM_RISCV"):
+        return {i.address: i for i in isa.decoder().disasm(kernel.code, 0)}
+    found = {a: Insn(isa, kernel.code, a) for a in range(0, len(kernel.code), 4)}
+    for a, insn in found.items() if isa.MACHINE == "EM_MIPS" else ():
+        if insn.branch and a + 4 in found:
+            found[a + 4].step, insn.last = a, a + 4
+    return found
+
+
+def targets_of(insns):
+    """Where jumps go."""
+    if isinstance(next(iter(insns.values())), Insn):
+        steps = (_kernel.isa.meaning(_kernel.code, i.address) for i in insns.values() if i.branch)
+        return {branch[1] if branch else after for _, after, branch, _ in steps}
+    return {int(m[1], 0) for i in insns.values() if branches(i) and (m := re.search(r"#?(0x[0-9a-f]+)$", i.op_str))}
 
 
 def branches(insn):
     """Also what cannot follow another instruction than its own."""
+    if isinstance(insn, Insn):
+        return insn.branch or insn.step != insn.address
     return insn.mnemonic.startswith(("j", "b.", "cb", "tb")) or insn.mnemonic in ("ret", "bx") or \
         (_kernel.isa is not x86 and insn.mnemonic.startswith("b") and not insn.mnemonic.startswith(("bi", "bsl")))
 
 
 def dependent(first, second):
-    """Whether the second of two instructions of ARM reads the first register that the first names, and that is not a store."""
+    """Whether the second of two instructions of ARM reads the first register that the first names, and that is not a store; of MIPS and
+    RISC-V, whether it reads what the first writes."""
+    if isinstance(first, Insn):
+        return first.writes() in second.reads()
     register = re.match(r"[^,\[{]*", first.op_str)[0].strip().split(".")[0]
     return bool(register) and not first.mnemonic.startswith(("st", "vst", "cmp", "tst", "ccmp")) and \
         register.lstrip("wx") in [t.lstrip("wx") for t in re.split(r"\W+", second.op_str.partition(",")[2])] and register[0] not in "#{["
@@ -170,16 +235,15 @@ def dependent(first, second):
 
 def mutants(seed, count, only):
     """(address, what was done, where that ends, code). The first of many are those of few."""
-    code, isa = _kernel.code, _kernel.isa
-    insns = {i.address: i for i in isa.decoder().disasm(code, 0)}
-    targets = {int(m[1], 0) for i in insns.values() if branches(i) and (m := re.search(r"#?(0x[0-9a-f]+)$", i.op_str))}
-    places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret", "bx") and (not only or a in only)]
+    insns = listing()
+    targets = targets_of(insns)
+    places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret", "bx", "jr", "jalr") and (not only or a in only)]
     made, seen = 0, set()
     for lap in range(100):  # each instruction once before one is changed again; of few there may be fewer mutants
         for at in random.Random(f"{seed} {lap}").sample(places, len(places)):
             if made == count:
                 return
-            if at in _reached and (mutant := mutate(random.Random(f"{seed} {lap} {at}"), insns, targets, at)) and mutant[3] not in seen:
+            if getattr(insns[at], "step", at) in _reached and (mutant := mutate(random.Random(f"{seed} {lap} {at}"), insns, targets, at)) and mutant[3] not in seen:
                 seen.add(mutant[3])
                 made += 1
                 yield mutant
@@ -188,10 +252,11 @@ def mutants(seed, count, only):
 def mutate(rng, insns, targets, at):
     """A mutant of an instruction, or None if nothing that was tried is one."""
     code, isa, insn = _kernel.code, _kernel.isa, insns[at]
-    md, nop = isa.decoder(), NOP[isa]
+    md, nop = isa.decoder(), NOP.get(isa, MIPS_NOP)
+    begin, last = getattr(insn, "step", at), getattr(insn, "last", at)
     for _ in range(30):
         kind = rng.random()
-        new, end = bytearray(code), at + insn.size
+        new, end = bytearray(code), last + insn.size
         if kind < 0.15:
             new[at:at + insn.size] = nop * (insn.size // len(nop))
             what = f"without {insn.mnemonic} {insn.op_str}"
@@ -208,12 +273,15 @@ def mutate(rng, insns, targets, at):
         else:
             bit = rng.randrange(8 * insn.size)
             new[at + bit // 8] ^= 1 << bit % 8
-            other = next(md.disasm(bytes(new[at:at + 16]), at), None)
+            try:
+                other = Insn(isa, bytes(new), at) if isinstance(insn, Insn) else next(md.disasm(bytes(new[at:at + 16]), at), None)
+            except Unproved:
+                continue
             if other is None or other.size != insn.size or other.mnemonic in ("syscall", "int3", "hlt") or \
                     (other.mnemonic == insn.mnemonic and other.op_str == insn.op_str):
                 continue
             try:
-                isa.meaning(bytes(new), at)
+                isa.meaning(bytes(new), begin)
             except (Unproved, *STOPS):
                 continue  # not an instruction that the prover knows: refused at once
             if isa is x86 and other.mnemonic == insn.mnemonic in ("rol", "ror") and insn.operands[1].type == other.operands[1].type == X.X86_OP_IMM \
@@ -221,7 +289,7 @@ def mutate(rng, insns, targets, at):
                 continue  # the same rotation
             what = f"{other.mnemonic} {other.op_str} for {insn.mnemonic} {insn.op_str}"
         if new != code:
-            return at, what, end, bytes(new)
+            return begin, what, end, bytes(new)
     return None
 
 
@@ -333,7 +401,7 @@ class Forks:
             for a in [a for a in steps if at - 16 < a < at + 32]:
                 del steps[a]
             limit(LONGER)
-            code.Code.LIMIT = most_steps(self.i)
+            Code.LIMIT = most_steps(self.i)
             return True
         os.close(theirs)
         said = b""
@@ -354,7 +422,7 @@ class Changed:
 
     def __init__(self, n):
         at, _, _, self.code = _mutants[n]
-        self.mutant = code.Code(self.code, _kernel.isa.meaning)
+        self.mutant = Code(self.code, _kernel.isa.meaning)
         self.mutant.steps = without(_kernel.program().steps, at)
 
     def __enter__(self):
@@ -371,8 +439,8 @@ class Changed:
 def as_mutant(i, n):
     """Why a mutant is refused in a call, or None; or that its time did not come."""
     tidy()
-    most = code.Code.LIMIT
-    code.Code.LIMIT = most_steps(i)
+    most = Code.LIMIT
+    Code.LIMIT = most_steps(i)
     limit(LONGER if _kernel.bitwise else SECONDS)
     try:
         with Changed(n):
@@ -381,7 +449,7 @@ def as_mutant(i, n):
         return NO_TIME
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        code.Code.LIMIT = most
+        Code.LIMIT = most
 
 
 def attempt(task):
@@ -456,8 +524,14 @@ def twin(machine):
     for name, v in vars(machine).items():
         if isinstance(v, list):
             setattr(other, name, [list(x) if isinstance(x, list) else x for x in v])
+        elif isinstance(v, dict):
+            setattr(other, name, dict(v))
     other.memory = copy.copy(machine.memory)
     other.memory.cells = Overlay(machine.memory.cells)
+    stored, other.memory.regions = {}, [copy.copy(r) for r in machine.memory.regions]
+    for r in other.memory.regions:  # input and output share one set of written bytes
+        if r.stored is not None:
+            r.stored = stored.setdefault(id(r.stored), set(r.stored))
     return other
 
 
@@ -469,7 +543,7 @@ def advance(program, machine, pc):
     f, after, branch, _ = step
     if f is not None:
         f(machine)
-    elif branch is not None and code.known(branch[0](machine), "a branch"):
+    elif branch is not None and known(branch[0](machine), "a branch"):
         return branch[1]
     return after
 
@@ -485,7 +559,7 @@ def through(program, machine, at, end):
 
 
 def alike(a, b):
-    return a is b or isinstance(a, (list, tuple)) and len(a) == len(b) and all(map(alike, a, b))
+    return a is b or isinstance(a, (list, tuple)) and len(a) == len(b) and all(map(alike, a, b)) or isinstance(a, (dict, int)) and a == b
 
 
 def flags(machine):
@@ -499,7 +573,7 @@ def same_state(one, other):
             continue
         if not alike(v, getattr(other, name)):
             return False
-    if one.result is not None and one.result is not other.result and (other.result is None or not alike(flags(one), flags(other))):
+    if getattr(one, "result", None) is not None and one.result is not other.result and (other.result is None or not alike(flags(one), flags(other))):
         return False
     cells = one.memory.cells, other.memory.cells
     return all(cells[0].get(a) is cells[1].get(a) for a in {*cells[0].own, *cells[1].own})
@@ -536,18 +610,19 @@ def compare(program, mutant, machine, at, end, soon=SOON):
 def any_state(at, end, code):
     """Whether a mutant is the same in every state of the machine: one of symbols, except memory."""
     proof.mode(False, False)
-    isa, machine = _kernel.isa, _kernel.isa.Machine(memory.Memory())
+    isa, machine = _kernel.isa, _kernel.isa.Machine(memory.Memory(getattr(_kernel.isa, "big", False)))
 
     def symbols(v, name):
         if isinstance(v, (list, tuple)):
             return type(v)(symbols(x, f"{name}.{i}") for i, x in enumerate(v))
         return symbol(name, v.width)
     for name, v in list(vars(machine).items()):
-        if isinstance(v, list):
+        if isinstance(v, (list, terms.Value)):
             setattr(machine, name, symbols(v, name))
-    machine.carry, machine.overflow, machine.result = symbol("carry", 1), symbol("overflow", 1), symbol("result", isa.POINTER)
+    if hasattr(machine, "result"):
+        machine.carry, machine.overflow, machine.result = symbol("carry", 1), symbol("overflow", 1), symbol("result", isa.POINTER)
     try:
-        return compare(code.Code(_kernel.code, isa.meaning), code.Code(code, isa.meaning), machine, at, end, 0) == SAME
+        return compare(Code(_kernel.code, isa.meaning), Code(code, isa.meaning), machine, at, end, 0) == SAME
     except (Unproved, *STOPS):
         return False
 
@@ -559,10 +634,10 @@ def look(i, those):
     kept, changed = program.steps, collections.defaultdict(list)
     for n in those:
         at, _, end, code = _mutants[n]
-        mutant = code.Code(code, _kernel.isa.meaning)
+        mutant = Code(code, _kernel.isa.meaning)
         mutant.steps = without(kept, at)
         changed[at].append((n, end, mutant))
-    original = code.Code(_kernel.code, _kernel.isa.meaning)
+    original = Code(_kernel.code, _kernel.isa.meaning)
     original.steps, program.steps = kept, dict(kept)
     for at, group in changed.items():
         f, after, branch, text = kept[at] if at in kept else program.meaning(program.code, at)
