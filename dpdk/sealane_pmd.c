@@ -43,7 +43,7 @@ struct batch {
 struct queue {
     struct rte_ring *done;
     struct rte_cryptodev_stats stats;
-    struct batch batches[2]; /* to be sealed, to be opened */
+    struct batch batches[2]; /* for sealing and for opening */
 };
 
 /* ---- Sessions ---- */
@@ -142,15 +142,15 @@ static uint64_t total(const struct rte_crypto_sgl *vectors)
     return sum;
 }
 
-/* Pairs length bytes behind the first head bytes of source and destination (the source again where to is NULL). The
- * number of pieces; -1 where there are more than PIECES, or where either is too short. */
+/* Pairs `length` bytes after the first `head` bytes of source and destination (the source again if `to` is NULL).
+ * Returns the number of pieces, or -1 if there are more than PIECES or either is too short. */
 static int pieces_of(sealane_iovec pieces[PIECES], const struct rte_crypto_sgl *from, const struct rte_crypto_sgl *to,
                      uint64_t head, uint64_t length)
 {
     if (to == NULL)
         to = from;
-    uint32_t in = 0, out = 0;                     /* current vectors, */
-    uint64_t in_offset = head, out_offset = head; /* and offsets in them */
+    uint32_t in = 0, out = 0;                     /* current vectors */
+    uint64_t in_offset = head, out_offset = head; /* offsets in them */
     int count = 0;
     while (length > 0) {
         while (in < from->num && in_offset >= from->vec[in].len)
@@ -196,13 +196,13 @@ static void run_batch(struct batch *batch, bool opens)
 {
     size_t good =
         opens ? sealane_open_batch(batch->packets, batch->count) : sealane_seal_batch(batch->packets, batch->count);
-    (void)good; /* each packet has its status */
+    (void)good; /* each packet has its own status */
     for (unsigned i = 0; i < batch->count; i++)
         batch->ops[i]->status = status_of(batch->packets[i].status);
     batch->count = 0;
 }
 
-/* The segments of a packet; none where it has more than PIECES. */
+/* The segments of a packet, or none if it has more than PIECES. */
 static struct rte_crypto_sgl segments_of(const struct rte_mbuf *packet, struct rte_crypto_vec segments[PIECES])
 {
     struct rte_crypto_sgl all = {segments, 0};
@@ -215,7 +215,7 @@ static struct rte_crypto_sgl segments_of(const struct rte_mbuf *packet, struct r
     return all;
 }
 
-/* A packet whose text lies in more than one buffer. */
+/* A packet whose text is in more than one buffer. */
 static sealane_status run_chained(const struct session *session, const struct rte_crypto_sym_op *sym,
                                   const uint8_t *nonce)
 {
@@ -227,7 +227,7 @@ static sealane_status run_chained(const struct session *session, const struct rt
     return run_pieces(session, pieces, count, nonce, sym->aead.aad.data, sym->aead.digest.data);
 }
 
-/* Processes an operation, or puts it into its batch. */
+/* Processes an operation, or adds it to its batch. */
 static void take(struct queue *queue, struct rte_crypto_op *op)
 {
     struct rte_crypto_sym_op *sym = op->sym;
@@ -304,7 +304,7 @@ static uint32_t process(struct rte_cryptodev *device, struct rte_cryptodev_sym_s
             const uint64_t bytes = total(from), outside = (uint64_t)offsets.ofs.cipher.head + offsets.ofs.cipher.tail;
             const int n = bytes < outside ? -1 : pieces_of(pieces, from, to, offsets.ofs.cipher.head, bytes - outside);
             const sealane_iovec none = {NULL, NULL, 0}, *text = n == 1 ? pieces : &none;
-            /* A packet in pieces is processed here, and its place in the batch holds a key that is refused. */
+            /* A packet in pieces is processed here, and its place in the batch gets an invalid key. */
             if (n > 1 || n < 0)
                 packets->status[at] =
                     run_pieces(session, pieces, n, packets->iv[at].va, packets->aad[at].va, packets->digest[at].va);
@@ -321,7 +321,7 @@ static uint32_t process(struct rte_cryptodev *device, struct rte_cryptodev_sym_s
             };
         }
         size_t batched = session->opens ? sealane_open_batch(ops, count) : sealane_seal_batch(ops, count);
-        (void)batched; /* each packet has its status */
+        (void)batched; /* each packet has its own status */
         for (uint32_t i = 0; i < count; i++) {
             int32_t *status = &packets->status[first + i];
             if (ops[i].key != NULL)

@@ -1,4 +1,4 @@
-/* AES in modes that do not authenticate: pieces and the whole agree, batches and single texts, and decryption undoes
+/* Unauthenticated AES modes: pieces and the whole text agree, batches and single texts agree, and decryption reverses
  * encryption. */
 #include "input.h"
 

@@ -1,5 +1,5 @@
-/* Packets of every cipher: the one call, pieces, streams and batches agree; what was sealed opens; what was changed
- * does not, and leaves what the header promises. */
+/* Packets of every cipher: the single call, pieces, streams and batches agree. Sealed packets open. Changed packets do
+ * not open, and leave buffers as the header promises. */
 #include "input.h"
 
 static const struct {
@@ -12,7 +12,7 @@ static const struct {
 
 enum { PIECES = 8, PACKETS = 40 };
 
-/* Cuts text into pieces of lengths that the input chooses; the last one gets the rest. */
+/* Cuts text into pieces whose lengths come from the input; the last one gets the rest. */
 static size_t cut(input *from, sealane_iovec pieces[PIECES], const uint8_t *in, uint8_t *out, size_t bytes)
 {
     const size_t n = 1 + number(from, PIECES);
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(sealane_stream_seal_final(&stream, tag2) == 0, "stream_seal_final");
     must(!memcmp(sealed, other, bytes) && !memcmp(tag, tag2, 16), "a stream and the whole agree");
 
-    /* The same packet at every place of a batch, each with an output of its own. */
+    /* The same packet at every position of a batch, each with its own output. */
     static uint8_t outs[PACKETS][LONGEST], tags[PACKETS][SEALANE_TAG_BYTES];
     sealane_op ops[PACKETS];
     for (size_t i = 0; i < packets; i++) {
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(sealane_open(&key, opened, tag, nonce, nonce_bytes, ad, ad_bytes, sealed, bytes) == 0, "open");
     must(!memcmp(opened, text, bytes), "what opens is what was sealed");
 
-    /* One bit of ciphertext or tag is another. */
+    /* Flips one bit of ciphertext or tag. */
     memcpy(tag2, tag, sizeof tag);
     if (flip < 8 * bytes)
         sealed[flip / 8] ^= (uint8_t)(1 << flip % 8);

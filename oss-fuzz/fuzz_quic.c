@@ -1,5 +1,4 @@
-/* QUIC packets: bytes of any content are refused and left as they came, or open; what was protected is unprotected
- * again. */
+/* QUIC packets: arbitrary bytes are refused and left unchanged, or open. Protected packets can be unprotected. */
 #include "input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     must(good == counted, "the count of packets that open");
 
-    /* The same bytes as headers and payloads to protect. */
+    /* Protects the same bytes as headers and payloads. */
     for (size_t i = 0; i < n; i++) {
         memcpy(bytes[i], before[i], asked[i].packet_bytes);
         if (asked[i].packet_bytes)

@@ -1,4 +1,4 @@
-/* What a fuzzer's input says: numbers and bytes, taken from its front. After its end everything is zero. */
+/* Takes numbers and bytes from the front of a fuzzer's input. After its end everything is zero. */
 #ifndef SEALANE_INPUT_H
 #define SEALANE_INPUT_H
 
@@ -34,7 +34,7 @@ static inline size_t number(input *from, size_t limit)
     return (size_t)(b[0] | b[1] << 8) % limit;
 }
 
-/* A failure of this ends the fuzzer, which keeps the input. */
+/* A failure ends the fuzzer, which stores the input. */
 static inline void must(int good, const char *what)
 {
     if (!good) {

@@ -1,4 +1,4 @@
-/* check: sealane_afalg on a real kernel, compared with sealane in the process.
+/* check: compares sealane_afalg on a real kernel with sealane in the process.
  *
  *     check FILE        FILE: vectors, flattened by test/vectors/flatten.go
  *     check --without   on a kernel that lacks AF_ALG or the ciphers
@@ -35,7 +35,7 @@ static void outcome(int good, const char *kind, const char *what)
     *(good ? &passed : &failed) += 1;
 }
 
-/* A key on both sides. */
+/* A key in the kernel and in the process. */
 typedef struct {
     sealane_afalg kernel;
     sealane_key process;
@@ -53,8 +53,8 @@ static void init(both *b, size_t kind)
     }
 }
 
-/* One packet both ways, in place or apart, and a forged one, which leaves the ciphertext in place and zeroes apart. 1
- * if all is as in the process. */
+/* Seals and opens one packet, in place or separately, and a forged one, which leaves the ciphertext in place or zeroes
+ * in a separate output. Returns 1 if everything is the same as in the process. */
 static int packet(both *b, size_t bytes, size_t ad_bytes, int in_place)
 {
     static _Thread_local uint8_t text[LONG], want[LONG], got[LONG], ad[4096];
@@ -188,7 +188,7 @@ static void failures(size_t kind)
     good &= packet(&b, 1420, 13, 1) && sealane_afalg_in_process(&b.kernel) == 3;
     outcome(good, kinds[kind].name, "no file descriptors");
 
-    /* In an operation's place, a socket that takes packets and answers with half of one, or a byte. */
+    /* Replaces an operation by a socket that accepts packets and answers with half of one, or a byte. */
     good = socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0;
     for (size_t n = 1; n <= 500; n += 499) {
         good &= dup2(ends[0], b.kernel.spare[0] - 1) >= 0 && write(ends[1], text, n) == (ssize_t)n;

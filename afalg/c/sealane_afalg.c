@@ -35,7 +35,7 @@ static int fail(int fd, int error)
 static int open_transform(sealane_alg alg, const uint8_t *key, size_t key_bytes)
 {
     struct sockaddr_alg name = {.salg_family = AF_ALG, .salg_type = "aead", .salg_name = "gcm(aes)"};
-    const uint8_t tag[SEALANE_TAG_BYTES] = {0}; /* not read: only the option's length counts */
+    const uint8_t tag[SEALANE_TAG_BYTES] = {0}; /* not read: only its length counts */
     const int fd = socket(AF_ALG, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
@@ -60,8 +60,8 @@ static struct cmsghdr *control(struct msghdr *message, struct cmsghdr *before, i
     return c;
 }
 
-/* Sends a packet to an operation's socket and reads the result: 0, EBADMSG for a wrong tag, or another error,
- * after which the output may hold anything and the socket must not be used again. */
+/* Sends a packet to an operation's socket and reads the result: 0, EBADMSG for a wrong tag, or another error. After
+ * another error the output is undefined, and the socket must not be used again. */
 static int run(int fd, const packet *p)
 {
     const int sealing = p->direction == ALG_OP_ENCRYPT;
@@ -91,7 +91,8 @@ static int run(int fd, const packet *p)
     c = control(&message, c, ALG_SET_IV, &iv, sizeof iv);
     control(&message, c, ALG_SET_AEAD_ASSOCLEN, &ad_bytes, 4);
 
-    /* The socket's buffer holds a packet; if it did not, waiting would be for ever, since there is no other reader. */
+    /* The socket's buffer holds a packet. If it did not, a blocking send would never return, since there is no other
+     * reader. */
     ssize_t n = sendmsg(fd, &message, MSG_DONTWAIT);
     if (n < 0 || (size_t)n != sent)
         return n < 0 && errno != EBADMSG ? errno : EMSGSIZE;
@@ -101,7 +102,7 @@ static int run(int fd, const packet *p)
     return (size_t)n == got ? 0 : EIO;
 }
 
-/* An operation's socket that is not in use, or -1. They are kept as descriptors plus one; 0 is none. */
+/* Returns an unused operation socket, or -1. They are stored as descriptor + 1; 0 means none. */
 static int take(sealane_afalg *a)
 {
     for (int i = 0; i < SEALANE_AFALG_OPERATIONS; i++) {
@@ -131,7 +132,7 @@ static void give(sealane_afalg *a, int fd, int error)
     __atomic_sub_fetch(&a->open, 1, __ATOMIC_RELAXED);
 }
 
-/* run, by way of memory of our own where output takes the input's place: if it fails, the input is still whole. */
+/* Calls run. In place, the output goes to a separate buffer first, so that the input survives a failure. */
 static int run_in_place(int fd, const packet *p)
 {
     uint8_t text[SEALANE_AFALG_IN_PLACE_MAX];
@@ -145,7 +146,7 @@ static int run_in_place(int fd, const packet *p)
     return error;
 }
 
-/* Whether the kernel may have a packet. Mistakes are for the process to report. */
+/* Whether the kernel may process a packet. The process reports mistakes. */
 static int fits(const packet *p, size_t nonce_bytes)
 {
     const int in_place = p->out == p->in;
@@ -161,7 +162,7 @@ static int fits(const packet *p, size_t nonce_bytes)
            !overlap(p->tag, SEALANE_TAG_BYTES, p->nonce, NONCE_BYTES);
 }
 
-/* 0, EBADMSG, or another error: then the process has to do the packet. */
+/* Returns 0, EBADMSG, or another error; then the process must handle the packet. */
 static int by_kernel(sealane_afalg *a, const packet *p, size_t nonce_bytes)
 {
     const int fd = fits(p, nonce_bytes) ? take(a) : -1;
@@ -207,7 +208,7 @@ static sealane_afalg_status status(int error)
     return error == ENOENT || error == EAFNOSUPPORT ? SEALANE_AFALG_UNSUPPORTED : SEALANE_AFALG_FAILED;
 }
 
-/* Compares the kernel with the code in the process, which has given known answers. */
+/* Compares the kernel with the code in the process, which has passed its known-answer tests. */
 static sealane_afalg_status compare(sealane_alg alg, size_t key_bytes)
 {
     const uint8_t zero[SEALANE_AES_256_GCM_KEY_BYTES] = {0};
@@ -243,7 +244,7 @@ static sealane_afalg_status compare(sealane_alg alg, size_t key_bytes)
 
 sealane_afalg_status sealane_afalg_init(sealane_afalg *a, sealane_alg alg, const uint8_t *key, size_t key_bytes)
 {
-    static int compared[SEALANE_AES_192_GCM + 1]; /* by alg: the kernel is right */
+    static int compared[SEALANE_AES_192_GCM + 1]; /* by alg: the kernel gives right results */
 
     if (a == NULL)
         return SEALANE_AFALG_INVALID;
@@ -281,6 +282,6 @@ void sealane_afalg_close(sealane_afalg *a)
     if (a->transform >= 0)
         close(a->transform);
     a->transform = -1;
-    a->open = SEALANE_AFALG_OPERATIONS; /* no more */
+    a->open = SEALANE_AFALG_OPERATIONS; /* no further operations */
     sealane_key_wipe(&a->key);
 }

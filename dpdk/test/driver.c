@@ -1,5 +1,5 @@
-/* crypto_sealane beside sealane's own calls: random bursts of packets that differ in session, direction, length,
- * segments and place, some of them forged; the synchronous interface; refusals.
+/* Compares crypto_sealane with sealane's own calls: random bursts of packets with different sessions, directions,
+ * lengths, segments and positions, some of them forged; the synchronous interface; refusals.
  *
  *     driver EAL-OPTIONS -- [--plant=CHECK]      --plant makes one check fail */
 #include <errno.h>
@@ -71,7 +71,7 @@ static struct rte_crypto_sym_xform xform_of(bool chacha, unsigned key_bytes, con
     };
 }
 
-/* One for each size of keys, two lengths of tags, and each direction. */
+/* One session for each key size, two tag lengths, and each direction. */
 static bool make_sessions(void)
 {
     static const struct {
@@ -112,7 +112,7 @@ static int refusal(bool chacha, unsigned key_bytes, unsigned tag_bytes, unsigned
 
 /* ---- Packets ---- */
 
-/* Input, and the output that is due. */
+/* The input, and the expected output. */
 struct packet {
     const struct session *session;
     struct rte_crypto_op *op;
@@ -154,7 +154,7 @@ static void make_packet(struct packet *p)
     fill(nonce, NONCE);
     p->status = RTE_CRYPTO_OP_STATUS_SUCCESS;
     int made = sealane_seal(&s->key, p->out, p->wanted_tag, nonce, NONCE, p->ad, s->ad_bytes, p->in, p->bytes);
-    if (s->opens) { /* the same, the other way round */
+    if (s->opens) { /* the same in the other direction */
         uint8_t text[LONGEST];
         memcpy(text, p->in, p->bytes), memcpy(p->in, p->out, p->bytes), memcpy(p->out, text, p->bytes);
         memcpy(p->tag, p->wanted_tag, s->tag_bytes);
@@ -220,7 +220,7 @@ static void bursts(void)
     verdict("random bursts: every operation comes back, in order", order && !planted("order"));
 }
 
-/* The queue takes what its ring holds, and no more; statistics count. */
+/* The queue accepts as many operations as its ring holds; statistics count them. */
 static void full_queue(void)
 {
     static struct packet packets[BURST];
@@ -228,7 +228,7 @@ static void full_queue(void)
     struct rte_cryptodev_stats stats;
     unsigned taken = 0, back = 0, n = 0;
     rte_cryptodev_stats_reset(device);
-    for (; n < 6; n++) { /* the same operations again and again: what they hold does not matter here */
+    for (; n < 6; n++) { /* the same operations again: their contents do not matter here */
         struct rte_crypto_op *ops[BURST];
         for (unsigned i = 0; i < BURST; i++) {
             if (n == 0)

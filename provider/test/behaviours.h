@@ -1,8 +1,8 @@
-/* What tells one OpenSSL's default provider from another's, as far as these tests see it: the one place where they may
- * expect something else of another version.
+/* Differences between the default providers of OpenSSL versions, as far as these tests see them: the only place where
+ * the tests may expect different results from different versions.
  *
- * Each is asked of the default provider itself, not of its version number: distributions carry repairs back. sealane
- * does the same with every OpenSSL. */
+ * Each is observed from the default provider itself, not derived from its version number, because distributions
+ * backport fixes. sealane behaves the same with every OpenSSL. */
 #ifndef SEALANE_TEST_BEHAVIOURS_H
 #define SEALANE_TEST_BEHAVIOURS_H
 
@@ -18,7 +18,7 @@ typedef enum {
     BEHAVIOURS
 } behaviour;
 
-/* A context that seals, with 7 bytes of text done. */
+/* A context that seals, after 7 bytes of text. */
 static inline EVP_CIPHER_CTX *behaviour_context(EVP_CIPHER *cipher, int enc)
 {
     static const uint8_t key[32] = {1}, iv[16] = {2};
@@ -44,7 +44,7 @@ static inline int refuses_text_after_final(EVP_CIPHER_CTX *c)
     return EVP_CipherUpdate(c, text, &n, text, sizeof text) <= 0;
 }
 
-/* The tag changes when the packet ends; until then it is zeroes. */
+/* The tag changes when the packet ends; before that it is zero. */
 static inline int ends_by_cipher(EVP_CIPHER_CTX *c)
 {
     static const uint8_t none[16];
@@ -53,7 +53,7 @@ static inline int ends_by_cipher(EVP_CIPHER_CTX *c)
     return EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, 16, tag) > 0 && memcmp(tag, none, sizeof tag) != 0;
 }
 
-/* ChaCha20 alone: the same key again, without an IV, after 7 bytes. */
+/* Plain ChaCha20: the same key again, without an IV, after 7 bytes. */
 static inline int leaves_spent_block(EVP_CIPHER_CTX *c)
 {
     uint8_t key[32] = {1}, first[8] = {0}, text[8] = {0}, none[16] = {0};
@@ -94,7 +94,7 @@ static const struct {
     [PACKET_WITHOUT_TAG_IS_REFUSED] = {"refuses to open without a tag", "ChaCha20-Poly1305", refuses_no_tag},
 };
 
-/* Of that provider, "provider=default" or "provider=sealane"; -1 where it does not have the cipher. */
+/* Asks that provider, "provider=default" or "provider=sealane"; -1 if it does not have the cipher. */
 static inline int behaves(behaviour b, const char *properties)
 {
     EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, behaviour_table[b].cipher, properties);

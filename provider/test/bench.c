@@ -1,12 +1,12 @@
-/* sealane's provider beside the default one, through EVP, in one process: the two take turns, and the smallest times
+/* Compares sealane's provider with the default one, through EVP, in one process: both alternate, and the minimum times
  * are compared.
  *
- *     bench FOLDER [--seconds=N] [--rows]      FOLDER holds sealane.so
+ *     bench FOLDER [--seconds=N] [--rows]      FOLDER contains sealane.so
  *
  * --rows prints "cipher bytes operation default sealane", in nanoseconds, for a table of several OpenSSLs. A packet is
- * what TLS makes of it: a context that is used again, a new IV, 13 bytes of associated data, one update, final, and the
- * tag. Fails if a ratio is below the floor of its size, where SEALANE_BENCH_CLASS, the CPU's class, is that of the
- * floors, or with --rows below 1. */
+ * processed as in TLS: a reused context, a new IV, 13 bytes of associated data, one update, final, and the tag. The
+ * program fails if a ratio is below the floor of its size and SEALANE_BENCH_CLASS, the CPU's class, is that of the
+ * floors, or with --rows if it is below 1. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <time.h>
@@ -104,7 +104,7 @@ static const work works[] = {
 enum { WORKS = sizeof works / sizeof works[0] };
 
 static uint8_t text[LONGEST], sealed[SIDES][LONGEST], tag[SIDES][16], ad[13], iv[16];
-static uint8_t key[64] = {1}; /* its halves differ */
+static uint8_t key[64] = {1}; /* with different halves */
 
 static double now(void)
 {
@@ -126,7 +126,8 @@ typedef struct {
     int side, bytes, aead, siv;
 } subject;
 
-/* The default provider's AES-GCM-SIV has the last packet's associated data in the next one, too, until an empty update.
+/* The default provider's AES-GCM-SIV keeps the last packet's associated data for the next one, until an empty
+ * update.
  */
 static int forget(const subject *s)
 {
@@ -159,7 +160,7 @@ static void open_packet(const subject *s)
     check(ok, "open");
 }
 
-/* Nanoseconds per packet of each side: batches in turn, the fastest of each. */
+/* Nanoseconds per packet of each side: batches alternate, and the minimum counts. */
 static void measure(subject s[SIDES], void (*run)(const subject *), double seconds, double best[SIDES])
 {
     const double end = now() + seconds * 1e9;
@@ -212,7 +213,7 @@ int main(int argc, char **argv)
             rows = 1;
         else
             return 2;
-    /* What bench-go -class prints. */
+    /* The output of bench-go -class. */
     const char *class = getenv("SEALANE_BENCH_CLASS");
     const int held = class == NULL || strcmp(class, "AMD family 26, AVX-512 IFMA") == 0;
     const providers loaded = load_providers(NULL, argv[1]);
@@ -243,7 +244,8 @@ int main(int argc, char **argv)
               "the same packet");
         if (s[0].aead || EVP_CIPHER_get_mode(c[0]) == EVP_CIPH_XTS_MODE ||
             EVP_CIPHER_get_mode(c[0]) == EVP_CIPH_CBC_MODE) {
-            for (int side = 0; side < SIDES && !s[0].aead; side++) /* the default provider's key is for one direction */
+            for (int side = 0; side < SIDES && !s[0].aead;
+                 side++) /* the default provider's keys are for one direction */
                 check(EVP_DecryptInit_ex(s[side].ctx, NULL, NULL, key, iv), "init");
             measure(s, open_packet, seconds, best);
             missed += !report(w, "open", best, held ? w->open_floor : 0);

@@ -1,8 +1,8 @@
-/* What a configuration file has made of OpenSSL, as a program sees it.
+/* Shows the effects of an OpenSSL configuration file on a program.
  *
  *     OPENSSL_CONF=FILE config
  *
- * Prints the active providers, the providers of ciphers fetched without properties, and the settings of TLS. */
+ * Prints the active providers, the providers of ciphers fetched without properties, and the TLS settings. */
 #include <openssl/ssl.h>
 
 #include "providers.h"

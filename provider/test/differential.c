@@ -1,9 +1,9 @@
-/* The same random calls to OpenSSL's default provider and to sealane: every return value, length, output, tag and error
- * must be the same.
+/* Makes the same random calls to OpenSSL's default provider and to sealane: every return value, length, output, tag and
+ * error must be the same.
  *
  *     differential FOLDER [--seconds=N] [--seed=N] [--cipher=NAME] [--plant=WHAT]
  *
- * FOLDER holds sealane.so. --plant makes one observation of sealane's differ: the run must then fail. */
+ * FOLDER contains sealane.so. --plant makes one observation of sealane differ: the run must then fail. */
 #include <time.h>
 
 #include <openssl/core_names.h>
@@ -28,7 +28,7 @@ static const char *const plants[] = {"none", "return", "length", "output", "tag"
 static int plant;
 
 static uint64_t state, seed, calls, sequences;
-static int stock[BEHAVIOURS]; /* what the default provider of this OpenSSL does */
+static int stock[BEHAVIOURS]; /* behaviors of this OpenSSL's default provider */
 static const char *subject;   /* the cipher of the sequence */
 static char history[4096];
 static size_t history_bytes;
@@ -49,7 +49,7 @@ static void fill(uint8_t *p, size_t bytes)
         p[i] = (uint8_t)next_random(&state);
 }
 
-/* Mostly short; often about a block, the longest piece that is kept, or the start of long strides. */
+/* Mostly short; often near a block, the longest piece that is kept, or the start of long strides. */
 static unsigned text_length(void)
 {
     static const unsigned edges[] = {16, 64, 128, 256, 1024, 1420, 2048, 4096, 16384};
@@ -66,7 +66,7 @@ static unsigned text_length(void)
     }
 }
 
-/* What one call showed of itself. */
+/* The observable results of one call. */
 typedef struct {
     int result, length;
     uint64_t parameter;
@@ -176,8 +176,8 @@ static void compare(const char *call)
 
 /* ---- Calls ---- */
 
-/* AES-GCM-SIV: evens out where both differ. A tag is set, without which sealane does not open; and the default provider
- * forgets the associated data of the last packet, which takes an update of none. */
+/* AES-GCM-SIV: removes the differences. A tag is set, because sealane does not open without one. An empty update makes
+ * the default provider forget the associated data of the last packet. */
 static void begin_siv(pair *p)
 {
     uint8_t tag[16];
@@ -191,7 +191,7 @@ static void begin_siv(pair *p)
     p->has_text = p->needs_iv = 0;
 }
 
-/* Whether the packet that has come is authentic. */
+/* Whether the current packet is authentic. */
 static int siv_opens(const pair *p)
 {
     uint8_t none[16];
@@ -203,7 +203,7 @@ static int siv_opens(const pair *p)
     return opens;
 }
 
-/* The default provider takes more bytes of an IV than it has. */
+/* The default provider accepts more bytes of an IV than it has. */
 static int iv_has_room(const pair *p)
 {
     return !p->is_gcm || EVP_CIPHER_CTX_get_iv_length(p->ctx[DEFAULT]) >= 12;
@@ -216,12 +216,12 @@ static int is_chacha20(const pair *p)
 
 static void call_init(pair *p)
 {
-    uint8_t key[64], iv[128]; /* as long as AES-GCM may be told */
+    uint8_t key[64], iv[128]; /* the longest that AES-GCM allows */
     const int with_cipher = one_in(8), with_key = !one_in(3) || ((p->is_gcm || p->is_siv) && with_cipher);
-    /* AES-GCM: without an IV one is drawn at random; the default provider seals with one of zeroes after a new key. */
+    /* AES-GCM: without an IV a random one is used; the default provider seals with a zero IV after a new key. */
     const int with_iv = !one_in(4) || ((p->is_gcm || p->is_siv) && with_key) || p->needs_iv ||
                         (is_chacha20(p) && with_key && !stock[NEW_KEY_LEAVES_THE_SPENT_BLOCK]);
-    /* AES-XTS and AES-CBC: without a key the default provider stays with the direction of the last one. */
+    /* AES-XTS and AES-CBC: without a key the default provider keeps the direction of the last one. */
     const int enc = one_in(6) || ((p->is_xts || p->is_cbc) && !with_key) ? -1 : (int)below(2);
     size_t number = one_in(3) ? below(40) : p->is_aead ? 12 : 16;
     OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t(
@@ -265,14 +265,15 @@ static void call_init(pair *p)
         begin_siv(p);
 }
 
-/* After the end of a packet the default provider takes more of it, in AES-GCM if it did not open; sealane does not. */
+/* After the end of a packet, the default provider accepts more of it (in AES-GCM if it did not open); sealane does
+ * not. */
 static void note_end(pair *p, int is_end)
 {
     if (is_end && p->is_aead && !p->is_siv && (!p->is_gcm || seen[DEFAULT].result <= 0))
         p->needs_iv = PACKET_ENDED;
 }
 
-/* sealane names the reason, the default provider does not. */
+/* sealane states a reason, and the default provider does not. */
 static void allow_reason(int reason)
 {
     observation *d = &seen[DEFAULT], *s = &seen[SEALANE];
@@ -280,7 +281,7 @@ static void allow_reason(int reason)
         s->error = 0;
 }
 
-/* The one result that differs on purpose: opening without a tag. */
+/* The only intended difference of results: opening without a tag. */
 static void allow_no_tag(const pair *p, int is_end)
 {
     if (!is_end || !p->is_aead || p->is_gcm || EVP_CIPHER_CTX_get_tag_length(p->ctx[DEFAULT]) != 0)
@@ -289,7 +290,7 @@ static void allow_no_tag(const pair *p, int is_end)
     if (s->result <= 0 && ERR_GET_REASON(s->error) == PROV_R_TAG_NOT_SET)
         s->result = d->result, s->length = d->length, s->error = d->error;
     else if (s->result <= 0 && d->result <= 0 && ERR_GET_REASON(d->error) == PROV_R_TAG_NOT_SET)
-        s->error = d->error; /* there are two reasons, and either comes first */
+        s->error = d->error; /* there are two reasons, and either may come first */
 }
 
 static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in_place, int by_cipher)
@@ -300,17 +301,17 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
     if (!p->is_aead && (!has_in || !has_out))
         return; /* the default provider reads from NULL */
     if (p->needs_iv || (p->announced && !iv_has_room(p)) || (p->is_gcm && by_cipher && bytes == 0 && has_in))
-        return; /* no text at all ends the associated data in the default provider, but more may follow */
+        return; /* an empty text ends the associated data in the default provider, which accepts more */
     if (!p->is_gcm && p->is_aead && p->has_text && has_in && !has_out &&
         (p->is_siv || !stock[AD_AFTER_TEXT_IS_REFUSED]))
         return;
     if (p->is_siv && ((!has_in && !p->has_text) || (!has_out && bytes == 0)))
-        return; /* the default provider ends the packet before, and forgets all associated data */
+        return; /* the default provider ends the packet before it, and forgets all associated data */
     if (!p->is_gcm && p->is_aead && by_cipher && bytes == 0 && !stock[CIPHER_OF_NOTHING_ENDS_A_PACKET])
         return;
     if (p->is_cbc) {
         if (by_cipher)
-            bytes &= ~15u; /* else the default provider goes past the end of the text */
+            bytes &= ~15u; /* otherwise the default provider passes the end of the text */
         in_place &= !p->held || by_cipher;
         p->held |= !by_cipher && (bytes != 0);
     }
@@ -333,7 +334,7 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
         take_error(s);
     }
     for (int s = 0; s < SIDES && p->is_cbc && seen[s].result <= 0; s++)
-        seen[s].output_bytes = 0; /* of a record that is refused the default provider may have decrypted some */
+        seen[s].output_bytes = 0; /* the default provider may have decrypted a part of a refused record */
     if (p->is_siv && has_in && has_out) {
         if (p->has_text) /* the default provider still opens the first text */
             p->needs_iv = PACKET_ENDED;
@@ -377,7 +378,7 @@ static void call_ctrl(pair *p, const char *name, int type, int bytes, const uint
 {
     if (p->is_siv &&
         (is_get ? !p->has_text : type == EVP_CTRL_CCM_SET_L || (type == EVP_CTRL_AEAD_SET_IVLEN && bytes != 12)))
-        return; /* the default provider tells the packet's before, and takes the first 12 bytes of any IV */
+        return; /* the default provider returns the previous packet's tag, and uses the first 12 bytes of any IV */
     start_observing();
     for (int s = 0; s < SIDES; s++) {
         uint8_t buffer[64];
@@ -400,7 +401,7 @@ static int odd(int usual, int limit)
     return one_in(5) ? (int)below((unsigned)limit) : usual;
 }
 
-/* The tag that the default provider would make now, or a wrong one: so that some packets do open. */
+/* The tag that the default provider would make now, or a wrong one, so that some packets open. */
 static void call_set_tag(pair *p)
 {
     uint8_t tag[64];
@@ -415,7 +416,7 @@ static void call_set_tag(pair *p)
     call_ctrl(p, "set tag", EVP_CTRL_AEAD_SET_TAG, odd(16, 20), one_in(12) && !p->is_siv ? NULL : tag, 0);
 }
 
-/* AES-GCM generates the IVs of TLS records from here on: from this one, not a random one. */
+/* From here on, AES-GCM generates the IVs of TLS records from this one instead of a random one. */
 static void call_whole_iv(pair *p)
 {
     uint8_t iv[64];
@@ -446,7 +447,7 @@ static void call_record(pair *p)
         call_update(p, p->record >= 0 && right ? (unsigned)p->record : text_length(), 1, 1, p->is_gcm || one_in(2),
                     one_in(2));
     if (p->is_gcm)
-        p->needs_iv = RECORD_ENDED; /* a record that has been announced is in the way of everything else */
+        p->needs_iv = RECORD_ENDED; /* a pending record blocks everything else */
 }
 
 /* A record that opens: sealed by the default provider with the same key and nonce. */
@@ -491,7 +492,7 @@ static void call_good_record(pair *p)
     compare("update");
 }
 
-/* AES-GCM-SIV: a packet that opens, sealed by the default provider under the same key and nonce. */
+/* AES-GCM-SIV: a packet that opens, sealed by the default provider with the same key and nonce. */
 static void call_good_siv(pair *p)
 {
     static uint8_t sealed[ROOM];
@@ -531,7 +532,7 @@ static void call_good_siv(pair *p)
 
 /* ---- AES-CBC: records of TLS 1.2 and before ---- */
 
-/* The result that a caller may see of a decrypted record: 1 if its padding is right. */
+/* The result of a decrypted record that a caller may observe: 1 if its padding is right. */
 static int is_padded(const uint8_t *record, size_t bytes, int is_ssl3, size_t mac_bytes)
 {
     const size_t n = record[bytes - 1] + (size_t)1;
@@ -541,7 +542,7 @@ static int is_padded(const uint8_t *record, size_t bytes, int is_ssl3, size_t ma
     return right;
 }
 
-/* Text, MAC and padding, which is sometimes longer than need be, and sometimes wrong. */
+/* Text, MAC and padding. The padding is sometimes longer than necessary, and sometimes wrong. */
 static size_t plain_record(uint8_t *record, size_t mac_bytes, size_t iv_bytes)
 {
     size_t bytes = (one_in(4) ? text_length() % (LONGEST - 600) : below(400)) + mac_bytes + iv_bytes;
@@ -556,7 +557,7 @@ static size_t plain_record(uint8_t *record, size_t mac_bytes, size_t iv_bytes)
     return bytes;
 }
 
-/* The same records decrypted, or text encrypted to records; sets the version and takes it back. */
+/* Decrypts the same records, or encrypts text to records; sets the version and resets it. */
 static void call_records(pair *p)
 {
     static const unsigned versions[] = {SSL3_VERSION,  TLS1_VERSION,    TLS1_1_VERSION, TLS1_2_VERSION,
@@ -581,7 +582,7 @@ static void call_records(pair *p)
         take_error(s);
     }
     compare("init");
-    if (seen[DEFAULT].result <= 0) { /* since 3.5 a context stays with another length of keys that it was told */
+    if (seen[DEFAULT].result <= 0) { /* since 3.5 a context keeps a different key length that was set */
         p->spoiled = 1;
         EVP_CIPHER_CTX_free(sender);
         return;
@@ -622,7 +623,7 @@ static void call_records(pair *p)
             break;
     }
     EVP_CIPHER_CTX_free(sender);
-    /* Two copies of a context of the default provider free its MAC twice: the next record forgets it. */
+    /* Two copies of a context of the default provider free its MAC twice; the next record clears it. */
     mac_bytes = 0;
     for (int s = 0; s < SIDES; s++) {
         ok &= EVP_CIPHER_CTX_set_params(p->ctx[s], params);
@@ -684,7 +685,7 @@ static void call_params(pair *p)
     unsigned used = 0;
     for (int i = 0; i < count; i++) {
         unsigned which = below(NAMES);
-        while (used >> which & 1) /* sealane takes the first of two, OpenSSL the first, or all, or none */
+        while (used >> which & 1) /* of two equal names, sealane uses the first; OpenSSL uses the first, all, or none */
             which = (which + 1) % NAMES;
         used |= 1u << which;
         const char *name = names[which];

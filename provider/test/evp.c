@@ -1,8 +1,8 @@
-/* sealane.so through EVP: published vectors, pieces, copies, threads, allocations.
+/* Tests sealane.so through EVP: published vectors, pieces, copies, threads, allocations.
  *
- *     evp FOLDER WYCHEPROOF AEADS [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail
+ *     evp FOLDER WYCHEPROOF AEADS [--plant=CHECK]      FOLDER contains sealane.so; --plant makes one check fail
  *
- * WYCHEPROOF and AEADS are what test/vectors/flatten.go makes of Wycheproof's files, AEADS of those for AES-GCM-SIV. */
+ * test/vectors/flatten.go makes WYCHEPROOF and AEADS from Wycheproof's files, AEADS from those for AES-GCM-SIV. */
 #include <pthread.h>
 
 #include <openssl/core_names.h>
@@ -40,7 +40,7 @@ static int below(size_t n)
     return (int)(next_random(&random_state) % n);
 }
 
-/* In up to `pieces` pieces of random lengths. */
+/* Processes a text in up to `pieces` pieces of random lengths. */
 static int update_in_pieces(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, size_t bytes, int pieces)
 {
     int n, ok = 1;
@@ -53,7 +53,7 @@ static int update_in_pieces(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, 
     return ok & EVP_CipherUpdate(c, out, &n, in, (int)bytes);
 }
 
-/* AES-GCM-SIV, whose text is one piece. OpenSSL before 3.2 has no name for its mode. */
+/* AES-GCM-SIV takes its text in one piece. OpenSSL before 3.2 has no name for its mode. */
 static int is_siv(const EVP_CIPHER *cipher)
 {
     return EVP_CIPHER_get_mode(cipher) == 0x10005;
@@ -68,7 +68,7 @@ static int seal(EVP_CIPHER_CTX *c, const packet *p, uint8_t *out, uint8_t tag[16
 {
     int n;
     return EVP_EncryptInit_ex(c, NULL, NULL, p->key, p->iv) &&
-           /* The default provider forgets the last packet's associated data with an empty update. */
+           /* An empty update makes the default provider forget the last packet's associated data. */
            (!is_siv(EVP_CIPHER_CTX_get0_cipher(c)) || EVP_EncryptUpdate(c, NULL, &n, p->ad, 0)) &&
            (p->ad_bytes == 0 || update_in_pieces(c, NULL, p->ad, p->ad_bytes, pieces)) &&
            update_text(c, out, p->text, p->bytes, pieces) && EVP_EncryptFinal_ex(c, NULL, &n) &&
@@ -178,7 +178,7 @@ static const char *level_of_process(void)
 
 /* ---- ChaCha20: RFC 8439, appendix A.1 (keystream; the counter is the IV's first word) ---- */
 
-/* By preference, whoever has it: sealane on a level that is fast at it, else the default provider. */
+/* With the preferred provider: sealane on a level that is fast at it, otherwise the default provider. */
 static void check_stream(void)
 {
     static const struct {
@@ -223,7 +223,7 @@ static void random_packet(packet *p, size_t bytes, uint64_t *state)
         p->text[i] = (uint8_t)next_random(state);
 }
 
-/* A context copied in the middle of a packet: both go on, and to the same end. */
+/* Copies a context within a packet: both continue, with the same result. */
 static void check_copies(const EVP_CIPHER *cipher)
 {
     static packet p;
@@ -253,7 +253,7 @@ static void check_copies(const EVP_CIPHER *cipher)
     verdict("a copy in mid-packet goes on by itself", ok);
 }
 
-/* Every bit of a short packet. */
+/* Flips every bit of a short packet. */
 static void check_tampering(const EVP_CIPHER *cipher)
 {
     static packet p;
@@ -279,8 +279,8 @@ static void check_tampering(const EVP_CIPHER *cipher)
     verdict("every flipped bit is found", ok);
 }
 
-/* What would seal two texts under one nonce, or authenticate what the reader cannot tell apart, is refused, and leaves
- * everything as it was: text, associated data or another end after the end; associated data after text. */
+/* Calls that would seal two texts with one nonce, or authenticate ambiguous data, are refused and change nothing: text,
+ * associated data or another end after the end; associated data after text. */
 static void check_refusals(const EVP_CIPHER *cipher)
 {
     static packet p;
@@ -321,7 +321,7 @@ static void check_refusals(const EVP_CIPHER *cipher)
     verdict("an ended packet takes nothing more, nor text associated data", ok);
 }
 
-/* AES-GCM-SIV: the same of a text in one update; and it gives out nothing that is not authentic. */
+/* AES-GCM-SIV: the same for a text in one update, which also never releases unauthentic data. */
 static void check_siv_refusals(const EVP_CIPHER *cipher)
 {
     static packet p;
@@ -451,7 +451,7 @@ static void check_threads(const EVP_CIPHER *sealane, const EVP_CIPHER *other)
     verdict("8 threads", ok);
 }
 
-/* Library contexts come and go, each with a provider of its own; what they leave behind is the leak check's to find. */
+/* Creates and frees library contexts, each with its own provider; the leak check finds what they leave behind. */
 static void check_reloading(const char *folder)
 {
     int ok = 1;
@@ -478,7 +478,7 @@ static void check_reloading(const char *folder)
     verdict("loading and unloading", ok);
 }
 
-/* What a listener heard of the self-test, and whose answer it asked to be corrupted. */
+/* The tests that a listener observed, and the one that it asked to corrupt. */
 typedef struct {
     const char *corrupt;
     unsigned starts, passes, failures, others;
@@ -508,7 +508,8 @@ static int status_of(const OSSL_PROVIDER *p)
     return OSSL_PROVIDER_get_params(p, params) ? status : -1;
 }
 
-/* A listener hears of every known answer; one that goes wrong keeps the provider from being loaded, or ends its work.
+/* A listener observes every known-answer test. A failing one prevents the provider from being loaded, or stops its
+ * work.
  */
 static void check_self_test(const char *folder)
 {
@@ -542,10 +543,10 @@ static void check_self_test(const char *folder)
     ok &= EVP_EncryptInit_ex(c, cipher, NULL, key, key);
     h.corrupt = "AES-192-GCM";
     ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0 && h.failures == 1;
-    ok &= EVP_EncryptUpdate(c, text, &n, text, sizeof text) == 1; /* what has begun may end */
+    ok &= EVP_EncryptUpdate(c, text, &n, text, sizeof text) == 1; /* an operation in progress may finish */
     ok &= !EVP_EncryptInit_ex(c, NULL, NULL, key, key) && !EVP_EncryptInit_ex(other, cipher, NULL, key, key);
     h.corrupt = NULL;
-    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0; /* once wrong, not to be trusted again */
+    ok &= !OSSL_PROVIDER_self_test(p) && status_of(p) == 0; /* after a failure it stays untrusted */
     ERR_clear_error();
     EVP_CIPHER_CTX_free(c);
     EVP_CIPHER_CTX_free(other);
@@ -555,7 +556,7 @@ static void check_self_test(const char *folder)
     verdict("the self-test is heard, may be asked for, and ends all work if it fails", ok);
 }
 
-/* Keys as objects: sealane's for its ciphers, and by preference still those of the default provider, for all others. */
+/* Keys as objects: sealane's for its ciphers, and with the preference still the default provider's for all others. */
 #if OPENSSL_VERSION_NUMBER >= 0x30500000L
 static int skey_works(const char *key_type, const char *keys, const char *cipher_name, const char *properties)
 {
@@ -583,7 +584,7 @@ static int skey_works(const char *key_type, const char *keys, const char *cipher
     return ok;
 }
 
-/* EVP compares the provider of the key with that of the cipher before it asks either. What has been moved fits. */
+/* EVP compares the providers of key and cipher before it calls either. A moved key fits. */
 static int moved_key_works(EVP_SKEY *of_default)
 {
     static const uint8_t iv[16];
@@ -613,8 +614,8 @@ static int begins_with(OSSL_LIB_CTX *libctx, const char *cipher_name, EVP_SKEY *
     return ok;
 }
 
-/* Where sealane is activated before the default provider, an import without properties gives its key: its ciphers take
- * that, the default provider's once it has been moved, and keys imported for them. */
+/* If sealane is activated before the default provider, an import without properties makes a sealane key. sealane's
+ * ciphers accept it. The default provider's accept it after it is moved, and keys imported for them. */
 static void check_skeys_of_the_first(const char *folder)
 {
     static uint8_t key[16] = {1};
@@ -652,7 +653,7 @@ static int check_skeys(const char *folder)
             ok &= skey_works(i == 1 ? "AES" : "GENERIC-SECRET", planted("skeys") ? NULL : "provider=sealane-keys",
                              own[i], "provider=sealane");
     ok &= EVP_SKEY_import_raw_key(NULL, "AES", key, 65, "provider=sealane-keys") == NULL;
-    /* What is on when `sealane-openssl on` has been run. */
+    /* The property that `sealane-openssl on` sets. */
     EVP_set_default_properties(NULL, "?provider=sealane");
     EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, "AES", key, 16, NULL);
     ok &= k != NULL && strcmp(EVP_SKEY_get0_provider_name(k), "default") == 0;
@@ -669,17 +670,17 @@ static int check_skeys(const char *folder)
 static int check_skeys(const char *folder)
 {
     (void)folder;
-    return 1; /* not run: this OpenSSL has none */
+    return 1; /* not run: this OpenSSL lacks it */
 }
 #endif
 
 static const struct {
     const char *name;
-    unsigned vectors; /* that Wycheproof has at least */
+    unsigned vectors; /* minimum number in Wycheproof */
 } aeads[] = {{"ChaCha20-Poly1305", 300}, {"AES-128-GCM", 100},    {"AES-192-GCM", 100},
              {"AES-256-GCM", 100},       {"AES-128-GCM-SIV", 90}, {"AES-256-GCM-SIV", 100}};
 
-/* 0 if sealane does not have it at this level. An OpenSSL that does not either is not compared with. */
+/* Returns 0 if sealane does not offer it at this level. There is no comparison if OpenSSL lacks it. */
 static int check_aead(const char *name, char **wycheproof, unsigned vectors)
 {
     if (!is_offered(NULL, name))

@@ -50,7 +50,7 @@ static int is_cbc(const EVP_CIPHER *cipher)
     return EVP_CIPHER_get_mode(cipher) == EVP_CIPH_CBC_MODE;
 }
 
-/* A whole text; XTS in one piece, the others in up to `pieces` of random lengths; CBC without padding. */
+/* Processes a whole text: XTS in one piece, the others in up to `pieces` of random lengths, CBC without padding. */
 static int run(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t pieces)
 {
     const EVP_CIPHER *cipher = EVP_CIPHER_CTX_get0_cipher(c);
@@ -170,7 +170,7 @@ typedef struct {
     uint8_t key[64], iv[16], text[LONGEST], sealed[LONGEST], out[LONGEST];
 } work;
 
-/* A copy goes on by itself; and the counter and the place in its block, asked for and set, go on in a new context. */
+/* A copy continues independently. The counter and the position in its block can be read, and set in a new context. */
 static void check_copies(const EVP_CIPHER *cipher, const char *name)
 {
     static work w;
@@ -235,7 +235,7 @@ static void check_xts_refusals(const EVP_CIPHER *cipher, const char *name)
     verdict("short and long units, equal halves and no tweak are refused", name, ok);
 }
 
-/* CBC: text of any length in pieces, apart and in place, padded as by the default provider; and a copy goes on. */
+/* CBC: text of any length in pieces, separate and in place, padded like the default provider's; a copy continues. */
 static void check_padded(const EVP_CIPHER *cipher, const EVP_CIPHER *other, const char *name)
 {
     static work w;
@@ -260,7 +260,7 @@ static void check_padded(const EVP_CIPHER *cipher, const EVP_CIPHER *other, cons
                 const size_t piece = 1 + below(all - at);
                 ok &= EVP_CipherUpdate(c, out + done, &n, in_place ? out + at : from + at, (int)piece);
                 done += (size_t)n, n = (int)piece;
-                if (i % 5 == 0) { /* goes on in the copy, and the first one is gone */
+                if (i % 5 == 0) { /* continues in the copy, and the original is freed */
                     ok &= EVP_CIPHER_CTX_copy(copy, c);
                     EVP_CIPHER_CTX *spent = c;
                     c = copy, copy = spent;
@@ -279,7 +279,7 @@ static void check_padded(const EVP_CIPHER *cipher, const EVP_CIPHER *other, cons
     verdict("padded text in pieces, in place, and from a copy", name, ok);
 }
 
-/* Every last byte before and after right and wrong padding: wrong padding gives bad_decrypt, and no text. */
+/* Every last byte, before and after right and wrong padding: wrong padding gives bad_decrypt, and no text. */
 static void check_cbc_refusals(const EVP_CIPHER *cipher, const char *name)
 {
     static work w;
@@ -430,7 +430,7 @@ static void check_threads(const EVP_CIPHER *cipher, const EVP_CIPHER *other, con
 
 /* ---- By preference ---- */
 
-/* On offer where AES comes in whole vectors, else the default provider's; not where that has AVX-512 for it. */
+/* Offered if AES works on whole vectors, and otherwise the default provider's; not if that uses AVX-512. */
 static void check_preference(const char *name)
 {
     char *build = NULL, level[32] = "";

@@ -1,11 +1,11 @@
-/* padding: what provider/padding.c takes off is what a plain reading of RFC 5652 and RFC 5246 takes off, for every
- * length of padding and MAC; and under valgrind, whose memcheck follows the undefined bytes of a record through every
+/* padding: provider/padding.c removes the same bytes as a straightforward implementation of RFC 5652 and RFC 5246, for
+ * every length of padding and MAC. Under valgrind, whose memcheck follows the undefined bytes of a record through every
  * instruction, no branch and no address depends on them.
  *
  *     padding                           all results
  *     valgrind --quiet padding --secret    records are secret
- *     ... --plant=NAME                  must fail: mac, text, pkcs7: a wrong result; under valgrind plain: the plain
- * reading in place of the code */
+ *     ... --plant=NAME                  must fail: mac, text, pkcs7: a wrong result; under valgrind plain: the
+ * straightforward implementation in place of the code */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static uint8_t next_byte(void)
     return (uint8_t)(state >> 56);
 }
 
-/* ---- The plain reading ---- */
+/* ---- The straightforward implementation ---- */
 
 static int plain_pkcs7(const uint8_t *block)
 {
@@ -74,7 +74,7 @@ static int check_record(size_t bytes, int is_ssl3, size_t mac_bytes)
            memcmp(mac, wanted_mac, sizeof mac) == 0;
 }
 
-/* Right padding of every length, then one wrong byte at every place in it, before it and behind it. */
+/* Right padding of every length, then one wrong byte at every position in it, before it and after it. */
 static int check_length(size_t bytes, size_t mac_bytes)
 {
     int ok = 1;

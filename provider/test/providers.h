@@ -15,7 +15,7 @@ typedef struct {
     OSSL_PROVIDER *stock, *sealane;
 } providers;
 
-/* Loads sealane.so from a folder, beside the default provider, into a library context (NULL is the default one). */
+/* Loads sealane.so from a folder, with the default provider, into a library context (NULL is the default one). */
 static inline providers load_providers(OSSL_LIB_CTX *libctx, const char *folder)
 {
     providers p = {NULL, NULL};
@@ -55,13 +55,13 @@ static inline int has_cipher(OSSL_LIB_CTX *libctx, const char *name, const char 
     return c != NULL;
 }
 
-/* Whether sealane has it at the level of this process. */
+/* Whether sealane offers it at the level of this process. */
 static inline int is_offered(OSSL_LIB_CTX *libctx, const char *name)
 {
     return has_cipher(libctx, name, "provider=sealane");
 }
 
-/* splitmix64: a seed tells the whole run. */
+/* splitmix64: the seed determines the whole run. */
 static inline uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15;

@@ -1,10 +1,10 @@
 /* TLS with sealane on one side and stock OpenSSL on the other, through libssl, in one process.
  *
- *     tls FOLDER [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail
+ *     tls FOLDER [--plant=CHECK]      FOLDER contains sealane.so; --plant makes one check fail
  *
- * Every kind of suite with ChaCha20-Poly1305 and with AES-GCM, both ways round: data in records of many sizes,
- * resumption, renegotiation, key updates; and every kind of damage to a record ends in the alert bad_record_mac and
- * with the same error as between two ends of stock OpenSSL. Each side has a library context of its own. */
+ * Every kind of suite with ChaCha20-Poly1305 and with AES-GCM, in both directions: data in records of many sizes,
+ * resumption, renegotiation, key updates. Every kind of damage to a record causes the alert bad_record_mac, and the
+ * same error as between two ends of stock OpenSSL. Each side has its own library context. */
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -65,7 +65,7 @@ static X509 *self_signed(EVP_PKEY *key)
     ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
     X509_gmtime_adj(X509_getm_notBefore(x), -3600);
     X509_gmtime_adj(X509_getm_notAfter(x), 86400);
-    X509_NAME *name = X509_NAME_new(); /* what X509_get_subject_name returns is constant since 4.0 */
+    X509_NAME *name = X509_NAME_new(); /* X509_get_subject_name returns a const pointer since 4.0 */
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"localhost", -1, -1, 0);
     X509_set_subject_name(x, name);
     X509_set_issuer_name(x, name);
@@ -102,8 +102,8 @@ static const suite suites[] = {
     {"ECDHE-RSA-AES256-GCM-SHA384", TLS1_2_VERSION, 0},
     {"DHE-RSA-AES128-GCM-SHA256", TLS1_2_VERSION, 0},
     {"AES256-GCM-SHA384", TLS1_2_VERSION, 0},
-    /* CBC: by the provider alone, which takes padding and MAC off, or with the MAC over the ciphertext. What libssl has
-     * a cipher for that makes the MAC too, such as AES128-SHA, stays with the default provider's. */
+    /* CBC: the provider removes padding and MAC, or the MAC covers the ciphertext. If libssl has a cipher that also
+     * computes the MAC, such as AES128-SHA, the default provider's is used. */
     {"ECDHE-ECDSA-AES256-SHA384", TLS1_2_VERSION, SSL_OP_NO_ENCRYPT_THEN_MAC},
     {"ECDHE-RSA-AES128-SHA256", TLS1_2_VERSION, 0},
     {"AES256-SHA", TLS1_VERSION, 0},
@@ -224,7 +224,7 @@ static int damage_record(uint8_t *r, int bytes, int damage)
     return bytes;
 }
 
-/* Carries what each end has written to the other. */
+/* Transfers the output of each end to the other. */
 static int carry(connection *c)
 {
     static uint8_t flight[FLIGHT];
@@ -253,7 +253,7 @@ static int shake_hands(connection *c)
     return 0;
 }
 
-/* bytes from one end to the other, in writes of that size. */
+/* Sends bytes from one end to the other, in writes of that size. */
 static int transfer(connection *c, int from, int bytes)
 {
     static uint8_t sent[MOST], got[MOST];
@@ -358,10 +358,10 @@ static void check_new_keys(const suite *s)
     close_connection(&c);
 }
 
-/* What a damaged record has come to. */
+/* The result of a damaged record. */
 typedef struct {
-    int ok;    /* it was refused, and no data handed out */
-    int alert; /* that the sender of the record got; -1 for none */
+    int ok;    /* it was refused, and released no data */
+    int alert; /* received by the sender of the record; -1 for none */
     int reason;
 } refusal;
 
@@ -389,7 +389,7 @@ static refusal damage_in(SSL_CTX *client, SSL_CTX *server, int from, int damage)
 
 static SSL_CTX *stock_client_ctx, *stock_server_ctx;
 
-/* OpenSSL before 3.0.21 or so answers a TLS 1.2 record too short for AES-GCM with internal_error, and one too short for
+/* OpenSSL before about 3.0.21 answers a TLS 1.2 record too short for AES-GCM with internal_error, and one too short for
  * a MAC over the ciphertext with decode_error, as the stock ends show. */
 static int is_right_alert(int alert, int damage)
 {

@@ -1,5 +1,5 @@
-// Init is the first and only process of the virtual machines that test package afalg: it does what the file /steps says,
-// says how that ended, and switches the machine off. A line is one step:
+// Init is the only process of the virtual machines that test package afalg. It runs the steps in the file /steps,
+// reports the result, and powers the machine off. A line is one step:
 //
 //	load NAME...                     loads these modules, or with the name "all" every one that there is
 //	run VARIABLE=VALUE... PROGRAM ARGUMENT...
@@ -78,8 +78,8 @@ func run(words []string) error {
 	return cmd.Run()
 }
 
-// load loads modules. They need each other, so it goes on as long as one more can be loaded; of all, those for processors
-// other than this one cannot.
+// load loads modules. They depend on each other, so it repeats as long as one more can be loaded. With "all", modules
+// for other processors fail to load.
 func load(names []string) error {
 	if names[0] == "all" {
 		names = []string{"*"}
@@ -116,7 +116,7 @@ func load(names []string) error {
 	if names[0] != "*" && len(files) > 0 {
 		return errors.New("not all were loaded")
 	}
-	// From 7.3 on the kernel refuses by default what is tested here.
+	// Since 7.3 the kernel by default refuses the functions under test.
 	err := os.WriteFile("/proc/sys/crypto/af_alg_restrict", []byte("0"), 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
