@@ -1,8 +1,8 @@
-/* aeads: AES-CMAC, AES-CCM, AES-GCM-SIV and SSH's ChaCha20-Poly1305 as any program sees them: vectors, pieces,
- * tampering, wrong use. And ChaCha20 by itself.
+/* aeads: tests AES-CMAC, AES-CCM, AES-GCM-SIV, SSH's ChaCha20-Poly1305 and plain ChaCha20 through the public interface:
+ * vectors, pieces, tampering, wrong use.
  *
  *     aeads FILE               FILE: Wycheproof's vectors, flattened by test/vectors/flatten.go
- *     aeads FILE --plant=NAME  a fault in what is called; must fail
+ *     aeads FILE --plant=NAME  plants a fault in a call; must fail
  *
  * Uses include/sealane.h only. */
 #include <sealane.h>
@@ -59,9 +59,9 @@ typedef struct {
 
 static sealane_ccm_key ccm_key;
 static sealane_gcm_siv_key siv_key;
-static int siv; /* AES-GCM-SIV is tested, not AES-CCM */
+static int siv; /* tests AES-GCM-SIV instead of AES-CCM */
 
-/* Sets the key up for tags of tag_bytes. */
+/* Sets up the key for tags of tag_bytes. */
 static int set_up(const uint8_t *key, size_t key_bytes, size_t tag_bytes)
 {
     if (siv)
@@ -234,7 +234,7 @@ static int check_pieces(void)
 
 static uint8_t text[LONGEST], sealed[LONGEST], out[LONGEST], ad[LONGEST];
 
-/* Opens, with one bit of something else than it was: apart and in place. */
+/* Opens with one bit of something flipped: separately and in place. */
 static int refuses(const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, size_t ad_bytes, size_t bytes)
 {
     memset(out, FILL, sizeof out);
@@ -282,7 +282,7 @@ static int check_lengths(void)
 
 enum { TEXTS = 21, ROOM = 700 };
 
-/* What a call by itself does is what a text of a batch must be. */
+/* A text of a batch must give the same result as a single call. */
 static struct {
     sealane_aes_key aes[TEXTS];
     sealane_ccm_key ccm[TEXTS];
@@ -290,7 +290,7 @@ static struct {
     uint8_t in[TEXTS][ROOM], ad[TEXTS][100], nonce[TEXTS][13], out[TEXTS][ROOM], tag[TEXTS][17];
 } lot;
 
-/* Texts with keys, some of them with those of others. All have one length, or each its own. */
+/* Texts with keys, some of which share one. All have one length, or each its own. */
 static int draw_texts(size_t length)
 {
     uint8_t raw[32];
@@ -308,7 +308,7 @@ static int draw_texts(size_t length)
     return 1;
 }
 
-/* One text, of which every fifth is forged, and every seventh has a mistake. */
+/* In one text, every fifth is forged, and every seventh has a mistake. */
 static int is_forged(size_t i)
 {
     return i % 5 == 2;
@@ -380,7 +380,7 @@ static sealane_ccm_op op_of(size_t i, int in_place)
                             .status = SEALANE_TOO_LATE};
 }
 
-/* Seals, then opens; every other text in place. */
+/* Seals, then opens; every second text in place. */
 static int check_ccm_batch(size_t count, size_t length)
 {
     static uint8_t plain[TEXTS][ROOM], want[ROOM];
@@ -581,7 +581,8 @@ static int check_wrong_siv(void)
            fail("a key that was wiped", 0);
 }
 
-/* Long texts beside POLYVAL and the cipher by their definitions (RFC 8452, sections 3 and 4), block by block. */
+/* Compares long texts with POLYVAL and the cipher from their definitions (RFC 8452, sections 3 and 4), block by
+ * block. */
 static void polyval_step(uint8_t sum[16], const uint8_t h[16], const uint8_t block[16])
 {
     uint8_t product[16] = {0}, v[16];
@@ -724,10 +725,10 @@ static int check_ssh(void)
            fail("a key that was wiped", 0);
 }
 
-/* ---- ChaCha20 by itself ---- */
+/* ---- Plain ChaCha20 ---- */
 
-/* draft-agl-tls-chacha20poly1305-04, section 7: a key, of which only the last byte is not zero, or that counts from
- * zero; a nonce likewise, or only its first byte; keystream from block 0 on. */
+/* draft-agl-tls-chacha20poly1305-04, section 7: a key whose bytes are zero except the last, or count from zero; a nonce
+ * likewise, or with only its first byte set; keystream from block 0 on. */
 static const struct {
     int key_end, nonce_begin, nonce_end;
     const char *stream;
@@ -784,7 +785,7 @@ static uint32_t rotate(uint32_t x, int n)
     return x << n | x >> (32 - n);
 }
 
-/* A block by the definition. */
+/* A block from the definition. */
 static void stream_block(uint8_t block[64], const uint8_t key[32], const uint8_t nonce[8], uint64_t counter)
 {
     static const uint8_t quarters[8][4] = {{0, 4, 8, 12},  {1, 5, 9, 13},  {2, 6, 10, 14}, {3, 7, 11, 15},
@@ -814,7 +815,7 @@ static int check_chacha20(void)
     for (size_t i = 0; i < 400; i++) {
         const size_t bytes = i < 300 ? i : below(LONGEST - 64), blocks = bytes / 64 + 1;
         uint64_t counter = (uint64_t)below(1 << 30) << 32 | (i % 2 ? below(1 << 30) : 0xffffffff - below(blocks));
-        if (i % 8 == 7) /* to the very end */
+        if (i % 8 == 7) /* up to the last counter */
             counter = UINT64_MAX - (uint64_t)(bytes + 63) / 64;
         randomize(raw, 32), randomize(nonce, 8), randomize(text, bytes), memset(out, FILL, sizeof out);
         if (i % 3 == 0)

@@ -1,11 +1,11 @@
-/* api: the public interface, as any program sees it: vectors, tampering, wrong input, streams, pieces, threads.
+/* api: tests the public interface like any program: vectors, tampering, wrong input, streams, pieces, threads.
  *
  *     api [FILE]               FILE: Wycheproof's and NIST's vectors, flattened by test/vectors/flatten.go
- *     api FILE --plant=NUMBER  only those of AES without authentication, with a fault in that one; must fail
- *     api FILE --some          flips every 29th bit of packets only, and cuts fewer into pieces: for emulated CPUs
- *     api --name               prints the level in use, and nothing else
+ *     api FILE --plant=NUMBER  only those of unauthenticated AES, with a fault in that one; must fail
+ *     api FILE --some          flips only every 29th bit of packets, and cuts fewer into pieces: for emulated CPUs
+ *     api --name               prints only the level in use
  *
- * Uses include/sealane.h only, so that it tests an installed library just as well. */
+ * Uses include/sealane.h only, so it can test an installed library too. */
 #include <sealane.h>
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ static int all(const uint8_t *p, size_t n, uint8_t value)
     return 1;
 }
 
-/* Every algorithm, with the nonces that are tried. */
+/* Every algorithm, with the nonce sizes to try. */
 enum { LONGEST_NONCE = 113 };
 
 static const struct {
@@ -81,14 +81,14 @@ typedef struct {
     size_t key_bytes, nonce_bytes, ad_bytes, text_bytes, sealed_bytes, tag_bytes;
 } vector;
 
-/* What a refused packet leaves of its text: zeroes where it was to go, in place what was there before. */
+/* The text of a refused packet: zeroes in a separate output, and the previous content in place. */
 static int taken_back(const uint8_t *out, const uint8_t *in, const uint8_t *as_it_came, size_t bytes)
 {
     return out == in ? bytes == 0 || memcmp(out, as_it_came, bytes) == 0 : all(out, bytes, 0);
 }
 
-/* Opens or seals a packet as one of a batch, between authentic neighbors, which must not notice. It comes out
- * as the status says, and out has the text, or the bytes that a forgery leaves. */
+/* Opens or seals a packet in a batch, between authentic neighbors, which must not be affected. The status and the text,
+ * or the bytes that a forgery leaves, must be as given. */
 static int in_batch_of(int open, const sealane_key *k, uint8_t *out, const uint8_t *tag, const uint8_t *nonce,
                        size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes,
                        sealane_status status)
@@ -202,8 +202,8 @@ static int check_chacha_specifications(void)
     return 1;
 }
 
-/* McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", appendix B: nonce, text, ciphertext and tag of the
- * test cases 1 to 18, of which all but the first two of each key length have the same key and text or its beginning. */
+/* McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", appendix B: nonce, text, ciphertext and tag of test
+ * cases 1 to 18. All except the first two of each key length have the same key, and the same text or a prefix of it. */
 static int check_gcm_specifications(void)
 {
     static const char zero[] = "00000000000000000000000000000000", iv[] = "cafebabefacedbaddecaf888";
@@ -315,7 +315,7 @@ static sealane_alg algorithm_named(const char *name, size_t key_bytes)
 /* The words of a line of vectors. */
 static char field[9][1 << 14];
 
-/* Reads the next line: 1; 0 at the end, -1 if it is malformed. */
+/* Reads the next line. Returns 1, 0 at the end, or -1 if it is malformed. */
 static int next_vector(FILE *f, vector *v)
 {
     static char line[1 << 16];
@@ -338,7 +338,7 @@ static int is_mode(const char *algorithm)
     return strcmp(algorithm, "AES-ECB") == 0 || strcmp(algorithm, "AES-CBC") == 0 || strcmp(algorithm, "AES-XTS") == 0;
 }
 
-/* 1, 0, or -1 if there were no vectors. */
+/* Returns 1, 0, or -1 if there were no vectors. */
 static int check_vectors(const char *path)
 {
     static vector v;
@@ -364,7 +364,7 @@ static int check_vectors(const char *path)
     return ran > 1900 ? 1 : fail("too few vectors", ran);
 }
 
-/* ---- Tampering: every single-bit flip of a packet is rejected, and in place it is as it came ---- */
+/* ---- Tampering: every flipped bit makes a packet refused, and in place leaves it unchanged ---- */
 
 static int rejected(const sealane_key *k, const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes,
                     const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes)
@@ -431,7 +431,7 @@ static int check_tampering(size_t step)
     return 1;
 }
 
-/* ---- Wrong input: the reason, and nothing written ---- */
+/* ---- Wrong input: gives the reason, and writes nothing ---- */
 
 static int check_wrong_keys(void)
 {
@@ -510,7 +510,7 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
         const uint8_t *in;
         size_t bytes;
         sealane_status status;
-        int opens; /* or would, if the tag were right: only sealing is a mistake */
+        int opens; /* or would open with a right tag: only sealing is a mistake */
     } cases[] = {
         {"no key", NULL, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_INVALID_KEY, 0},
         {"wiped key", &wiped, m, m + 900, m + 800, 12, NULL, 0, m + 300, 100, SEALANE_INVALID_KEY, 0},
@@ -594,7 +594,7 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
             }
         }
     }
-    /* What only touches is allowed, and so are the attached tag and empty things without an address. */
+    /* Adjacent parts are allowed, and so are the attached tag and empty parts without an address. */
     if (sealane_seal(&k, m + 200, m + 300, m + 800, 12, m + 316, 10, m + 300, 100) != 0)
         return fail("output that touches input and tag", 0);
     if (sealane_seal(&k, m + 200, m + 184, m + 300, 12, m + 174, 10, m + 300, 100) != 0 ||
@@ -670,7 +670,7 @@ static int check_stream_misuse(void)
         sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, nonce, 24) != SEALANE_INVALID_NONCE ||
         sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, NULL, 12) != SEALANE_NULL)
         return fail("a wrong stream was begun", 0);
-    for (int i = 0; i < 4; i++) { /* what was in progress is given up */
+    for (int i = 0; i < 4; i++) { /* an operation in progress is given up */
         uint8_t *const inside = (uint8_t *)&s + 100;
         if (sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, nonce, 12) != 0 ||
             (i == 0   ? sealane_stream_init(&s, NULL, SEALANE_STREAM_SEAL, nonce, 12)
@@ -710,7 +710,7 @@ static int check_stream_misuse(void)
     return memcmp(&s, &zero, sizeof s) == 0 || fail("a stream was not wiped", 1);
 }
 
-/* ---- A stream whose key is wiped, or becomes another algorithm's, stops ---- */
+/* ---- A stream stops if its key is wiped, or becomes another algorithm's ---- */
 
 static int stops(sealane_stream *s, uint8_t *text)
 {
@@ -728,7 +728,7 @@ static int check_stream_without_key(void)
     sealane_key k;
     sealane_stream s;
     for (size_t i = 0; i < KINDS; i++)
-        for (int what = 0; what < 4; what++) { /* before and in the midst of text; wiped, or another algorithm's */
+        for (int what = 0; what < 4; what++) { /* before and within text; wiped, or another algorithm's */
             const size_t other = kinds[i].alg == SEALANE_AES_256_GCM ? 0 : 4;
             if (sealane_key_init(&k, kinds[i].alg, key, kinds[i].key_bytes) != 0 ||
                 sealane_stream_init(&s, &k, SEALANE_STREAM_SEAL, nonce, kinds[i].nonce_bytes) != 0 ||
@@ -750,7 +750,7 @@ static int check_stream_without_key(void)
 
 /* ---- Short tags ---- */
 
-/* 12 to 15 bytes: what is read and written, and that every bit of it counts. */
+/* 12 to 15 bytes: which bytes are read and written, and that every bit of them counts. */
 static int check_short_tag(sealane_alg alg, size_t key_bytes, size_t tag_bytes)
 {
     enum { BYTES = 100 };
@@ -791,7 +791,7 @@ static int check_short_tag(sealane_alg alg, size_t key_bytes, size_t tag_bytes)
             sealane_stream_open_final(&s, piece + BYTES) != want)
             return fail("a bit of a stream's short tag did not count, or one behind it did", bit);
     }
-    /* What may touch the text is the tag with its own length. */
+    /* The tag with its own length may be adjacent to the text. */
     memcpy(piece, out, BYTES);
     if (sealane_open(&k, piece + tag_bytes, piece, nonce, 12, ad, sizeof ad, piece + tag_bytes, BYTES) !=
         SEALANE_NOT_AUTHENTIC)
@@ -820,8 +820,8 @@ static int check_short_tags(void)
 
 /* ---- Damaged keys ---- */
 
-/* Whatever the first word of a key is, no call leaves the tables: it is refused by all, or works at one of the levels.
- * Otherwise it would damage memory, mostly in ways that only the sanitizers see. */
+/* For any value of a key's first word, no call leaves the tables: all refuse it, or it works at one of the levels.
+ * Otherwise memory could be damaged, mostly in ways that only the sanitizers detect. */
 static int refused_everywhere(const sealane_key *k, size_t nonce_bytes)
 {
     const uint8_t nonce[LONGEST_NONCE] = {2};
@@ -866,7 +866,7 @@ static int check_damaged_keys(void)
 
 /* ---- Objects made from bytes inside them, or over others ---- */
 
-/* Nothing of it is used: no key is half of another, and none is made of zeroes. */
+/* Nothing is written: no key is half of another, and none is made of zeroes. */
 static int check_sources(void)
 {
     static union {
@@ -910,7 +910,7 @@ static int check_sources(void)
             }
         }
     for (int from = 0; from < 5; from++)
-        for (int to = 0; to < 5; to++) { /* nothing of a key outlives it in its memory */
+        for (int to = 0; to < 5; to++) { /* no part of a key remains in its memory */
             sealane_key again, fresh;
             memset(&fresh, 0, sizeof fresh);
             if (sealane_key_init(&again, kinds[from].alg, other, kinds[from].key_bytes) != 0 ||
@@ -922,7 +922,7 @@ static int check_sources(void)
     return 1;
 }
 
-/* ---- Streams and pieces give what whole packets give ---- */
+/* ---- Streams and pieces give the same results as whole packets ---- */
 
 static uint8_t plain[LONG], sealed[LONG], other[LONG], ad[400];
 
@@ -1011,7 +1011,7 @@ static int check_pieces(int packets)
 
 static const sealane_key *shared_key;
 
-/* Opens the same packet three times in one batch, with a thread's own key and the shared one. */
+/* Opens the same packet three times in one batch, with the thread's own key and the shared one. */
 static int in_batch_of_threads(const sealane_key *mine, const uint8_t *in, uint8_t *tag, const uint8_t *nonce, size_t n)
 {
     uint8_t out[3][300];
@@ -1069,7 +1069,7 @@ static void *first_use(void *key)
     return sealane_key_init(key, SEALANE_CHACHA20_POLY1305, bytes, 32) == 0 ? key : NULL;
 }
 
-/* Several threads use the library for the first time together; must run before all other checks. */
+/* Several threads use the library for the first time concurrently. This must run before all other checks. */
 static int check_first_use(void)
 {
     enum { THREADS = 4 };
@@ -1097,7 +1097,7 @@ static void report(const char *name, int outcome)
            name, outcome ? "" : ": ", outcome ? "" : why);
 }
 
-/* ---- AES in the modes that do not authenticate ---- */
+/* ---- Unauthenticated AES modes ---- */
 
 /* NIST SP 800-38A, F.1.1, F.2.1, F.5.1, first blocks; IEEE 1619, vector 15. */
 static int check_mode_specifications(void)
@@ -1149,7 +1149,7 @@ static int mode_crypt(const vector *v, int decrypt, uint8_t *out, const uint8_t 
     return (decrypt ? sealane_aes_ecb_decrypt : sealane_aes_ecb_encrypt)(&k, out, in, bytes) == 0;
 }
 
-/* What ECB makes of a block is CTR's key stream of that counter. */
+/* The ECB output of a block is the CTR key stream of that counter. */
 static int mode_counts(const vector *v)
 {
     const uint8_t zero[16] = {0};
@@ -1160,7 +1160,7 @@ static int mode_counts(const vector *v)
            sealane_aes_ctr_xor(&k, &s, out, zero, 16) == 0 && memcmp(out, v->sealed, 16) == 0;
 }
 
-/* Both ways, apart and in place. */
+/* In both directions, separately and in place. */
 static int run_mode_vector(const vector *v)
 {
     static uint8_t out[8192 + 16];
@@ -1180,7 +1180,7 @@ static int run_mode_vector(const vector *v)
     return v->nonce_bytes != 0 || mode_counts(v);
 }
 
-/* NIST's; with a plant, the one of that number is wrong. */
+/* NIST's vectors; with a plant, the one with that number is wrong. */
 static int check_mode_vectors(const char *path, const char *plant)
 {
     static vector v;
@@ -1210,7 +1210,7 @@ static int check_mode_vectors(const char *path, const char *plant)
 
 static uint8_t mode_out[100], mode_in[100], mode_iv[16];
 
-/* What a call gave that had to be refused: the status, and nothing written. */
+/* Checks a call that must be refused: its status, and that nothing was written. */
 static int refused(const char *what, int got, int want)
 {
     if (got != want)
@@ -1241,7 +1241,7 @@ static int check_wrong_modes(void)
         return fail("a key that is none", 0);
     if (sealane_aes_key_init(&k, key, 16) != 0 || sealane_aes_xts_key_init(&x, key, 32) != 0)
         return fail("no key", 0);
-    last[15] = 0xfe; /* two blocks are left */
+    last[15] = 0xfe; /* two blocks remain */
     if (sealane_aes_ctr_init(&s, last, 32) != 0 || sealane_aes_ctr_init(&no_s, last, 64) != SEALANE_INVALID_LENGTH ||
         sealane_aes_ctr_init(NULL, last, 128) == 0 || sealane_aes_ctr_init(&no_s, NULL, 128) != SEALANE_NULL)
         return fail("ctr_init", 0);
@@ -1287,7 +1287,7 @@ static int check_wrong_modes(void)
            fail("a key that was wiped", 0);
 }
 
-/* Texts side by side, with mistakes among them, and the same one by one. */
+/* Texts side by side, with some mistakes, and the same texts individually. */
 static int check_cbc_batch(void)
 {
     enum { TEXTS = 30, ROOM = 400 };

@@ -1,4 +1,4 @@
-/* Batches, a part of check.c: batch kernels lane by lane between guard pages, and the planner over all of them. */
+/* A part of check.c: batch kernels lane by lane between guard pages, and the planner with all of them. */
 
 #include "lane.h"
 #include "poly1305_edges.h"
@@ -10,7 +10,7 @@ enum { MAX_LANES = 70, LONGEST_LANE = 4096, LONGEST_LANE_AD = 300 };
 typedef struct {
     size_t bytes, ad_bytes;
     int in_place, at_end, fill; /* fill: -1 for random text, else a byte */
-    int edge;                   /* 0, or 1 more than its number in poly1305_edges */
+    int edge;                   /* 0, or its index in poly1305_edges + 1 */
     uint8_t *out, *in, *ad, *key, *nonce, *tag;
     uint8_t want_key[sizeof(sealane_gcm_key)], want_nonce[12], want_tag[16], want_ad[LONGEST_LANE_AD];
     sealane_gcm_key portable_key;
@@ -147,7 +147,7 @@ static int by_length(const void *a, const void *b)
     return x / 64 < y / 64 ? 1 : x / 64 > y / 64 ? -1 : 0;
 }
 
-/* All lanes of one length: every length up to 700, later ones in steps; lane counts of all sizes. */
+/* All lanes of one length: every length up to 700, larger ones in steps; all numbers of lanes. */
 static int group_batch_lengths(void)
 {
     lane_arenas_new();
@@ -165,7 +165,7 @@ static int group_batch_lengths(void)
     return 1;
 }
 
-/* Sums next to p, in any lane. */
+/* Sums near p, in any lane. */
 static int group_batch_edge(void)
 {
     lane_arenas_new();
@@ -182,7 +182,7 @@ static int group_batch_edge(void)
     return 1;
 }
 
-/* Any mix, sorted by whole blocks as the planner does, and sometimes not at all: that may be slow, never wrong. */
+/* Any mix, sorted by whole blocks like the planner's, and sometimes unsorted, which may be slow but not wrong. */
 static int group_batch_mixes(void)
 {
     static const size_t imix[] = {64, 64, 64, 64, 64, 64, 64, 576, 576, 576, 576, 1420};
@@ -206,20 +206,20 @@ static int group_batch_mixes(void)
     return 1;
 }
 
-/* ---- The planner: whole batches through the interface, compared with one packet at a time by portable code ---- */
+/* ---- The planner: whole batches through the interface, compared with portable code for single packets ---- */
 
 enum { MAX_OPS = 300, OP_ROOM = 2 * 2048 + 300 + 24 + 16 + 64, KEYS = 12 };
 
 static uint8_t memory_got[MAX_OPS * OP_ROOM], memory_want[MAX_OPS * OP_ROOM];
 static sealane_key keys_got[KEYS], keys_want[KEYS], no_key;
 
-/* Where memory_want has what memory_got has at p. */
+/* The address in memory_want that corresponds to p in memory_got. */
 static uint8_t *twin(const uint8_t *p)
 {
     return p ? memory_want + (p - memory_got) : NULL;
 }
 
-/* The keys of a batch, at the level in question and some at portable, and some of the other primitive; their twins are
+/* The keys of a batch: most at the level under test, some at portable, and some of the other primitive. Their twins are
  * all portable.
  */
 static void make_keys(void)
@@ -265,7 +265,7 @@ static void make_op(sealane_op *op, uint8_t *at, int mix)
     op->status = (sealane_status)99;
 }
 
-/* The op that opens what op seals: back to where the text came from. */
+/* The op that opens the output of op, back to where the text came from. */
 static sealane_op opening(const sealane_op *op)
 {
     sealane_op o = *op;
@@ -273,7 +273,7 @@ static sealane_op opening(const sealane_op *op)
     return o;
 }
 
-/* A caller's mistake. */
+/* Makes a caller's mistake. */
 static void make_mistake(sealane_op *op)
 {
     switch (below(6)) {
@@ -309,7 +309,7 @@ static sealane_status status_by_rule(const sealane_op *op)
     return op->in_bytes && op->tag == op->out ? SEALANE_OVERLAP : SEALANE_OK;
 }
 
-/* What one op must do, done by portable code to the twin of its memory. */
+/* The expected result of one op, from portable code on the twin of its memory. */
 static sealane_status do_twin(const sealane_op *op, int open)
 {
     const sealane_status status = status_by_rule(op);
@@ -349,14 +349,14 @@ static int same_outcome(const sealane_op *ops, const sealane_status *want, size_
     return good == want_good || fail("%zu packets are said to be good, not %zu", good, want_good);
 }
 
-/* That of the level in question. */
+/* The choice for the level under test. */
 static const sealane_batch *test_choice(const sealane_table *table, const sealane_level *level)
 {
     (void)level;
     return table == &sealane_tables[SEALANE_CHACHA20POLY1305] ? &now.level.batch : NULL;
 }
 
-/* Portable code has no batch kernel: this stands in for one. */
+/* Replaces a batch kernel for portable code, which has none. */
 static void SEALANE_KERNEL_ABI one_by_one(const void *args, void *scratch, const void *consts)
 {
     const sealane_batch_args *a = args;
@@ -376,7 +376,7 @@ static const sealane_batch *portable_choice(const sealane_table *table, const se
     return table == &sealane_tables[SEALANE_CHACHA20POLY1305] ? &portable_batch : NULL;
 }
 
-/* Seals n packets, forges some, and opens them; with caller's mistakes among them. */
+/* Seals n packets, forges some, and opens them, with some caller's mistakes. */
 static int run_ops(unsigned n, sealane_batch_choice *choice)
 {
     static sealane_op sound[MAX_OPS], ops[MAX_OPS];
@@ -405,7 +405,7 @@ static int run_ops(unsigned n, sealane_batch_choice *choice)
     return 1;
 }
 
-/* The least number of packets that pays, and the last class of which any do, are what the level says. */
+/* The smallest useful batch and the last useful class must be those of the level. */
 static int plan_is_whole(const sealane_batch *batch)
 {
     unsigned least = SEALANE_BATCH_FROM_MAX + 1;
@@ -466,7 +466,7 @@ CORRUPTER_OF(batch, corrupt_batch_text)
             slot_bytes(lane_of(a, i)->out)[332] ^= 1;
 }
 
-/* Two lanes of one length with each other's key. */
+/* Gives two lanes of one length each other's key. */
 CORRUPTER_OF(batch, corrupt_batch_crossed)
 {
     const int crossed = a->count > 33 && lane_of(a, 32)->bytes == lane_of(a, 33)->bytes;
@@ -534,7 +534,7 @@ CORRUPTER_OF(batch, corrupt_batch_ones)
         slot_bytes(lane_of(a, 0)->tag)[8] ^= 1;
 }
 
-/* For the self-test of batches: right except in the lane of 1024 bytes, which goes last there. */
+/* For the self-test of batches: right except in the last lane, of 1024 bytes. */
 CORRUPTER_OF(batch, wrong_batch_tag)
 {
     one_by_one(a, scratch, consts);

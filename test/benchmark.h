@@ -7,7 +7,7 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The fastest of many short repeats, in nanoseconds per packet. What is opened is one packet again and again. */
+/* The minimum of many short runs, in nanoseconds per packet. Opens the same packet repeatedly. */
 static double time_packets(const sealane_key *keys, unsigned key_count, size_t bytes, size_t ad_bytes, int open)
 {
     static uint8_t in[1 << 16], out[1 << 16], tags[64][16];

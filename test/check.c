@@ -1,17 +1,16 @@
-/* check: every level against the portable code, and a benchmark of all of them.
+/* check: compares every level with the portable code, and benchmarks all of them.
  *
  *     check                   all checks of every level that this CPU can run
- *     check --seed=N          the same random choices again; without it the environment SEALANE_SEED, else new ones
+ *     check --seed=N          repeats random choices; by default from the environment SEALANE_SEED, or new ones
  *     check --some            a fifth of the cases, for emulated CPUs and further builds of the same code
- *     check --level=NAME      one level only, of all primitives that have it
- *     check --primitive=NAME  chacha20poly1305, aesgcm, aes or chacha20masks only
+ *     check --level=NAME      only one level, of all primitives that have it
+ *     check --primitive=NAME  only chacha20poly1305, aesgcm, aes or chacha20masks
  *     check --corrupt=NAME    the same with a kernel that is wrong in one way: must fail
  *     check --list            the names of the corrupters, of ChaCha20-Poly1305 or of the --primitive before it
  *     check --levels          all levels but portable: primitive, name, and whether this CPU "runs" or "lacks" it
  *     check --bench           nanoseconds and megabytes per second; with --short few sizes, of the best level
  *
- * Kernels are called through a trampoline that watches the calling convention, on buffers that end or begin at a page
- * that cannot be touched. */
+ * A trampoline calls the kernels and checks the calling convention. Buffers end or start at an inaccessible page. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -35,13 +34,13 @@
 #include "scratch.h"
 #include "seed.h"
 
-/* The parts of this program, each behind those that it needs. */
+/* The parts of this program, each after those that it needs. */
 #include "guarded.h"
 #include "abi.h"
 #include "packet.h"
 #include "packets.h"
 
-/* A kernel of a kind that is wrong in one way. */
+/* A kernel that is wrong in one way. */
 #define CORRUPTER_OF(kind, id)                                                             \
     static void id##_with(const sealane_##kind##_args *, void *, const void *);            \
     static void SEALANE_KERNEL_ABI id(const void *args, void *scratch, const void *consts) \
@@ -80,7 +79,7 @@ static const group gcm_groups[] = {
 #endif
 };
 
-/* Of levels that have a batch kernel. */
+/* For levels that have a batch kernel. */
 static const group batch_groups[] = {
     {"batch-lengths", group_batch_lengths},
     {"batch-edge", group_batch_edge},
@@ -110,7 +109,7 @@ static const group process_groups[] = {
 
 static unsigned passed, failed, not_run;
 
-/* The levels of ChaCha20-Poly1305 go by their names alone. */
+/* Levels of ChaCha20-Poly1305 are reported without the primitive. */
 static void report(const char *level, const char *name, int outcome)
 {
     char text_of_job[512] = "";
@@ -186,7 +185,7 @@ static void catch_faults(void)
         sigaction(signals[i], &action, NULL);
 }
 
-/* The corrupters for a primitive, one after the other; NULL behind the last. Modes have only their own. */
+/* The corrupters of a primitive in order; NULL after the last. Modes have only their own. */
 static const corrupter *corrupter_at(size_t i, int primitive)
 {
     static const struct {
@@ -277,7 +276,7 @@ int main(int argc, char **argv)
     catch_faults();
     arenas_new();
     mode_arenas_new();
-    /* What concerns the process cannot find a kernel that was corrupted. */
+    /* Process-wide checks cannot find a corrupted kernel. */
     const int of_kernels = corrupting && (corrupting->kernel || corrupting->batch);
     for (size_t i = 0; !of_kernels && i < sizeof process_groups / sizeof *process_groups; i++)
         report("dispatch", process_groups[i].name, process_groups[i].run());

@@ -1,5 +1,5 @@
-/* Makes a key of each cipher, and prints the levels and the batch plan that this process chose, and the nanoseconds of
- * the first key. test/choices starts many of it. */
+/* Makes a key of each cipher, and prints the levels and the batch plan of this process, and the nanoseconds of the
+ * first key. test/choices starts it many times. */
 #define _POSIX_C_SOURCE 200112L
 
 #include <stdio.h>
@@ -9,7 +9,8 @@
 #include "../include/sealane.h"
 #include "../src/level.h"
 
-/* A fault that test/choices must find: 1: a level of each process's own, 2: such a batch plan, 3: a slow first key. */
+/* A fault that test/choices must find. 1: a different level in each process; 2: a different batch plan; 3: a slow first
+ * key. */
 #ifndef PLANT
 #define PLANT 0
 #endif

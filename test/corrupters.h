@@ -1,4 +1,4 @@
-/* A part of check.c: kernels that are wrong in one way, each of which a check must find. */
+/* A part of check.c: kernels that are wrong in one way. A check must find each of them. */
 
 CORRUPTER(corrupt_tag_bit)
 {
@@ -109,7 +109,7 @@ CORRUPTER(corrupt_scratch)
     memcpy((uint8_t *)scratch + SEALANE_SCRATCH_BYTES - 8, slot_bytes(a->key), 8);
 }
 
-/* Writes, and wipes, a byte that the kernel states not to use. Where none states that, it leaves one. */
+/* Writes and wipes a byte that the kernel declares as unused. Kernels without such a declaration leave one. */
 CORRUPTER(corrupt_scratch_end)
 {
     INNER();
@@ -134,7 +134,7 @@ static sealane_state *state_of(const sealane_packet_args *a)
     return a->flags & SEALANE_FLAG_LAST ? NULL : (sealane_state *)(uintptr_t)a->state;
 }
 
-/* The right value modulo p, but too large. */
+/* The right value modulo p, but not sufficiently reduced. */
 CORRUPTER(corrupt_state_range)
 {
     INNER();
@@ -169,7 +169,7 @@ CORRUPTER(corrupt_counter_limit)
         slot_bytes(a->out)[a->bytes - 1] ^= 1;
 }
 
-/* The final subtraction of p left out: differs where the result is below 5. */
+/* Omits the final subtraction of p, which matters if the result is below 5. */
 CORRUPTER(corrupt_final_reduction)
 {
     sealane_state s = {.h = {9}};
@@ -187,7 +187,7 @@ CORRUPTER(corrupt_final_reduction)
     }
 }
 
-/* A carry lost when every limb is full. */
+/* Loses a carry when every limb is full. */
 CORRUPTER(corrupt_all_ones)
 {
     int ones = a->bytes >= 64 && (a->flags & SEALANE_FLAG_OPEN) && (a->flags & SEALANE_FLAG_LAST);
@@ -224,7 +224,7 @@ CORRUPTER(corrupt_gcm_mask)
         gcm_state_of(a)->mask[0] ^= 1;
 }
 
-/* The prefix is not left alone by a counter that wraps around. */
+/* A wrapping counter carries into the prefix. */
 CORRUPTER(corrupt_gcm_wrap)
 {
     INNER();
@@ -243,7 +243,7 @@ CORRUPTER(corrupt_gcm_key)
         ((sealane_gcm_key *)(uintptr_t)a->key)->schedule[5] ^= 1;
 }
 
-/* One bit of a table whose hash key was given. */
+/* One bit of a table with a given hash key. */
 CORRUPTER(corrupt_gcm_hash_key)
 {
     INNER();
@@ -266,7 +266,7 @@ CORRUPTER(corrupt_gcm_polyval)
         slot_bytes(a->tag)[15] ^= 0x80;
 }
 
-/* What a part leaves beside the sum. */
+/* Data that a part leaves in addition to the sum. */
 CORRUPTER(corrupt_gcm_polyval_state)
 {
     INNER();
@@ -275,7 +275,7 @@ CORRUPTER(corrupt_gcm_polyval_state)
 }
 #endif
 
-/* Writes to a key in use, as one would to count packets. */
+/* Writes to a key in use, for example to count packets. */
 CORRUPTER(corrupt_gcm_key_in_use)
 {
     INNER();
@@ -283,7 +283,7 @@ CORRUPTER(corrupt_gcm_key_in_use)
         ((sealane_gcm_key *)(uintptr_t)a->key)->unused++;
 }
 
-/* J0 where there is but a nonce. */
+/* Treats a nonce as J0. */
 CORRUPTER(corrupt_gcm_nonce)
 {
     sealane_packet_args b = *a;
@@ -354,10 +354,10 @@ static const corrupter corrupters[] = {
     {"xmm15", corrupt_xmm15, NULL},
 #endif
 #endif
-    {"self-test", NULL, NULL}, /* about dispatch, below */
+    {"self-test", NULL, NULL}, /* the dispatch checks below */
     {"warning", NULL, NULL},
     {"failing-level", NULL, NULL},
-#if defined(SEALANE_X86_64_KERNELS) || defined(SEALANE_AARCH64_KERNELS) /* others have one line for all CPUs */
+#if defined(SEALANE_X86_64_KERNELS) || defined(SEALANE_AARCH64_KERNELS) /* others have one entry for all CPUs */
     {"microarchitecture", NULL, NULL},
 #endif
 };

@@ -1,4 +1,4 @@
-/* A part of check.c: which level is taken, by its self-test, the microarchitecture and the environment. */
+/* A part of check.c: the choice of a level by its self-test, the microarchitecture and the environment. */
 
 CORRUPTER(wrong_tag)
 {
@@ -14,7 +14,7 @@ CORRUPTER(wrong_gcm_tag)
         slot_bytes(a->tag)[7] ^= 1;
 }
 
-/* A batch kernel that fails its self-test is not used; one that passes is, and so is none. */
+/* A batch kernel that fails its self-test is not used. A working one is used, and a level may have none. */
 static int check_batch_selftest(const sealane_level *broken, const sealane_level *without)
 {
     const sealane_table *table = &sealane_tables[SEALANE_CHACHA20POLY1305];
@@ -29,7 +29,8 @@ static int check_batch_selftest(const sealane_level *broken, const sealane_level
     return 1;
 }
 
-/* A level that fails its self-test is told and the next is taken; one that the CPU lacks is never tried. */
+/* A level that fails its self-test is reported, and the next one is used. A level that the CPU lacks is never
+ * tested. */
 static int check_selftest(void)
 {
     const sealane_level levels[] = {
@@ -65,7 +66,7 @@ static int check_selftest(void)
     return check_batch_selftest(&levels[1], &levels[2]);
 }
 
-/* Each line of microarchitectures decides for the CPUs that it names, and for none beside them. */
+/* Each entry of microarchitectures applies to the CPUs that it names, and to no others. */
 static int check_microarchitecture(void)
 {
     const sealane_microarchitecture *last = sealane_microarchitectures;
@@ -87,7 +88,7 @@ static int check_microarchitecture(void)
     return 1;
 }
 
-/* Where a choice starts on the microarchitecture and under the cap of each case. */
+/* The start of the choice for each microarchitecture and cap. */
 static int check_start(void)
 {
 #if defined(SEALANE_X86_64_KERNELS)
@@ -96,15 +97,15 @@ static int check_start(void)
         const char *cap, *start;
     } cases[] = {
         {0x68747541, 26, NULL, "avx512"},    /* AMD, Zen 5 */
-        {0x68747541, 27, NULL, "avx512"},    /* AMD, to come */
+        {0x68747541, 27, NULL, "avx512"},    /* future AMD */
         {0x68747541, 25, NULL, "avx512mix"}, /* AMD, Zen 3 and 4 */
         {0x756e6547, 6, NULL, "avx512mix"},  /* Intel */
-        {0x756e6547, 26, NULL, "avx512mix"}, /* Intel, whatever family */
-        {0, 0, NULL, "avx512mix"},           /* nothing told */
-        {0x756e6547, 6, "avx512", "avx512"}, /* named, so taken */
+        {0x756e6547, 26, NULL, "avx512mix"}, /* Intel, any family */
+        {0, 0, NULL, "avx512mix"},           /* unknown CPU */
+        {0x756e6547, 6, "avx512", "avx512"}, /* named explicitly */
         {0x68747541, 26, "avx512mix", "avx512mix"},
         {0x68747541, 26, "avx512vl", "avx512vl"},
-        {0x756e6547, 6, "aesni", "ssse3"}, /* of another primitive: the next below */
+        {0x756e6547, 6, "aesni", "ssse3"}, /* a level of another primitive: the next lower one */
         {0x756e6547, 6, "ce", "portable"},
         {0x756e6547, 6, "portable", "portable"},
     };
@@ -115,10 +116,10 @@ static int check_start(void)
     } cases[] = {
         {0x41, 0xd08, NULL, "neon6"},    /* Cortex-A72 */
         {0x41, 0xd03, NULL, "neon"},     /* Cortex-A53 */
-        {0x51, 0xd08, NULL, "neon"},     /* the same part of another implementer */
-        {0, 0, NULL, "neon"},            /* nothing told */
-        {0x41, 0xd03, "neon6", "neon6"}, /* named, so taken */
-        {0x41, 0xd03, "avx512", "neon"}, /* of another primitive */
+        {0x51, 0xd08, NULL, "neon"},     /* the same part number of another implementer */
+        {0, 0, NULL, "neon"},            /* unknown CPU */
+        {0x41, 0xd03, "neon6", "neon6"}, /* named explicitly */
+        {0x41, 0xd03, "avx512", "neon"}, /* a level of another primitive */
         {0x41, 0xd08, "ce", "neon6"},
         {0x41, 0xd08, "neon", "neon"},
         {0x41, 0xd08, "portable", "portable"},
@@ -143,8 +144,8 @@ static int check_start(void)
     return 1;
 }
 
-/* What the environment makes of the choice, each in a process of its own: the level and, if the library has a warning,
- * WARNED. Whatever it writes to the standard error is a fault. */
+/* The effect of the environment, each case in a process of its own: the level, and WARNED if the library has a warning.
+ * Any output to standard error is a fault. */
 enum { WARNED = 64 };
 
 static int chosen_under(const sealane_table *table, const char *cpu, const char *asm_switch)
@@ -194,8 +195,8 @@ static void SEALANE_KERNEL_ABI idle_kernel(const void *args, void *scratch, cons
     (void)args, (void)scratch, (void)consts;
 }
 
-/* A level of the process's own table gets a kernel that does nothing, so that it fails its known-answer test. Some
- * linkers put code into the table's pages. */
+/* Replaces the kernel of a level in the process's own table by one that does nothing, so that it fails its known-answer
+ * test. Some linkers put code into the pages of the table. */
 static int make_fail(const sealane_level *level, int batch)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)level & ~(page - 1);
@@ -209,7 +210,7 @@ static int make_fail(const sealane_level *level, int batch)
     return 1;
 }
 
-/* The process whose level of that place fails, or its batches do: the level that it takes, and whether it has batches
+/* A process in which a level, or its batch kernel, fails: returns the level that it uses, and whether it has batches
  * and a warning. */
 enum { BATCHES = 32 };
 
@@ -232,7 +233,7 @@ static int chosen_with_failing(const sealane_table *table, int place, int batch)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A whole process: the level fails, sealane_warning tells, and the next that the CPU runs is taken. */
+/* In a whole process: the level fails, sealane_warning reports it, and the next level that the CPU runs is used. */
 static int check_failing(void)
 {
     for (int t = 0; t < SEALANE_ALL_TABLES; t++) {
@@ -256,14 +257,14 @@ static int check_failing(void)
     return 1;
 }
 
-/* A level that a primitive does not have is one between those that it has. */
+/* A level that a primitive lacks counts as one between those that it has. */
 static int check_environment(void)
 {
     static const struct {
         int table;
         const char *cap, *level;
     } between[] = {
-        /* With a condition among the rows, versions of clang-format differ. */
+        /* Versions of clang-format format a condition among the rows differently. */
         /* clang-format off */
         {SEALANE_CHACHA20POLY1305, "aesniavx", "ssse3"},
         {SEALANE_CHACHA20POLY1305, "aesni", "ssse3"},

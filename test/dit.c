@@ -1,7 +1,7 @@
-/* dit: while a call works on secrets, the CPU's data-independent timing is on; behind it, it is as it was before.
+/* dit: during a call that processes secrets, the CPU's data-independent timing is on; afterwards its state is restored.
  *
- * For AArch64, where the CPU has PSTATE.DIT; elsewhere nothing is run. A breakpoint is written over one instruction of
- * the kernel; the signal that it raises carries the state of the CPU.
+ * For AArch64 CPUs with PSTATE.DIT; elsewhere nothing runs. A breakpoint replaces one instruction of the kernel, and
+ * its signal shows the state of the CPU.
  *
  *     dit               all levels that this CPU can run
  *     dit --plant=off   with the library's CPU features overwritten: must fail */
@@ -26,7 +26,7 @@ enum { BRK_BYTES = 4 };
 #define BRK 0xd4200000
 
 static uint32_t *patched, original;
-static unsigned stops, on; /* breakpoints met, and with the bit set */
+static unsigned stops, on; /* breakpoints reached, and those with the flag set */
 
 static void put(uint32_t word)
 {
@@ -98,7 +98,7 @@ static int do_batch(void)
     return sealane_seal_batch(ops, 9) != 9;
 }
 
-/* One call, with the state that the caller has. */
+/* Makes one call, with a given state of the caller. */
 static int holds(const char *name, int (*call)(void), sealane_kernel *kernel, uint64_t before)
 {
     patched = (uint32_t *)(uintptr_t)kernel, original = *patched;
@@ -144,7 +144,7 @@ static int check_level(int table)
         return 0;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         for (uint64_t before = 0; before <= DIT_BIT; before += DIT_BIT)
-            if (table == SEALANE_AESGCM || calls[i].call != do_key) /* ChaCha20's has no kernel to do */
+            if (table == SEALANE_AESGCM || calls[i].call != do_key) /* ChaCha20 key set-up has no kernel */
                 good &= holds(calls[i].name, calls[i].call, l->kernel, before);
     if (l->batch.kernel != NULL && sealane_level_batch(&sealane_tables[table], l) != NULL &&
         l->kernel != sealane_chacha20poly1305_portable && l->kernel != sealane_aesgcm_portable)

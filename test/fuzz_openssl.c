@@ -1,9 +1,9 @@
-/* fuzz_openssl: every level, the stream, the pieces and batches against OpenSSL's ChaCha20-Poly1305 and AES-GCM.
+/* fuzz_openssl: compares every level, streams, pieces and batches with OpenSSL's ChaCha20-Poly1305 and AES-GCM.
  *
  *     fuzz_openssl [--seconds=N] [--seed=N] [--corrupt]    random packets; --corrupt plants a difference: must fail
- *     clang -fsanitize=fuzzer ... -DSEALANE_LIBFUZZER      the same, steered by coverage
+ *     clang -fsanitize=fuzzer ... -DSEALANE_LIBFUZZER      the same, guided by coverage
  *
- * An input's first bytes choose lengths, cuts and direction; the rest is key, nonce, associated data and text. */
+ * The first bytes of an input choose lengths, cuts and direction; the rest is key, nonce, associated data and text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct {
     size_t left;
 } source;
 
-/* The next n bytes; zeroes when the input has ended. */
+/* Takes the next n bytes, or zeroes after the end of the input. */
 static void take(source *s, uint8_t *out, size_t n)
 {
     const size_t have = n < s->left ? n : s->left;
@@ -126,7 +126,8 @@ static void in_pieces(const sealane_key *k, size_t bytes, size_t ad_bytes, sourc
 
 enum { MOST_IN_BATCH = 40, LONGEST_IN_BATCH = 2200 };
 
-/* Parts of the text as packets of a batch, each with its own nonce and length; what was sealed is opened in place. */
+/* Parts of the text become packets of a batch, each with its own nonce and length, which are sealed and opened in
+ * place. */
 static void batched(const sealane_key *k, size_t bytes, size_t ad_bytes, source *s)
 {
     static uint8_t out[MOST_IN_BATCH][LONGEST_IN_BATCH], tags[MOST_IN_BATCH][16], nonces[MOST_IN_BATCH][sizeof nonce];
@@ -218,7 +219,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     const time_t end = time(NULL) + (time_t)limit;
     for (uint64_t round = 0; round % 64 != 0 || time(NULL) < end; round++) {
-        /* Mostly random; now and then long runs of one byte, where carries live. */
+        /* Mostly random, with some long runs of one byte, which cause carries. */
         for (size_t i = 0; i < sizeof input; i += 8) {
             uint64_t z = seed += 0x9e3779b97f4a7c15;
             z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;

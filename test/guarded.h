@@ -1,4 +1,4 @@
-/* A part of check.c: random numbers (splitmix64), and memory between two pages that cannot be touched. */
+/* A part of check.c: random numbers (splitmix64), and memory between two inaccessible pages. */
 
 static uint64_t seed;
 
@@ -24,7 +24,7 @@ static void randomize(void *p, size_t bytes)
         *b++ = (uint8_t)random64();
 }
 
-/* ---- Memory between two pages that cannot be touched ---- */
+/* ---- Memory between two inaccessible pages ---- */
 
 typedef struct {
     uint8_t *base;
@@ -43,7 +43,7 @@ static arena arena_new(size_t room)
     return (arena){p + page, room};
 }
 
-/* bytes that end at the upper guard page, or begin skew bytes behind the lower one. */
+/* Returns bytes that end at the upper guard page, or start skew bytes after the lower one. */
 static uint8_t *arena_place(const arena *a, size_t bytes, int at_end, size_t skew)
 {
     return at_end ? a->base + a->room - bytes : a->base + skew;

@@ -3,7 +3,7 @@
 
 #include "../src/kernel.h"
 
-/* The arguments of one packet of a batch by itself. */
+/* The kernel arguments for one packet of a batch. */
 static inline sealane_packet_args lane_args(const sealane_lane *l, uint64_t direction)
 {
     return (sealane_packet_args){

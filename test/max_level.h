@@ -1,4 +1,4 @@
-/* A part of check.c: sealane_set_max_level; each case in a process of its own, which ends with 0 if all is right. */
+/* A part of check.c: sealane_set_max_level. Each case runs in a process of its own, which exits with 0 if it passes. */
 
 static int process_level(int t)
 {
@@ -29,7 +29,7 @@ static int last_cap_counts(void)
 
 static int cap_is_lifted(void)
 {
-    setenv("SEALANE_CPU", "portable", 1); /* the environment is not */
+    setenv("SEALANE_CPU", "portable", 1); /* the environment is not counted */
     return sealane_set_max_level("portable") == SEALANE_OK && sealane_set_max_level("avx512") == SEALANE_OK &&
            is_portable(0) && is_portable(1);
 }
@@ -57,7 +57,7 @@ static int cap_comes_too_late(void)
            is_portable(1) == has_only_portable(1);
 }
 
-/* The best name there is caps nothing, but a level that is named is taken on any microarchitecture. */
+/* The best name caps nothing, and a named level is used on any microarchitecture. */
 static int name_is_taken(void)
 {
     setenv("SEALANE_CPU", sealane_tables[0].levels[0].name, 1);

@@ -1,5 +1,5 @@
-/* Included by check.c: the kernels of AES in the modes that do not authenticate, and of header masks, compared with
- * portable code. Keys, states, lanes and texts lie between guard pages. */
+/* Included by check.c: compares the kernels of unauthenticated AES modes and of header masks with portable code. Keys,
+ * states, lanes and texts lie between guard pages. */
 
 enum { MODE_LANES_MAX = 70, MODE_LANE_BYTES = 512 };
 
@@ -22,7 +22,7 @@ static struct {
 static const char *const operations[] = {"setup",       "ECB encrypt", "ECB decrypt", "CTR",   "CBC decrypt",
                                          "XTS encrypt", "XTS decrypt", "CBC encrypt", "masks", "CTR, little-endian"};
 
-/* Operations on one text. Only some levels have AES-GCM-SIV's. */
+/* Operations on one text. Only some levels have that of AES-GCM-SIV. */
 static const uint64_t text_operations[] = {
     SEALANE_AES_ECB_ENCRYPT, SEALANE_AES_ECB_DECRYPT, SEALANE_AES_CTR,
     SEALANE_AES_CBC_DECRYPT, SEALANE_AES_XTS_ENCRYPT, SEALANE_AES_XTS_DECRYPT,
@@ -46,7 +46,7 @@ static void mode_portable(const sealane_mode_args *a)
     (now.primitive == SEALANE_AES ? sealane_aes_portable : sealane_chacha20masks_portable)(a, NULL, NULL);
 }
 
-/* Makes the key i of count, as the kernel wants it in the arena, and as portable code does at twin. */
+/* Makes key i of count, in the kernel's layout in the arena, and with portable code at twin. */
 static sealane_aes_schedules *mode_key(unsigned i, unsigned count, sealane_aes_schedules *twin)
 {
     sealane_aes_schedules *k =
@@ -94,7 +94,7 @@ static void fill_around(uint8_t *out)
     memset(out - low, 0xc3, low + (above < now.bytes + CANARY ? above : now.bytes + CANARY));
 }
 
-/* A text, in one call. */
+/* Runs a text in one call. */
 static int run_mode_now(void)
 {
     static sealane_aes_schedules twin, before;
@@ -140,7 +140,8 @@ static int run_mode_now(void)
     return only_output_written(out);
 }
 
-/* Lanes, in one call: their texts lie one behind the other, so that what belongs to another lane is seen to be wrong.
+/* Runs lanes in one call. Their texts are adjacent, so that a kernel that uses another lane's data gives a wrong
+ * result.
  */
 static int run_lanes_now(void)
 {
@@ -198,7 +199,7 @@ static void plain_mode(uint64_t operation, size_t blocks, unsigned count)
     now.rounds = 10 + 2 * (int)below(3), now.fill = -1, now.counter = 0;
 }
 
-/* Every number of blocks that a kernel may treat in its own way, and long texts. */
+/* All numbers of blocks that a kernel may handle specially, and long texts. */
 static int group_modes_lengths(void)
 {
     for (size_t n = 0; n < TEXT_OPERATIONS; n++) {
@@ -253,7 +254,7 @@ static int group_modes_counter(void)
     return 1;
 }
 
-/* Keys, states and texts of equal bytes; tweaks whose doubling reduces at every block, or at none. */
+/* Keys, states and texts of equal bytes; tweaks whose doubling reduces at every block, or never. */
 static int group_modes_edge(void)
 {
     static const int fills[] = {0, 0xff, 0x80, 0x01, 0x7f};
@@ -407,7 +408,7 @@ CORRUPTER_OF(mode, corrupt_mode_key_in_use)
         ((sealane_aes_schedules *)(uintptr_t)a->key)->inverse[9] ^= 1;
 }
 
-/* The counter runs into what is before it. */
+/* The counter carries into the prefix. */
 CORRUPTER_OF(mode, corrupt_mode_wrap)
 {
     const int ctr = is_text(a) && a->operation == SEALANE_AES_CTR;
@@ -418,7 +419,7 @@ CORRUPTER_OF(mode, corrupt_mode_wrap)
 }
 
 #if defined(SEALANE_SIV_KERNELS)
-/* The counter at a block's begin does the same. */
+/* The same for a counter at the start of the block. */
 CORRUPTER_OF(mode, corrupt_mode_wrap_little)
 {
     const int ctr = is_text(a) && a->operation == SEALANE_AES_CTR_LITTLE;
@@ -499,7 +500,7 @@ CORRUPTER_OF(mode, corrupt_mode_mask_write)
     X(lanes, "lanes-changed")          \
     X(mask_read, "mask-read-behind")
 
-/* A level with a wrong answer is passed by. */
+/* A level with a wrong answer is not chosen. */
 CORRUPTER_OF(mode, wrong_mode)
 {
     sealane_aes_portable(a, scratch, consts);

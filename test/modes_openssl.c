@@ -46,7 +46,7 @@ static void must(int holds, const char *what, size_t bytes)
     exit(1);
 }
 
-/* mode: as OpenSSL spells it. */
+/* mode has OpenSSL's spelling. */
 static void openssl(const char *mode, size_t key_bits, int encrypt, const uint8_t *key, const uint8_t *iv, size_t bytes)
 {
     char name[32];
@@ -68,7 +68,7 @@ static size_t some_length(void)
     return below((size_t)1 << (1 + below(14)));
 }
 
-/* The text, where it is to be read: now and then the output. */
+/* The input, which is sometimes the output buffer. */
 static const uint8_t *input(size_t bytes)
 {
     memset(got, 0xa5, sizeof got);
@@ -124,7 +124,7 @@ static void cbc(const uint8_t *key, size_t key_bytes)
     same(encrypt ? "CBC encryption" : "CBC decryption", bytes);
 }
 
-/* Texts of one length each behind the other, under one key. */
+/* Several adjacent texts of one length, with one key. */
 static void cbc_batch(const uint8_t *key, size_t key_bytes)
 {
     enum { TEXTS = 13 };
@@ -203,7 +203,7 @@ static void cmac(const uint8_t *key, size_t key_bytes)
     same("CMAC", 16);
 }
 
-/* Both ways; now and then associated data whose length takes six bytes. */
+/* In both directions; sometimes with associated data whose length takes six bytes. */
 static void ccm(const uint8_t *key, size_t key_bytes)
 {
     static uint8_t ad[70000];
@@ -242,7 +242,7 @@ static void ccm(const uint8_t *key, size_t key_bytes)
          "CCM backwards", bytes);
 }
 
-/* SSH's packets: ChaCha20 and Poly1305 by themselves. */
+/* SSH packets: separate ChaCha20 and Poly1305. */
 static void ssh(const uint8_t *key, size_t key_bytes)
 {
     const size_t bytes = 4 + some_length();
@@ -254,7 +254,7 @@ static void ssh(const uint8_t *key, size_t key_bytes)
     int m;
     memcpy(keys, key, 32), randomize(keys + 32, 32), randomize(text, bytes);
     for (int i = 0; i < 4; i++)
-        block[12 + i] = (uint8_t)(sequence >> (24 - 8 * i)); /* behind 8 bytes of counter, little-endian */
+        block[12 + i] = (uint8_t)(sequence >> (24 - 8 * i)); /* after 8 bytes of counter, little-endian */
     EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, "ChaCha20", NULL);
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
     must(EVP_EncryptInit_ex2(ctx, c, keys, block, NULL) == 1 && EVP_EncryptUpdate(ctx, one_time, &m, zero, 32) == 1 &&
@@ -290,7 +290,7 @@ static void ssh(const uint8_t *key, size_t key_bytes)
     same("SSH, forged in place", bytes);
 }
 
-/* ChaCha20 of a 64-bit counter, whose lower half often wraps around. OpenSSL carries as well. */
+/* ChaCha20 with a 64-bit counter, whose lower half often wraps around. OpenSSL carries too. */
 static void chacha20(const uint8_t *key, size_t key_bytes)
 {
     const size_t bytes = some_length();

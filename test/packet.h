@@ -5,20 +5,20 @@ enum { MAX_PARTS = 8 };
 typedef struct {
     sealane_level level; /* its kernel may be a corrupter */
     int primitive;       /* SEALANE_CHACHA20POLY1305, ... */
-    int gcm;             /* of AES-GCM; else of ChaCha20-Poly1305 */
+    int gcm;             /* AES-GCM, otherwise ChaCha20-Poly1305 */
     const char *group;
     size_t bytes, ad_bytes;
     int open, in_place, at_end;
     size_t skew_out, skew_in, skew_ad;
-    const sealane_state *start; /* NULL: from the packet's beginning; not of AES-GCM */
-    int rounds;                 /* AES-GCM: of AES */
-    int with_j0;                /* AES-GCM: nonce is all of J0 */
+    const sealane_state *start; /* NULL: from the start of the packet; not for AES-GCM */
+    int rounds;                 /* rounds of AES for AES-GCM */
+    int with_j0;                /* AES-GCM: nonce is the whole J0 */
     uint32_t counter;           /* AES-GCM: in J0 */
-    int fill;                   /* -1: random text; else a byte */
+    int fill;                   /* -1: random text; otherwise a byte */
     unsigned parts;
     size_t ends[MAX_PARTS]; /* where each part ends; the last at bytes */
-    unsigned by_portable;   /* bit i: the portable code runs part i */
-    unsigned part;          /* the one in progress */
+    unsigned by_portable;   /* bit i: portable code runs part i */
+    unsigned part;          /* current part */
 } job;
 
 static job now;
@@ -78,9 +78,9 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     _exit(1);
 }
 
-/* Everything about one packet that is random. */
+/* All random data of one packet. */
 static uint8_t key[32], nonce[16], ad[LONGEST_AD], text[LONGEST], expected[LONGEST], expected_tag[16];
-static sealane_gcm_key portable_key; /* key, for portable code */
+static sealane_gcm_key portable_key; /* the key for portable code */
 
 typedef union {
     sealane_state chacha;
@@ -134,12 +134,12 @@ static void expect(void)
     portable(a, &state, (now.start ? 0 : first_flags()) | SEALANE_FLAG_LAST | (now.open ? SEALANE_FLAG_OPEN : 0));
 }
 
-/* h mod p, by the definition. */
+/* Computes h mod p from the definition. */
 static void reduced(uint64_t out[3], const uint64_t h[3])
 {
     sealane_state s = {.h = {h[0], h[1], h[2]}};
     uint64_t a[3] = {s.h[0], s.h[1], s.h[2]};
-    for (int i = 0; i < 8; i++) { /* below 2^131 is below 3p: more than enough subtractions of p */
+    for (int i = 0; i < 8; i++) { /* h is below 2^131, which is below 3p, so these subtractions are more than enough */
         uint64_t b0 = a[0] + 5, c0 = b0 < 5;
         uint64_t b1 = a[1] + c0, c1 = b1 < c0;
         uint64_t b2 = a[2] + c1;
@@ -178,7 +178,7 @@ static int same_state(const state_of_either *either, const state_of_either *want
     return 1;
 }
 
-/* Where the scratch memory of a level's kernel ends; a Go frame has no more. */
+/* The end of the scratch memory of a level's kernel; a Go frame has no more. */
 static size_t scratch_end(const sealane_level *level)
 {
     for (size_t i = 0; scratch_ends[i].level != NULL; i++)
@@ -188,7 +188,7 @@ static size_t scratch_end(const sealane_level *level)
     return SEALANE_SCRATCH_BYTES;
 }
 
-/* Where the first of bytes at p is that is not pattern; bytes if there is none. */
+/* The offset of the first byte at p that differs from pattern, or `bytes`. */
 static size_t first_other(const uint8_t *p, size_t bytes, uint8_t pattern)
 {
     size_t i = 0;
@@ -218,7 +218,7 @@ static int scratch_wiped(const arena *a, size_t end, uint8_t pattern)
     return i == a->room || fail("scratch byte %zu was written, behind the end that the kernel states", i);
 }
 
-/* One call of a kernel, its arguments and scratch memory watched. */
+/* Calls a kernel, and checks its arguments and scratch memory. */
 static int call_kernel(const void *a, sealane_kernel *kernel, const void *consts, const arena *scratch, size_t end)
 {
     void *args = arena_place(&arena_args, SEALANE_ARGS_BYTES, 1, 0);
@@ -290,7 +290,7 @@ static int only_output_written(const uint8_t *out)
     return i == above || fail("byte %td relative to the output was written", end + i - out);
 }
 
-/* Makes the key at keys, as the kernel wants it. */
+/* Makes the key at keys in the kernel's layout. */
 static int set_up_key(uint8_t *keys)
 {
     memcpy(keys, key, 32);
@@ -310,7 +310,7 @@ static int set_up_key(uint8_t *keys)
     return k->rounds == (uint64_t)now.rounds || fail("the number of rounds was changed");
 }
 
-/* The table that a key has is the one of its hash key, when that is given: where it stands, it is made anew. */
+/* A key's table must be the same when it is made again in place from its hash key. */
 static int takes_hash_key(uint8_t *keys)
 {
     static sealane_gcm_key made;
@@ -390,9 +390,9 @@ static int run_now(void)
     return only_output_written(out);
 }
 
-/* With --some, four of five cases are left out of lengths, alignments, parts and batches, never of edges or counters.
- * Their inner loops have 4 or 8 ways: nearly each length and alignment is still tried in one way, and each way at every
- * fifth. */
+/* With --some, four of five cases of lengths, alignments, parts and batches are skipped, but none of edges or counters.
+ * Their inner loops have 4 or 8 variants: nearly each length and alignment is still tried in one variant, and each
+ * variant at every fifth. */
 static int some;
 
 static int left_out(void)
@@ -401,7 +401,7 @@ static int left_out(void)
     return some && cases++ % 5 != 0;
 }
 
-/* A packet in one part, placed at random; the groups below change what they are about. */
+/* A packet in one part at a random position; the groups below modify it. */
 static void plain_job(size_t bytes)
 {
     now.bytes = bytes, now.ad_bytes = below(33);
@@ -414,7 +414,7 @@ static void plain_job(size_t bytes)
     now.parts = 1, now.ends[0] = bytes, now.by_portable = 0, now.part = 0;
 }
 
-/* Cuts the job into parts: multiples of 64 bytes, now and then of none. */
+/* Cuts the job into parts of multiples of 64 bytes, sometimes empty. */
 static void cut(unsigned parts)
 {
     size_t at = 0;

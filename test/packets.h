@@ -74,7 +74,7 @@ static int group_parts(void)
     return 1;
 }
 
-/* Packets whose last block has the highest counter there is, 2^32 - 1 (RFC 8439, section 2.8). */
+/* Packets whose last block has the highest counter, 2^32 - 1 (RFC 8439, section 2.8). */
 static int group_counter(void)
 {
     sealane_state start;
@@ -94,8 +94,8 @@ static int group_counter(void)
     return 1;
 }
 
-/* Accumulators and keys next to p = 2^130 - 5 and to their largest values; texts of all ones and all zeroes. With r = 1
- * a final accumulator is the sum of all blocks, and is steered to each of p - 8 to p + 8. */
+/* Accumulators and keys near p = 2^130 - 5 and near their largest values; texts of all ones and all zeroes. With r = 1
+ * the final accumulator is the sum of all blocks, which is set to each of p - 8 to p + 8. */
 static int group_edge(void)
 {
     static const uint64_t ones = ~(uint64_t)0;
@@ -127,7 +127,7 @@ static int group_edge(void)
     for (int d = -8; d <= 8; d++) {
         plain_job(0);
         start = (sealane_state){.h = {(uint64_t)(-5 + d), d < 5 ? ones : 0, d < 5 ? 3 : 4}, .r = {1, 0}, .counter = 1};
-        start.h[2] -= 1; /* the length block, all zero, brings 2^128 */
+        start.h[2] -= 1; /* the zero length block adds 2^128 */
         randomize(start.s, 16);
         now.start = &start, now.ad_bytes = 0;
         if (!run_now())

@@ -1,6 +1,6 @@
-/* A part of check.c: groups of packets of AES-GCM alone. */
+/* A part of check.c: groups of packets for AES-GCM only. */
 
-/* J0 whose counter wraps around at 2^32 in every block of the packet, and in every part of it. */
+/* J0 whose counter wraps around at 2^32, in every block and every part of the packet. */
 static int group_gcm_counter(void)
 {
     for (uint32_t blocks = 1; blocks <= 150; blocks++)
@@ -17,8 +17,7 @@ static int group_gcm_counter(void)
 
 #if defined(SEALANE_SIV_KERNELS)
 
-/* POLYVAL of a hash key, of associated data and of text; the text in one part, or two of which the first has `cut`
- * bytes. */
+/* POLYVAL of a hash key, associated data and text; the text in one part, or in two with `cut` bytes in the first. */
 static int run_polyval(size_t ad_bytes, size_t bytes, size_t cut)
 {
     static sealane_gcm_key twin, before;

@@ -1,9 +1,9 @@
-/* placements: where the parts of a packet may lie, against a plain reading of the rules in include/sealane.h.
+/* placements: compares where the parts of a packet may lie with a straightforward reading of include/sealane.h.
  *
- *     placements    seals and opens packets whose parts lie in every way to one another: alone and in a batch
+ *     placements    seals and opens packets whose parts overlap in every way: individually and in a batch
  *
- * The reference marks bytes, and has no arithmetic on addresses. A refused call must leave everything unchanged. An
- * accepted one must give the result of a call with all parts far apart; a forgery in place gives its input back. Uses
+ * The reference marks bytes, and does no arithmetic on addresses. A refused call must leave everything unchanged. An
+ * accepted one must give the same result as with all parts far apart; a forgery in place restores its input. Uses
  * include/sealane.h only. */
 #include <sealane.h>
 
@@ -20,7 +20,7 @@ enum { ABSENT = -1 };
 
 typedef struct {
     sealane_key *key;
-    int at[PARTS]; /* in the room; ABSENT: NULL */
+    int at[PARTS]; /* offset in the room; ABSENT: NULL */
     size_t bytes, ad_bytes, nonce_bytes;
 } placement;
 
@@ -34,7 +34,7 @@ static size_t length(const placement *p, int part)
     return lengths[part];
 }
 
-/* 1 if the parts have a byte in common. */
+/* 1 if the parts share a byte. */
 static int share(const placement *p, int a, int b)
 {
     uint8_t has[ROOM] = {0};
@@ -46,7 +46,7 @@ static int share(const placement *p, int a, int b)
     return 0;
 }
 
-/* What the header says of such a packet, were its tag right. */
+/* The status that the header specifies for such a packet with a right tag. */
 static sealane_status rule(const placement *p, int open)
 {
     if (p->key == NULL)
@@ -78,7 +78,7 @@ static int run(const placement *p, int open)
                 : sealane_seal(p->key, out, tag, nonce, p->nonce_bytes, ad, p->ad_bytes, in, p->bytes);
 }
 
-/* The same as one of a batch, whose other packets must not notice. */
+/* The same in a batch, whose other packets must not be affected. */
 static int run_in_batch(const placement *p, int open)
 {
     static uint8_t texts[NEIGHBORS + 1][64], tags[NEIGHBORS + 1][TAG];
@@ -111,8 +111,8 @@ static int run_in_batch(const placement *p, int open)
     return good == NEIGHBORS + (ops[at].status == SEALANE_OK) ? (int)ops[at].status : 1;
 }
 
-/* What the room must be after the call, and the status. A packet to open has a right tag where all its parts have room,
- * which the text's first bytes tell. */
+/* The expected status, and content of the room after the call. A packet to open has a right tag if all its parts have
+ * room; the first bytes of its text tell. */
 static int expect(const placement *p, int open)
 {
     static uint8_t out[ROOM], tag[TAG];
@@ -145,7 +145,7 @@ static void fail(const placement *p, const char *what, int open, int got, int ex
     printf("\n");
 }
 
-/* Fills the room; where the packet can be opened, its tag is right now and then. */
+/* Fills the room. If the packet can be opened, its tag is sometimes right. */
 static void fill(const placement *p, int open)
 {
     static uint8_t counter, out[ROOM];
@@ -183,7 +183,7 @@ static placement apart(sealane_key *key, size_t bytes, size_t ad_bytes, int in_p
 static const size_t texts[] = {1, 2, 12, 17, 33}, ads[] = {0, 1, 13, 20};
 enum { TEXTS = sizeof texts / sizeof *texts, ADS = sizeof ads / sizeof *ads };
 
-/* One part anywhere from in front of another to behind it. */
+/* One part at all positions from before another to after it. */
 static void try_pairs(sealane_key *key, size_t bytes, size_t ad_bytes, int in_place)
 {
     const placement far = apart(key, bytes, ad_bytes, in_place);
@@ -209,7 +209,7 @@ static size_t below(size_t n)
     return (size_t)((random_state >> 11) % n);
 }
 
-/* All parts anywhere in a window: narrow ones have nothing but mistakes, wide ones few. */
+/* All parts at random in a window: narrow windows give only mistakes, wide ones few. */
 static void try_anywhere(sealane_key *key)
 {
     placement p = apart(key, 1 + below(20), below(3) * below(20), 0);
@@ -223,7 +223,7 @@ static void try_anywhere(sealane_key *key)
     try_one(&p);
 }
 
-/* Every choice of parts that are absent, of no text and of no associated data, with several lengths of the nonce. */
+/* Every combination of absent parts, of empty text and of empty associated data, with several nonce lengths. */
 static void try_absent(sealane_key *key, size_t nonce_bytes)
 {
     for (unsigned absent = 0; absent < 1 << PARTS; absent++)
@@ -232,7 +232,7 @@ static void try_absent(sealane_key *key, size_t nonce_bytes)
             for (int part = 0; part < PARTS; part++)
                 p.at[part] = absent >> part & 1 ? ABSENT : p.at[part];
             p.nonce_bytes = nonce_bytes;
-            /* The reference reads an empty part where it is. */
+            /* The reference uses the address of an empty part. */
             if (rule(&p, 0) == SEALANE_OK)
                 for (int part = IN; part <= AD; part++)
                     p.at[part] = p.at[part] == ABSENT ? 0 : p.at[part];
@@ -247,7 +247,7 @@ static void try_lengths(sealane_key *key)
     for (size_t i = 0; i < 2 * sizeof huge / sizeof *huge; i++)
         for (int open = 0; open < 2; open++) {
             placement p = i % 2 ? apart(key, huge[i / 2], 13, 0) : apart(key, 17, huge[i / 2], 0);
-            p.at[AD] = p.at[OUT] - 1; /* wherever it begins, what is very long covers the output */
+            p.at[AD] = p.at[OUT] - 1; /* a very long part covers the output wherever it starts */
             fill(&p, 0);
             const int got = run(&p, open);
             if (got != SEALANE_TOO_LONG || memcmp(room, before, ROOM) != 0)

@@ -1,4 +1,5 @@
-/* Code that leaks its secret, one kind each; both constant-time checks must report every one that they can see. */
+/* Functions that leak their secret, one kind each; both constant-time checks must report every one that they can
+ * detect. */
 #ifndef SEALANE_TEST_PLANTED_H
 #define SEALANE_TEST_PLANTED_H
 
@@ -7,7 +8,7 @@
 
 static volatile uint8_t planted_sink;
 
-/* The S-box of AES from a table, as table-based AES does; built once from its definition (FIPS 197, section 5.1.1). */
+/* The S-box of AES in a table, as in table-based AES, computed from its definition (FIPS 197, section 5.1.1). */
 static uint8_t planted_sbox[256];
 
 static uint8_t planted_times(uint8_t a, uint8_t b)
@@ -53,7 +54,7 @@ static void planted_divide(const uint8_t secret[32])
     planted_sink = (uint8_t)(0x123456789abcdef / (v | 1));
 }
 
-/* Stops at the first difference, as memcmp may. */
+/* Stops at the first difference, like memcmp. */
 static void planted_compare(const uint8_t secret[32])
 {
     int i = 0;

@@ -1,4 +1,4 @@
-/* A part of check.c: the portable primitives against their specifications. */
+/* A part of check.c: compares the portable primitives with their specifications. */
 
 /* RFC 8439, section 2.3.2; draft-irtf-cfrg-xchacha-03, section 2.2.1. */
 static int check_primitives(void)
@@ -18,7 +18,7 @@ static int check_primitives(void)
     return memcmp(out, subkey, 32) == 0 || fail("wrong HChaCha20 subkey");
 }
 
-/* FIPS 197, appendix C, in every lane; the lanes with different blocks. */
+/* FIPS 197, appendix C, in every lane, and lanes with different blocks. */
 static int check_aes(void)
 {
     static const uint8_t want[3][16] = {
@@ -43,7 +43,7 @@ static int check_aes(void)
     return 1;
 }
 
-/* The product of two blocks by its definition (NIST SP 800-38D, algorithm 1). */
+/* The product of two blocks from its definition (NIST SP 800-38D, algorithm 1). */
 static void gf_multiply(uint64_t z[2], const uint64_t x[2], const uint64_t y[2])
 {
     uint64_t v1 = y[1], v0 = y[0], z1 = 0, z0 = 0;
@@ -56,7 +56,7 @@ static void gf_multiply(uint64_t z[2], const uint64_t x[2], const uint64_t y[2])
     z[1] = z1, z[0] = z0;
 }
 
-/* GHASH against the definition, also with operands of all ones, where columns of the integer products are fullest. */
+/* Compares GHASH with the definition, also for operands of all ones, which fill the columns of the integer products. */
 static int check_ghash(void)
 {
     for (int i = 0; i < 3000; i++) {
@@ -68,7 +68,7 @@ static int check_ghash(void)
             memset(h, 0xff, 16 - below(3));
         if (i % 4 >= 2)
             memset(block, 0xff, 16 - below(3));
-        if (i % 5 == 0) /* every fourth bit: a lane that is full */
+        if (i % 5 == 0) /* every fourth bit: a full lane */
             for (int j = 0; j < 16; j++)
                 h[j] = block[j] = (uint8_t)(0x11 << i / 5 % 4);
         const uint64_t x[2] = {load64_be(block + 8), load64_be(block)}, y[2] = {load64_be(h + 8), load64_be(h)};

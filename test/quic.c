@@ -1,9 +1,10 @@
-/* quic: packets of QUIC through the public interface.
+/* quic: tests QUIC packets through the public interface.
  *
  *     quic [FILE]           FILE: test/vectors/quic/appendix_a.json, flattened; the samples, and batches
  *     quic --plant=NAME     the same with one fault; must fail
  *
- * Batches of all sizes, of mixed keys and headers, with forgeries and mistakes among them: what one by one gives. */
+ * Batches of all sizes, of mixed keys and headers, with some forgeries and mistakes, must give the same results as
+ * single packets. */
 #include <sealane.h>
 
 #include <stdio.h>
@@ -81,7 +82,7 @@ static void sample(const char *alg, char *const hex[3], uint64_t number, const c
           "payload", payload_bytes);
 }
 
-/* What masks a header: the difference between a packet's and the plain one (RFC 9001, 5.4.1). */
+/* The mask of a header: the difference between the protected and the plain header (RFC 9001, section 5.4.1). */
 static void mask_of(const sealane_quic_keys *k, const uint8_t *plain, const uint8_t *packet, size_t pn_offset)
 {
     uint8_t mask[5];
@@ -142,7 +143,7 @@ static void make_keys(void)
     }
 }
 
-/* alike: 0, or the bytes of every packet, whose keys are of one algorithm, and whose headers are of one length */
+/* alike: 0, or the size of every packet; their keys then have one algorithm, and their headers one length. */
 static sealane_quic_packet make_packet(uint8_t *bytes, size_t *key, size_t alike)
 {
     const int is_long = (int)below(2);
@@ -282,7 +283,7 @@ int main(int argc, char **argv)
     make_keys();
     for (size_t n = 0; n < MOST; n += n < 70 ? 1 : 13)
         batch(n, 0);
-    /* As a sender has them: by remainder of 3 of AES-128, AES-256 and ChaCha20-Poly1305. */
+    /* As from a sender: the remainder modulo 3 selects AES-128, AES-256 or ChaCha20-Poly1305. */
     static const size_t sizes[] = {45, 300, 301, 302, 595, 1200, 1201, 1202, 1500};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t n = 2; n < MOST; n += n < 18 ? 1 : 52)

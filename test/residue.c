@@ -1,11 +1,10 @@
-/* residue: what calls leave on the stack does not depend on keys, texts or tags: nothing secret stays there.
+/* residue: the stack after a call does not depend on keys, texts or tags, so no secret remains there.
  *
- * A call runs on a stack of its own that was filled with one byte before, twice with the same secrets and then with
- * others. The rest is equal: lengths, addresses, nonces, associated data. A byte that changes with the secrets and
- * not by itself was made of them, in whatever form: a key, a round key, key stream, a power of H, a register that the
- * compiler had no room for.
+ * A call runs on its own stack, which was filled with one byte, twice with the same secrets and then with others.
+ * Everything else is equal: lengths, addresses, nonces, associated data. A byte that changes with the secrets, and not
+ * by itself, was derived from them, in whatever form: a key, a round key, key stream, a power of H, a spilled register.
  *
- * The same stack tells how much of it each call has used, and the first calls of a process: not more than sealane.h and
+ * The same stack shows how much of it each call has used, and the first calls of a process: not more than sealane.h and
  * docs/api.md say.
  *
  *     residue                 all levels that this CPU can run
@@ -47,20 +46,20 @@ static const kind kinds[] = {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* One call. All of it has the same address in every run. */
+/* One call. All of its data has the same addresses in every run. */
 static struct {
     const kind *kind;
     way way;
     int level, bad;
     size_t bytes, ad_bytes;
     const char *plant;
-    uint8_t *end; /* of the stack that the call had: above it are the C library's thread and our own frame */
+    uint8_t *end; /* of the call's stack: above it are the C library's thread and this program's frame */
     sealane_key k;
     sealane_stream s;
     uint8_t key[32], nonce[200], ad[100], text[LONGEST], out[LONGEST], tag[16];
     uint8_t texts[PACKETS][LONGEST], tags[PACKETS][16];
     sealane_op ops[PACKETS];
-    int (*first)(void); /* the first call of a process instead of a way */
+    int (*first)(void); /* the first call of a process, instead of a way */
 } now;
 
 /* ---- How much stack there is used, at most: sealane.h and docs/api.md have the same figures. In KiB, and in portable
@@ -79,7 +78,7 @@ static const struct {
 
 static size_t deepest[FIGURES];
 
-/* Bytes that the call has written below its caller, holes included. */
+/* The number of bytes that the call has written below its caller, including holes. */
 static size_t used(const uint8_t *of)
 {
     size_t untouched = 0;
@@ -88,7 +87,7 @@ static size_t used(const uint8_t *of)
     return (size_t)(now.end - stack) - untouched;
 }
 
-/* Where no kernel of AES-GCM runs, portable code does, whatever the level. */
+/* Without an AES-GCM kernel, portable code runs at any level. */
 static size_t most_of(figure f, int portable)
 {
     const sealane_table *gcm = &sealane_tables[SEALANE_AESGCM];
@@ -118,7 +117,7 @@ static NOINLINE void leave(const uint8_t *secret, size_t bytes)
     sink = copy[0];
 }
 
-/* One word made of the key, deep down, as a compiler leaves it. */
+/* Leaves one word derived from the key deep in the stack, as a compiler would. */
 static NOINLINE void leave_spill(const uint8_t *secret)
 {
     volatile uint64_t deep[300];
@@ -126,7 +125,7 @@ static NOINLINE void leave_spill(const uint8_t *secret)
     sink = (uint8_t)deep[7];
 }
 
-/* As a front end with two scratch areas would. */
+/* Uses stack like a front end with two scratch areas. */
 static NOINLINE void go_deep(void)
 {
     volatile uint8_t deep[12 << 10];
@@ -225,7 +224,7 @@ static void randomize(uint8_t *p, size_t n, uint64_t *state)
     }
 }
 
-/* Secrets number n, and their other arguments, made on the usual stack. */
+/* Makes secrets number n and the other arguments on the usual stack. */
 static int prepare(int n)
 {
     const int opens = now.way == OPEN || now.way == FORGED || now.way == STREAM_OPEN;
@@ -256,7 +255,7 @@ static int prepare(int n)
 /* Runs of one call: twice with the same secrets, then with others. */
 enum { RUNS = 5 };
 static const int secrets_of[RUNS] = {1, 1, 2, 3, 4};
-static volatile unsigned turn; /* which run this is; in memory alone, see run */
+static volatile unsigned turn; /* number of this run; volatile, see run */
 static uint8_t left[RUNS][STACK_BYTES];
 
 static void *preparation(void *made)
@@ -264,9 +263,9 @@ static void *preparation(void *made)
     return prepare(secrets_of[turn]) ? made : NULL;
 }
 
-/* What is on the stack after the call, into left[turn]. A new thread begins with the registers of who starts it, and
- * saves some of them: so the secrets are made in a thread of their own, and nothing that is held in a register over the
- * start of the second thread may differ between runs. That is why there are no arguments, and why turn is volatile. */
+/* Runs a call, and copies the stack after it to left[turn]. A new thread starts with the registers of its creator, and
+ * saves some of them. So a separate thread makes the secrets, and no register value may differ between runs when the
+ * second thread starts. Therefore there are no arguments, and turn is volatile. */
 static NOINLINE int run(void)
 {
     pthread_t thread;
@@ -298,7 +297,8 @@ static int leaves_nothing(void)
     call_count++;
     for (size_t n = 2; n < RUNS; n++)
         for (size_t i = 0; i < (size_t)(now.end - stack); i++) {
-            if (i % 256 == 0 && memcmp(left[0] + i, left[n] + i, 256) == 0) /* nearly all, and faster under emulation */
+            if (i % 256 == 0 && memcmp(left[0] + i, left[n] + i, 256) ==
+                                    0) /* nearly all are equal, and this is faster under emulation */
                 i += 255;
             else if (left[0][i] == left[1][i] && left[0][i] != left[n][i] && residue++ == 0)
                 lowest = i, of = n;
@@ -367,7 +367,7 @@ static int first_quic_keys(void)
            sealane_quic_keys_init(&quic_keys[1], SEALANE_AES_128_GCM, now.key, now.nonce, now.key, 16);
 }
 
-/* Batches with keys that are there already. */
+/* Batches with existing keys. */
 static int batch_of_alg(void)
 {
     for (size_t i = 0; i < PACKETS; i++)
@@ -406,7 +406,7 @@ static const struct {
     {"QUIC", QUIC_BATCH, sealane_init, batch_of_quic},
 };
 
-/* In a process of its own: 0 if it uses no more than it may. */
+/* In a process of its own: 0 if it does not use more than allowed. */
 static int run_first(size_t i, int portable)
 {
     pthread_t thread;
@@ -461,7 +461,8 @@ int main(int argc, char **argv)
             const int absent = (level->needs & ~features) != 0;
             touched = call_count = reported = 0;
             if (!absent)
-                (void)sealane_level_batch(&sealane_tables[t], level); /* its known answers are not a batch's stack */
+                (void)sealane_level_batch(&sealane_tables[t],
+                                          level); /* excludes its known-answer test from a batch's stack */
             const int good = absent ? -1 : check_level(t, (int)l, some);
             passed += good == 1, failed += good == 0, not_run += good == -1;
             printf("%s %s %s: %zu calls%s\n",

@@ -1,8 +1,8 @@
-/* sandbox: after sealane_init no function asks the system for anything: all work where read, write and exit are the
- * only system calls that a process survives (seccomp, strict mode).
+/* sandbox: after sealane_init no function makes a system call. All work where read, write and exit are the only allowed
+ * system calls (seccomp, strict mode).
  *
  *     sandbox                 every level that this CPU can run
- *     sandbox --plant=NAME    a call to the system in between; must fail: getppid, open */
+ *     sandbox --plant=NAME    a system call in between; must fail: getppid, open */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -75,7 +75,7 @@ static int modes(void)
     return bad;
 }
 
-/* In a process of its own, as its end is the system's affair. */
+/* Runs in a process of its own, which the system may kill. */
 static void confined(void)
 {
     if (sealane_init() != SEALANE_OK || prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
@@ -85,10 +85,10 @@ static void confined(void)
     bad |= packets(SEALANE_AES_256_GCM, 32, 12) | modes();
     bad |= sealane_warning() != NULL;
     plant_call();
-    (void)syscall(SYS_exit, bad != 0); /* _exit is exit_group, which is not allowed */
+    (void)syscall(SYS_exit, bad != 0); /* _exit calls exit_group, which is not allowed */
 }
 
-/* The process that has this level as its best: 1, 0, or -1 if it could not be confined. */
+/* Starts the process that has this level as its best: 1, 0, or -1 if it could not be confined. */
 static int run(const char *level)
 {
     int status = 0;
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     for (int t = 0; t < SEALANE_ALL_TABLES; t++)
         for (unsigned l = 0; l < sealane_tables[t].count; l++) {
             const char *name = sealane_tables[t].levels[l].name;
-            int before = 0; /* whether a table before this one has that name */
+            int before = 0; /* an earlier table has a level with that name */
             for (int other = 0; other < t; other++)
                 before |= sealane_level_find(&sealane_tables[other], name) >= 0;
             const int outcome = before ? -2 : run(name);

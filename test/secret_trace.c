@@ -1,14 +1,14 @@
-/* secret_trace: the executed instructions, the addresses they touch and their masks are the same for any two secrets of
- * one length. Works natively, so for every level that the CPU has.
+/* secret_trace: the executed instructions, their memory addresses and masks are the same for any two secrets of one
+ * length. Runs natively, so it covers every level that the CPU has.
  *
- * Calls run under the CPU's trap flag, which raises SIGTRAP behind every instruction. The handler writes down the
- * program counter, the effective address of each memory operand, and the mask register of a masked access. The operands
- * come from a disassembly of this very program (llvm-objdump), which is linked statically so that nothing is missing.
- * Divisions and gathers are reported wherever they are met: their time depends on their operands.
+ * Calls run with the CPU's trap flag, which raises SIGTRAP after every instruction. The handler records the program
+ * counter, the effective address of each memory operand, and the mask register of a masked access. The operands come
+ * from a disassembly of this program (llvm-objdump), which is linked statically so that it is complete. Divisions and
+ * gathers are always reported, because their time depends on their operands.
  *
  *     secret_trace                 all levels
- *     secret_trace --long=SECONDS  the same with more lengths and more secrets, for so long with each level;
- *                                  what there was no time for is counted as not run
+ *     secret_trace --long=SECONDS  the same with more lengths and more secrets, for that time per level;
+ *                                  calls for which there was no time count as not run
  *     secret_trace --plant=NAME    code that leaks, see planted.h; must fail */
 #define _GNU_SOURCE
 #include <cpuid.h>
@@ -41,7 +41,7 @@ typedef struct {
     uint8_t operands;
     int8_t mask;        /* mask register of a masked access, or -1 */
     uint8_t stack;      /* pushes, pops, calls or returns */
-    const char *refuse; /* why this instruction must not be executed, or NULL */
+    const char *refuse; /* why the instruction must not be executed, or NULL */
 } instruction;
 
 static instruction *code;
@@ -62,7 +62,7 @@ static int register_number(const char *name, size_t n, uint8_t *wide)
     return NO_REGISTER;
 }
 
-/* Reads "base + scale*index - offset" up to the bracket; 0 if it has something else in it. */
+/* Parses "base + scale*index - offset" up to the bracket; 0 if it contains anything else. */
 static int parse_operand(operand *o, const char *p)
 {
     int sign = 1;
@@ -179,7 +179,7 @@ static const instruction *instruction_at(uint64_t pc)
 typedef struct {
     uint64_t *event, *pc;
     size_t count, room, steps;
-    const char *refused; /* an instruction that must not be executed was */
+    const char *refused; /* an instruction that must not be executed */
     uint64_t refused_pc;
 } trace;
 
@@ -206,7 +206,7 @@ static uint64_t value(const greg_t *r, int number, uint8_t wide, uint64_t next)
     return wide == 4 ? (uint32_t)v : v;
 }
 
-/* A mask register, from the place in the XSAVE area that CPUID gives (leaf 13, component 5). */
+/* A mask register, from its place in the XSAVE area according to CPUID (leaf 13, component 5). */
 static uint64_t mask_register(const ucontext_t *context, int number)
 {
     static uint32_t place;
@@ -268,7 +268,7 @@ static void set_up_traps(void)
     sigaction(SIGTRAP, &action, NULL);
 }
 
-/* ---- What is traced ---- */
+/* ---- Traced calls ---- */
 
 typedef struct {
     const char *name;
@@ -301,8 +301,8 @@ static size_t batch_bytes(const scenario *s, size_t i)
     return s->bytes - s->bytes / 4 * i / PACKETS;
 }
 
-/* Seals the batch that is to be opened. For the interface the same packet is forged each time, each time elsewhere, as
- * erasing its text is no secret; for the kernel it is none the first time, and then one after the other. */
+/* Seals the batch that will be opened. For the interface, the same packet is forged each time, each time elsewhere,
+ * because erasing its text is no secret. For the kernel, first no packet is forged, and then one after the other. */
 static int prepare_batch(const scenario *s, int number)
 {
     const size_t nonce_bytes = s->alg == SEALANE_XCHACHA20_POLY1305 ? 24 : 12;
@@ -336,13 +336,14 @@ static size_t key_size(sealane_alg alg)
     return alg == SEALANE_AES_128_GCM ? 16 : alg == SEALANE_AES_192_GCM ? 24 : 32;
 }
 
-/* AES-192-GCM stands for the nonces that are hashed. */
+/* AES-192-GCM represents nonces that are hashed. */
 static size_t nonce_size(sealane_alg alg)
 {
     return alg == SEALANE_XCHACHA20_POLY1305 || alg == SEALANE_AES_192_GCM ? 24 : 12;
 }
 
-/* Sets a key up and does one operation of a mode, or masks. The text is secret, and the state is where it is a tweak.
+/* Sets up a key and runs one operation of a mode, or masks. The text is secret, and so is the state if it is a
+ * tweak.
  */
 static void mode_call(const scenario *s)
 {
@@ -373,7 +374,7 @@ static void mode_call(const scenario *s)
     level->kernel(&a, scratch, level->consts);
 }
 
-/* Makes the table of a hash key, and POLYVAL by it; all data are secret. */
+/* Makes the table of a hash key, and runs POLYVAL with it; all data is secret. */
 static void polyval_call(const scenario *s)
 {
     SEALANE_SCRATCH(scratch);
@@ -429,7 +430,7 @@ __attribute__((noinline)) static int call(const scenario *s)
     return !bad;
 }
 
-/* Fills every secret: number 0 with zeroes, 2 with ones, others at random. */
+/* Sets all secrets: number 0 is zeroes, 2 is ones, others are random. */
 static void choose_secrets(const scenario *s, int number)
 {
     static uint8_t *const parts[] = {key, nonce, ad, text};
@@ -449,7 +450,7 @@ static void choose_secrets(const scenario *s, int number)
     else if (s->what != SEAL)
         bad |= sealane_seal(&k, text, tag, nonce, nonce_size(s->alg), ad, s->ad_bytes, text, s->bytes);
     if (s->what == OPEN_WRONG)
-        tag[number * 4] ^= 0x10; /* where they differ must not matter either */
+        tag[number * 4] ^= 0x10; /* the position of the difference must not matter either */
     if (bad)
         exit(2);
 }
@@ -473,7 +474,7 @@ static void where(const scenario *s, uint64_t pc)
            s->bytes, s->ad_bytes, (unsigned long long)pc);
 }
 
-/* 1 if all secrets leave one trace. */
+/* 1 if all secrets give the same trace. */
 static int same_for_all_secrets(const scenario *s, size_t *steps, int secrets)
 {
     static trace first, next;
@@ -503,7 +504,7 @@ static int same_for_all_secrets(const scenario *s, size_t *steps, int secrets)
     return first.steps >= 20;
 }
 
-/* With --long: the deadline of the traced level, and how many calls there was no time for. */
+/* With --long: the deadline of the traced level, and the number of calls for which there was no time. */
 static time_t deadline;
 static unsigned left_out;
 
@@ -536,7 +537,7 @@ static int trace_batches(int table, int level, size_t *steps, int thorough)
                 continue;
             if (slow && (!thorough || sizes[i] > 65))
                 continue;
-            if (what != BATCH_KERNEL && sizes[i] > 300) /* more of the same */
+            if (what != BATCH_KERNEL && sizes[i] > 300) /* longer ones only repeat */
                 continue;
             if (!is_late() && !same_for_all_secrets(&s, steps, thorough ? 4 : 2))
                 return 0;
@@ -544,7 +545,7 @@ static int trace_batches(int table, int level, size_t *steps, int thorough)
     return 1;
 }
 
-/* The algorithm for size i: a table's algorithms alternate. */
+/* The algorithm for size i: the algorithms of a table alternate. */
 static sealane_alg algorithm(int table, size_t i, int what)
 {
     static const sealane_alg gcm[] = {SEALANE_AES_128_GCM, SEALANE_AES_256_GCM, SEALANE_AES_192_GCM};
@@ -553,7 +554,7 @@ static sealane_alg algorithm(int table, size_t i, int what)
     return (what == STREAM || what == SEAL) && i % 2 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
 }
 
-/* Every operation of a mode, with alternating lengths of keys. */
+/* Every operation of a mode, with alternating key lengths. */
 static int trace_modes(int table, int level, size_t *steps, int thorough)
 {
     static const sealane_alg algs[] = {SEALANE_AES_128_GCM, SEALANE_AES_256_GCM, SEALANE_AES_192_GCM};
@@ -583,8 +584,8 @@ static int trace_level(int table, int level, size_t *steps, int thorough)
 {
     static const size_t few[] = {0, 1, 64, 100, 256, 576, 3000};
     static const size_t gcm[] = {0, 1, 64, 100, 256, 400, 576, 700, 1420, 3000};
-    static const size_t slow[] = {0, 150}; /* portable code has no ways of its own for long packets */
-    /* AES by lookups takes two blocks, however long a text is. */
+    static const size_t slow[] = {0, 150}; /* portable code has no special paths for long packets */
+    /* AES by lookups processes two blocks at a time, for any length of text. */
     static const size_t lookups[] = {0, 1, 64, 100, 300};
     static const size_t many[] = {0,   1,   15,  16,  64,  65,  100,  128,  192,  255,  256, 257,
                                   300, 400, 512, 576, 640, 700, 1024, 1100, 1420, 2048, 3000};
@@ -595,7 +596,7 @@ static int trace_level(int table, int level, size_t *steps, int thorough)
                              sizeof many / sizeof *many, sizeof lookups / sizeof *lookups};
     const int list = thorough ? (is_gcm && is_slow ? 1 : 3) : is_slow ? 2 : by_lookups ? 4 : is_gcm;
     const size_t *const sizes = lists[list], count = counts[list];
-    /* There may not be time for all: batches first, then every fifth length in five rounds. 23 is a prime number. */
+    /* If there is not enough time: batches first, then every fifth length in five rounds. 23 is a prime number. */
     if (!trace_batches(table, level, steps, thorough))
         return 0;
     for (size_t n = 0; n < count; n++)

@@ -1,8 +1,8 @@
-/* secret_valgrind: no branch and no address depends on a secret, as valgrind's memcheck sees it.
+/* secret_valgrind: no branch and no address depends on a secret, according to valgrind's memcheck.
  *
- * Keys, nonces, texts, associated data and tags are marked undefined; memcheck follows them bit by bit through every
- * instruction and reports a jump or an address made from them. Levels whose instructions valgrind does not know are not
- * run here: secret_trace runs them.
+ * Keys, nonces, texts, associated data and tags are marked undefined. memcheck tracks them bit by bit through every
+ * instruction, and reports jumps and addresses derived from them. Levels whose instructions valgrind does not know are
+ * not run here; secret_trace runs them.
  *
  *     valgrind --quiet secret_valgrind [--plant=NAME]    NAME: code that leaks, see planted.h; must fail */
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void make_secret(void)
     (void)VALGRIND_MAKE_MEM_UNDEFINED(tag, sizeof tag);
 }
 
-/* A few packets of up to that length, sealed, one of them forged, and opened. */
+/* Seals a few packets of up to that length, forges one, and opens them. */
 static int run_batch(const sealane_key *k, size_t bytes, size_t nonce_bytes)
 {
     enum { PACKETS = 7 };

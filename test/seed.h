@@ -1,5 +1,5 @@
-/* Where random tests begin: the number in the environment variable SEALANE_SEED, so that a run can be made again; a new
- * one for each run where that is not set. What is no number ends the program. Tests print what they began with. */
+/* The seed of random tests: the number in the environment variable SEALANE_SEED, to repeat a run, or a new one. An
+ * invalid value ends the program. Tests print their seed. */
 #ifndef SEALANE_TEST_SEED_H
 #define SEALANE_TEST_SEED_H
 

@@ -1,10 +1,10 @@
-/* stream_example: files, sealed and opened safely. Two ways, of which the second is the better one; both are what
- * sealane.h says about streams, in full.
+/* stream_example: seals and opens files safely, in two ways, of which the second is better. Both follow the rules of
+ * sealane.h about streams.
  *
- *     stream_example seal|open KEY IN OUT                  one packet: nothing is kept before its tag was right
+ *     stream_example seal|open KEY IN OUT                  one packet: no output is kept unless its tag is right
  *     stream_example seal-chunks|open-chunks KEY IN OUT    numbered chunks, of which the last is marked
  *
- * KEY is a file of 32 random bytes. OUT appears when all is done; after a failure there is none. */
+ * KEY is a file of 32 random bytes. OUT appears when everything has succeeded; after a failure there is none. */
 #include <sealane.h>
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static int seal_stream(const sealane_key *k, FILE *in, FILE *out)
     return !ferror(in) && sealane_stream_seal_final(&s, tag) == 0 && fwrite(tag, 1, TAG, out) == TAG;
 }
 
-/* The bytes written to out are not authenticated before this returns 1. The last TAG bytes of the file are held back.
+/* The bytes written to out are not authenticated until this returns 1. The last TAG bytes of the file are held back.
  */
 static int open_stream(const sealane_key *k, FILE *in, FILE *out)
 {
@@ -72,7 +72,7 @@ static void chunk_nonce(uint8_t nonce[NONCE], const uint8_t prefix[PREFIX], uint
     nonce[PREFIX + 4] = (uint8_t)is_last;
 }
 
-/* The chunk after which nothing comes is the last, be it empty. */
+/* The chunk before the end of the file is the last one, even if it is empty. */
 static int at_end(FILE *f)
 {
     const int c = getc(f);
@@ -97,7 +97,7 @@ static int seal_chunks(const sealane_key *k, FILE *in, FILE *out)
     return 1;
 }
 
-/* Whatever goes to out is authentic, and stands where it stood; only the end is not certain before this returns 1. */
+/* All bytes in out are authentic and in order. Only the end is uncertain until this returns 1. */
 static int open_chunks(const sealane_key *k, FILE *in, FILE *out)
 {
     static uint8_t chunk[CHUNK + TAG];

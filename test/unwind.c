@@ -1,12 +1,12 @@
-/* unwind: from every instruction of a kernel the way back to its caller is found, and the caller's registers.
+/* unwind: from every instruction of a kernel, an unwinder finds its caller and the caller's registers.
  *
- * A trampoline puts known values into all registers that a kernel must preserve and calls it. On x86-64 the CPU's trap
- * flag stops it behind every instruction; on AArch64 a breakpoint is written over one instruction after the other,
- * which emulators do right too. Each time the C compiler's unwinder goes up from there, by what the assembler's .cfi
- * lines said, as debuggers, profilers and exceptions do.
+ * A trampoline puts known values into all registers that a kernel must preserve, and calls it. On x86-64 the CPU's trap
+ * flag stops it after every instruction. On AArch64 a breakpoint replaces one instruction after the other, which also
+ * works under emulation. Each time, the C compiler's unwinder walks up from there, using the assembler's .cfi lines,
+ * like debuggers, profilers and exceptions.
  *
  *     unwind                 all levels that this CPU can run
- *     unwind --plant=NAME    a kernel that says nothing or something wrong; must fail: register, stack, silence */
+ *     unwind --plant=NAME    a kernel with missing or wrong information; must fail: register, stack, silence */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 /* ---- The trampoline: void unwind_call(kernel, args, scratch, consts) ---- */
 
-/* What the registers must be, in the order of the trampoline, and the stack pointer at its call. */
+/* The expected registers, in the order of the trampoline, and the stack pointer at its call. */
 uint64_t unwind_want[24], unwind_stack;
 
 void unwind_call(sealane_kernel *kernel, const void *args, void *scratch, const void *consts);
@@ -68,12 +68,12 @@ __asm__(".text\n" FUNCTION("unwind_call") ".cfi_startproc\n" /**/
                         "add $40, %rsp\n.cfi_adjust_cfa_offset -40\n" /**/
         RESTORE("rbp") RESTORE("r15") RESTORE("r14") RESTORE("r13") RESTORE("r12") RESTORE("rbx") /**/
         "ret\n.cfi_endproc\n"
-        /* Says nothing of a register that it keeps in memory. */
+        /* Does not declare a register that it saves in memory. */
         FUNCTION("plant_register") ".cfi_startproc\nmov %rbx, -8(%rsp)\nxor %ebx, %ebx\nnop\nmov -8(%rsp), %rbx\nret\n"
                                    ".cfi_endproc\n"
-        /* Moves the stack pointer in silence. */
+        /* Moves the stack pointer without declaring it. */
         FUNCTION("plant_stack") ".cfi_startproc\npush $0\nnop\npop %rax\nret\n.cfi_endproc\n"
-        /* As kernels were. */
+        /* Declares nothing. */
         FUNCTION("plant_silence") "nop\nnop\nnop\nret\n");
 
 static const struct {
@@ -262,11 +262,12 @@ static void on_trap(int number, siginfo_t *info, void *context)
     (void)number, (void)info;
     if (c->uc_mcontext.pc != (uintptr_t)patched)
         _exit(3);
-    put(patched, original); /* and then it runs */
+    put(patched, original); /* then it runs */
     walk_from((uintptr_t)patched);
 }
 
-/* All of prologue and epilogue; of the body a part, as emulators translate the page anew each time. */
+/* Stops everywhere in prologue and epilogue, but only at a part of the body, because emulators translate the page again
+ * each time. */
 static void stop_everywhere(const run *r, void *scratch)
 {
     enum { ENDS = 24, STRIDE = 17 };
@@ -283,7 +284,7 @@ static void stop_everywhere(const run *r, void *scratch)
         patched = &code[i], original = code[i];
         put(patched, BRK);
         unwind_call(r->kernel, &r->args, scratch, r->consts);
-        put(patched, original); /* where nothing came by */
+        put(patched, original); /* not reached */
     }
 }
 #endif
@@ -304,7 +305,7 @@ static void check_run(const run *r)
     stop_everywhere(r, scratch);
 }
 
-/* AES in other modes: a key, every operation on whole and partial rows, and lanes; and masks by ChaCha20. */
+/* Other AES modes: a key, every operation on whole and partial rows, and lanes; and ChaCha20 masks. */
 static int check_modes(int table, int level)
 {
     static sealane_aes_schedules schedules;
@@ -400,7 +401,7 @@ int main(int argc, char **argv)
         return strncmp(argv[1], "--plant=", 8) == 0 ? planted(argv[1] + 8) : 2;
     const uint32_t features = sealane_cpu_features();
     for (int t = 0; t <= SEALANE_CHACHA20MASKS; t++)
-        for (unsigned l = 0; l + 1 < sealane_tables[t].count; l++) { /* not portable, which is C */
+        for (unsigned l = 0; l + 1 < sealane_tables[t].count; l++) { /* except portable, which is C */
             const sealane_level *level = &sealane_tables[t].levels[l];
             const int absent = (level->needs & ~features) != 0;
             const int good = absent ? -1 : (t < SEALANE_TABLES ? check_level : check_modes)(t, (int)l);
