@@ -15,24 +15,24 @@ import (
 	"github.com/sealane/sealane/gateway/handover"
 )
 
-// chacha20Poly1305SHA256 is the one suite that the program knows.
+// chacha20Poly1305SHA256 is the only suite that the program supports.
 const chacha20Poly1305SHA256 = 0x1303
 
-// A Path is the program and user space together: what the program opens is taken over, what it steers is put in order and
-// opened here, and when a flow stands at the beginning of a record again the program gets it back. Its methods are for one
-// goroutine; there may be several of them over one program, with flows of their own.
+// A Path combines the program and user space. It takes over records that the program opened, and orders and opens the
+// packets that the program steers to user space. When such a flow is at the start of a record again, the program gets
+// it back. A Path is not safe for concurrent use. Several Paths may share a program, with different flows.
 type Path struct {
 	o       PathOptions
 	program *Program
 	user    *handover.Path
 	flows   map[flowKey]*pathFlow
-	steered []*pathFlow // flows that had packets here, and are to be given back
+	steered []*pathFlow // flows with packets here, which will be given back
 	Stats   PathStats
 }
 
-// PathOptions say where the plaintext goes.
+// PathOptions are the destinations of plaintext, and limits.
 type PathOptions struct {
-	// Plaintext gets the application data of each record, in order. data is valid until it returns.
+	// Plaintext receives the application data of each record, in order. data is valid only during the call.
 	Plaintext func(t Tuple, data []byte)
 	// Lost, if set, is called when about this many bytes of plaintext are missing before the next data.
 	Lost func(t Tuple, bytes int)
@@ -40,16 +40,16 @@ type PathOptions struct {
 	HoleWait time.Duration
 }
 
-// PathStats count packets, and flows given back.
+// PathStats count packets, and flows that were given back.
 type PathStats struct {
 	Opened   uint64 // by the program
-	User     uint64 // taken by user space
-	Repeated uint64 // with nothing new, by the program's or user space's judgement
-	Refused  uint64 // not of the stream, or not authentic
+	User     uint64 // processed by user space
+	Repeated uint64 // without new data, according to the program or user space
+	Refused  uint64 // not part of the stream, or not authentic
 	Back     uint64 // flows given back to the program
 }
 
-// Add adds the counts of another Path.
+// Add adds the counters of another Path.
 func (s *PathStats) Add(o *PathStats) {
 	s.Opened += o.Opened
 	s.User += o.User
@@ -61,12 +61,12 @@ func (s *PathStats) Add(o *PathStats) {
 type pathFlow struct {
 	tuple    Tuple
 	mode     Mode
-	number   uint64 // of the next record, as far as the program opened them
+	number   uint64 // of the next record after those that the program opened
 	sequence uint32
-	ahead    bool // the program is further than user space
+	ahead    bool // the program is ahead of user space
 	listed   bool
-	held     []openedRecord // of the program, that came before their turn
-	since    int64          // when the first of them did
+	held     []openedRecord // opened by the program, but out of order
+	since    int64          // arrival of the first of them
 }
 
 // An openedRecord is a record that the program has opened.
@@ -76,7 +76,7 @@ type openedRecord struct {
 	content       []byte
 }
 
-// NewPath returns a Path over a program, without flows.
+// NewPath returns a Path for a program, without flows.
 func NewPath(p *Program, o PathOptions) *Path {
 	if o.HoleWait == 0 {
 		o.HoleWait = 2 * time.Second
@@ -94,12 +94,12 @@ func NewPath(p *Program, o PathOptions) *Path {
 	return path
 }
 
-// Put registers a flow. All of it comes here, whatever f.ToUser says.
+// Put registers a flow. All of its data comes to this Path, regardless of f.ToUser.
 func (p *Path) Put(t Tuple, f Flow) error {
 	return p.put(t, f, handover.Flow{Suite: chacha20Poly1305SHA256, Key: f.Key[:], IV: f.IV[:], Secret: f.Secret})
 }
 
-// PutUser registers a flow of any suite: the program steers all of it to user space.
+// PutUser registers a flow with any suite; the program steers all of it to user space.
 func (p *Path) PutUser(f handover.Flow) error {
 	return p.put(Tuple{f.Source, f.Destination}, Flow{Number: f.Number, Sequence: f.Sequence, Mode: Steer}, f)
 }
@@ -118,7 +118,7 @@ func (p *Path) put(t Tuple, f Flow, user handover.Flow) error {
 	return nil
 }
 
-// Delete forgets a flow: its packets pass from now on.
+// Delete removes a flow. Its packets pass from then on.
 func (p *Path) Delete(t Tuple) error {
 	p.user.Delete(t.Source, t.Destination)
 	if f := p.flows[t.key()]; f != nil {
@@ -143,7 +143,8 @@ func (p *Path) Position(t Tuple) (number uint64, ok bool) {
 	return number, true
 }
 
-// Received returns the TCP sequence number up to which all bytes of a flow have come, those of a partial record included.
+// Received returns the TCP sequence number up to which all bytes of a flow have arrived, including those of a partial
+// record.
 func (p *Path) Received(t Tuple) (sequence uint32, ok bool) {
 	f := p.flows[t.key()]
 	if f == nil {
@@ -155,7 +156,7 @@ func (p *Path) Received(t Tuple) (sequence uint32, ok bool) {
 	return p.user.Received(t.Source, t.Destination)
 }
 
-// Close forgets all flows.
+// Close removes all flows.
 func (p *Path) Close() error {
 	var errs []error
 	for _, f := range p.flows {
@@ -164,7 +165,7 @@ func (p *Path) Close() error {
 	return errors.Join(errs...)
 }
 
-// Receive handles the packets of a socket, waiting for at most the given milliseconds, and then gives flows back.
+// Receive processes the packets of a socket, waits at most the given milliseconds for one, and then gives flows back.
 func (p *Path) Receive(s *Socket, milliseconds int) (packets int, err error) {
 	var now int64
 	n, err := s.Receive(milliseconds, func(packet []byte, meta Meta, ok bool) {
@@ -176,7 +177,7 @@ func (p *Path) Receive(s *Socket, milliseconds int) (packets int, err error) {
 	return n, errors.Join(err, p.GiveBack())
 }
 
-// Handle handles a packet with its meta data, received at a time in nanoseconds.
+// Handle processes a packet with its metadata, received at now, in nanoseconds.
 func (p *Path) Handle(packet []byte, meta Meta, ok bool, now int64) {
 	key, sequence, found := keyOf(packet)
 	f := p.flows[key]
@@ -204,24 +205,24 @@ func (p *Path) Handle(packet []byte, meta Meta, ok bool, now int64) {
 	}
 }
 
-// catchUp tells user space how far the program is.
+// catchUp tells user space the position of the program.
 func (p *Path) catchUp(f *pathFlow) bool {
 	err := p.user.Advance(f.tuple.Source, f.tuple.Destination, f.number, f.sequence)
-	if err != nil && !errors.Is(err, handover.ErrBehind) { // then user space has read further
+	if err != nil && !errors.Is(err, handover.ErrBehind) { // otherwise user space has read further
 		return false
 	}
 	f.ahead = false
 	return true
 }
 
-// opened takes over a record: its header, the content, zeroes, and the content's length.
+// opened takes over a record: its header, the content, zeroes, and the length of the content.
 func (p *Path) opened(f *pathFlow, packet []byte, meta Meta, sequence uint32, now int64) {
 	payload := packet[min(int(meta.Payload), len(packet)):]
 	const header, tag = 5, 16
 	if len(payload) < header+1+tag {
 		return
 	}
-	bytes := header + int(binary.BigEndian.Uint16(payload[3:])) // behind them may be what fills up a short frame
+	bytes := header + int(binary.BigEndian.Uint16(payload[3:])) // padding of a short frame may follow
 	if bytes > len(payload) || bytes < header+1+tag {
 		return
 	}
@@ -232,7 +233,7 @@ func (p *Path) opened(f *pathFlow, packet []byte, meta Meta, sequence uint32, no
 	r := openedRecord{meta.Number, sequence, sequence + uint32(bytes), payload[header : header+content]}
 	waiting := false
 	if !f.ahead {
-		// User space had the flow last. Later segments may wait there.
+		// User space had the flow before. Later segments may be waiting there.
 		var aligned bool
 		f.number, f.sequence, aligned = p.user.Position(f.tuple.Source, f.tuple.Destination)
 		waiting = !aligned
@@ -264,11 +265,12 @@ func (p *Path) deliver(f *pathFlow, r openedRecord) {
 	p.o.Plaintext(f.tuple, r.content)
 }
 
-// Records are lost between the program and here when they are not fetched in time. The sender has no acknowledgement for
-// them, and repeats them, and the program remembers where they belong. If they do not come, they are given up.
+// Records are lost between the program and user space if they are not fetched in time. The sender gets no
+// acknowledgement for them, so it retransmits them, and the program remembers their position. If they do not arrive,
+// they are given up.
 const mostHeld = 64
 
-// hold keeps a record that came before its turn. It returns true if the ones before it were given up, and those held are due.
+// hold keeps an out-of-order record. It returns true if the missing records were given up, and the held ones are next.
 func (p *Path) hold(f *pathFlow, r openedRecord, now int64) bool {
 	if len(f.held) == 0 {
 		f.since = now
@@ -291,8 +293,8 @@ func (p *Path) hold(f *pathFlow, r openedRecord, now int64) bool {
 	return true
 }
 
-// GiveBack has the program go on where user space stands, if that is at the beginning of a record. It is best called when all
-// packets that were there are handled: those that wait are behind the place.
+// GiveBack makes the program continue at the position of user space, if that is the start of a record. Call it when all
+// available packets have been processed, because waiting packets precede the position.
 func (p *Path) GiveBack() error {
 	var errs []error
 	for _, f := range p.steered {
@@ -312,7 +314,7 @@ func (p *Path) GiveBack() error {
 	return errors.Join(errs...)
 }
 
-// connectionSeed differs in each process, so that an attacker cannot choose connections for one place.
+// Each process has another seed, so that an attacker cannot direct connections to one queue.
 var connectionSeed = maphash.MakeSeed()
 
 func (k *flowKey) connection() uint64 {
@@ -322,14 +324,14 @@ func (k *flowKey) connection() uint64 {
 	return maphash.Bytes(connectionSeed, a[:]) + maphash.Bytes(connectionSeed, b[:])
 }
 
-// Connection returns a number that both directions of a connection have. With several Paths over one program, each with a queue of
-// its own, it tells which of them has a flow, whichever queue its packets come to.
+// Connection returns the same number for both directions of a connection. It assigns flows to Paths with a queue each
+// that share a program, whichever queue their packets arrive at.
 func (t Tuple) Connection() uint64 {
 	k := t.key()
 	return k.connection()
 }
 
-// Connection returns the number of the connection that a packet is of; ok is false if the program does not look at such packets.
+// Connection returns the number of a packet's connection. ok is false for packets that the program does not process.
 func Connection(packet []byte) (number uint64, ok bool) {
 	k, _, ok := keyOf(packet)
 	if !ok {
@@ -338,7 +340,7 @@ func Connection(packet []byte) (number uint64, ok bool) {
 	return k.connection(), true
 }
 
-// keyOf reads a tuple and sequence number out of a packet that the program has looked at.
+// keyOf returns the tuple and sequence number of a packet that the program has processed.
 func keyOf(packet []byte) (key flowKey, sequence uint32, ok bool) {
 	at := 12
 	for range 2 {
@@ -363,7 +365,7 @@ func keyOf(packet []byte) (key flowKey, sequence uint32, ok bool) {
 		copy(key.Destination[:], ip[24:40])
 		next := ip[6]
 		tcp = ip[40:]
-		for next != 6 && len(tcp) >= 8 { // extension headers, of which the program allows few
+		for next != 6 && len(tcp) >= 8 { // extension headers, of which the program allows only a few
 			n := 8 + int(tcp[1])*8
 			if next == 44 {
 				n = 8

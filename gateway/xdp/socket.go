@@ -15,11 +15,11 @@ import (
 const (
 	frames     = 4096
 	frameBytes = 4096
-	headroom   = 256 // what the kernel leaves in front of a packet; the metadata lies at its end
+	headroom   = 256 // reserved by the kernel before a packet; it ends with the metadata
 )
 
-// A Socket receives a queue's packets from the XDP program (AF_XDP, Documentation/networking/af_xdp.rst). It is for one
-// goroutine.
+// A Socket receives a queue's packets from the XDP program (AF_XDP, Documentation/networking/af_xdp.rst). It is not
+// safe for concurrent use.
 type Socket struct {
 	fd         int
 	memory     []byte
@@ -30,7 +30,7 @@ type Socket struct {
 	free       []uint64
 }
 
-// ring is one of the queues that the kernel shares: a producer's and a consumer's index, and the entries.
+// ring is a queue shared with the kernel: the indices of producer and consumer, and the entries.
 type ring struct {
 	producer, consumer *uint32
 	flags              *uint32
@@ -38,7 +38,7 @@ type ring struct {
 	mask               uint32
 }
 
-// OpenSocket receives from a queue of an interface that p runs on.
+// OpenSocket opens a socket for a queue of an interface that p is attached to.
 func (p *Program) OpenSocket(index, queue int) (*Socket, error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Socket) mapRing(o unix.XDPRingOffset, page int64, entry int) (ring, err
 	return ring{producer: at(o.Producer), consumer: at(o.Consumer), flags: at(o.Flags), entries: unsafe.Pointer(&m[o.Desc]), mask: frames - 1}, nil
 }
 
-// refill gives the kernel the frames that are free.
+// refill returns free frames to the kernel.
 func (s *Socket) refill() {
 	at := atomic.LoadUint32(s.fill.producer)
 	room := frames - (at - atomic.LoadUint32(s.fill.consumer))
@@ -122,8 +122,8 @@ func (s *Socket) refill() {
 	atomic.StoreUint32(s.fill.producer, at+n)
 }
 
-// Receive calls handle for every packet that is there, and waits for one for at most the given milliseconds, -1 forever. The
-// packet's memory belongs to the socket again when handle returns; handle may write to it.
+// Receive calls handle for every available packet. It waits for one for at most the given milliseconds, or forever if
+// that is -1. handle may write to the packet, whose memory returns to the socket after the call.
 func (s *Socket) Receive(milliseconds int, handle func(packet []byte, meta Meta, ok bool)) (packets int, err error) {
 	at := atomic.LoadUint32(s.receive.consumer)
 	n := atomic.LoadUint32(s.receive.producer) - at
@@ -140,7 +140,7 @@ func (s *Socket) Receive(milliseconds int, handle func(packet []byte, meta Meta,
 		if d.Addr >= metaBytes && d.Addr+uint64(d.Len) <= uint64(len(s.memory)) {
 			meta, ok := ParseMeta(s.memory[d.Addr-metaBytes : d.Addr])
 			handle(s.memory[d.Addr:d.Addr+uint64(d.Len)], meta, ok)
-			clear(s.memory[d.Addr-metaBytes : d.Addr]) // the next packet here may have none
+			clear(s.memory[d.Addr-metaBytes : d.Addr]) // the next packet there may have no metadata
 		}
 		s.free = append(s.free, d.Addr&^(frameBytes-1))
 	}
@@ -149,7 +149,7 @@ func (s *Socket) Receive(milliseconds int, handle func(packet []byte, meta Meta,
 	return int(n), nil
 }
 
-// Wait waits for packets of any of some sockets for at most the given milliseconds.
+// Wait waits for packets of any of the sockets for at most the given milliseconds.
 func Wait(milliseconds int, sockets ...*Socket) error {
 	fds := make([]unix.PollFd, len(sockets))
 	for i, s := range sockets {
@@ -161,7 +161,7 @@ func Wait(milliseconds int, sockets ...*Socket) error {
 	return nil
 }
 
-// Close frees the socket's memory, after wiping it: plaintext passed there.
+// Close wipes and frees the socket's memory, which has contained plaintext.
 func (s *Socket) Close() error {
 	var errs []error
 	if s.fd >= 0 {

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package xdp opens TLS 1.3 records with ChaCha20-Poly1305 on the packet path: an XDP program authenticates and decrypts
-// those of registered flows before the host's network stack sees them, and hands everything else of these flows to user
-// space. What it does with a packet is said in bpf/sealane_xdp.c.
+// Package xdp opens TLS 1.3 records with ChaCha20-Poly1305 on the packet path. An XDP program authenticates and
+// decrypts records of registered flows before the host's network stack sees them. It passes all other data of these
+// flows to user space. bpf/sealane_xdp.c describes how it handles each packet.
 //
 // It needs Linux 5.18 or later, CAP_BPF and CAP_NET_ADMIN.
 package xdp
@@ -40,36 +40,36 @@ func (t Tuple) key() flowKey {
 	return k
 }
 
-// A Mode says who opens the records of a flow.
+// A Mode determines where the records of a flow are opened.
 type Mode uint32
 
 const (
-	Open  Mode = 0 // the XDP program, where a packet is one record; user space otherwise
-	Steer Mode = 1 // user space
+	Open  Mode = 0 // in the XDP program if a packet is exactly one record, otherwise in user space
+	Steer Mode = 1 // in user space
 )
 
-// A Flow is a registered flow: its traffic key and where it stands.
+// A Flow is a registered flow: its traffic key and its position.
 type Flow struct {
-	Key      [32]byte // TLS 1.3 traffic key (RFC 8446, 7.3)
+	Key      [32]byte // TLS 1.3 traffic key (RFC 8446, section 7.3)
 	IV       [12]byte
-	Number   uint64 // of the next record
-	Sequence uint32 // TCP sequence number at which it begins
+	Number   uint64 // number of the next record
+	Sequence uint32 // TCP sequence number of its first byte
 	Mode     Mode
 	ToUser   bool // opened packets go to user space instead of the host
 
-	// The traffic secret that Key and IV follow from, or nil. A Path goes on with it after a KeyUpdate, in user space.
+	// The traffic secret of Key and IV, or nil. With it, a Path continues in user space after a KeyUpdate.
 	Secret []byte
 }
 
-// Counts are packets of a flow.
+// Counts count the packets of a flow.
 type Counts struct {
-	Opened, Again            uint64 // opened; again, being retransmissions
-	Forged, Steered, Dropped uint64 // not authentic; given to user space; dropped, because no program listened there
+	Opened, Again            uint64 // opened, and opened again because of retransmission
+	Forged, Steered, Dropped uint64 // not authentic; passed to user space; dropped, because no program was listening there
 }
 
 const history = 16
 
-// inPlace has the kernel write over a flow, not put another in its place and free the old one with its key.
+// inPlace makes the kernel overwrite a flow, instead of replacing it and freeing the old one with its key.
 const inPlace = ebpf.UpdateLock
 
 // flowValue is struct flow.
@@ -99,10 +99,10 @@ const (
 	metaBytes = 16
 
 	Opened    = 1 // the packet's record is plaintext
-	Untouched = 2 // as it came
+	Untouched = 2 // unchanged
 )
 
-// ParseMeta returns the metadata in the bytes in front of a packet; ok is false if there are none.
+// ParseMeta returns the metadata in the bytes before a packet. ok is false if there is none.
 func ParseMeta(front []byte) (m Meta, ok bool) {
 	if len(front) < metaBytes {
 		return m, false
@@ -126,8 +126,8 @@ type Program struct {
 	links []link.Link
 }
 
-// Load loads the program for at most maxFlows flows. In strict mode TCP packets that cannot be looked up (later fragments, too
-// many IPv6 extension headers) are dropped as long as the program runs; otherwise they pass.
+// Load loads the program for at most maxFlows flows. In strict mode, TCP packets that cannot be looked up (later
+// fragments, too many IPv6 extension headers) are dropped while the program runs; otherwise they pass.
 func Load(maxFlows int, strict bool) (*Program, error) {
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
@@ -151,8 +151,8 @@ func Load(maxFlows int, strict bool) (*Program, error) {
 	return p, nil
 }
 
-// Attach runs the program on what an interface receives: in the driver where that can, else in the kernel's generic hook;
-// with generic it is always the latter.
+// Attach runs the program on packets that an interface receives: in the driver if it supports this, otherwise, or with
+// generic, in the kernel's generic hook.
 func (p *Program) Attach(index int, generic bool) error {
 	flags := link.XDPDriverMode
 	if generic {
@@ -169,7 +169,7 @@ func (p *Program) Attach(index int, generic bool) error {
 	return nil
 }
 
-// Put registers a flow, or takes it to another state. Counts begin anew.
+// Put registers a flow, or updates its state. Its counters restart at 0.
 func (p *Program) Put(t Tuple, f Flow) error {
 	v := flowValue{Key: f.Key, IV: f.IV, Mode: uint32(f.Mode), Cursor: f.Number<<32 | uint64(f.Sequence), High: uint32(f.Number >> 32)}
 	if f.ToUser {
@@ -183,7 +183,7 @@ func (p *Program) Put(t Tuple, f Flow) error {
 	return nil
 }
 
-// Get returns how a flow stands, and its counts.
+// Get returns the state of a flow, and its counters.
 func (p *Program) Get(t Tuple) (Flow, Counts, error) {
 	var v flowValue
 	if err := p.objects.Flows.Lookup(t.key(), &v); err != nil {
@@ -193,8 +193,8 @@ func (p *Program) Get(t Tuple) (Flow, Counts, error) {
 	return f, v.Counts, nil
 }
 
-// Move takes a flow to another place, if it is registered: so user space gives back what it had taken. Packets that come
-// meanwhile may be missing in the counts.
+// Move sets the position of a flow, if it is registered, to give it back from user space. Packets that arrive at the
+// same time may be missing in the counters.
 func (p *Program) Move(t Tuple, number uint64, sequence uint32) error {
 	var v flowValue
 	k := t.key()
@@ -209,8 +209,8 @@ func (p *Program) Move(t Tuple, number uint64, sequence uint32) error {
 	return nil
 }
 
-// Delete forgets a flow: its packets pass from now on. The kernel frees the memory that held its key without wiping it, so it
-// is overwritten first.
+// Delete removes a flow. Its packets pass from then on. Delete overwrites the key first, because the kernel frees its
+// memory without wiping.
 func (p *Program) Delete(t Tuple) error {
 	if err := p.objects.Flows.Update(t.key(), flowValue{Mode: uint32(Steer)}, inPlace|ebpf.UpdateExist); err != nil {
 		return fmt.Errorf("xdp: flow %v to %v: %w", t.Source, t.Destination, err)
@@ -221,7 +221,7 @@ func (p *Program) Delete(t Tuple) error {
 	return nil
 }
 
-// Socket makes an AF_XDP socket the one that a queue's packets go to.
+// Socket sets the AF_XDP socket for the packets of a queue.
 func (p *Program) Socket(queue, fd int) error {
 	if err := p.objects.Sockets.Put(uint32(queue), uint32(fd)); err != nil {
 		return fmt.Errorf("xdp: socket of queue %d: %w", queue, err)

@@ -9,9 +9,9 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// A QUIC is a connection of version 1: the hellos of both sides, and packets in which the server sends one stream.
+// A QUIC is a version 1 connection: the hellos of both sides, and packets with one stream from the server.
 type QUIC struct {
-	Time int64 // of the next packet; grows by a microsecond
+	Time int64 // of the next packet; increases by a microsecond
 
 	ends           [2]netip.AddrPort
 	id             [8]byte // of the client
@@ -20,11 +20,11 @@ type QUIC struct {
 	out            *[]capture.Frame
 }
 
-// QUICOverhead is how much longer a datagram is than its part of the stream.
+// QUICOverhead is the size of a datagram without its stream data.
 const QUICOverhead = 1 + 8 + 4 + 10 + quic.TagSize
 
-// NewQUIC returns a connection number i of some addresses, with the secrets of a session. Its packets are appended to out, first both hellos:
-// tshark decrypts nothing before it knows from the server's which suite there is.
+// NewQUIC returns connection number i for some addresses, with the secrets of a session. Its packets are appended to
+// out, starting with both hellos: tshark decrypts nothing before it knows the suite from the server's hello.
 func NewQUIC(i int, s *Session, out *[]capture.Frame) (*QUIC, error) {
 	q := &QUIC{Time: 1700000000e9, ends: NewConn(i, nil).Ends(), out: out}
 	be.PutUint64(q.id[:], uint64(i)+1<<32)
@@ -42,7 +42,7 @@ func NewQUIC(i int, s *Session, out *[]capture.Frame) (*QUIC, error) {
 	return q, q.hello(Server, server, s.ServerHello()[recordHeader:])
 }
 
-// hello appends a datagram of 1,200 bytes with an Initial packet. Both sides have the same connection ID.
+// hello appends a 1200-byte datagram with an Initial packet. Both sides have the same connection ID.
 func (q *QUIC) hello(side int, keys *quic.Keys, message []byte) error {
 	b := []byte{0xc3, 0, 0, 0, 1, 8}
 	b = append(append(b, q.id[:]...), 8)
@@ -56,7 +56,7 @@ func (q *QUIC) hello(side int, keys *quic.Keys, message []byte) error {
 	return q.seal(side, quic.Packet{Keys: keys, Bytes: b, PNOffset: at})
 }
 
-// Send puts bytes into one packet.
+// Send sends bytes in one packet.
 func (q *QUIC) Send(p []byte) error {
 	b := append([]byte{0x43}, q.id[:]...)
 	b = append(b, 0, 0, 0, 0, 0x0c, 3) // STREAM, with an offset, to the end of the packet

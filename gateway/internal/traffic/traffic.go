@@ -1,7 +1,7 @@
-// Package traffic makes TLS 1.3 connections for tests and benchmarks: packets as a capture has them, and their key log.
+// Package traffic generates TLS 1.3 connections for tests and benchmarks: packets as in a capture, and their key log.
 //
-// The handshakes are empty shells (no certificate is real), but records, keys and epochs are those of RFC 8446, and are
-// made with the standard library's key derivation, not the gateway's.
+// The handshakes have no real content (such as certificates), but records, keys and epochs follow RFC 8446. The key
+// derivation is that of the standard library, not the gateway's.
 package traffic
 
 import (
@@ -47,9 +47,9 @@ type keys struct {
 	seq    uint64
 }
 
-// A Session is the TLS of one connection.
+// A Session is the TLS state of one connection.
 type Session struct {
-	Name  string // of the server, in the ClientHello
+	Name  string // server name in the ClientHello
 	Early bool   // it offers 0-RTT data
 
 	suite     uint16
@@ -111,7 +111,7 @@ func (s *Session) tag() int {
 	return 16
 }
 
-// NewSession returns a session with secrets of its own.
+// NewSession returns a session with its own secrets.
 func NewSession(suite uint16, r *rand.Rand) *Session {
 	s := &Session{suite: suite}
 	fill := func(b []byte) []byte {
@@ -129,7 +129,7 @@ func NewSession(suite uint16, r *rand.Rand) *Session {
 	return s
 }
 
-// KeyLog returns the lines that a key log has for the session.
+// KeyLog returns the key log lines of the session.
 func (s *Session) KeyLog() []byte {
 	var b []byte
 	for side, name := range []string{"CLIENT", "SERVER"} {
@@ -231,12 +231,12 @@ func (s *Session) Data(side int, data []byte, size int) []byte {
 	return b
 }
 
-// Seal returns a record of any type, with some padding.
+// Seal returns a record of any type, with the given padding.
 func (s *Session) Seal(side int, kind byte, text []byte, pad int) []byte {
 	return s.traffic[side].seal(kind, text, pad)
 }
 
-// Handshake returns a record of the handshake, as a part of the data after the flights.
+// Handshake returns a handshake record, for use after the flights.
 func (s *Session) Handshake(side int, body []byte) []byte {
 	return s.handshake[side].seal(22, body, 0)
 }
@@ -244,7 +244,7 @@ func (s *Session) Handshake(side int, body []byte) []byte {
 // CloseNotify returns the alert that ends a direction.
 func (s *Session) CloseNotify(side int) []byte { return s.traffic[side].seal(21, []byte{1, 0}, 0) }
 
-// KeyUpdate returns the message, and changes the keys.
+// KeyUpdate returns the message, and updates the keys.
 func (s *Session) KeyUpdate(side int) []byte {
 	k := &s.traffic[side]
 	b := k.seal(22, message(24, []byte{0}), 0)
@@ -252,9 +252,9 @@ func (s *Session) KeyUpdate(side int) []byte {
 	return b
 }
 
-// A Conn puts bytes into packets.
+// A Conn sends bytes in packets.
 type Conn struct {
-	Time int64 // of the next packet; grows by Step
+	Time int64 // of the next packet; increases by Step
 	Step int64
 	MSS  int
 
@@ -265,7 +265,7 @@ type Conn struct {
 	out  *[]capture.Frame
 }
 
-// NewConn returns a connection number i of some addresses, whose packets are appended to out.
+// NewConn returns connection number i for some addresses, whose packets are appended to out.
 func NewConn(i int, out *[]capture.Frame) *Conn {
 	c := &Conn{Time: 1700000000e9, Step: 1000, MSS: 1460, out: out}
 	c.ends[0] = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 20), byte(i >> 12), byte(i >> 4)}), uint16(1024+i%50000))
@@ -290,7 +290,7 @@ func (c *Conn) packet(side int, flags uint8, p []byte) {
 	c.Time += c.Step
 }
 
-// Open makes TCP's handshake.
+// Open performs the TCP handshake.
 func (c *Conn) Open() {
 	c.packet(Client, packet.SYN, nil)
 	c.seq[Client]++
@@ -299,7 +299,7 @@ func (c *Conn) Open() {
 	c.packet(Client, packet.ACK, nil)
 }
 
-// Send puts bytes into segments, acknowledged one by two.
+// Send sends bytes in segments; every second one is acknowledged.
 func (c *Conn) Send(side int, p []byte) {
 	for i := 0; len(p) > 0; i++ {
 		n := min(len(p), c.MSS)
@@ -321,7 +321,7 @@ func (c *Conn) Close() {
 	c.packet(Client, packet.ACK, nil)
 }
 
-// Handshake makes TCP's and TLS's.
+// Handshake performs the TCP and TLS handshakes.
 func (c *Conn) Handshake(s *Session, certificate int) {
 	c.Open()
 	c.Send(Client, s.ClientHello())
@@ -348,7 +348,7 @@ func Pcap(frames []capture.Frame) []byte {
 	return b
 }
 
-// Rewrite returns a frame of another connection as one of c, with the same place in the streams.
+// Rewrite converts a frame of another connection to one of c, at the same stream position.
 func (c *Conn) Rewrite(f capture.Frame) capture.Frame {
 	var s packet.Segment
 	if packet.Parse(&s, f.Link, f.Data) != packet.TCP {

@@ -8,10 +8,10 @@ func instructions(b []byte, address uint64, each func(address uint64, i uint32) 
 	}
 }
 
-// signed is a displacement of an instruction, of some bits.
+// signed sign-extends a displacement of the given number of bits.
 func signed(n uint32, bits int) uint64 { return uint64(int64(int32(n<<(32-bits))) >> (32 - bits)) }
 
-// arm64Jump returns the first function that is called or jumped to behind an address, within some instructions, or 0.
+// arm64Jump returns the first call or jump target after an address, within some instructions, or 0.
 func (m memory) arm64Jump(address uint64, within int) (to uint64) {
 	b, _ := m.at(address, true)
 	instructions(b[:min(len(b), 4*within)], address, func(at uint64, i uint32) bool {

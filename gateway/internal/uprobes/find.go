@@ -1,4 +1,4 @@
-// Package uprobes takes TLS secrets from programs as they run, at the functions that would write a key log.
+// Package uprobes captures TLS secrets from running programs, at the functions that would write a key log.
 package uprobes
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// A Kind says where a function has its arguments: enum kind of bpf/sealane_keys.c.
+// A Kind determines the layout of a function's arguments: enum kind of bpf/sealane_keys.c.
 type Kind uint32
 
 // Kinds.
@@ -27,34 +27,34 @@ const (
 	Pointer
 )
 
-// A Probe is a place in a file where secrets are at hand.
+// A Probe is a location in a file where secrets are available.
 type Probe struct {
 	Library   string
 	Kind      Kind
-	RandomAt  uint32 // of Session: where the client random lies in what the first argument points to
-	PointerAt uint32 // of Pointer: where that has the pointer to what has it, at RandomAt
-	Offset    uint64 // of the function, in the file
+	RandomAt  uint32 // Session: offset of the client random in the object of the first argument
+	PointerAt uint32 // Pointer: offset there of the pointer to the object with the random, at RandomAt
+	Offset    uint64 // file offset of the function
 }
 
-// Files are read whole: longer ones are no libraries. A hostile process may show any.
+// Files are read completely. Longer files are not libraries, but a hostile process may map any file.
 const (
 	maxFile     = 512 << 20 // Chromium 156 has 332 MB
 	maxSegments = 64
 )
 
-// ErrNone says that a file holds no function that the keys could be taken from.
+// ErrNone means that a file has no function from which the keys can be captured.
 var ErrNone = errors.New("no supported TLS library")
 
-// A machine is how code for a kind of CPU looks.
+// A machine describes code for a kind of CPU.
 type machine struct {
-	// calls tells of each function that is called with one of the strings as its second argument.
+	// calls finds each function that is called with one of the strings as its second argument.
 	calls func(m memory, strings map[uint64]string, absolute bool, called func(to uint64, text string))
-	// inner returns the function that ssl_log_secret at an address, in OpenSSL 3, calls with a random of 32 bytes, or 0.
+	// inner returns the function that OpenSSL 3's ssl_log_secret, at an address, calls with a random of 32 bytes, or 0.
 	inner func(m memory, address uint64) uint64
 	// first returns the offset, from the first argument of a function, of the first address that its code computes.
 	first func(code []byte) (uint32, bool)
-	// boring returns where BoringSSL, and AWS-LC, have the client random, from the code of ssl_log_secret(ssl, ...). It keeps ssl in
-	// another register, loads ssl->s3 from there, and goes through s3->client_random.
+	// boring returns where BoringSSL and AWS-LC store the client random, from the code of ssl_log_secret(ssl, ...). It
+	// keeps ssl in another register, loads ssl->s3 from there, and goes through s3->client_random.
 	boring func(code []byte) (pointerAt, randomAt uint32, ok bool)
 }
 
@@ -63,14 +63,14 @@ var machines = map[elf.Machine]*machine{
 	elf.EM_AARCH64: {arm64Calls, arm64Inner, arm64First, arm64Boring},
 }
 
-// native is the machine that this runs on.
+// native is the machine on which this program runs.
 var native = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 
-// Find looks for the functions in an executable or a library of this machine. The file need not have symbols.
+// Find searches an executable or library of this machine for such functions. The file need not have symbols.
 func Find(f *os.File) (probes []Probe, err error) { return find(f, native) }
 
 func find(f *os.File, kind elf.Machine) (probes []Probe, err error) {
-	// The packages that parse executables promise nothing about hostile ones.
+	// The packages that parse executables give no guarantees for hostile ones.
 	defer func() {
 		if r := recover(); r != nil {
 			probes, err = nil, fmt.Errorf("%s: damaged: %v", f.Name(), r)
@@ -100,7 +100,7 @@ func find(f *os.File, kind elf.Machine) (probes []Probe, err error) {
 	return probes, nil
 }
 
-// A segment is what is mapped at an address.
+// A segment is a mapping at an address.
 type segment struct {
 	address, offset uint64
 	code            bool
@@ -127,7 +127,7 @@ func load(file *elf.File) (m memory, err error) {
 	return m, nil
 }
 
-// at returns the bytes from an address on, nil if there are none, and their offset in the file.
+// at returns the bytes at an address, or nil if there are none, and their offset in the file.
 func (m memory) at(address uint64, code bool) (b []byte, offset uint64) {
 	for i := range m {
 		s := &m[i]
@@ -138,8 +138,8 @@ func (m memory) at(address uint64, code bool) (b []byte, offset uint64) {
 	return nil, 0
 }
 
-// goProbes finds (*Config).writeKeyLog of crypto/tls, and of packages that are copies of it, in the table of functions that
-// every Go program has, stripped or not.
+// goProbes finds (*Config).writeKeyLog of crypto/tls, and of packages that are copies of it, in the function table of
+// Go programs, which also exists in stripped ones.
 func (m memory) goProbes(f *os.File, file *elf.File) (probes []Probe, err error) {
 	table, text := file.Section(".gopclntab"), file.Section(".text")
 	if table == nil {
@@ -162,7 +162,7 @@ func (m memory) goProbes(f *os.File, file *elf.File) (probes []Probe, err error)
 	if err != nil {
 		return nil, err
 	}
-	// The number of functions, for which gosym takes memory.
+	// The number of functions, for which gosym allocates memory.
 	if len(data) < 16 || binary.LittleEndian.Uint64(data[8:]) > uint64(len(data)/8) {
 		return nil, errors.New("its table of functions is damaged")
 	}
@@ -182,15 +182,15 @@ func (m memory) goProbes(f *os.File, file *elf.File) (probes []Probe, err error)
 	return probes, nil
 }
 
-// Labels of key logs in the code of OpenSSL and GnuTLS.
+// Key log labels in the code of OpenSSL and GnuTLS.
 var labels = []string{
 	"CLIENT_RANDOM", "CLIENT_EARLY_TRAFFIC_SECRET", "CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0",
 	"SERVER_TRAFFIC_SECRET_0", "CLIENT_TRAFFIC_SECRET_N", "SERVER_TRAFFIC_SECRET_N", "EXPORTER_SECRET", "EARLY_EXPORTER_SECRET",
 }
 
-// cProbes finds the function that is called with labels of key logs as its second argument, f(session, label, secret, bytes):
-// ssl_log_secret of OpenSSL and BoringSSL and _gnutls_call_keylog_func of GnuTLS are called for each secret, and return if there is no log.
-// None is exported.
+// cProbes finds the function that is called with key log labels as its second argument, f(session, label, secret,
+// bytes). ssl_log_secret of OpenSSL and BoringSSL and _gnutls_call_keylog_func of GnuTLS are called for each secret,
+// and return if there is no log. They are not exported.
 func (m memory) cProbes(file *elf.File) []Probe {
 	strings := make(map[uint64]string) // by address
 	for _, s := range m {
@@ -209,7 +209,7 @@ func (m memory) cProbes(file *elf.File) []Probe {
 	if len(strings) == 0 {
 		return nil
 	}
-	// Labels that each function is called with.
+	// The labels with which each function is called.
 	called := make(map[uint64]map[string]bool)
 	cpu := machines[file.Machine]
 	cpu.calls(m, strings, file.Type == elf.ET_EXEC, func(to uint64, label string) {
@@ -231,7 +231,7 @@ func (m memory) cProbes(file *elf.File) []Probe {
 	if at, ok := m.randomAt(file, "gnutls_session_get_random"); ok {
 		return []Probe{{Library: "GnuTLS", Kind: Session, RandomAt: at, Offset: offset}}
 	}
-	// ssl_log_secret calls nss_keylog_int(label, ssl, random, 32, secret, bytes), unless the compiler has put that into it.
+	// ssl_log_secret calls nss_keylog_int(label, ssl, random, 32, secret, bytes), unless the compiler has inlined it.
 	if _, inner := m.at(cpu.inner(m, best), true); inner != 0 {
 		return []Probe{{Library: "OpenSSL", Kind: OpenSSL, Offset: inner}}
 	}
@@ -244,8 +244,9 @@ func (m memory) cProbes(file *elf.File) []Probe {
 	return nil
 }
 
-// randomAt returns where a session has the client random, from the code of a function f(session, ...) that gives it away: the first
-// address that this computes from its first argument. OpenSSL before 3.0 has it behind a pointer.
+// randomAt returns the offset of the client random in a session, from the code of a function f(session, ...) that
+// returns it: the first address that it computes from its first argument. OpenSSL before 3.0 stores it behind a
+// pointer.
 func (m memory) randomAt(file *elf.File, name string) (uint32, bool) {
 	symbols, err := file.DynamicSymbols()
 	if err != nil {

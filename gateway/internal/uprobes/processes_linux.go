@@ -14,29 +14,29 @@ import (
 	"syscall"
 )
 
-// Bounds on what a process may make this look at.
+// Limits on the data that a process can make this package examine.
 const (
 	maxMaps    = 64 << 10 // lines of its memory map
-	maxFiles   = 512      // that are mapped as code
-	maxTargets = 8192     // files, of all processes
+	maxFiles   = 512      // mapped as code
+	maxTargets = 8192     // files of all processes
 )
 
-// A Watch attaches a Tap to the libraries that processes have, and knows which it has seen.
+// A Watch attaches a Tap to the libraries of processes, and remembers which it has seen.
 type Watch struct {
 	Tap *Tap
-	// Found, if set, is told about each file that is attached to.
+	// Found, if set, is called for each file that is attached.
 	Found func(path, library string)
 
 	seen map[target]bool
 }
 
-// A target is a file, of one process or of all.
+// A target is a file, for one process or for all.
 type target struct {
 	device, inode uint64
 	pid           int
 }
 
-// Path attaches to a file, for all processes.
+// Path attaches to a file for all processes.
 func (w *Watch) Path(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,8 +47,8 @@ func (w *Watch) Path(path string) error {
 	return err
 }
 
-// Process attaches to what a process runs, for it alone, or for all if alone is false. It returns how many files with a TLS library
-// there are that it had not seen before. A process that has ended is fs.ErrNotExist.
+// Process attaches to the files that a process runs: only for this process, or for all if alone is false. It returns
+// the number of new files with a TLS library. If the process has ended, the error is fs.ErrNotExist.
 func (w *Watch) Process(pid int, alone bool) (n int, err error) {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -69,8 +69,8 @@ func (w *Watch) Process(pid int, alone bool) (n int, err error) {
 		if alone {
 			only = pid
 		}
-		// The mapping itself: its file may have another name in the process's namespace, or none any more. It is named without
-		// leading zeros.
+		// The mapping itself, because its file may have another name or none in the process's namespace. Its name has
+		// no leading zeros.
 		var from, to uint64
 		if n, err := fmt.Sscanf(f[0], "%x-%x", &from, &to); n != 2 || err != nil {
 			continue
@@ -98,11 +98,11 @@ func (w *Watch) Process(pid int, alone bool) (n int, err error) {
 	return n, nil
 }
 
-// Cgroup attaches to what the processes in a cgroup run.
+// Cgroup attaches to the files that the processes in a cgroup run.
 func (w *Watch) Cgroup(folder string) (n int, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil // it may have gone
+			return nil // it may have ended
 		}
 		b, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		for _, text := range strings.Fields(string(b)) {
@@ -133,10 +133,10 @@ func open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// errAttach says that the kernel refused, which it will do with the next file as well.
+// errAttach means that the kernel refused, which it will also do for the next file.
 var errAttach = errors.New("the kernel refuses")
 
-// file attaches to a file, and tells whether it was new and has a TLS library.
+// file attaches to a file, and reports whether it was new and has a TLS library.
 func (w *Watch) file(f *os.File, name string, pid int) (bool, error) {
 	st, err := f.Stat()
 	if err != nil {

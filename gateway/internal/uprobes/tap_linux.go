@@ -20,29 +20,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Tap takes secrets from programs. Attach, Read and Stop may run at the same time.
+// A Tap captures secrets from programs. Attach, Read and Stop may run concurrently.
 type Tap struct {
 	spec   *ebpf.CollectionSpec
 	shared map[string]*ebpf.Map
 	group  *os.File
-	loaded map[Probe]*ebpf.Program // by all but Library and Offset
-	events []int                   // of perf, by file descriptor
+	loaded map[Probe]*ebpf.Program // keyed by everything except Library and Offset
+	events []int                   // perf file descriptors
 	ring   *ringbuf.Reader
 	record ringbuf.Record
-	kind   uint32 // perf's number of uprobes
+	kind   uint32 // perf's type number of uprobes
 
-	mu     sync.Mutex // of loaded, events and closed
+	mu     sync.Mutex // protects loaded, events and closed
 	closed bool
 }
 
-// Counts are of events: sent; unreadable; dropped as their process sent too many, or as the ring was full. Refused ones were
-// sent, and are no line of a key log.
+// Counts count events: sent; unreadable; dropped because their process sent too many, or because the ring was full.
+// Refused ones were sent, but are not valid key log lines.
 type Counts struct{ Sent, Unreadable, OverBudget, Full, Refused uint64 }
 
 const pmu = "/sys/bus/event_source/devices/uprobe/type"
 
-// New returns a Tap that is attached to nothing. With a cgroup, a folder of cgroup 2, secrets of other processes do not come. It needs
-// CAP_BPF and CAP_PERFMON.
+// New returns a Tap without attachments. With a cgroup, which is a folder of cgroup 2, secrets of other processes are
+// ignored. It needs CAP_BPF and CAP_PERFMON.
 func New(cgroup string) (*Tap, error) {
 	t := &Tap{loaded: make(map[Probe]*ebpf.Program), shared: make(map[string]*ebpf.Map)}
 	if err := t.open(cgroup); err != nil {
@@ -62,7 +62,7 @@ func (t *Tap) open(cgroup string) error {
 		return fmt.Errorf("%s: %w", pmu, err)
 	}
 	t.kind = uint32(n)
-	rlimit.RemoveMemlock() // before Linux 5.11; where it fails, loading says so
+	rlimit.RemoveMemlock() // required before Linux 5.11; if it fails, loading reports that
 	if t.spec, err = ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object)); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (t *Tap) open(cgroup string) error {
 	return err
 }
 
-// program returns the program for probes like this one.
+// program returns the program for probes of this type.
 func (t *Tap) program(p Probe) (*ebpf.Program, error) {
 	p.Library, p.Offset = "", 0
 	if loaded := t.loaded[p]; loaded != nil {
@@ -112,7 +112,7 @@ func (t *Tap) program(p Probe) (*ebpf.Program, error) {
 	return loaded, nil
 }
 
-// Attach has the secrets of a process taken at a place in a file that it runs, or those of all processes if pid is 0.
+// Attach captures the secrets of a process at a location in a file that it runs, or those of all processes if pid is 0.
 func (t *Tap) Attach(f *os.File, p Probe, pid int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +126,8 @@ func (t *Tap) Attach(f *os.File, p Probe, pid int) error {
 	if pid == 0 {
 		pid = -1
 	}
-	// The file that was looked at, whatever has its name now. Package link wants the file to be executable, and libraries
-	// are not on Debian.
+	// Through the open file, whatever file has its name now. Package link requires the file to be executable, which
+	// libraries on Debian are not.
 	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ const (
 	eventBytes = secretAt + 48
 )
 
-// known are the labels that are taken, and whether their secret is that of TLS 1.2.
+// known are the accepted labels, and whether their secret belongs to TLS 1.2.
 var known = map[string]bool{
 	"CLIENT_RANDOM": true, "CLIENT_EARLY_TRAFFIC_SECRET": false, "CLIENT_HANDSHAKE_TRAFFIC_SECRET": false, "SERVER_HANDSHAKE_TRAFFIC_SECRET": false,
 	"CLIENT_TRAFFIC_SECRET_0": false, "SERVER_TRAFFIC_SECRET_0": false, "EXPORTER_SECRET": false, "EARLY_EXPORTER_SECRET": false,
@@ -172,7 +172,8 @@ var known = map[string]bool{
 
 var errNoLine = errors.New("no line of a key log")
 
-// line appends an event as a line of a key log. The next secrets of KeyUpdate, which follow from the first, are no error and no line.
+// line appends an event as a key log line. Later secrets of KeyUpdate, which can be derived from the first, give
+// neither an error nor a line.
 func line(into, e []byte) ([]byte, error) {
 	if len(e) != eventBytes || e[4] > randomAt-labelAt || e[5] > eventBytes-secretAt {
 		return into, errNoLine
@@ -190,7 +191,7 @@ func line(into, e []byte) ([]byte, error) {
 	return append(hex.AppendEncode(into, secret), '\n'), nil
 }
 
-// Read waits for a secret, and returns into with its line of a key log. What is no line is counted and passed over. It returns
+// Read waits for a secret, and returns into with its key log line. It counts and skips invalid lines. It returns
 // os.ErrClosed after Stop.
 func (t *Tap) Read(into []byte, c *Counts) ([]byte, error) {
 	for n := len(into); ; {
@@ -208,7 +209,7 @@ func (t *Tap) Read(into []byte, c *Counts) ([]byte, error) {
 	}
 }
 
-// Count brings the counts of the kernel up to date.
+// Count updates the counters from the kernel.
 func (t *Tap) Count(c *Counts) error {
 	var all [4]uint64
 	for i := range all {
@@ -224,7 +225,7 @@ func (t *Tap) Count(c *Counts) error {
 	return nil
 }
 
-// Stop makes Read return os.ErrClosed. Counts stay.
+// Stop makes Read return os.ErrClosed. The counters remain.
 func (t *Tap) Stop() { t.ring.Close() }
 
 // Close detaches from all programs.

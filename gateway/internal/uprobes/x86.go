@@ -40,11 +40,11 @@ func x86Inner(m memory, address uint64) uint64 {
 	return m.jump(address+uint64(random), 32)
 }
 
-// relative is a displacement as instructions have it.
+// relative returns the displacement encoded in an instruction.
 func relative(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.Uint32(b)))) }
 
-// jump returns the first function that is called or jumped to behind an address, 0 if there is none so near. Compilers align
-// functions; bytes that only look like an instruction hardly ever lead to one.
+// jump returns the first call or jump target after an address, or 0 if there is none nearby. Compilers align functions;
+// bytes that only look like an instruction hardly ever lead to one.
 func (m memory) jump(address uint64, within int) uint64 {
 	b, _ := m.at(address, true)
 	for i := 0; i < within && i+5 <= len(b); i++ {
