@@ -21,7 +21,7 @@ func TestPeer(t *testing.T) {
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		r := newRand()
 		lengths := lengths
-		if raceEnabled || !v.usual() {
+		if testing.Short() || raceEnabled || !v.usual() {
 			lengths = few
 		}
 		for i, n := range lengths {

@@ -20,10 +20,11 @@ func TestAllLengths(t *testing.T) {
 		for n := range 1101 {
 			p := c.newPacket(r, n, n%33)
 			directions(p, func() {
-				p.offset = -1
-				b.must(t, c.atLevel(level), p)
-				p.offset = 0
-				b.must(t, c.atLevel(level), p)
+				for _, p.offset = range []int{-1, 0} {
+					if !b.leftOut() {
+						b.must(t, c.atLevel(level), p)
+					}
+				}
 			})
 		}
 	})
@@ -36,7 +37,11 @@ func TestAllAlignments(t *testing.T) {
 			for offset := range 64 {
 				p := c.newPacket(r, n, 13)
 				p.offset = offset
-				directions(p, func() { b.must(t, c.atLevel(level), p) })
+				directions(p, func() {
+					if !b.leftOut() {
+						b.must(t, c.atLevel(level), p)
+					}
+				})
 			}
 		}
 	})
