@@ -1,11 +1,15 @@
 /* modes_secret: what the calls sealane_aes_* and sealane_quic_* do does not depend on secrets, and nothing of them
  * stays on the stack, at the level of this process (SEALANE_CPU).
  *
- *     modes_secret                       each call runs on a stack of its own that was filled before, twice with the
- * same secrets and then with others: a byte that changes with them was made of them valgrind --quiet modes_secret
- * --undefined    keys and texts are undefined: memcheck reports a branch or an address made of them. Levels whose
- * instructions valgrind does not know are not run
- *     ... --plant=NAME                   must fail: copy, spill (a call that leaves something), branch (one that looks)
+ * Each call runs on a stack of its own that was filled before, twice with the same secrets and then with others: a byte
+ * that changes with them was made of them.
+ *
+ *     modes_secret                                all lengths
+ *     modes_secret --some                         texts of 17, 64 and 350 bytes, for emulated CPUs
+ *     valgrind --quiet modes_secret --undefined   keys and texts are undefined: memcheck reports a branch or an address
+ *                                                 made of them. Levels whose instructions it does not know are not run
+ *     ... --plant=NAME                            must fail: copy, spill (a call that leaves something), branch (one
+ *                                                 that looks)
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -385,19 +389,34 @@ static int run(uint8_t *left, int n)
     return !now.bad;
 }
 
+/* Bytes that the call has written below its caller, holes included. */
+static size_t used(const uint8_t *of)
+{
+    static uint8_t filled[256];
+    const size_t all = (size_t)(now.end - stack);
+    size_t untouched = 0;
+    memset(filled, FILL, sizeof filled);
+    while (untouched + sizeof filled <= all && memcmp(of + untouched, filled, sizeof filled) == 0)
+        untouched += sizeof filled;
+    while (untouched < all && of[untouched] == FILL)
+        untouched++;
+    return all - untouched;
+}
+
 static int leaves_nothing(void)
 {
     static uint8_t first[STACK_BYTES], again[STACK_BYTES], other[STACK_BYTES];
-    size_t residue = 0, touched = 0;
+    size_t residue = 0;
     int ok = run(first, 1) && run(again, 1);
     for (int n = 2; ok && n < 4; n++) {
         ok = run(other, n);
-        for (size_t i = 0; i < (size_t)(now.end - stack); i++) {
-            residue += first[i] == again[i] && first[i] != other[i];
-            touched += first[i] != FILL;
-        }
+        for (size_t i = 0; i < (size_t)(now.end - stack); i++)
+            if (i % 256 == 0 && memcmp(first + i, other + i, 256) == 0) /* nearly all, and faster under emulation */
+                i += 255;
+            else
+                residue += first[i] == again[i] && first[i] != other[i];
     }
-    if (ok && residue == 0 && touched > 100)
+    if (ok && residue == 0 && used(first) > 50)
         return 1;
     printf("     %s, key of %zu bytes, %zu bytes: %s, %zu bytes of the stack depend on secrets\n", way_names[now.way],
            now.key_bytes, now.bytes, ok ? "done" : "the call failed", residue);
@@ -419,11 +438,14 @@ static int looks_at_nothing(void)
 
 int main(int argc, char **argv)
 {
-    static const size_t sizes[] = {16, 17, 64, 100, 300, 1420}, keys[] = {16, 24, 32, 32};
+    static const size_t sizes[] = {17, 64, 350, 16, 100, 1420}, keys[] = {16, 24, 32, 32};
+    size_t count = sizeof sizes / sizeof *sizes;
     int is_undefined = 0, passed = 0, failed = 0;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--undefined") == 0)
             is_undefined = 1;
+        else if (strcmp(argv[i], "--some") == 0)
+            count = 3;
         else if (strncmp(argv[i], "--plant=", 8) == 0)
             plant = argv[i] + 8;
         else
@@ -438,7 +460,7 @@ int main(int argc, char **argv)
     for (int w = KEY; w < WAYS; w++) {
         int ok = 1;
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+            for (size_t j = 0; j < count; j++) {
                 now.way = (way)w, now.key_bytes = keys[k], now.bytes = sizes[j];
                 now.alg = k == 0 ? SEALANE_AES_128_GCM : k == 3 ? SEALANE_CHACHA20_POLY1305 : SEALANE_AES_256_GCM;
                 if ((keys[k] == 24 && w >= SIV_SEAL) || (k == 3 && w < QUIC_KEYS) || (j > 0 && w == KEY))

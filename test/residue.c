@@ -81,7 +81,11 @@ static size_t deepest[FIGURES];
 /* The number of bytes that the call has written below its caller, including holes. */
 static size_t used(const uint8_t *of)
 {
+    static uint8_t filled[256];
     size_t untouched = 0;
+    memset(filled, FILL, sizeof filled);
+    while (untouched < STACK_BYTES && memcmp(of + untouched, filled, sizeof filled) == 0) /* faster under emulation */
+        untouched += sizeof filled;
     while (untouched < STACK_BYTES && of[untouched] == FILL)
         untouched++;
     return (size_t)(now.end - stack) - untouched;

@@ -18,7 +18,7 @@ endef
 # the choice of a level. It skips portable code, and rvv, which is part of rvvmix.
 define go_router
 ifneq ($(shell command -v qemu-$(2)),)
-$$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -timeout 1h -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))") -cpu $(3)" \
+$$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -timeout 1h -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))" 2>/dev/null) -cpu $(3)" \
     -short -vet=off -skip '/^portable|/^rvv$$$$$$$$|//^portable|//^rvv$$$$$$$$' ./internal/kernel ./internal/dispatch))
 else
 $$(eval $$(call $(or $(5),suite),$(or $(6),go-$(1)),,test/routers --missing qemu-$(2)))

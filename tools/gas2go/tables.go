@@ -307,9 +307,8 @@ const rustTemplate = `//! The levels of this instruction set, best first.
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
+use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level, Microarchitecture};
 use crate::cpu::*;
-use crate::level::Microarchitecture;
 
 #[rustfmt::skip]
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[

@@ -5,11 +5,11 @@ use core::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-use crate::cipher::{same_tag, tag_of_bytes};
+use crate::cipher::same_tag;
 use crate::dit::Dit;
-use crate::kernel::{ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Text, CHUNK};
+use crate::kernel::{tag_of_bytes, ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Text, Usable, CHUNK};
 use crate::key::{ChaChaKey, State, SubKey};
-use crate::level::{Usable, CHACHA20POLY1305, FROM_MAX};
+use crate::level::{CHACHA20POLY1305, FROM_MAX};
 use crate::{Error, Key, TAG_LEN};
 
 /// The direction of a packet: [`Seal`] or [`Open`].

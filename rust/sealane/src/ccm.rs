@@ -7,8 +7,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::{wiped, wiping, Aes};
 use crate::dit::Dit;
-use crate::kernel::{AesBlocks, Text, Unused, UNUSED_LEN};
-use crate::level::{Usable, AES_BLOCKS};
+use crate::kernel::{AesBlocks, Text, Unused, Usable, UNUSED_LEN};
+use crate::level::AES_BLOCKS;
 use crate::Error;
 pub use batch::{ccm_open_batch, ccm_seal_batch, cmac_batch, CcmPacket, CmacText};
 

@@ -4,8 +4,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::wiping;
 use crate::dit::Dit;
-use crate::kernel::{ChaCha20Poly1305, Text};
-use crate::level::{Usable, CHACHA20POLY1305};
+use crate::kernel::{ChaCha20Poly1305, Text, Usable};
+use crate::level::CHACHA20POLY1305;
 use crate::Error;
 
 const BLOCK_LEN: u64 = 64;

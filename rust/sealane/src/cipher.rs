@@ -8,9 +8,8 @@ use zeroize::Zeroize;
 use crate::dit::Dit;
 use crate::kernel::{
     bytes_of_tag, AesBlocks, AesGcm, AesKey, CallNonce, ChaCha20Masks, ChaCha20Poly1305, GcmKey, Parts, Runnable, Tag,
-    Text, Unused, UNUSED_LEN,
+    Text, Unused, Usable, UNUSED_LEN,
 };
-use crate::level::Usable;
 #[cfg(feature = "portable")]
 use crate::portable;
 use crate::Error;
@@ -19,15 +18,6 @@ use crate::Error;
 #[inline(always)]
 pub(crate) fn same_tag(a: &Tag, b: &Tag) -> bool {
     ((a[0] ^ b[0]) | (a[1] ^ b[1])).ct_eq(&0).into()
-}
-
-#[inline(always)]
-pub(crate) fn tag_of_bytes(bytes: &[u8; 16]) -> Tag {
-    let [low, high]: [[u8; 8]; 2] = [
-        [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]],
-        [bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]],
-    ];
-    [u64::from_ne_bytes(low), u64::from_ne_bytes(high)]
 }
 
 /// An AES-GCM key at one level. It is wiped when it is dropped.

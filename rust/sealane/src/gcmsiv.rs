@@ -6,8 +6,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::{wiping, Aes, Gcm};
 use crate::dit::Dit;
-use crate::kernel::{AesBlocks, AesGcm, CallNonce, Memory, Text};
-use crate::level::{Usable, AESGCM, AES_BLOCKS};
+use crate::kernel::{AesBlocks, AesGcm, CallNonce, Memory, Text, Usable};
+use crate::level::{AESGCM, AES_BLOCKS};
 use crate::{Error, TAG_LEN};
 
 /// Bytes that are reversed or counted at a time.

@@ -1,9 +1,9 @@
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{hchacha20, same_tag, tag_of_bytes, wiping, Gcm};
+use crate::cipher::{hchacha20, same_tag, wiping, Gcm};
 use crate::dit::Dit;
-use crate::kernel::{bytes_of_tag, AesGcm, CallNonce, ChaCha20Poly1305, Tag, Text};
-use crate::level::{Usable, AESGCM, CHACHA20POLY1305};
+use crate::kernel::{bytes_of_tag, tag_of_bytes, AesGcm, CallNonce, ChaCha20Poly1305, Tag, Text, Usable};
+use crate::level::{AESGCM, CHACHA20POLY1305};
 use crate::Error;
 
 /// The size of a tag, in bytes.

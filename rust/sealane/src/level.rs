@@ -3,23 +3,13 @@
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::kernel::{
-    names::NAMES, rows, AesBlocks, AesGcm, ChaCha20Masks, ChaCha20Poly1305, Level, Runnable, RunnableBatch,
+    names::NAMES, rows, AesBlocks, AesGcm, ChaCha20Masks, ChaCha20Poly1305, Level, Microarchitecture, Runnable,
+    RunnableBatch, Usable, PORTABLE,
 };
 use crate::{cpu, selftest, Error};
 
 /// The largest batch size that any level may require.
 pub(crate) const FROM_MAX: usize = 16;
-
-/// CPUs for which the choice starts at another level than the first that they can run, because features do not
-/// distinguish pipelines.
-pub(crate) struct Microarchitecture {
-    /// The vendor from `cpu::identify`; 0 for any CPU.
-    pub(crate) vendor: u32,
-    /// The first and the last model.
-    pub(crate) models: (u32, u32),
-    /// A primitive and the level at which its choice starts.
-    pub(crate) first: &'static [(&'static str, &'static str)],
-}
 
 impl Microarchitecture {
     /// The entry for a CPU. The last entry matches any CPU.
@@ -27,32 +17,6 @@ impl Microarchitecture {
         rows::MICROARCHITECTURES
             .iter()
             .find(|line| line.vendor == 0 || line.vendor == vendor && (line.models.0..=line.models.1).contains(&model))
-    }
-}
-
-/// A level that this CPU can run.
-pub(crate) enum Usable<P: 'static> {
-    Kernel(Runnable<P>),
-    Portable,
-}
-
-impl<P> Clone for Usable<P> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<P> Copy for Usable<P> {}
-
-const PORTABLE: &str = "portable";
-
-impl<P> Usable<P> {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Usable::Kernel(kernel) => kernel.name(),
-            Usable::Portable => PORTABLE,
-        }
     }
 }
 

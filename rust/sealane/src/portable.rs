@@ -10,8 +10,7 @@ use ghash::GHash;
 use poly1305::Poly1305;
 use zeroize::Zeroize;
 
-use crate::cipher::tag_of_bytes;
-use crate::kernel::{CallNonce, Tag, Text};
+use crate::kernel::{tag_of_bytes, CallNonce, Tag, Text};
 
 /// The lengths in bytes that both constructions append.
 struct Lengths {

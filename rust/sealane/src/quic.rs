@@ -4,8 +4,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::{wiping, Aes, ChaChaMaskKey, MaskKey};
 use crate::dit::Dit;
-use crate::kernel::{AesBlocks, ChaCha20Masks};
-use crate::level::{Usable, AES_BLOCKS, CHACHA20MASKS};
+use crate::kernel::{AesBlocks, ChaCha20Masks, Usable};
+use crate::level::{AES_BLOCKS, CHACHA20MASKS};
 use crate::{Algorithm, Error};
 
 /// A QUIC header protection key (RFC 9001, section 5.4) with the level that was chosen for it. It is wiped when it is

@@ -9,9 +9,8 @@ use crate::cipher::{Aes, AnyParts, ChaChaMaskKey, Gcm};
 use crate::kernel::GcmKey;
 use crate::kernel::{
     bytes_of_tag, AesBlocks, AesGcm, CallNonce, ChaCha20Masks, ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Tag,
-    Text, Unused,
+    Text, Unused, Usable,
 };
-use crate::level::Usable;
 
 const LONGEST: usize = 3200;
 

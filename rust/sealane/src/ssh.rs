@@ -5,8 +5,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::{wiping, ChaChaMaskKey};
 use crate::dit::Dit;
-use crate::kernel::{ChaCha20Poly1305, Text};
-use crate::level::{Usable, CHACHA20MASKS, CHACHA20POLY1305};
+use crate::kernel::{ChaCha20Poly1305, Text, Usable};
+use crate::level::{CHACHA20MASKS, CHACHA20POLY1305};
 use crate::{Error, TAG_LEN};
 
 /// The size of the length field at the start of a packet, in bytes.

@@ -131,6 +131,17 @@ pub(crate) struct Batch {
     pub(crate) from: &'static [u8],
 }
 
+/// CPUs for which the choice starts at another level than the first that they can run, because features do not
+/// distinguish pipelines.
+pub(crate) struct Microarchitecture {
+    /// The vendor from `cpu::identify`; 0 for any CPU.
+    pub(crate) vendor: u32,
+    /// The first and the last model.
+    pub(crate) models: (u32, u32),
+    /// A primitive and the level at which its choice starts.
+    pub(crate) first: &'static [(&'static str, &'static str)],
+}
+
 /// A level whose kernel this CPU can run. Machine code runs only in methods of this type, or of a key that contains it.
 pub(crate) struct Runnable<P: 'static>(&'static Level<P>);
 
@@ -184,6 +195,32 @@ impl<P> Runnable<P> {
     #[inline(always)]
     fn machine(self) -> &'static Machine {
         &self.0.kernel.machine
+    }
+}
+
+/// A level that this CPU can run.
+pub(crate) enum Usable<P: 'static> {
+    Kernel(Runnable<P>),
+    Portable,
+}
+
+impl<P> Clone for Usable<P> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Usable<P> {}
+
+pub(crate) const PORTABLE: &str = "portable";
+
+impl<P> Usable<P> {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Usable::Kernel(kernel) => kernel.name(),
+            Usable::Portable => PORTABLE,
+        }
     }
 }
 
@@ -452,6 +489,15 @@ impl CallNonce<'_> {
 /// A tag, in words so that wiping and comparing take two instructions each. An expected tag is secret until the packet
 /// has arrived. It is therefore written to memory that can be wiped, and not returned.
 pub(crate) type Tag = [u64; 2];
+
+#[inline(always)]
+pub(crate) fn tag_of_bytes(bytes: &[u8; 16]) -> Tag {
+    let [low, high]: [[u8; 8]; 2] = [
+        [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]],
+        [bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]],
+    ];
+    [u64::from_ne_bytes(low), u64::from_ne_bytes(high)]
+}
 
 /// Moves 16 bytes at once. CPUs cannot forward two 8-byte stores to a caller's 16-byte load, which would wait 15 ns for
 /// small packets.

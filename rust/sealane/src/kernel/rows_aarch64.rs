@@ -4,9 +4,8 @@
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{aarch64 as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
+use super::{aarch64 as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level, Microarchitecture};
 use crate::cpu::*;
-use crate::level::Microarchitecture;
 
 #[rustfmt::skip]
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[

@@ -1,7 +1,6 @@
 //! No kernels.
 
-use super::{AesBlocks, AesGcm, ChaCha20Masks, ChaCha20Poly1305, Level};
-use crate::level::Microarchitecture;
+use super::{AesBlocks, AesGcm, ChaCha20Masks, ChaCha20Poly1305, Level, Microarchitecture};
 
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[];
 pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 0] = [];
