@@ -5,9 +5,16 @@
 # A paragraph is text up to an empty line. A line that begins with two blanks and a word, and two blanks behind it, opens an
 # item of a list; four blanks or more, an example.
 
+# By split: awks differ in what a backslash means in gsub's replacement.
+function replaced(text, separator, by, parts, n, i) {
+    n = split(text, parts, separator)
+    text = parts[1]
+    for (i = 2; i <= n; i++) text = text by parts[i]
+    return text
+}
+
 function escaped(text) {
-    gsub(/\\/, "\\e", text)
-    gsub(/-/, "\\-", text)
+    text = replaced(replaced(text, "\\\\", "\\e"), "-", "\\-")
     if (text ~ /^[.']/) text = "\\&" text
     return text
 }
