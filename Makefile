@@ -377,7 +377,7 @@ module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 PROSE := $(filter-out bench/results/% .vale/planted/%,$(shell git ls-files "*.md" "*.go" "*.[ch]" "*.rs" "*.py" 2>/dev/null))
 $(eval $(call check_suite,prose,$(B)/vale,$(B)/vale --output=line $(PROSE)))
-$(eval $(call check_suite,prose-planted,$(B)/vale,--must-fail "$(B)/vale --output=line .vale/planted/%" long.md banned.md british.md comment.h message.go))
+$(eval $(call check_suite,prose-planted,$(B)/vale,--must-fail "$(B)/vale --output=line .vale/planted/%" long.md banned.md british.md terms.md comment.h message.go))
 $(B)/vale:
 	@mkdir -p $(@D)
 	GOBIN=$(abspath $(@D)) CGO_CFLAGS=-w $(GO) install $(VALE)
