@@ -304,23 +304,25 @@ func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, class, usual Clas
 	if len(near) < MaxCrowd {
 		return false
 	}
+	if h.hand += few; h.hand > len(near) {
+		h.hand = few
+	}
+	return !h.dropWorst(p, near[h.hand-few:h.hand], class.Rank(usual), n, usual)
+}
+
+// dropWorst drops the first one of a few segments that count least. Less than rank they have to count, or as much with fewer than n bytes. It returns
+// false if none does.
+func (h *List) dropWorst(p *Pool, some []Seat, rank, n int, usual Class) bool {
 	var worst Seat
-	rank := class.Rank(usual)
-	for range few {
-		if h.hand++; h.hand >= len(near) {
-			h.hand = 0
-		}
-		s := near[h.hand]
-		x := s.Class.Rank(usual)
-		if size := int(s.End - s.Seq); x < rank || x == rank && size < n {
-			worst, rank, n = s, x, size
+	for _, s := range some {
+		if x, size := s.Class.Rank(usual), int(s.End-s.Seq); x < rank || x == rank && size < n {
+			worst, rank, n = s, x, min(n, size)
 		}
 	}
-	if worst.Segment == nil {
-		return true
+	if worst.Segment != nil {
+		h.Remove(p, worst)
 	}
-	h.Remove(p, worst)
-	return false
+	return worst.Segment != nil
 }
 
 // Joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing
@@ -386,19 +388,11 @@ func (h *List) Replace(p *Pool, x *Novelty, seq uint32, n int, class, usual Clas
 	if beginning || n < sizes[0] {
 		rank--
 	}
-	var worst Seat
-	left, end := few, seq+uint32(n)
-	for i := len(x.over) - 1; i >= 0 && left > 0; i-- {
-		if s := x.over[i]; s.rivals(seq, end) {
-			left--
-			if x := s.Class.Rank(usual); x < rank {
-				worst, rank = s, x
-			}
+	last := make([]Seat, 0, few)
+	for i := len(x.over) - 1; i >= 0 && len(last) < few; i-- {
+		if x.over[i].rivals(seq, seq+uint32(n)) {
+			last = append(last, x.over[i])
 		}
 	}
-	if worst.Segment == nil {
-		return false
-	}
-	h.Remove(p, worst)
-	return true
+	return h.dropWorst(p, last, rank, 0, usual)
 }

@@ -12,7 +12,7 @@ type Maker struct {
 	Arena
 	Seed maphash.Seed
 	list []Seat
-	ways []*ways // of walks that are over
+	ways ways // of the last walk
 }
 
 // A branch is a way through the copies of a place: up to its end, the last part of it those of a segment.
@@ -23,7 +23,7 @@ type branch struct {
 	hash uint64 // of these, as they are cut
 }
 
-// ways is what a walk through copies needs, used again by the next one.
+// ways is what a walk through copies needs. The next one uses it again, so a walk has to end before.
 type ways struct {
 	queue       [maxCost + 1][]int // numbers of branches
 	all         []branch
@@ -31,27 +31,12 @@ type ways struct {
 	over        []Seat
 }
 
-// begins returns ways for a walk: walks may be in each other.
-func (m *Maker) begins() *ways {
-	n := len(m.ways)
-	if n == 0 {
-		return &ways{seen: Set{}, whole: Set{}}
-	}
-	w := m.ways[n-1]
-	m.ways = m.ways[:n-1]
-	for i := range w.queue {
-		w.queue[i] = w.queue[i][:0]
-	}
-	w.all, w.seen, w.whole = w.all[:0], w.seen.reset(), w.whole.reset()
-	return w
-}
-
 // A Set is one of hashes.
 type Set map[uint64]struct{}
 
 // reset empties a Set. What many have made large does not stay so: the next one would pay for it.
 func (s Set) reset() Set {
-	if len(s) > 64 {
+	if s == nil || len(s) > 64 {
 		return Set{}
 	}
 	clear(s)
@@ -113,8 +98,11 @@ func (w *ways) bytes(b branch, into *Arena, at uint32) []byte {
 // authenticated before others. Between segments that are as likely the last ones come first. The bytes are the Arena's. What
 // it costs, in bytes that are opened, is taken from credit.
 func (m *Maker) Ways(h *List, usual Class, at uint32, n int, many bool, credit *int, each func(b []byte) bool) {
-	w := m.begins()
-	defer func() { m.ways = append(m.ways, w) }()
+	w := &m.ways
+	for i := range w.queue {
+		w.queue[i] = w.queue[i][:0]
+	}
+	w.all, w.seen, w.whole = w.all[:0], w.seen.reset(), w.whole.reset()
 	w.all, w.queue[0] = append(w.all, branch{}), append(w.queue[0], 0)
 	limit := MaxBranches
 	if many {

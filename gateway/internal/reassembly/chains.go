@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -52,37 +53,22 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			all = append(all, c)
 			continue
 		}
-		ended := false
-		end := func(c chain) { // once
-			if !ended {
-				all, ended = append(all, c), true
-			}
-		}
-		var heads [][]byte
-		says := func(head []byte) bool {
-			// 20 to 23: ChangeCipherSpec, an alert, a record of the handshake, and one that is protected.
-			if tls.Frame(head) == 0 || slices.ContainsFunc(heads, func(o []byte) bool { return sameHead(o, head, side) }) {
-				return false
-			}
-			heads = append(heads, head)
-			return true
-		}
+		ends := false
+		heads := held.Set{}
+		says := func(head []byte) bool { return tls.Frame(head) > 0 && heads.Add(r.header(head, side)) }
 		for order, head := range r.some(d, usual, at, min(left, 9), maxHellos, deep, says) {
 			n, greets := tls.Frame(head), looksLikeHello(head, side)
-			if head[0] == 23 || c.changed && !greets {
-				end(c)
+			if head[0] == 23 || c.changed && !greets || n > left {
+				ends = true
 				continue
 			}
 			next := c
-			if next.cost += order; n > left {
-				end(next)
-				continue
-			}
+			next.cost += order
 			next.changed = next.changed || head[0] == 20
 			begin := head[:min(n, len(head))]
 			likeliest := r.some(d, usual, at, n, 1, deep, func(b []byte) bool { return bytes.HasPrefix(b, begin) })
 			if len(likeliest) == 0 {
-				end(c)
+				ends = true
 				continue
 			}
 			next.bytes, next.end = r.make.Join(c.bytes, likeliest[0]), c.end+uint32(n)
@@ -94,7 +80,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			differs := func(hello []byte) bool {
 				what, ok := tls.Salient(hello[5:], side)
 				is := maphash.Bytes(r.make.Seed, what)
-				if !ok || !sameHead(hello[:9], head, side) || slices.Contains(follows, is) {
+				if !ok || r.header(hello[:9], side) != r.header(head, side) || slices.Contains(follows, is) {
 					return false
 				}
 				follows = append(follows, is)
@@ -108,9 +94,10 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				x.cost += i
 				open = append(open, x)
 			}
-			if len(follows) == 0 && c.changed { // it is protected, and looks so by chance
-				end(c)
-			}
+			ends = ends || len(follows) == 0 && c.changed // it is protected, and looks so by chance
+		}
+		if ends {
+			all = append(all, c)
 		}
 	}
 	return all
@@ -119,11 +106,11 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 // size24 returns how long the message is with whose header a record begins.
 func size24(head []byte) int { return int(head[6])<<16 + int(head[7])<<8 + int(head[8]) }
 
-// sameHead tells whether two headers of records say the same, and so do those of their messages if they are hellos.
-func sameHead(a, b []byte, side uint8) bool {
+// header is a number for what a record's header says, and that of its message if it is a hello.
+func (r *Reassembler) header(b []byte, side uint8) uint64 {
 	n := 5
-	if len(a) >= 6 && len(b) >= 6 && (looksLikeHello(a, side) || looksLikeHello(b, side)) {
-		n = min(len(a), len(b))
+	if looksLikeHello(b, side) {
+		n = len(b)
 	}
-	return a[0] == b[0] && slices.Equal(a[3:n], b[3:n])
+	return maphash.Bytes(r.make.Seed, b[3:n])<<8 | uint64(b[0])
 }

@@ -14,19 +14,9 @@ import (
 // A record of which copies differ is put together in one order of copies after the other, and tried, until it opens or
 // there is no work left for it.
 
-// paint puts the bytes that are held from a place on into b, in an order of copies.
-func (r *Reassembler) paint(d *Direction, usual held.Class, policy uint8, at uint32, b []byte) {
-	d.credit -= held.Paint(r.make.Arrange(&d.held, usual, at, at+uint32(len(b)), policy), at, b)
-}
-
-// alternatives calls each with the different bytes that n of them from a place on may be: see Ways.
-func (r *Reassembler) alternatives(d *Direction, usual held.Class, at uint32, n int, deep bool, each func(b []byte) bool) {
-	r.make.Ways(&d.held, usual, at, n, deep, &d.credit, each)
-}
-
 // some returns the likeliest of these that are wanted.
 func (r *Reassembler) some(d *Direction, usual held.Class, at uint32, n, most int, deep bool, wanted func(b []byte) bool) (all [][]byte) {
-	r.alternatives(d, usual, at, n, deep, func(b []byte) bool {
+	r.make.Ways(&d.held, usual, at, n, deep, &d.credit, func(b []byte) bool {
 		if wanted(b) {
 			all = append(all, b)
 		}
@@ -85,9 +75,6 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8, deep bool) (v tls.V
 			h := maphash.Bytes(r.make.Seed, x[:n]) ^ keys
 			if slices.Contains(d.failed, h) {
 				continue
-			}
-			if spent() {
-				return v
 			}
 			trials := r.Dec.Stats.Trials
 			v = r.Dec.TryRecord(p.TLS, side, x[:n])
@@ -163,7 +150,7 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 		more := true
 		for _, head := range heads {
 			ways := 0
-			r.alternatives(d, usual, base, tls.Frame(head), deep, func(b []byte) bool {
+			r.make.Ways(&d.held, usual, base, tls.Frame(head), deep, &d.credit, func(b []byte) bool {
 				if bytes.Equal(b[:5], head) {
 					more = yield(b)
 					ways++
@@ -181,17 +168,10 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 // that the others begin with.
 func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n int) {
 	all = x[:0]
-	var cuts []int
 	for i, c := range b {
-		if k := slices.Index(d.urgent, base+uint32(i)); k >= 0 && ways>>k&1 != 0 {
-			cuts = append(cuts, len(all))
-			continue
-		}
-		all = append(all, c)
-	}
-	if len(all) >= 5 {
-		size := tls.Frame(all)
-		for n < len(cuts) && cuts[n] < size {
+		if k := slices.Index(d.urgent, base+uint32(i)); k < 0 || ways>>k&1 == 0 {
+			all = append(all, c)
+		} else if len(all) < 5 || len(all) < tls.Frame(all) {
 			n++
 		}
 	}
@@ -219,20 +199,17 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 // places returns where copies of a record differ from one of its bytes on to another, and its bytes with the first copy
 // of each.
 func places(list []held.Seat, base uint32, from, n int) (b []byte, all []tls.Place, ok bool) {
-	cuts := []int{from, n}
-	for _, s := range list {
-		for _, at := range [...]int{int(int32(s.Seq - base)), int(int32(s.End - base))} {
-			if at > from && at < n {
-				cuts = append(cuts, at)
+	b = make([]byte, n)
+	total, size := 0, 0
+	for at := from; at < n; at += size {
+		size = n - at
+		for _, s := range list { // up to where the next one begins or ends
+			for _, cut := range [...]uint32{s.Seq, s.End} {
+				if k := int(int32(cut-base)) - at; k > 0 {
+					size = min(size, k)
+				}
 			}
 		}
-	}
-	slices.Sort(cuts)
-	cuts = slices.Compact(cuts)
-	b = make([]byte, n)
-	total := 0
-	for k := range len(cuts) - 1 {
-		at, size := cuts[k], cuts[k+1]-cuts[k]
 		s := tls.Place{At: at}
 		for _, o := range list {
 			x := o.From(base + uint32(at))

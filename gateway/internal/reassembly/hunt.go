@@ -122,7 +122,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 		if policy > 0 && (!every || !d.held.Doubt) || ways && numbers > huntNumbers[0] || policy > 0 && !ways && d.credit < 0 {
 			break
 		}
-		r.paint(d, usual, d.policy^policy%held.Policies, start, b)
+		d.credit -= held.Paint(r.make.Arrange(&d.held, usual, start, end, d.policy^policy%held.Policies), start, b)
 		all, whole := spots(b)
 		if ways || len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
 			slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })

@@ -192,9 +192,8 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 
 // Confirmed returns the place up to which a direction was read: the bytes behind it wait, or are incomplete.
 func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
-	d := p.Dir[side]
 	pending := r.Dec.Pending(p.TLS, side)
-	if d != nil && (d.phase.stopped() || p.TLS.InDispute(side) && len(pending) == 0) {
+	if d := p.Dir[side]; d != nil && (d.phase.stopped() || p.TLS.InDispute(side) && len(pending) == 0) {
 		return d.base
 	}
 	return *p.Next[side] - uint32(len(pending))
@@ -354,13 +353,12 @@ func (r *Reassembler) Search(p *Pair, now, wait int64, end bool) {
 // Retry is called when keys may have come, which is news, or will not.
 func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 	r.now = now
-	p.unread()
 	if news {
 		p.asked = 0
 	}
 	for _, d := range p.Dir {
 		if d != nil {
-			d.read = d.read[:0]
+			d.read, d.seen = d.read[:0], 0
 			if d.phase.early() {
 				d.failed = d.failed[:0]
 			}

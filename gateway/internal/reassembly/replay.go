@@ -233,16 +233,15 @@ search:
 func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bool) (proved bool) {
 	r.Stats.Replays++
 	derived := r.Dec.Derived
-	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
 	both := [2]*candidate{client, server}
-	if before == [2]bool{} {
+	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
 		r.Dec.Reset(p.TLS)
 	}
 	var begun [2]bool
 	for side := range uint8(2) {
-		if d := p.Dir[side]; d != nil && d.phase == beginning && !before[side] {
+		if d := p.Dir[side]; d != nil && d.phase == beginning && !p.TLS.Proved(side) {
 			begun[side] = true
-			if before[1-side] {
+			if p.TLS.Proved(1 - side) {
 				r.Dec.Rewind(p.TLS, side)
 			}
 			if c := both[side]; c.bytes != nil {
@@ -267,11 +266,11 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 		side := uint8(i)
 		if begun[side] {
 			d.credit -= int(r.Dec.Derived-derived) * perKey
-		}
-		if p.TLS.Proved(side) && !before[side] {
-			proved = true
-			r.prove(p, d, side, both[side].bytes)
-			d.happens(rereads)
+			if p.TLS.Proved(side) {
+				proved = true
+				r.prove(p, d, side, both[side].bytes)
+				d.happens(rereads)
+			}
 		}
 		if p.TLS.InDispute(side) {
 			r.collect(p, side)

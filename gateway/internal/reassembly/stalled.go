@@ -124,10 +124,6 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8, wait int64) (found
 		}
 		return found
 	}
-	if !d.phase.stopped() {
-		d.happens(stops)
-		d.base = *p.Next[side]
-	}
 	if found = r.pass(p, d, side, wait); found {
 		d.happens(opens)
 	}
