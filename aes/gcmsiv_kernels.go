@@ -1,4 +1,4 @@
-//go:build !arm && !mips && !mips64 && !mips64le && !mipsle && !riscv64
+//go:build !mips && !mips64 && !mips64le && !mipsle && !riscv64
 
 package aes
 

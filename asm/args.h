@@ -58,7 +58,7 @@
 #define SEALANE_FLAG_NONCE 16
 #define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
 /* SETUP with NONCE: make GCM_KEY_TABLE alone, of the hash key in the 16 bytes at NONCE; ROUNDS and SCHEDULE stay. */
-/* POLYVAL (RFC 8452, section 3) in place of GHASH, and no AES; for AES-GCM-SIV, on x86-64, arm64 and at portable
+/* POLYVAL (RFC 8452, section 3) in place of GHASH, and no AES; for AES-GCM-SIV, on x86-64, ARM and at portable
  * levels. With SETUP and NONCE: POLYVAL's hash key is given, and in BYTES the longest text or associated data that it
  * is for. Else what is authenticated is AD and IN, and with LAST the lengths. OUT, NONCE and SCHEDULE are not used,
  * OPEN is not set, and of STATE there is Y alone. TAG is the sum. */
@@ -109,7 +109,7 @@
 #define SEALANE_AES_CBC_ENCRYPT 7 /* lanes, each by itself */
 #define SEALANE_AES_MASKS 8       /* lanes of one block each that is chained to nothing */
 
-/* Like CTR, but the first 4 bytes count, little-endian: AES-GCM-SIV's (RFC 8452), on x86-64, arm64 and at portable
+/* Like CTR, but the first 4 bytes count, little-endian: AES-GCM-SIV's (RFC 8452), on x86-64, ARM and at portable
  * levels. */
 #define SEALANE_AES_CTR_LITTLE 9
 

@@ -95,7 +95,7 @@ static void expand(aes *k, const uint8_t *raw, size_t key_bytes)
 
 #if !defined(SEALANE_SIV_KERNELS)
 
-/* ---- 32-bit ARM, MIPS, RISC-V: from GHASH and single blocks ---- */
+/* ---- MIPS, RISC-V: from GHASH and single blocks ---- */
 
 static void derivation_blocks(const sealane_level *level, const sealane_aes_schedules *key, uint8_t (*out)[16],
                               size_t blocks, const uint8_t nonce[NONCE_BYTES])

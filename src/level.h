@@ -27,10 +27,9 @@
 #define SEALANE_MIPS64_KERNELS
 #endif
 
-/* Kernels of 32-bit ARM, MIPS and RISC-V have neither POLYVAL nor a counter at the start of a block
- * (SEALANE_FLAG_POLYVAL, SEALANE_AES_CTR_LITTLE). */
-#if !defined(SEALANE_ARM_KERNELS) && !defined(SEALANE_RISCV64_KERNELS) && !defined(SEALANE_MIPS_KERNELS) && \
-    !defined(SEALANE_MIPS64_KERNELS)
+/* Kernels of MIPS and RISC-V have neither POLYVAL nor a counter at the start of a block (SEALANE_FLAG_POLYVAL,
+ * SEALANE_AES_CTR_LITTLE). */
+#if !defined(SEALANE_RISCV64_KERNELS) && !defined(SEALANE_MIPS_KERNELS) && !defined(SEALANE_MIPS64_KERNELS)
 #define SEALANE_SIV_KERNELS
 #endif
 

@@ -181,10 +181,13 @@ function sealane_aes_armv6
     str r4, [r5, #\i]
     .endr
     str r4, [r1, #DECRYPT]
+    cmp r3, #SEALANE_AES_CTR_LITTLE
+    beq .Lone_text
     cmp r3, #SEALANE_AES_CBC_ENCRYPT
     bhs .Llanes
     cmp r3, #SEALANE_AES_SETUP
     beq .Lexpand
+.Lone_text:
     ldr r4, [r0, #SEALANE_MODE_KEY]
     ldr r5, [r0, #SEALANE_MODE_IN]
     ldr r6, [r0, #SEALANE_MODE_OUT]
@@ -234,6 +237,8 @@ function sealane_aes_armv6
     cmp r8, #32
     movhs r8, #32
     str r8, [r1, #PART]
+    cmp r12, #SEALANE_AES_CTR_LITTLE
+    beq .Llittle_counters
     cmp r12, #SEALANE_AES_CTR
     bne .Lload
     add r9, r1, #CHAIN
@@ -247,6 +252,16 @@ function sealane_aes_armv6
     add r11, r11, #2
     rev r8, r8
     str r11, [r1, #COUNTER]
+    b .Lencrypt
+.Llittle_counters:
+    add r9, r1, #CHAIN
+    ldmia r9, {r0, r3, r5, r7}
+    add r2, r0, #1
+    mov r4, r3
+    add r11, r0, r8, lsr #4
+    mov r6, r5
+    str r11, [r9]
+    mov r8, r7
     b .Lencrypt
 .Lload:
     cmp r12, #SEALANE_AES_XTS_ENCRYPT
@@ -393,8 +408,11 @@ function sealane_aes_armv6
     stmia r12!, {r0, r3, r5, r7}
     stmia r12, {r2, r4, r6, r8}
     ldr r0, [r1, #OPERATION]
+    cmp r0, #SEALANE_AES_CTR_LITTLE
+    beq .Ltext_done
     cmp r0, #SEALANE_AES_CBC_ENCRYPT
     bhs .Llane_done
+.Ltext_done:
     ldr r2, [r1, #PART]
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
@@ -405,6 +423,7 @@ function sealane_aes_armv6
     add r12, r8, #OTHERS - KEYSTREAM - 16
     cmp r0, #SEALANE_AES_CTR
     blo .Lstore
+    cmpne r0, #SEALANE_AES_CTR_LITTLE
     moveq r12, r3
     cmp r0, #SEALANE_AES_CBC_DECRYPT
     addeq r12, r1, #CHAIN

@@ -167,22 +167,37 @@ endconstants
 .endm
 
 /* The counter in r2, of the block in q15, and those after it. */
-.macro next_counter x, word
+.macro next_counter x, first, last
     vmov \x, q15
     rev r0, r2
     add r2, r2, #1
-    vmov.32 \word[1], r0
+    vmov.32 \last[1], r0
+.endm
+
+/* The same where the first word counts, little-endian. */
+.macro next_little_counter x, first, last
+    vmov \x, q15
+    vmov.32 \first[0], r2
+    add r2, r2, #1
+.endm
+
+.macro for_counters do
+    \do q0, d0, d1
+    \do q1, d2, d3
+    \do q2, d4, d5
+    \do q3, d6, d7
+    \do q4, d8, d9
+    \do q5, d10, d11
+    \do q6, d12, d13
+    \do q7, d14, d15
 .endm
 
 .macro next_counters
-    next_counter q0, d1
-    next_counter q1, d3
-    next_counter q2, d5
-    next_counter q3, d7
-    next_counter q4, d9
-    next_counter q5, d11
-    next_counter q6, d13
-    next_counter q7, d15
+    for_counters next_counter
+.endm
+
+.macro next_little_counters
+    for_counters next_little_counter
 .endm
 
 /* A tweak to r0, and that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
@@ -404,10 +419,13 @@ endconstants
 scratch_end END
 function sealane_aes_ce32
     ldr r9, [r0, #SEALANE_MODE_OPERATION]
+    cmp r9, #SEALANE_AES_CTR_LITTLE
+    beq .Lone_text
     cmp r9, #SEALANE_AES_CBC_ENCRYPT
     bhs .Llanes
     cmp r9, #SEALANE_AES_SETUP
     beq .Lexpand
+.Lone_text:
     ldr r6, [r0, #SEALANE_MODE_KEY]
     ldr r5, [r0, #SEALANE_MODE_BYTES]
     ldr r8, [r0, #SEALANE_MODE_STATE]
@@ -432,6 +450,8 @@ function sealane_aes_ce32
     beq .Lctr
     cmp r9, #SEALANE_AES_CBC_DECRYPT
     beq .Lcbc
+    cmp r9, #SEALANE_AES_CTR_LITTLE
+    beq .Lctr_little
 
     /* XTS: C = E(P + T) + T. */
     cmp r9, #SEALANE_AES_XTS_DECRYPT
@@ -453,6 +473,12 @@ function sealane_aes_ce32
     str r0, [r8, #12]
     groups .Lctr_groups, next_counters, add_text, encrypt
 
+.Lctr_little:
+    ldr r2, [r8]
+    add r0, r2, r5, lsr #4
+    str r0, [r8]
+    groups .Lctr_little_groups, next_little_counters, add_text, encrypt
+
 .Lcbc:
     add r0, r3, r5
     sub r0, r0, #16
@@ -465,9 +491,15 @@ function sealane_aes_ce32
     adds r5, r5, #128
     beq .Lfinish
     mov r8, r5, lsr #4
+    cmp r9, #SEALANE_AES_CTR_LITTLE
+    beq .Lrest_little
     cmp r9, #SEALANE_AES_CTR
     bne .Lrest_load
     next_counters
+    b .Lrest_rounds
+.Lrest_little:
+    next_little_counters
+    mov r9, #SEALANE_AES_CTR                /* like that from here on */
     b .Lrest_rounds
 .Lrest_load:
     some load_block, .Lrest_loaded
@@ -519,7 +551,8 @@ function sealane_aes_ce32
     some store_block, .Lfinish
 .Lfinish:
     cmp r9, #SEALANE_AES_XTS_ENCRYPT
-    blo .Lwipe
+    cmpne r9, #SEALANE_AES_XTS_DECRYPT
+    bne .Lwipe
     add r0, r1, #CHAIN
     ldr r8, [r1, #STATE]
     vld1.8 {q0}, [r0]
@@ -559,7 +592,10 @@ function sealane_aes_ce32
 
 .Lexpand:
     expand_key
+    ldr r7, [r0, #SEALANE_MODE_ENCRYPTS_ONLY]
     sub r5, r5, #16
+    cmp r7, #0
+    bne .Ldone
     add r7, r4, #SEALANE_AES_KEY_INVERSE
     vld1.8 {q0}, [r5]
     sub r6, r6, #1

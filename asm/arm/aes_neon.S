@@ -276,8 +276,11 @@ function sealane_aes_neon
     vst1.8 {q0, q1}, [r4]!
     vst1.8 {q0, q1}, [r4]!
     vst1.8 {q0}, [r4]
+    cmp r3, #SEALANE_AES_CTR_LITTLE
+    beq .Lone_text
     cmp r3, #SEALANE_AES_CBC_ENCRYPT
     bhs .Llanes
+.Lone_text:
     ldr r4, [r0, #SEALANE_MODE_KEY]
     cmp r3, #SEALANE_AES_SETUP
     beq .Lexpand
@@ -315,10 +318,12 @@ function sealane_aes_neon
     ldr r3, [r1, #IN]
     cmp r8, #128
     movhs r8, #128
+    ldr r12, [r1, #OPERATION]
     str r8, [r1, #PART]
+    cmp r12, #SEALANE_AES_CTR_LITTLE
+    beq .Llittle_counters
     some load_block, 16, .Lloaded
 .Lloaded:
-    ldr r12, [r1, #OPERATION]
     cmp r12, #SEALANE_AES_XTS_ENCRYPT
     blo .Lway
     add r3, r1, #CHAIN
@@ -329,6 +334,20 @@ function sealane_aes_neon
 .Ltweaked:
     stmia r3, {r2, r4, r5, r6}
     add_others_before
+    b .Lway
+.Llittle_counters:
+    add r4, r1, #CHAIN
+    ldr r5, [r4]
+    vld1.8 {q0}, [r4]
+    add r6, r5, r8, lsr #4
+    str r6, [r4]
+    .irp block, q1, q2, q3, q4, q5, q6, q7
+    vmov \block, q0
+    .endr
+    .irp word, d2, d4, d6, d8, d10, d12, d14
+    add r5, r5, #1
+    vmov.32 \word[0], r5
+    .endr
 .Lway:
     ldr r0, [r1, #ARGS]
     ldr r2, [r1, #CONSTS]
@@ -428,10 +447,12 @@ function sealane_aes_neon
 .Lgot_blocks:
     ldr r12, [r1, #OPERATION]
     ldr r8, [r1, #PART]
-    cmp r12, #SEALANE_AES_CBC_ENCRYPT
-    bhs .Llane_done
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
+    cmp r12, #SEALANE_AES_CTR_LITTLE
+    beq .Lcounted
+    cmp r12, #SEALANE_AES_CBC_ENCRYPT
+    bhs .Llane_done
     cmp r12, #SEALANE_AES_CBC_DECRYPT
     blo .Lstore
     beq .Lchained
@@ -441,10 +462,18 @@ function sealane_aes_neon
     vld1.8 {q12, q13}, [r7]!
     vld1.8 {q14, q15}, [r7]
     b .Ladd
+.Lcounted:                                  /* the text, like that */
+    mov r7, r3
+    subs r6, r8, #16
+    add r5, r3, #16
+    moveq r5, r3
+    moveq r6, #16
+    b .Lothers
 .Lchained:                                  /* reads the last block again where there are fewer than seven */
     add r7, r1, #CHAIN
     mov r5, r3
     mov r6, r8
+.Lothers:
     vld1.8 {q4}, [r7]
     .irp block, q5, q6, q7, q12, q13, q14, q15
     vld1.8 {\block}, [r5]!
@@ -452,6 +481,8 @@ function sealane_aes_neon
     moveq r6, #16
     subeq r5, r5, #16
     .endr
+    cmp r12, #SEALANE_AES_CBC_DECRYPT
+    bne .Ladd
     add r5, r3, r8
     sub r5, r5, #16
     veor q8, q8, q4

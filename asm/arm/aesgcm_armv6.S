@@ -56,6 +56,7 @@ isa armv6
 #define PHASE_AD 0
 #define PHASE_TEXT 1
 #define PHASE_LENGTHS 2
+#define PHASE_POLYVAL 3
 
 #define PASS_KEYSTREAM 0
 #define PASS_J0 1
@@ -208,7 +209,11 @@ function sealane_aesgcm_armv6
     take_arguments
 
 /* Round keys, from two planes in a word, and the hash key. */
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    tst r3, #SEALANE_FLAG_POLYVAL
+    bne .Lhash_table
     spread_or_setup
+.Lhash_table:
     add r4, r4, #SEALANE_GCM_KEY_TABLE
     add r5, r1, #HASH_KEY
     mov r6, #HASH_KEY_BYTES/4
@@ -217,6 +222,8 @@ function sealane_aesgcm_armv6
     subs r6, r6, #1
     str r7, [r5], #4
     bne .Lhash_key
+    tst r3, #SEALANE_FLAG_POLYVAL
+    bne .Lpolyval
 
     message_begin
     str r11, [r1, #Y]
@@ -518,7 +525,28 @@ function sealane_aesgcm_armv6
     cmp r5, #PHASE_TEXT
     beq .Ltext
     blo .Lad
-    b .Ltag
+    cmp r5, #PHASE_LENGTHS
+    beq .Ltag
+    b .Lpolyval_more
+
+/* ---- POLYVAL ---- */
+
+.macro reverse_words
+    ldr r8, [r3], #4
+    ldr r9, [r3], #4
+    ldr r11, [r3], #4
+    ldr r12, [r3], #4
+    rev r8, r8
+    rev r9, r9
+    rev r11, r11
+    str r8, [r7, #12]
+    rev r12, r12
+    str r9, [r7, #8]
+    str r11, [r7, #4]
+    str r12, [r7], #16
+.endm
+
+    polyval 32, 0, reverse_words
 
 /* ---- Key set-up ---- */
 
@@ -528,11 +556,13 @@ function sealane_aesgcm_armv6
     beq .Lschedule
     ldr r0, [r0, #SEALANE_ARG_NONCE]        /* H is given */
     add r12, r1, #KEYSTREAM
-    ldr r4, [r0]
-    ldr r5, [r0, #4]
-    ldr r6, [r0, #8]
-    ldr r7, [r0, #12]
-    stmia r12, {r4, r5, r6, r7}
+    tst r3, #SEALANE_FLAG_POLYVAL
+    ldr r5, [r0]
+    ldr r6, [r0, #4]
+    ldr r7, [r0, #8]
+    ldr r8, [r0, #12]
+    bne .Lgot_polyval_key
+    stmia r12, {r5, r6, r7, r8}
     b .Lgot_hash_key
 .Lschedule:
     expand_key
@@ -569,6 +599,7 @@ function sealane_aesgcm_armv6
     eor r8, r8, r2
     and r2, r9, #1
     eor r5, r5, r2
+.Lgot_polyval_key:
     store_factors
     ldr r0, [r1, #ARGS]
     ldr r4, [r0, #SEALANE_ARG_KEY]

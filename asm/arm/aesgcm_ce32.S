@@ -52,7 +52,8 @@ isa neon, aes, pmull
 #define PHASE_AD 0
 #define PHASE_TEXT 1
 #define PHASE_LENGTHS 2
-#define PHASE_POWER 3
+#define PHASE_POLYVAL 3
+#define PHASE_POWER 4
 
 #define PASS_TEXT 0
 #define PASS_KEYSTREAM 1
@@ -99,10 +100,12 @@ endconstants
 .endm
 
 /* Its last part, and the inputs of the next two. */
-.macro next_two x, x_first, x_second, y, y_first, y_second
+.macro next_two x, x_first, x_second, y, y_first, y_second, reversed=1
     vld1.8 {d6, d7, d8}, [r5]!
+    .if \reversed
     vrev64.8 \x, \x
     vrev64.8 \y, \y
+    .endif
     veor q2, q2, q5
     vld1.8 {d9, d10, d11}, [r5]!
     veor d12, \x_first, \x_second
@@ -132,6 +135,8 @@ endconstants
 scratch_end 640
 function sealane_aesgcm_ce32
     take_arguments
+    tst r3, #SEALANE_FLAG_POLYVAL
+    bne .Lpolyval
     message_begin_or_continue
     add r8, r12, #SEALANE_GCM_STATE_MASK
     rev r7, r7
@@ -343,6 +348,49 @@ function sealane_aesgcm_ce32
     veor q2, q2, q5
     b .Lreduce
 
+/* ---- POLYVAL ---- */
+
+.macro whole_groups
+    cmp r6, #128
+    bhs .Lpolyval_eight
+.endm
+
+    polyval 128, 8, reverse_vector, whole_groups
+
+/* The same with halves, not bytes, in GHASH's order. */
+.Lpolyval_eight:
+    vld1.8 {q10, q11}, [r3]!
+    add r7, r1, #Y
+    ldr r5, [r1, #ARGS]
+    vld1.8 {q7}, [r7]
+    vld1.8 {q12, q13}, [r3]!
+    sub r6, r6, #128
+    ldr r5, [r5, #SEALANE_ARG_KEY]
+    str r6, [r1, #LEFT]
+    vld1.8 {q14, q15}, [r3]!
+    add r5, r5, #SEALANE_GCM_KEY_TABLE
+    vld1.8 {q8, q9}, [r3]!
+    mov r12, #PHASE_POLYVAL
+    str r3, [r1, #IN]
+    veor d20, d20, d15
+    vld1.8 {d6, d7, d8}, [r5]!
+    veor d21, d21, d14
+    vld1.8 {d9, d10, d11}, [r5]!
+    veor d13, d22, d23
+    str r12, [r1, #PHASE]
+    veor d12, d20, d21
+    mov r4, #0
+    multiply_two 1, q10, d21, d20, q11, d23, d22
+    next_two q12, d25, d24, q13, d27, d26, 0
+    ldr r6, [r1, #CONSTS]
+    multiply_two 0, q12, d25, d24, q13, d27, d26
+    next_two q14, d29, d28, q15, d31, d30, 0
+    multiply_two 0, q14, d29, d28, q15, d31, d30
+    next_two q8, d17, d16, q9, d19, d18, 0
+    multiply_two 0, q8, d17, d16, q9, d19, d18
+    veor q2, q2, q5
+    b .Lreduce
+
 /* ---- GHASH of r4 > 0 blocks at r3, for r5 ---- */
 
 .Lghash:
@@ -414,8 +462,9 @@ function sealane_aesgcm_ce32
     beq .Lpass
     b .Ltext
 .Lghash_end:
-    cmp r5, #PHASE_LENGTHS
-    beq .Ltag
+    cmp r5, #PHASE_POLYVAL
+    blo .Ltag
+    beq .Lpolyval_more
     b .Lpower
 .Lghash_more:
     mov r4, r11
@@ -434,11 +483,24 @@ function sealane_aesgcm_ce32
     mov r4, #PASS_SETUP
     b .Lpass
 .Lgot_hash_key:
+    ldr r3, [r1, #FLAGS]
     mov r4, #8
     vrev64.8 q15, q0
+    mov r5, #0
     str r4, [r1, #POWER]
+    tst r3, #SEALANE_FLAG_POLYVAL
+    beq .Lall_powers
+    ldr r0, [r1, #ARGS]
+    ldr r5, [r0, #SEALANE_ARG_BYTES]
+    add r5, r5, #15
+    mov r5, r5, lsr #4
+    rsbs r5, r5, #7                         /* a power for each block and for the lengths */
+    movlo r5, #0
+.Lall_powers:
+    str r5, [r1, #AVAILABLE]
 
-/* A power is in q15: it times x goes to its place. */
+/* A power is in q15: it times x, or of POLYVAL itself, goes to its place, until as many are left to make as AVAILABLE
+ * says. */
 .Lpower:
     ldr r4, [r1, #POWER]
     ldr r2, [r1, #CONSTS]
@@ -446,7 +508,9 @@ function sealane_aesgcm_ce32
     add r6, r1, #KEYSTREAM
     vrev64.8 q0, q15
     vst1.8 {q0}, [r6]                       /* to be multiplied by H */
+    ldr r3, [r1, #FLAGS]
     vld1.8 {q3}, [r2]                       /* CONST_POLY */
+    tst r3, #SEALANE_FLAG_POLYVAL
     ldr r5, [r0, #SEALANE_ARG_KEY]
     vshr.s64 d0, d30, #63
     vshr.u64 d4, d31, #63
@@ -459,14 +523,18 @@ function sealane_aesgcm_ce32
     add r7, r4, r4, lsl #1
     veor d5, d2, d6
     veor d4, d3, d7
+    beq .Ltimes_x
+    vext.8 q2, q15, q15, #8
+.Ltimes_x:
     add r5, r5, r7, lsl #3                  /* POWER_BYTES */
     veor d6, d4, d5
     vst1.8 {d4, d5, d6}, [r5]
     vmov.i8 q15, #0
     add r5, r1, #Y
     vst1.8 {q15}, [r5]
+    ldr r6, [r1, #AVAILABLE]
     str r4, [r1, #POWER]
-    cmp r4, #0
+    cmp r4, r6
     beq .Lwipe
     add r3, r1, #KEYSTREAM
     mov r4, #1

@@ -52,6 +52,7 @@ isa neon
 #define PHASE_LENGTHS 3
 #define PHASE_TABLE 4
 #define PHASE_POWER 5
+#define PHASE_POLYVAL 6
 
 #define PASS_TEXT 0
 #define PASS_KEYSTREAM 1
@@ -186,6 +187,8 @@ endconstants
 scratch_end 3936
 function sealane_aesgcm_neon
     take_arguments ldr r4, [r0, #SEALANE_ARG_KEY]
+    tst r3, #SEALANE_FLAG_POLYVAL
+    bne .Lpolyval
 
 /* Round keys, in planes. */
     spread_or_setup
@@ -528,7 +531,11 @@ function sealane_aesgcm_neon
     cmp r4, #PHASE_LENGTHS
     blo .Ltext
     beq .Ltag
+    cmp r4, #PHASE_POLYVAL
+    beq .Lpolyval_more
     b .Lpower
+
+    polyval 128, 8, reverse_vector
 
 /* ---- Key set-up ---- */
 
@@ -558,7 +565,8 @@ function sealane_aesgcm_neon
     vst1.8 {q0, q1}, [r3]
     str r4, [r1, #POWER]
 
-/* A power is in q15: it times x goes to its place, the higher ones are zero still, and the table is made. */
+/* A power is in q15: it times x, or of POLYVAL itself, goes to its place, the higher ones are zero still, and the table
+ * is made. */
 .Lpower:
     ldr r4, [r1, #POWER]
     ldr r2, [r1, #CONSTS]
@@ -573,7 +581,12 @@ function sealane_aesgcm_neon
     vorr d2, d2, d4
     vand d6, d6, d0
     vand d7, d7, d0
+    ldr r5, [r1, #FLAGS]
     veor q1, q1, q3
+    tst r5, #SEALANE_FLAG_POLYVAL
+    beq .Ltimes_x
+    vmov q1, q15
+.Ltimes_x:
     vrev64.8 q1, q1
     add r3, r1, #TAIL
     add r5, r3, r4

@@ -128,6 +128,123 @@
     bne .Lxor_byte
 .endm
 
+/* POLYVAL (RFC 8452, section 3) of associated data, text and lengths: GHASH of blocks with their bytes reversed, up to
+ * \\most bytes at a time, under a table of the hash key itself (appendix A, whose factor x and the one that GHASH's
+ * order of bits loses are one). The first half of a sum is at Y + \\half. \\reverse_block turns a block at r3 around to
+ * r7, and moves both on; \\whole may take care of more of the r6 bytes at r3 that are left. r3: FLAGS.
+ */
+.macro polyval most, half, reverse_block, whole:vararg
+.Lpolyval:
+    mov r4, #0
+    mov r5, #0
+    mov r6, #0
+    mov r7, #0
+    tst r3, #SEALANE_FLAG_FIRST
+    bne .Lpolyval_begin
+    ldr r12, [r0, #SEALANE_ARG_STATE]
+    ldr r4, [r12]
+    ldr r5, [r12, #4]
+    ldr r6, [r12, #8]
+    ldr r7, [r12, #12]
+.Lpolyval_begin:
+    str r4, [r1, #Y + \half]
+    str r5, [r1, #Y + \half + 4]
+    str r6, [r1, #Y + 8 - \half]
+    str r7, [r1, #Y + 12 - \half]
+    beq .Lpolyval_text
+    ldr r3, [r0, #SEALANE_ARG_AD]
+    ldr r6, [r0, #SEALANE_ARG_AD_BYTES]
+    mov r5, #0
+    b .Lpolyval_data
+.Lpolyval_text:
+    ldr r3, [r0, #SEALANE_ARG_IN]
+    ldr r6, [r0, #SEALANE_ARG_BYTES]
+    mov r5, #1
+.Lpolyval_data:
+    str r3, [r1, #IN]
+    str r5, [r1, #PASS]                     /* 0: associated data, 1: text, 2: lengths */
+    str r6, [r1, #LEFT]
+.Lpolyval_more:
+    ldr r6, [r1, #LEFT]
+    ldr r3, [r1, #IN]
+    cmp r6, #0
+    beq .Lpolyval_next
+    \whole
+    cmp r6, #\most
+    movhi r5, #\most
+    movls r5, r6
+    sub r6, r6, r5
+    add r4, r5, #15
+    str r6, [r1, #LEFT]
+    mov r4, r4, lsr #4
+    add r7, r1, #KEYSTREAM
+    subs r5, r5, #16
+    blo .Lpolyval_partial
+.Lpolyval_block:
+    \reverse_block
+    subs r5, r5, #16
+    bhs .Lpolyval_block
+.Lpolyval_partial:
+    adds r5, r5, #16
+    beq .Lpolyval_ghash
+    mov r8, #0
+    str r8, [r7], #4
+    str r8, [r7], #4
+    str r8, [r7], #4
+    str r8, [r7], #4
+.Lpolyval_byte:
+    ldrb r8, [r3], #1
+    subs r5, r5, #1
+    strb r8, [r7, #-1]!
+    bne .Lpolyval_byte
+.Lpolyval_ghash:
+    str r3, [r1, #IN]
+    add r3, r1, #KEYSTREAM
+    mov r5, #PHASE_POLYVAL
+    b .Lghash
+.Lpolyval_next:
+    ldr r0, [r1, #ARGS]
+    ldr r5, [r1, #PASS]
+    ldr r8, [r1, #FLAGS]
+    cmp r5, #1
+    blo .Lpolyval_text
+    ldr r12, [r0, #SEALANE_ARG_TAG]
+    bhi .Lpolyval_sum
+    tst r8, #SEALANE_FLAG_LAST
+    ldreq r12, [r0, #SEALANE_ARG_STATE]
+    beq .Lpolyval_sum
+    mov r5, #2
+    str r5, [r1, #PASS]
+    add r7, r1, #KEYSTREAM
+    length_in_bits SEALANE_ARG_TOTAL
+    length_in_bits SEALANE_ARG_AD_BYTES
+    mov r4, #1
+    b .Lpolyval_ghash
+.Lpolyval_sum:
+    ldr r4, [r1, #Y + \half]
+    ldr r5, [r1, #Y + \half + 4]
+    ldr r6, [r1, #Y + 8 - \half]
+    ldr r7, [r1, #Y + 12 - \half]
+    str r4, [r12]
+    str r5, [r12, #4]
+    str r6, [r12, #8]
+    str r7, [r12, #12]
+    b .Lwipe
+.endm
+
+/* The length at \\bytes, in bits, to r7. */
+.macro length_in_bits bytes
+    ldr r5, [r0, #\bytes]
+    ldr r6, [r0, #\bytes + 4]
+    mov r6, r6, lsl #3
+    orr r6, r6, r5, lsr #29
+    mov r5, r5, lsl #3
+    rev r6, r6
+    rev r5, r5
+    str r6, [r7], #4
+    str r5, [r7], #4
+.endm
+
 /* ---- NEON only ---- */
 
 /* To .Lgot_hash_key with H in \h if the caller gives it; else the round keys are made. r4: key. */
@@ -136,10 +253,21 @@
     tst r3, #SEALANE_FLAG_NONCE
     beq .Lschedule
     ldr r5, [r0, #SEALANE_ARG_NONCE]
+    tst r3, #SEALANE_FLAG_POLYVAL
     vld1.8 {\h}, [r5]
+    beq .Lgot_hash_key
+    vrev64.8 \h, \h
+    vext.8 \h, \h, \h, #8
     b .Lgot_hash_key
 .Lschedule:
     expand_key
+.endm
+
+.macro reverse_vector
+    vld1.8 {q0}, [r3]!
+    vrev64.8 q0, q0
+    vext.8 q0, q0, q0, #8
+    vst1.8 {q0}, [r7]!
 .endm
 
 /* message_begin with no GHASH so far, in q15; at .Lcontinue the state at r12, its prefix and counter loaded. */
@@ -217,19 +345,6 @@
 .Lkeystream_ghash:
     mov r5, #PHASE_TEXT
     b .Lghash
-.endm
-
-/* The length at \bytes, in bits, to r7. */
-.macro length_in_bits bytes
-    ldr r5, [r0, #\bytes]
-    ldr r6, [r0, #\bytes + 4]
-    mov r6, r6, lsl #3
-    orr r6, r6, r5, lsr #29
-    mov r5, r5, lsl #3
-    rev r6, r6
-    rev r5, r5
-    str r6, [r7], #4
-    str r5, [r7], #4
 .endm
 
 /* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits; then the tag. Or stores the

@@ -15,15 +15,18 @@ TEXT ·AESCE32(SB), 0, $256-4
 
 TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5909050 // ldr r9, [r0, #80]
+	WORD $0xe3590009 // cmp r9, #9
+	WORD $0x0a000003 // beq 0x1c
 	WORD $0xe3590007 // cmp r9, #7
-	WORD $0x2a00056f // bcs 0x15cc
+	WORD $0x2a000606 // bcs 0x1830
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x0a0007c0 // beq 0x1f18
+	WORD $0x0a000857 // beq 0x217c
+// 0x1c:
 	WORD $0xe5906028 // ldr r6, [r0, #40]
 	WORD $0xe5905010 // ldr r5, [r0, #16]
 	WORD $0xe5908040 // ldr r8, [r0, #64]
 	WORD $0xe3550000 // cmp r5, #0
-	WORD $0x0a0007f0 // beq 0x1fec
+	WORD $0x0a00088a // beq 0x225c
 	WORD $0xe5967000 // ldr r7, [r6]
 	WORD $0xe5903008 // ldr r3, [r0, #8]
 	WORD $0xe5904000 // ldr r4, [r0]
@@ -36,18 +39,20 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5816118 // str r6, [r1, #280]
 	WORD $0xe5818114 // str r8, [r1, #276]
 	WORD $0xe3590003 // cmp r9, #3
-	WORD $0x3a00017f // bcc 0x65c
+	WORD $0x3a000181 // bcc 0x66c
 	WORD $0xe2810c01 // add r0, r1, #256
 	WORD $0xf468ea0f // vld1.8 {d30-d31}, [r8]
 	WORD $0xf440ea0f // vst1.8 {d30-d31}, [r0]
-	WORD $0x0a000223 // beq 0x8fc
+	WORD $0x0a000225 // beq 0x90c
 	WORD $0xe3590004 // cmp r9, #4
-	WORD $0x0a0002a3 // beq 0xb04
+	WORD $0x0a00031d // beq 0xcf4
+	WORD $0xe3590009 // cmp r9, #9
+	WORD $0x0a0002a3 // beq 0xb14
 	WORD $0xe3590006 // cmp r9, #6
-	WORD $0x0a0000bb // beq 0x36c
-// 0x7c:
+	WORD $0x0a0000bb // beq 0x37c
+// 0x8c:
 	WORD $0xe2555080 // subs r5, r5, #128
-	WORD $0x3a000307 // bcc 0xca4
+	WORD $0x3a00037f // bcc 0xe94
 	WORD $0xf423020d // vld1.8 {d0-d3}, [r3]!
 	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -147,7 +152,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x210:
+// 0x220:
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -183,7 +188,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e322 // aese.8 q7, q9
 	WORD $0xf3b0e38e // aesmc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0x210
+	WORD $0x1affffdb // bne 0x220
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -234,10 +239,10 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
 	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
-	WORD $0xeaffff43 // b 0x7c
-// 0x36c:
+	WORD $0xeaffff43 // b 0x8c
+// 0x37c:
 	WORD $0xe2555080 // subs r5, r5, #128
-	WORD $0x3a00024b // bcc 0xca4
+	WORD $0x3a0002c3 // bcc 0xe94
 	WORD $0xf423020d // vld1.8 {d0-d3}, [r3]!
 	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -337,7 +342,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x500:
+// 0x510:
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -373,7 +378,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e362 // aesd.8 q7, q9
 	WORD $0xf3b0e3ce // aesimc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0x500
+	WORD $0x1affffdb // bne 0x510
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -424,13 +429,13 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
 	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
-	WORD $0xeaffff43 // b 0x36c
-// 0x65c:
+	WORD $0xeaffff43 // b 0x37c
+// 0x66c:
 	WORD $0xe3590002 // cmp r9, #2
-	WORD $0x0a000052 // beq 0x7b0
-// 0x664:
+	WORD $0x0a000052 // beq 0x7c0
+// 0x674:
 	WORD $0xe2555080 // subs r5, r5, #128
-	WORD $0x3a00018d // bcc 0xca4
+	WORD $0x3a000205 // bcc 0xe94
 	WORD $0xf423020d // vld1.8 {d0-d3}, [r3]!
 	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -438,7 +443,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x688:
+// 0x698:
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -474,7 +479,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e322 // aese.8 q7, q9
 	WORD $0xf3b0e38e // aesmc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0x688
+	WORD $0x1affffdb // bne 0x698
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -512,10 +517,10 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
 	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
-	WORD $0xeaffffac // b 0x664
-// 0x7b0:
+	WORD $0xeaffffac // b 0x674
+// 0x7c0:
 	WORD $0xe2555080 // subs r5, r5, #128
-	WORD $0x3a00013a // bcc 0xca4
+	WORD $0x3a0001b2 // bcc 0xe94
 	WORD $0xf423020d // vld1.8 {d0-d3}, [r3]!
 	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -523,7 +528,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x7d4:
+// 0x7e4:
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -559,7 +564,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e362 // aesd.8 q7, q9
 	WORD $0xf3b0e3ce // aesimc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0x7d4
+	WORD $0x1affffdb // bne 0x7e4
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -597,16 +602,16 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
 	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
-	WORD $0xeaffffac // b 0x7b0
-// 0x8fc:
+	WORD $0xeaffffac // b 0x7c0
+// 0x90c:
 	WORD $0xe598200c // ldr r2, [r8, #12]
 	WORD $0xe6bf2f32 // rev r2, r2
 	WORD $0xe0820225 // add r0, r2, r5, lsr #4
 	WORD $0xe6bf0f30 // rev r0, r0
 	WORD $0xe588000c // str r0, [r8, #12]
-// 0x910:
+// 0x920:
 	WORD $0xe2555080 // subs r5, r5, #128
-	WORD $0x3a0000e2 // bcc 0xca4
+	WORD $0x3a00015a // bcc 0xe94
 	WORD $0xf22e01fe // vorr q0, q15, q15
 	WORD $0xe6bf0f32 // rev r0, r2
 	WORD $0xe2822001 // add r2, r2, #1
@@ -642,7 +647,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x9a4:
+// 0x9b4:
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -678,7 +683,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e322 // aese.8 q7, q9
 	WORD $0xf3b0e38e // aesmc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0x9a4
+	WORD $0x1affffdb // bne 0x9b4
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -730,15 +735,138 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
 	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
-	WORD $0xeaffff82 // b 0x910
-// 0xb04:
+	WORD $0xeaffff82 // b 0x920
+// 0xb14:
+	WORD $0xe5982000 // ldr r2, [r8]
+	WORD $0xe0820225 // add r0, r2, r5, lsr #4
+	WORD $0xe5880000 // str r0, [r8]
+// 0xb20:
+	WORD $0xe2555080 // subs r5, r5, #128
+	WORD $0x3a0000da // bcc 0xe94
+	WORD $0xf22e01fe // vorr q0, q15, q15
+	WORD $0xee002b10 // vmov.32 d0[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e21fe // vorr q1, q15, q15
+	WORD $0xee022b10 // vmov.32 d2[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e41fe // vorr q2, q15, q15
+	WORD $0xee042b10 // vmov.32 d4[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e61fe // vorr q3, q15, q15
+	WORD $0xee062b10 // vmov.32 d6[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e81fe // vorr q4, q15, q15
+	WORD $0xee082b10 // vmov.32 d8[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22ea1fe // vorr q5, q15, q15
+	WORD $0xee0a2b10 // vmov.32 d10[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22ec1fe // vorr q6, q15, q15
+	WORD $0xee0c2b10 // vmov.32 d12[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22ee1fe // vorr q7, q15, q15
+	WORD $0xee0e2b10 // vmov.32 d14[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xe1a0b006 // mov fp, r6
+	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
+	WORD $0xe247c002 // sub ip, r7, #2
+// 0xb94:
+	WORD $0xf3b00320 // aese.8 q0, q8
+	WORD $0xf3b00380 // aesmc.8 q0, q0
+	WORD $0xf3b02320 // aese.8 q1, q8
+	WORD $0xf3b02382 // aesmc.8 q1, q1
+	WORD $0xf3b04320 // aese.8 q2, q8
+	WORD $0xf3b04384 // aesmc.8 q2, q2
+	WORD $0xf3b06320 // aese.8 q3, q8
+	WORD $0xf3b06386 // aesmc.8 q3, q3
+	WORD $0xf3b08320 // aese.8 q4, q8
+	WORD $0xf3b08388 // aesmc.8 q4, q4
+	WORD $0xf3b0a320 // aese.8 q5, q8
+	WORD $0xf3b0a38a // aesmc.8 q5, q5
+	WORD $0xf3b0c320 // aese.8 q6, q8
+	WORD $0xf3b0c38c // aesmc.8 q6, q6
+	WORD $0xf3b0e320 // aese.8 q7, q8
+	WORD $0xf3b0e38e // aesmc.8 q7, q7
+	WORD $0xf46b0a0d // vld1.8 {d16-d17}, [fp]!
+	WORD $0xe25cc002 // subs ip, ip, #2
+	WORD $0xf3b00322 // aese.8 q0, q9
+	WORD $0xf3b00380 // aesmc.8 q0, q0
+	WORD $0xf3b02322 // aese.8 q1, q9
+	WORD $0xf3b02382 // aesmc.8 q1, q1
+	WORD $0xf3b04322 // aese.8 q2, q9
+	WORD $0xf3b04384 // aesmc.8 q2, q2
+	WORD $0xf3b06322 // aese.8 q3, q9
+	WORD $0xf3b06386 // aesmc.8 q3, q3
+	WORD $0xf3b08322 // aese.8 q4, q9
+	WORD $0xf3b08388 // aesmc.8 q4, q4
+	WORD $0xf3b0a322 // aese.8 q5, q9
+	WORD $0xf3b0a38a // aesmc.8 q5, q5
+	WORD $0xf3b0c322 // aese.8 q6, q9
+	WORD $0xf3b0c38c // aesmc.8 q6, q6
+	WORD $0xf3b0e322 // aese.8 q7, q9
+	WORD $0xf3b0e38e // aesmc.8 q7, q7
+	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
+	WORD $0x1affffdb // bne 0xb94
+	WORD $0xf3b00320 // aese.8 q0, q8
+	WORD $0xf3b00380 // aesmc.8 q0, q0
+	WORD $0xf3b02320 // aese.8 q1, q8
+	WORD $0xf3b02382 // aesmc.8 q1, q1
+	WORD $0xf3b04320 // aese.8 q2, q8
+	WORD $0xf3b04384 // aesmc.8 q2, q2
+	WORD $0xf3b06320 // aese.8 q3, q8
+	WORD $0xf3b06386 // aesmc.8 q3, q3
+	WORD $0xf3b08320 // aese.8 q4, q8
+	WORD $0xf3b08388 // aesmc.8 q4, q4
+	WORD $0xf3b0a320 // aese.8 q5, q8
+	WORD $0xf3b0a38a // aesmc.8 q5, q5
+	WORD $0xf3b0c320 // aese.8 q6, q8
+	WORD $0xf3b0c38c // aesmc.8 q6, q6
+	WORD $0xf3b0e320 // aese.8 q7, q8
+	WORD $0xf3b0e38e // aesmc.8 q7, q7
+	WORD $0xf46b0a0f // vld1.8 {d16-d17}, [fp]
+	WORD $0xf3b00322 // aese.8 q0, q9
+	WORD $0xf3b02322 // aese.8 q1, q9
+	WORD $0xf3b04322 // aese.8 q2, q9
+	WORD $0xf3b06322 // aese.8 q3, q9
+	WORD $0xf3b08322 // aese.8 q4, q9
+	WORD $0xf3b0a322 // aese.8 q5, q9
+	WORD $0xf3b0c322 // aese.8 q6, q9
+	WORD $0xf3b0e322 // aese.8 q7, q9
+	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xf3022170 // veor q1, q1, q8
+	WORD $0xf3044170 // veor q2, q2, q8
+	WORD $0xf3066170 // veor q3, q3, q8
+	WORD $0xf3088170 // veor q4, q4, q8
+	WORD $0xf30aa170 // veor q5, q5, q8
+	WORD $0xf30cc170 // veor q6, q6, q8
+	WORD $0xf30ee170 // veor q7, q7, q8
+	WORD $0xf463020d // vld1.8 {d16-d19}, [r3]!
+	WORD $0xf463420d // vld1.8 {d20-d23}, [r3]!
+	WORD $0xf463820d // vld1.8 {d24-d27}, [r3]!
+	WORD $0xf463c20d // vld1.8 {d28-d31}, [r3]!
+	WORD $0xf3000170 // veor q0, q0, q8
+	WORD $0xf3022172 // veor q1, q1, q9
+	WORD $0xf3044174 // veor q2, q2, q10
+	WORD $0xf3066176 // veor q3, q3, q11
+	WORD $0xf3088178 // veor q4, q4, q12
+	WORD $0xf30aa17a // veor q5, q5, q13
+	WORD $0xf30cc17c // veor q6, q6, q14
+	WORD $0xf30ee17e // veor q7, q7, q15
+	WORD $0xe2810c01 // add r0, r1, #256
+	WORD $0xf460ea0f // vld1.8 {d30-d31}, [r0]
+	WORD $0xf404020d // vst1.8 {d0-d3}, [r4]!
+	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
+	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
+	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
+	WORD $0xeaffff8a // b 0xb20
+// 0xcf4:
 	WORD $0xe0830005 // add r0, r3, r5
 	WORD $0xe2400010 // sub r0, r0, #16
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
 	WORD $0xf4080a0f // vst1.8 {d0-d1}, [r8]
-// 0xb14:
+// 0xd04:
 	WORD $0xe2555080 // subs r5, r5, #128
-	WORD $0x3a000061 // bcc 0xca4
+	WORD $0x3a000061 // bcc 0xe94
 	WORD $0xf423020d // vld1.8 {d0-d3}, [r3]!
 	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -746,7 +874,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0xb38:
+// 0xd28:
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -782,7 +910,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e362 // aesd.8 q7, q9
 	WORD $0xf3b0e3ce // aesimc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0xb38
+	WORD $0x1affffdb // bne 0xd28
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -837,13 +965,15 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf404420d // vst1.8 {d4-d7}, [r4]!
 	WORD $0xf404820d // vst1.8 {d8-d11}, [r4]!
 	WORD $0xf404c20d // vst1.8 {d12-d15}, [r4]!
-	WORD $0xeaffff9b // b 0xb14
-// 0xca4:
+	WORD $0xeaffff9b // b 0xd04
+// 0xe94:
 	WORD $0xe2955080 // adds r5, r5, #128
-	WORD $0x0a000240 // beq 0x15b0
+	WORD $0x0a00025c // beq 0x1810
 	WORD $0xe1a08225 // lsr r8, r5, #4
+	WORD $0xe3590009 // cmp r9, #9
+	WORD $0x0a000022 // beq 0xf34
 	WORD $0xe3590003 // cmp r9, #3
-	WORD $0x1a000020 // bne 0xd3c
+	WORD $0x1a00003a // bne 0xf9c
 	WORD $0xf22e01fe // vorr q0, q15, q15
 	WORD $0xe6bf0f32 // rev r0, r2
 	WORD $0xe2822001 // add r2, r2, #1
@@ -876,31 +1006,58 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe6bf0f32 // rev r0, r2
 	WORD $0xe2822001 // add r2, r2, #1
 	WORD $0xee2f0b10 // vmov.32 d15[1], r0
-	WORD $0xea000074 // b 0xf10
-// 0xd3c:
+	WORD $0xea00008e // b 0x1170
+// 0xf34:
+	WORD $0xf22e01fe // vorr q0, q15, q15
+	WORD $0xee002b10 // vmov.32 d0[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e21fe // vorr q1, q15, q15
+	WORD $0xee022b10 // vmov.32 d2[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e41fe // vorr q2, q15, q15
+	WORD $0xee042b10 // vmov.32 d4[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e61fe // vorr q3, q15, q15
+	WORD $0xee062b10 // vmov.32 d6[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22e81fe // vorr q4, q15, q15
+	WORD $0xee082b10 // vmov.32 d8[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22ea1fe // vorr q5, q15, q15
+	WORD $0xee0a2b10 // vmov.32 d10[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22ec1fe // vorr q6, q15, q15
+	WORD $0xee0c2b10 // vmov.32 d12[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xf22ee1fe // vorr q7, q15, q15
+	WORD $0xee0e2b10 // vmov.32 d14[0], r2
+	WORD $0xe2822001 // add r2, r2, #1
+	WORD $0xe3a09003 // mov r9, #3
+	WORD $0xea000074 // b 0x1170
+// 0xf9c:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a00000f // beq 0xd88
+	WORD $0x0a00000f // beq 0xfe8
 	WORD $0xf4232a0d // vld1.8 {d2-d3}, [r3]!
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00000c // beq 0xd88
+	WORD $0x0a00000c // beq 0xfe8
 	WORD $0xf4234a0d // vld1.8 {d4-d5}, [r3]!
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000009 // beq 0xd88
+	WORD $0x0a000009 // beq 0xfe8
 	WORD $0xf4236a0d // vld1.8 {d6-d7}, [r3]!
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000006 // beq 0xd88
+	WORD $0x0a000006 // beq 0xfe8
 	WORD $0xf4238a0d // vld1.8 {d8-d9}, [r3]!
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a000003 // beq 0xd88
+	WORD $0x0a000003 // beq 0xfe8
 	WORD $0xf423aa0d // vld1.8 {d10-d11}, [r3]!
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000000 // beq 0xd88
+	WORD $0x0a000000 // beq 0xfe8
 	WORD $0xf423ca0d // vld1.8 {d12-d13}, [r3]!
-// 0xd88:
+// 0xfe8:
 	WORD $0xe0433005 // sub r3, r3, r5
 	WORD $0xe3590005 // cmp r9, #5
-	WORD $0x3a00005e // bcc 0xf10
+	WORD $0x3a00005e // bcc 0x1170
 	WORD $0xe2810c01 // add r0, r1, #256
 	WORD $0xe89008c4 // ldm r0, {r2, r6, r7, fp}
 	WORD $0xe2810e12 // add r0, r1, #288
@@ -914,7 +1071,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe20cc087 // and ip, ip, #135
 	WORD $0xe022200c // eor r2, r2, ip
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a00003f // beq 0xecc
+	WORD $0x0a00003f // beq 0x112c
 	WORD $0xe8a008c4 // stmia r0!, {r2, r6, r7, fp}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b66006 // adcs r6, r6, r6
@@ -925,7 +1082,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe20cc087 // and ip, ip, #135
 	WORD $0xe022200c // eor r2, r2, ip
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000034 // beq 0xecc
+	WORD $0x0a000034 // beq 0x112c
 	WORD $0xe8a008c4 // stmia r0!, {r2, r6, r7, fp}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b66006 // adcs r6, r6, r6
@@ -936,7 +1093,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe20cc087 // and ip, ip, #135
 	WORD $0xe022200c // eor r2, r2, ip
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000029 // beq 0xecc
+	WORD $0x0a000029 // beq 0x112c
 	WORD $0xe8a008c4 // stmia r0!, {r2, r6, r7, fp}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b66006 // adcs r6, r6, r6
@@ -947,7 +1104,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe20cc087 // and ip, ip, #135
 	WORD $0xe022200c // eor r2, r2, ip
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a00001e // beq 0xecc
+	WORD $0x0a00001e // beq 0x112c
 	WORD $0xe8a008c4 // stmia r0!, {r2, r6, r7, fp}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b66006 // adcs r6, r6, r6
@@ -958,7 +1115,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe20cc087 // and ip, ip, #135
 	WORD $0xe022200c // eor r2, r2, ip
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a000013 // beq 0xecc
+	WORD $0x0a000013 // beq 0x112c
 	WORD $0xe8a008c4 // stmia r0!, {r2, r6, r7, fp}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b66006 // adcs r6, r6, r6
@@ -969,7 +1126,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe20cc087 // and ip, ip, #135
 	WORD $0xe022200c // eor r2, r2, ip
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000008 // beq 0xecc
+	WORD $0x0a000008 // beq 0x112c
 	WORD $0xe8a008c4 // stmia r0!, {r2, r6, r7, fp}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b66006 // adcs r6, r6, r6
@@ -979,7 +1136,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1e0c00c // mvn ip, ip
 	WORD $0xe20cc087 // and ip, ip, #135
 	WORD $0xe022200c // eor r2, r2, ip
-// 0xecc:
+// 0x112c:
 	WORD $0xe2810c01 // add r0, r1, #256
 	WORD $0xe88008c4 // stm r0, {r2, r6, r7, fp}
 	WORD $0xe5916118 // ldr r6, [r1, #280]
@@ -997,21 +1154,21 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0xf10:
+// 0x1170:
 	WORD $0xe3a0c054 // mov ip, #84
 	WORD $0xe1a0c93c // lsr ip, ip, r9
 	WORD $0xe31c0001 // tst ip, #1
-	WORD $0x1a0000a1 // bne 0x11a8
+	WORD $0x1a0000a1 // bne 0x1408
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a00008e // beq 0x1164
+	WORD $0x0a00008e // beq 0x13c4
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000073 // beq 0x1100
+	WORD $0x0a000073 // beq 0x1360
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x9a000048 // bls 0x105c
+	WORD $0x9a000048 // bls 0x12bc
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0xf44:
+// 0x11a4:
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -1047,7 +1204,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e322 // aese.8 q7, q9
 	WORD $0xf3b0e38e // aesmc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0xf44
+	WORD $0x1affffdb // bne 0x11a4
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -1081,12 +1238,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa170 // veor q5, q5, q8
 	WORD $0xf30cc170 // veor q6, q6, q8
 	WORD $0xf30ee170 // veor q7, q7, q8
-	WORD $0xea0000f4 // b 0x1430
-// 0x105c:
+	WORD $0xea0000f4 // b 0x1690
+// 0x12bc:
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x1068:
+// 0x12c8:
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -1106,7 +1263,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b06322 // aese.8 q3, q9
 	WORD $0xf3b06386 // aesmc.8 q3, q3
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffeb // bne 0x1068
+	WORD $0x1affffeb // bne 0x12c8
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -1124,12 +1281,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3022170 // veor q1, q1, q8
 	WORD $0xf3044170 // veor q2, q2, q8
 	WORD $0xf3066170 // veor q3, q3, q8
-	WORD $0xea0000cb // b 0x1430
-// 0x1100:
+	WORD $0xea0000cb // b 0x1690
+// 0x1360:
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x110c:
+// 0x136c:
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -1141,7 +1298,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b02322 // aese.8 q1, q9
 	WORD $0xf3b02382 // aesmc.8 q1, q1
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1afffff3 // bne 0x110c
+	WORD $0x1afffff3 // bne 0x136c
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02320 // aese.8 q1, q8
@@ -1151,12 +1308,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b02322 // aese.8 q1, q9
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xf3022170 // veor q1, q1, q8
-	WORD $0xea0000b2 // b 0x1430
-// 0x1164:
+	WORD $0xea0000b2 // b 0x1690
+// 0x13c4:
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x1170:
+// 0x13d0:
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf46b0a0d // vld1.8 {d16-d17}, [fp]!
@@ -1164,24 +1321,24 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00322 // aese.8 q0, q9
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1afffff7 // bne 0x1170
+	WORD $0x1afffff7 // bne 0x13d0
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf46b0a0f // vld1.8 {d16-d17}, [fp]
 	WORD $0xf3b00322 // aese.8 q0, q9
 	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xea0000a1 // b 0x1430
-// 0x11a8:
+	WORD $0xea0000a1 // b 0x1690
+// 0x1408:
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a00008e // beq 0x13ec
+	WORD $0x0a00008e // beq 0x164c
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000073 // beq 0x1388
+	WORD $0x0a000073 // beq 0x15e8
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x9a000048 // bls 0x12e4
+	WORD $0x9a000048 // bls 0x1544
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x11cc:
+// 0x142c:
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -1217,7 +1374,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b0e362 // aesd.8 q7, q9
 	WORD $0xf3b0e3ce // aesimc.8 q7, q7
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffdb // bne 0x11cc
+	WORD $0x1affffdb // bne 0x142c
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -1251,12 +1408,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa170 // veor q5, q5, q8
 	WORD $0xf30cc170 // veor q6, q6, q8
 	WORD $0xf30ee170 // veor q7, q7, q8
-	WORD $0xea000052 // b 0x1430
-// 0x12e4:
+	WORD $0xea000052 // b 0x1690
+// 0x1544:
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x12f0:
+// 0x1550:
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -1276,7 +1433,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b06362 // aesd.8 q3, q9
 	WORD $0xf3b063c6 // aesimc.8 q3, q3
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1affffeb // bne 0x12f0
+	WORD $0x1affffeb // bne 0x1550
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -1294,12 +1451,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3022170 // veor q1, q1, q8
 	WORD $0xf3044170 // veor q2, q2, q8
 	WORD $0xf3066170 // veor q3, q3, q8
-	WORD $0xea000029 // b 0x1430
-// 0x1388:
+	WORD $0xea000029 // b 0x1690
+// 0x15e8:
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x1394:
+// 0x15f4:
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -1311,7 +1468,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b02362 // aesd.8 q1, q9
 	WORD $0xf3b023c2 // aesimc.8 q1, q1
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1afffff3 // bne 0x1394
+	WORD $0x1afffff3 // bne 0x15f4
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf3b02360 // aesd.8 q1, q8
@@ -1321,12 +1478,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b02362 // aesd.8 q1, q9
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xf3022170 // veor q1, q1, q8
-	WORD $0xea000010 // b 0x1430
-// 0x13ec:
+	WORD $0xea000010 // b 0x1690
+// 0x164c:
 	WORD $0xe1a0b006 // mov fp, r6
 	WORD $0xf46b020d // vld1.8 {d16-d19}, [fp]!
 	WORD $0xe247c002 // sub ip, r7, #2
-// 0x13f8:
+// 0x1658:
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf46b0a0d // vld1.8 {d16-d17}, [fp]!
@@ -1334,80 +1491,80 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00362 // aesd.8 q0, q9
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf46b2a0d // vld1.8 {d18-d19}, [fp]!
-	WORD $0x1afffff7 // bne 0x13f8
+	WORD $0x1afffff7 // bne 0x1658
 	WORD $0xf3b00360 // aesd.8 q0, q8
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
 	WORD $0xf46b0a0f // vld1.8 {d16-d17}, [fp]
 	WORD $0xf3b00362 // aesd.8 q0, q9
 	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0xeaffffff // b 0x1430
-// 0x1430:
+	WORD $0xeaffffff // b 0x1690
+// 0x1690:
 	WORD $0xe3590003 // cmp r9, #3
-	WORD $0x3a00004a // bcc 0x1564
+	WORD $0x3a00004a // bcc 0x17c4
 	WORD $0xe3590005 // cmp r9, #5
-	WORD $0x2a00003b // bcs 0x1530
+	WORD $0x2a00003b // bcs 0x1790
 	WORD $0xe3590003 // cmp r9, #3
 	WORD $0xf2c00e50 // vmov.i8 q8, #0
 	WORD $0xe1a0c008 // mov ip, r8
-	WORD $0x0a00001b // beq 0x14c0
+	WORD $0x0a00001b // beq 0x1720
 	WORD $0xe2810c01 // add r0, r1, #256
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x0a00003f // beq 0x1564
+	WORD $0x0a00003f // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xf3022170 // veor q1, q1, q8
 	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x0a00003b // beq 0x1564
+	WORD $0x0a00003b // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xf3044170 // veor q2, q2, q8
 	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x0a000037 // beq 0x1564
+	WORD $0x0a000037 // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xf3066170 // veor q3, q3, q8
 	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x0a000033 // beq 0x1564
+	WORD $0x0a000033 // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x0a00002f // beq 0x1564
+	WORD $0x0a00002f // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xf30aa170 // veor q5, q5, q8
 	WORD $0xe25cc001 // subs ip, ip, #1
-	WORD $0x0a00002b // beq 0x1564
+	WORD $0x0a00002b // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xf30cc170 // veor q6, q6, q8
-	WORD $0xea000028 // b 0x1564
-// 0x14c0:
+	WORD $0xea000028 // b 0x17c4
+// 0x1720:
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf3000170 // veor q0, q0, q8
-	WORD $0x0a000024 // beq 0x1564
+	WORD $0x0a000024 // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf3022170 // veor q1, q1, q8
-	WORD $0x0a000020 // beq 0x1564
+	WORD $0x0a000020 // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf3044170 // veor q2, q2, q8
-	WORD $0x0a00001c // beq 0x1564
+	WORD $0x0a00001c // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf3066170 // veor q3, q3, q8
-	WORD $0x0a000018 // beq 0x1564
+	WORD $0x0a000018 // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0x0a000014 // beq 0x1564
+	WORD $0x0a000014 // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf30aa170 // veor q5, q5, q8
-	WORD $0x0a000010 // beq 0x1564
+	WORD $0x0a000010 // beq 0x17c4
 	WORD $0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf30cc170 // veor q6, q6, q8
-	WORD $0x0a00000c // beq 0x1564
-// 0x1530:
+	WORD $0x0a00000c // beq 0x17c4
+// 0x1790:
 	WORD $0xe2810e12 // add r0, r1, #288
 	WORD $0xf460020d // vld1.8 {d16-d19}, [r0]!
 	WORD $0xf460420d // vld1.8 {d20-d23}, [r0]!
@@ -1421,35 +1578,36 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x1564:
+// 0x17c4:
 	WORD $0xf4040a0d // vst1.8 {d0-d1}, [r4]!
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a00000f // beq 0x15b0
+	WORD $0x0a00000f // beq 0x1810
 	WORD $0xf4042a0d // vst1.8 {d2-d3}, [r4]!
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00000c // beq 0x15b0
+	WORD $0x0a00000c // beq 0x1810
 	WORD $0xf4044a0d // vst1.8 {d4-d5}, [r4]!
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000009 // beq 0x15b0
+	WORD $0x0a000009 // beq 0x1810
 	WORD $0xf4046a0d // vst1.8 {d6-d7}, [r4]!
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000006 // beq 0x15b0
+	WORD $0x0a000006 // beq 0x1810
 	WORD $0xf4048a0d // vst1.8 {d8-d9}, [r4]!
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a000003 // beq 0x15b0
+	WORD $0x0a000003 // beq 0x1810
 	WORD $0xf404aa0d // vst1.8 {d10-d11}, [r4]!
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000000 // beq 0x15b0
+	WORD $0x0a000000 // beq 0x1810
 	WORD $0xf404ca0d // vst1.8 {d12-d13}, [r4]!
-// 0x15b0:
+// 0x1810:
 	WORD $0xe3590005 // cmp r9, #5
-	WORD $0x3a000285 // bcc 0x1fd0
+	WORD $0x13590006 // cmpne r9, #6
+	WORD $0x1a000288 // bne 0x2240
 	WORD $0xe2810c01 // add r0, r1, #256
 	WORD $0xe5918114 // ldr r8, [r1, #276]
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
 	WORD $0xf4080a0f // vst1.8 {d0-d1}, [r8]
-	WORD $0xea000280 // b 0x1fd0
-// 0x15cc:
+	WORD $0xea000283 // b 0x2240
+// 0x1830:
 	WORD $0xe3a0b000 // mov fp, #0
 	WORD $0x0590b048 // ldreq fp, [r0, #72]
 	WORD $0xe5903008 // ldr r3, [r0, #8]
@@ -1457,20 +1615,20 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5934028 // ldr r4, [r3, #40]
 	WORD $0xe5944000 // ldr r4, [r4]
 	WORD $0xe5814110 // str r4, [r1, #272]
-// 0x15e8:
+// 0x184c:
 	WORD $0xe581c11c // str ip, [r1, #284]
 	WORD $0xe35c0006 // cmp ip, #6
-	WORD $0x2a000008 // bcs 0x1618
+	WORD $0x2a000008 // bcs 0x187c
 	WORD $0xe35c0004 // cmp ip, #4
-	WORD $0x8a00009d // bhi 0x1874
-	WORD $0x0a00011d // beq 0x1a78
+	WORD $0x8a00009d // bhi 0x1ad8
+	WORD $0x0a00011d // beq 0x1cdc
 	WORD $0xe35c0002 // cmp ip, #2
-	WORD $0x8a000186 // bhi 0x1c24
-	WORD $0x0a0001da // beq 0x1d78
+	WORD $0x8a000186 // bhi 0x1e88
+	WORD $0x0a0001da // beq 0x1fdc
 	WORD $0xe35c0001 // cmp ip, #1
-	WORD $0x0a000217 // beq 0x1e74
-	WORD $0xea00026d // b 0x1fd0
-// 0x1618:
+	WORD $0x0a000217 // beq 0x20d8
+	WORD $0xea000270 // b 0x2240
+// 0x187c:
 	WORD $0xe5934028 // ldr r4, [r3, #40]
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xe5935068 // ldr r5, [r3, #104]
@@ -1490,7 +1648,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2808e50 // vmov.i8 q4, #0
 	WORD $0xf280ae50 // vmov.i8 q5, #0
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a00000b // beq 0x1698
+	WORD $0x0a00000b // beq 0x18fc
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
@@ -1503,9 +1661,9 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4208a0f // vld1.8 {d8-d9}, [r0]
 	WORD $0xe5930170 // ldr r0, [r3, #368]
 	WORD $0xf420aa0f // vld1.8 {d10-d11}, [r0]
-// 0x1698:
+// 0x18fc:
 	WORD $0xe3a02000 // mov r2, #0
-// 0x169c:
+// 0x1900:
 	WORD $0xe5930008 // ldr r0, [r3, #8]
 	WORD $0xe0800002 // add r0, r0, r2
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
@@ -1532,7 +1690,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xe24cc001 // sub ip, ip, #1
-// 0x1704:
+// 0x1968:
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1552,7 +1710,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b08388 // aesmc.8 q4, q4
 	WORD $0xf3b0a32a // aese.8 q5, q13
 	WORD $0xf3b0a38a // aesmc.8 q5, q5
-	WORD $0x1affffeb // bne 0x1704
+	WORD $0x1affffeb // bne 0x1968
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1606,9 +1764,9 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf400aa0f // vst1.8 {d10-d11}, [r0]
 	WORD $0xe2822010 // add r2, r2, #16
 	WORD $0xe152000b // cmp r2, fp
-	WORD $0x3affff9b // bcc 0x169c
+	WORD $0x3affff9b // bcc 0x1900
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a00000b // beq 0x1864
+	WORD $0x0a00000b // beq 0x1ac8
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4000a0f // vst1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
@@ -1621,12 +1779,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4008a0f // vst1.8 {d8-d9}, [r0]
 	WORD $0xe5930170 // ldr r0, [r3, #368]
 	WORD $0xf400aa0f // vst1.8 {d10-d11}, [r0]
-// 0x1864:
+// 0x1ac8:
 	WORD $0xe591c11c // ldr ip, [r1, #284]
 	WORD $0xe2833d06 // add r3, r3, #384
 	WORD $0xe24cc006 // sub ip, ip, #6
-	WORD $0xeaffff5c // b 0x15e8
-// 0x1874:
+	WORD $0xeaffff5c // b 0x184c
+// 0x1ad8:
 	WORD $0xe5934028 // ldr r4, [r3, #40]
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xe5935068 // ldr r5, [r3, #104]
@@ -1643,7 +1801,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xf2808e50 // vmov.i8 q4, #0
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000009 // beq 0x18e0
+	WORD $0x0a000009 // beq 0x1b44
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
@@ -1654,9 +1812,9 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4206a0f // vld1.8 {d6-d7}, [r0]
 	WORD $0xe5930130 // ldr r0, [r3, #304]
 	WORD $0xf4208a0f // vld1.8 {d8-d9}, [r0]
-// 0x18e0:
+// 0x1b44:
 	WORD $0xe3a02000 // mov r2, #0
-// 0x18e4:
+// 0x1b48:
 	WORD $0xe5930008 // ldr r0, [r3, #8]
 	WORD $0xe0800002 // add r0, r0, r2
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
@@ -1679,7 +1837,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3066176 // veor q3, q3, q11
 	WORD $0xf3088178 // veor q4, q4, q12
 	WORD $0xe24cc001 // sub ip, ip, #1
-// 0x193c:
+// 0x1ba0:
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1696,7 +1854,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b06386 // aesmc.8 q3, q3
 	WORD $0xf3b08328 // aese.8 q4, q12
 	WORD $0xf3b08388 // aesmc.8 q4, q4
-	WORD $0x1affffee // bne 0x193c
+	WORD $0x1affffee // bne 0x1ba0
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1742,9 +1900,9 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4008a0f // vst1.8 {d8-d9}, [r0]
 	WORD $0xe2822010 // add r2, r2, #16
 	WORD $0xe152000b // cmp r2, fp
-	WORD $0x3affffaa // bcc 0x18e4
+	WORD $0x3affffaa // bcc 0x1b48
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000009 // beq 0x1a68
+	WORD $0x0a000009 // beq 0x1ccc
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4000a0f // vst1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
@@ -1755,12 +1913,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4006a0f // vst1.8 {d6-d7}, [r0]
 	WORD $0xe5930130 // ldr r0, [r3, #304]
 	WORD $0xf4008a0f // vst1.8 {d8-d9}, [r0]
-// 0x1a68:
+// 0x1ccc:
 	WORD $0xe591c11c // ldr ip, [r1, #284]
 	WORD $0xe2833d05 // add r3, r3, #320
 	WORD $0xe24cc005 // sub ip, ip, #5
-	WORD $0xeafffedb // b 0x15e8
-// 0x1a78:
+	WORD $0xeafffedb // b 0x184c
+// 0x1cdc:
 	WORD $0xe5934028 // ldr r4, [r3, #40]
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xe5935068 // ldr r5, [r3, #104]
@@ -1774,7 +1932,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2804e50 // vmov.i8 q2, #0
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000007 // beq 0x1ad0
+	WORD $0x0a000007 // beq 0x1d34
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
@@ -1783,9 +1941,9 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4204a0f // vld1.8 {d4-d5}, [r0]
 	WORD $0xe59300f0 // ldr r0, [r3, #240]
 	WORD $0xf4206a0f // vld1.8 {d6-d7}, [r0]
-// 0x1ad0:
+// 0x1d34:
 	WORD $0xe3a02000 // mov r2, #0
-// 0x1ad4:
+// 0x1d38:
 	WORD $0xe5930008 // ldr r0, [r3, #8]
 	WORD $0xe0800002 // add r0, r0, r2
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
@@ -1804,7 +1962,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf3066176 // veor q3, q3, q11
 	WORD $0xe24cc001 // sub ip, ip, #1
-// 0x1b1c:
+// 0x1d80:
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1818,7 +1976,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b04384 // aesmc.8 q2, q2
 	WORD $0xf3b06326 // aese.8 q3, q11
 	WORD $0xf3b06386 // aesmc.8 q3, q3
-	WORD $0x1afffff1 // bne 0x1b1c
+	WORD $0x1afffff1 // bne 0x1d80
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1856,9 +2014,9 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4006a0f // vst1.8 {d6-d7}, [r0]
 	WORD $0xe2822010 // add r2, r2, #16
 	WORD $0xe152000b // cmp r2, fp
-	WORD $0x3affffb9 // bcc 0x1ad4
+	WORD $0x3affffb9 // bcc 0x1d38
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000007 // beq 0x1c14
+	WORD $0x0a000007 // beq 0x1e78
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4000a0f // vst1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
@@ -1867,12 +2025,12 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4004a0f // vst1.8 {d4-d5}, [r0]
 	WORD $0xe59300f0 // ldr r0, [r3, #240]
 	WORD $0xf4006a0f // vst1.8 {d6-d7}, [r0]
-// 0x1c14:
+// 0x1e78:
 	WORD $0xe591c11c // ldr ip, [r1, #284]
 	WORD $0xe2833c01 // add r3, r3, #256
 	WORD $0xe24cc004 // sub ip, ip, #4
-	WORD $0xeafffe70 // b 0x15e8
-// 0x1c24:
+	WORD $0xeafffe70 // b 0x184c
+// 0x1e88:
 	WORD $0xe5934028 // ldr r4, [r3, #40]
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xe5935068 // ldr r5, [r3, #104]
@@ -1883,16 +2041,16 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xf2804e50 // vmov.i8 q2, #0
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000005 // beq 0x1c68
+	WORD $0x0a000005 // beq 0x1ecc
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
 	WORD $0xf4202a0f // vld1.8 {d2-d3}, [r0]
 	WORD $0xe59300b0 // ldr r0, [r3, #176]
 	WORD $0xf4204a0f // vld1.8 {d4-d5}, [r0]
-// 0x1c68:
+// 0x1ecc:
 	WORD $0xe3a02000 // mov r2, #0
-// 0x1c6c:
+// 0x1ed0:
 	WORD $0xe5930008 // ldr r0, [r3, #8]
 	WORD $0xe0800002 // add r0, r0, r2
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
@@ -1907,7 +2065,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xe24cc001 // sub ip, ip, #1
-// 0x1ca4:
+// 0x1f08:
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1918,7 +2076,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b02382 // aesmc.8 q1, q1
 	WORD $0xf3b04324 // aese.8 q2, q10
 	WORD $0xf3b04384 // aesmc.8 q2, q2
-	WORD $0x1afffff4 // bne 0x1ca4
+	WORD $0x1afffff4 // bne 0x1f08
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xf4664a0d // vld1.8 {d20-d21}, [r6]!
@@ -1948,21 +2106,21 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4004a0f // vst1.8 {d4-d5}, [r0]
 	WORD $0xe2822010 // add r2, r2, #16
 	WORD $0xe152000b // cmp r2, fp
-	WORD $0x3affffc8 // bcc 0x1c6c
+	WORD $0x3affffc8 // bcc 0x1ed0
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000005 // beq 0x1d68
+	WORD $0x0a000005 // beq 0x1fcc
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4000a0f // vst1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
 	WORD $0xf4002a0f // vst1.8 {d2-d3}, [r0]
 	WORD $0xe59300b0 // ldr r0, [r3, #176]
 	WORD $0xf4004a0f // vst1.8 {d4-d5}, [r0]
-// 0x1d68:
+// 0x1fcc:
 	WORD $0xe591c11c // ldr ip, [r1, #284]
 	WORD $0xe28330c0 // add r3, r3, #192
 	WORD $0xe24cc003 // sub ip, ip, #3
-	WORD $0xeafffe1b // b 0x15e8
-// 0x1d78:
+	WORD $0xeafffe1b // b 0x184c
+// 0x1fdc:
 	WORD $0xe5934028 // ldr r4, [r3, #40]
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xe5935068 // ldr r5, [r3, #104]
@@ -1970,14 +2128,14 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000003 // beq 0x1da8
+	WORD $0x0a000003 // beq 0x200c
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
 	WORD $0xf4202a0f // vld1.8 {d2-d3}, [r0]
-// 0x1da8:
+// 0x200c:
 	WORD $0xe3a02000 // mov r2, #0
-// 0x1dac:
+// 0x2010:
 	WORD $0xe5930008 // ldr r0, [r3, #8]
 	WORD $0xe0800002 // add r0, r0, r2
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
@@ -1988,7 +2146,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xf3022172 // veor q1, q1, q9
 	WORD $0xe24cc001 // sub ip, ip, #1
-// 0x1dd4:
+// 0x2038:
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xe25cc001 // subs ip, ip, #1
@@ -1996,7 +2154,7 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00380 // aesmc.8 q0, q0
 	WORD $0xf3b02322 // aese.8 q1, q9
 	WORD $0xf3b02382 // aesmc.8 q1, q1
-	WORD $0x1afffff7 // bne 0x1dd4
+	WORD $0x1afffff7 // bne 0x2038
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xf4652a0d // vld1.8 {d18-d19}, [r5]!
 	WORD $0xe5910110 // ldr r0, [r1, #272]
@@ -2018,41 +2176,41 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4002a0f // vst1.8 {d2-d3}, [r0]
 	WORD $0xe2822010 // add r2, r2, #16
 	WORD $0xe152000b // cmp r2, fp
-	WORD $0x3affffd7 // bcc 0x1dac
+	WORD $0x3affffd7 // bcc 0x2010
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000003 // beq 0x1e64
+	WORD $0x0a000003 // beq 0x20c8
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4000a0f // vst1.8 {d0-d1}, [r0]
 	WORD $0xe5930070 // ldr r0, [r3, #112]
 	WORD $0xf4002a0f // vst1.8 {d2-d3}, [r0]
-// 0x1e64:
+// 0x20c8:
 	WORD $0xe591c11c // ldr ip, [r1, #284]
 	WORD $0xe2833080 // add r3, r3, #128
 	WORD $0xe24cc002 // sub ip, ip, #2
-	WORD $0xeafffddc // b 0x15e8
-// 0x1e74:
+	WORD $0xeafffddc // b 0x184c
+// 0x20d8:
 	WORD $0xe5934028 // ldr r4, [r3, #40]
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000001 // beq 0x1e90
+	WORD $0x0a000001 // beq 0x20f4
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4200a0f // vld1.8 {d0-d1}, [r0]
-// 0x1e90:
+// 0x20f4:
 	WORD $0xe3a02000 // mov r2, #0
-// 0x1e94:
+// 0x20f8:
 	WORD $0xe5930008 // ldr r0, [r3, #8]
 	WORD $0xe0800002 // add r0, r0, r2
 	WORD $0xf4600a0f // vld1.8 {d16-d17}, [r0]
 	WORD $0xe591c110 // ldr ip, [r1, #272]
 	WORD $0xf3000170 // veor q0, q0, q8
 	WORD $0xe24cc001 // sub ip, ip, #1
-// 0x1eac:
+// 0x2110:
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf3b00320 // aese.8 q0, q8
 	WORD $0xf3b00380 // aesmc.8 q0, q0
-	WORD $0x1afffffa // bne 0x1eac
+	WORD $0x1afffffa // bne 0x2110
 	WORD $0xf4640a0d // vld1.8 {d16-d17}, [r4]!
 	WORD $0xe5910110 // ldr r0, [r1, #272]
 	WORD $0xf3b00320 // aese.8 q0, q8
@@ -2066,17 +2224,17 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4000a0f // vst1.8 {d0-d1}, [r0]
 	WORD $0xe2822010 // add r2, r2, #16
 	WORD $0xe152000b // cmp r2, fp
-	WORD $0x3affffe6 // bcc 0x1e94
+	WORD $0x3affffe6 // bcc 0x20f8
 	WORD $0xe35b0000 // cmp fp, #0
-	WORD $0x0a000001 // beq 0x1f08
+	WORD $0x0a000001 // beq 0x216c
 	WORD $0xe5930030 // ldr r0, [r3, #48]
 	WORD $0xf4000a0f // vst1.8 {d0-d1}, [r0]
-// 0x1f08:
+// 0x216c:
 	WORD $0xe591c11c // ldr ip, [r1, #284]
 	WORD $0xe2833040 // add r3, r3, #64
 	WORD $0xe24cc001 // sub ip, ip, #1
-	WORD $0xeafffdb3 // b 0x15e8
-// 0x1f18:
+	WORD $0xeafffdb3 // b 0x184c
+// 0x217c:
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe282b000 // add fp, r2, #0
 	WORD $0xe5946000 // ldr r6, [r4]
@@ -2088,21 +2246,21 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe515c004 // ldr ip, [r5, #-4]
 	WORD $0xe3a09000 // mov r9, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
-// 0x1f44:
+// 0x21a8:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x1f5c
+	WORD $0x0a000002 // beq 0x21c0
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a000005 // bne 0x1f74
-// 0x1f5c:
+	WORD $0x1a000005 // bne 0x21d8
+// 0x21c0:
 	WORD $0xeea0cb10 // vdup.32 q0, ip
 	WORD $0xf3b00302 // aese.8 q0, q1
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0xee10cb10 // vmov.32 ip, d0[0]
 	WORD $0x04db3001 // ldrbeq r3, [fp], #1
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x1f74:
+// 0x21d8:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -2110,33 +2268,36 @@ TEXT aes_ce32_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affffeb // bne 0x1f44
+	WORD $0x1affffeb // bne 0x21a8
+	WORD $0xe5907010 // ldr r7, [r0, #16]
 	WORD $0xe2455010 // sub r5, r5, #16
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x1a000014 // bne 0x225c
 	WORD $0xe2847c01 // add r7, r4, #256
 	WORD $0xf4250a0f // vld1.8 {d0-d1}, [r5]
 	WORD $0xe2466001 // sub r6, r6, #1
-// 0x1fa4:
+// 0x2214:
 	WORD $0xe2455010 // sub r5, r5, #16
 	WORD $0xf4070a0d // vst1.8 {d0-d1}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
 	WORD $0xf4250a0f // vld1.8 {d0-d1}, [r5]
 	WORD $0xf3b003c0 // aesimc.8 q0, q0
-	WORD $0x1afffff9 // bne 0x1fa4
+	WORD $0x1afffff9 // bne 0x2214
 	WORD $0xe2455010 // sub r5, r5, #16
 	WORD $0xf4070a0d // vst1.8 {d0-d1}, [r7]!
 	WORD $0xf4250a0f // vld1.8 {d0-d1}, [r5]
 	WORD $0xf4070a0f // vst1.8 {d0-d1}, [r7]
-	WORD $0xea000006 // b 0x1fec
-// 0x1fd0:
+	WORD $0xea000006 // b 0x225c
+// 0x2240:
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a04006 // mov r4, #6
-// 0x1fe0:
+// 0x2250:
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1afffffc // bne 0x1fe0
-// 0x1fec:
+	WORD $0x1afffffc // bne 0x2250
+// 0x225c:
 	RET
 
 DATA aes_ce32_constants<>+0(SB)/8, $0x8040201008040201

@@ -26,11 +26,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf404020d // vst1.8 {d0-d3}, [r4]!
 	WORD $0xf404020d // vst1.8 {d0-d3}, [r4]!
 	WORD $0xf4040a0f // vst1.8 {d0-d1}, [r4]
+	WORD $0xe3530009 // cmp r3, #9
+	WORD $0x0a000001 // beq 0x40
 	WORD $0xe3530007 // cmp r3, #7
-	WORD $0x2a000cc6 // bcs 0x3354
+	WORD $0x2a000ced // bcs 0x33f8
+// 0x40:
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x0a000edd // beq 0x3bbc
+	WORD $0x0a000f04 // beq 0x3c60
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe5907010 // ldr r7, [r0, #16]
@@ -38,7 +41,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58161d0 // str r6, [r1, #464]
 	WORD $0xe3570000 // cmp r7, #0
 	WORD $0xe58171d4 // str r7, [r1, #468]
-	WORD $0x0a000fc1 // beq 0x3f6c
+	WORD $0x0a000fe8 // beq 0x4010
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847020 // add r7, r4, #32
@@ -50,7 +53,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2c0ae54 // vmov.i8 q13, #4
 	WORD $0xf2c0ce52 // vmov.i8 q14, #2
 	WORD $0xf2c0ee51 // vmov.i8 q15, #1
-// 0x90:
+// 0x98:
 	WORD $0xf4270a0d // vld1.8 {d0-d1}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
 	WORD $0xf2002870 // vtst.8 q1, q0, q8
@@ -66,56 +69,58 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405a20d // vst1.8 {d10-d13}, [r5]!
 	WORD $0xf405ea0d // vst1.8 {d14-d15}, [r5]!
 	WORD $0xf4050a0d // vst1.8 {d0-d1}, [r5]!
-	WORD $0x1affffef // bne 0x90
+	WORD $0x1affffef // bne 0x98
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe59131e0 // ldr r3, [r1, #480]
 	WORD $0xe5904040 // ldr r4, [r0, #64]
 	WORD $0xe3530003 // cmp r3, #3
-	WORD $0x3a00000b // bcc 0x114
-	WORD $0x0a0003d8 // beq 0x104c
+	WORD $0x3a00000b // bcc 0x11c
+	WORD $0x0a0003ff // beq 0x10f0
 	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf4050a0f // vst1.8 {d0-d1}, [r5]
 	WORD $0xe3530004 // cmp r3, #4
-	WORD $0x1a000005 // bne 0x114
+	WORD $0x1a000005 // bne 0x11c
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59171d4 // ldr r7, [r1, #468]
 	WORD $0xe0833007 // add r3, r3, r7
 	WORD $0xe2433010 // sub r3, r3, #16
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
 	WORD $0xf4040a0f // vst1.8 {d0-d1}, [r4]
-// 0x114:
+// 0x11c:
 	WORD $0xe59181d4 // ldr r8, [r1, #468]
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe3580080 // cmp r8, #128
 	WORD $0x23a08080 // movcs r8, #128
+	WORD $0xe591c1e0 // ldr ip, [r1, #480]
 	WORD $0xe58181e4 // str r8, [r1, #484]
+	WORD $0xe35c0009 // cmp ip, #9
+	WORD $0x0a000078 // beq 0x320
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xe3580010 // cmp r8, #16
-	WORD $0x0a000012 // beq 0x180
+	WORD $0x0a000012 // beq 0x194
 	WORD $0xf4232a0d // vld1.8 {d2-d3}, [r3]!
 	WORD $0xe3580020 // cmp r8, #32
-	WORD $0x0a00000f // beq 0x180
+	WORD $0x0a00000f // beq 0x194
 	WORD $0xf4234a0d // vld1.8 {d4-d5}, [r3]!
 	WORD $0xe3580030 // cmp r8, #48
-	WORD $0x0a00000c // beq 0x180
+	WORD $0x0a00000c // beq 0x194
 	WORD $0xf4236a0d // vld1.8 {d6-d7}, [r3]!
 	WORD $0xe3580040 // cmp r8, #64
-	WORD $0x0a000009 // beq 0x180
+	WORD $0x0a000009 // beq 0x194
 	WORD $0xf4238a0d // vld1.8 {d8-d9}, [r3]!
 	WORD $0xe3580050 // cmp r8, #80
-	WORD $0x0a000006 // beq 0x180
+	WORD $0x0a000006 // beq 0x194
 	WORD $0xf423aa0d // vld1.8 {d10-d11}, [r3]!
 	WORD $0xe3580060 // cmp r8, #96
-	WORD $0x0a000003 // beq 0x180
+	WORD $0x0a000003 // beq 0x194
 	WORD $0xf423ca0d // vld1.8 {d12-d13}, [r3]!
 	WORD $0xe3580070 // cmp r8, #112
-	WORD $0x0a000000 // beq 0x180
+	WORD $0x0a000000 // beq 0x194
 	WORD $0xf423ea0d // vld1.8 {d14-d15}, [r3]!
-// 0x180:
-	WORD $0xe591c1e0 // ldr ip, [r1, #480]
+// 0x194:
 	WORD $0xe35c0005 // cmp ip, #5
-	WORD $0x3a00005f // bcc 0x30c
+	WORD $0x3a00007a // bcc 0x388
 	WORD $0xe2813e1a // add r3, r1, #416
 	WORD $0xe8930074 // ldm r3, {r2, r4, r5, r6}
 	WORD $0xe2817ed6 // add r7, r1, #3424
@@ -129,7 +134,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
 	WORD $0xe3580010 // cmp r8, #16
-	WORD $0x0a000043 // beq 0x2d4
+	WORD $0x0a000043 // beq 0x2e4
 	WORD $0xe8a70074 // stmia r7!, {r2, r4, r5, r6}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b44004 // adcs r4, r4, r4
@@ -139,7 +144,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
 	WORD $0xe3580020 // cmp r8, #32
-	WORD $0x0a000039 // beq 0x2d4
+	WORD $0x0a000039 // beq 0x2e4
 	WORD $0xe8a70074 // stmia r7!, {r2, r4, r5, r6}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b44004 // adcs r4, r4, r4
@@ -149,7 +154,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
 	WORD $0xe3580030 // cmp r8, #48
-	WORD $0x0a00002f // beq 0x2d4
+	WORD $0x0a00002f // beq 0x2e4
 	WORD $0xe8a70074 // stmia r7!, {r2, r4, r5, r6}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b44004 // adcs r4, r4, r4
@@ -159,7 +164,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
 	WORD $0xe3580040 // cmp r8, #64
-	WORD $0x0a000025 // beq 0x2d4
+	WORD $0x0a000025 // beq 0x2e4
 	WORD $0xe8a70074 // stmia r7!, {r2, r4, r5, r6}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b44004 // adcs r4, r4, r4
@@ -169,7 +174,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
 	WORD $0xe3580050 // cmp r8, #80
-	WORD $0x0a00001b // beq 0x2d4
+	WORD $0x0a00001b // beq 0x2e4
 	WORD $0xe8a70074 // stmia r7!, {r2, r4, r5, r6}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b44004 // adcs r4, r4, r4
@@ -179,7 +184,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
 	WORD $0xe3580060 // cmp r8, #96
-	WORD $0x0a000011 // beq 0x2d4
+	WORD $0x0a000011 // beq 0x2e4
 	WORD $0xe8a70074 // stmia r7!, {r2, r4, r5, r6}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b44004 // adcs r4, r4, r4
@@ -189,7 +194,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
 	WORD $0xe3580070 // cmp r8, #112
-	WORD $0x0a000007 // beq 0x2d4
+	WORD $0x0a000007 // beq 0x2e4
 	WORD $0xe8a70074 // stmia r7!, {r2, r4, r5, r6}
 	WORD $0xe0922002 // adds r2, r2, r2
 	WORD $0xe0b44004 // adcs r4, r4, r4
@@ -198,7 +203,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0c99009 // sbc r9, r9, r9
 	WORD $0xe1cb9009 // bic r9, fp, r9
 	WORD $0xe0222009 // eor r2, r2, r9
-// 0x2d4:
+// 0x2e4:
 	WORD $0xe8830074 // stm r3, {r2, r4, r5, r6}
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
@@ -213,7 +218,35 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x30c:
+	WORD $0xea000019 // b 0x388
+// 0x320:
+	WORD $0xe2814e1a // add r4, r1, #416
+	WORD $0xe5945000 // ldr r5, [r4]
+	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
+	WORD $0xe0856228 // add r6, r5, r8, lsr #4
+	WORD $0xe5846000 // str r6, [r4]
+	WORD $0xf2202150 // vorr q1, q0, q0
+	WORD $0xf2204150 // vorr q2, q0, q0
+	WORD $0xf2206150 // vorr q3, q0, q0
+	WORD $0xf2208150 // vorr q4, q0, q0
+	WORD $0xf220a150 // vorr q5, q0, q0
+	WORD $0xf220c150 // vorr q6, q0, q0
+	WORD $0xf220e150 // vorr q7, q0, q0
+	WORD $0xe2855001 // add r5, r5, #1
+	WORD $0xee025b10 // vmov.32 d2[0], r5
+	WORD $0xe2855001 // add r5, r5, #1
+	WORD $0xee045b10 // vmov.32 d4[0], r5
+	WORD $0xe2855001 // add r5, r5, #1
+	WORD $0xee065b10 // vmov.32 d6[0], r5
+	WORD $0xe2855001 // add r5, r5, #1
+	WORD $0xee085b10 // vmov.32 d8[0], r5
+	WORD $0xe2855001 // add r5, r5, #1
+	WORD $0xee0a5b10 // vmov.32 d10[0], r5
+	WORD $0xe2855001 // add r5, r5, #1
+	WORD $0xee0c5b10 // vmov.32 d12[0], r5
+	WORD $0xe2855001 // add r5, r5, #1
+	WORD $0xee0e5b10 // vmov.32 d14[0], r5
+// 0x388:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
@@ -221,7 +254,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a05c35 // lsr r5, r5, ip
 	WORD $0xe3150001 // tst r5, #1
 	WORD $0xe594c000 // ldr ip, [r4]
-	WORD $0x1a00005d // bne 0x4a4
+	WORD $0x1a00005d // bne 0x520
 	WORD $0xe2825000 // add r5, r2, #0
 	WORD $0xf465ca0f // vld1.8 {d28-d29}, [r5]
 	WORD $0xf3f0092c // vtbl.8 d16, {d0-d1}, d28
@@ -258,7 +291,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa17c // veor q5, q5, q14
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf30ee17c // veor q7, q7, q14
-// 0x3bc:
+// 0x438:
 	WORD $0xf2c5ee55 // vmov.i8 q15, #85
 	WORD $0xf2c90552 // vshl.s8 q8, q1, #1
 	WORD $0xf3cf2050 // vshr.u8 q9, q0, #1
@@ -316,8 +349,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe282b040 // add fp, r2, #64
 	WORD $0xe35c000c // cmp ip, #12
 	WORD $0x028bb010 // addeq fp, fp, #16
-	WORD $0xea00034c // b 0x11d8
-// 0x4a4:
+	WORD $0xea000356 // b 0x127c
+// 0x520:
 	WORD $0xe20c5003 // and r5, ip, #3
 	WORD $0xe0825205 // add r5, r2, r5, lsl #4
 	WORD $0xf465ca0f // vld1.8 {d28-d29}, [r5]
@@ -410,7 +443,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304417a // veor q2, q2, q13
 	WORD $0xf302217c // veor q1, q1, q14
 	WORD $0xf300017e // veor q0, q0, q15
-// 0x614:
+// 0x690:
 	WORD $0xf3400156 // veor q8, q0, q3
 	WORD $0xf344215a // veor q9, q2, q5
 	WORD $0xf348415e // veor q10, q4, q7
@@ -586,7 +619,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3008152 // veor q4, q0, q1
 	WORD $0xf3442156 // veor q9, q2, q3
 	WORD $0xf30a215c // veor q1, q5, q6
-	WORD $0x0a000121 // beq 0xd5c
+	WORD $0x0a000121 // beq 0xdd8
 	WORD $0xe2810d06 // add r0, r1, #384
 	WORD $0xe080038c // add r0, r0, ip, lsl #7
 	WORD $0xf460a20d // vld1.8 {d26-d29}, [r0]!
@@ -604,7 +637,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30661fc // veor q3, q11, q14
 	WORD $0xe31c0001 // tst ip, #1
 	WORD $0xe2810ede // add r0, r1, #3552
-	WORD $0x1a000096 // bne 0xb78
+	WORD $0x1a000096 // bne 0xbf4
 	WORD $0xf3060117 // veor d0, d6, d7
 	WORD $0xf30e11bf // veor d1, d30, d31
 	WORD $0xf30c411d // veor d4, d12, d13
@@ -635,7 +668,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3022115 // veor d2, d2, d5
 	WORD $0xf3033115 // veor d3, d3, d5
 	WORD $0xe31c0002 // tst ip, #2
-	WORD $0x1a000037 // bne 0xa78
+	WORD $0x1a000037 // bne 0xaf4
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
 	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
@@ -691,8 +724,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf300017a // veor q0, q0, q13
-	WORD $0xeafffee6 // b 0x614
-// 0xa78:
+	WORD $0xeafffee6 // b 0x690
+// 0xaf4:
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
@@ -756,8 +789,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf300017a // veor q0, q0, q13
-	WORD $0xeafffea6 // b 0x614
-// 0xb78:
+	WORD $0xeafffea6 // b 0x690
+// 0xbf4:
 	WORD $0xf3b40087 // vrev32.16 d0, d7
 	WORD $0xf3000116 // veor d0, d0, d6
 	WORD $0xf3b410af // vrev32.16 d1, d31
@@ -878,8 +911,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf300017a // veor q0, q0, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
-	WORD $0xeafffe2d // b 0x614
-// 0xd5c:
+	WORD $0xeafffe2d // b 0x690
+// 0xdd8:
 	WORD $0xf22601f6 // vorr q0, q11, q11
 	WORD $0xf22841f8 // vorr q2, q12, q12
 	WORD $0xf222a152 // vorr q5, q1, q1
@@ -970,26 +1003,36 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3bc592d // vtbl.8 d5, {d12-d13}, d29
 	WORD $0xf3be692c // vtbl.8 d6, {d14-d15}, d28
 	WORD $0xf3be792d // vtbl.8 d7, {d14-d15}, d29
-// 0xec4:
+// 0xf40:
 	WORD $0xe591c1e0 // ldr ip, [r1, #480]
 	WORD $0xe59181e4 // ldr r8, [r1, #484]
-	WORD $0xe35c0007 // cmp ip, #7
-	WORD $0x2a000ae0 // bcs 0x3a58
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
+	WORD $0xe35c0009 // cmp ip, #9
+	WORD $0x0a00000a // beq 0xf84
+	WORD $0xe35c0007 // cmp ip, #7
+	WORD $0x2a000ae6 // bcs 0x3afc
 	WORD $0xe35c0004 // cmp ip, #4
-	WORD $0x3a000034 // bcc 0xfb8
-	WORD $0x0a000005 // beq 0xf00
+	WORD $0x3a00003c // bcc 0x105c
+	WORD $0x0a00000b // beq 0xf9c
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf427820d // vld1.8 {d8-d11}, [r7]!
 	WORD $0xf427c20d // vld1.8 {d12-d15}, [r7]!
 	WORD $0xf467820d // vld1.8 {d24-d27}, [r7]!
 	WORD $0xf467c20f // vld1.8 {d28-d31}, [r7]
-	WORD $0xea000025 // b 0xf98
-// 0xf00:
+	WORD $0xea00002d // b 0x103c
+// 0xf84:
+	WORD $0xe1a07003 // mov r7, r3
+	WORD $0xe2586010 // subs r6, r8, #16
+	WORD $0xe2835010 // add r5, r3, #16
+	WORD $0x01a05003 // moveq r5, r3
+	WORD $0x03a06010 // moveq r6, #16
+	WORD $0xea000002 // b 0xfa8
+// 0xf9c:
 	WORD $0xe2817e1a // add r7, r1, #416
 	WORD $0xe1a05003 // mov r5, r3
 	WORD $0xe1a06008 // mov r6, r8
+// 0xfa8:
 	WORD $0xf4278a0f // vld1.8 {d8-d9}, [r7]
 	WORD $0xf425aa0d // vld1.8 {d10-d11}, [r5]!
 	WORD $0xe2566010 // subs r6, r6, #16
@@ -1019,13 +1062,15 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2566010 // subs r6, r6, #16
 	WORD $0x03a06010 // moveq r6, #16
 	WORD $0x02455010 // subeq r5, r5, #16
+	WORD $0xe35c0004 // cmp ip, #4
+	WORD $0x1a000005 // bne 0x103c
 	WORD $0xe0835008 // add r5, r3, r8
 	WORD $0xe2455010 // sub r5, r5, #16
 	WORD $0xf34001d8 // veor q8, q8, q4
 	WORD $0xf4258a0f // vld1.8 {d8-d9}, [r5]
 	WORD $0xf4078a0f // vst1.8 {d8-d9}, [r7]
 	WORD $0xf2808e50 // vmov.i8 q4, #0
-// 0xf98:
+// 0x103c:
 	WORD $0xf34001d8 // veor q8, q8, q4
 	WORD $0xf34221da // veor q9, q9, q5
 	WORD $0xf34441dc // veor q10, q10, q6
@@ -1034,46 +1079,46 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302217a // veor q1, q1, q13
 	WORD $0xf304417c // veor q2, q2, q14
 	WORD $0xf306617e // veor q3, q3, q15
-// 0xfb8:
+// 0x105c:
 	WORD $0xf4440a0d // vst1.8 {d16-d17}, [r4]!
 	WORD $0xe3580010 // cmp r8, #16
-	WORD $0x0a000012 // beq 0x1010
+	WORD $0x0a000012 // beq 0x10b4
 	WORD $0xf4442a0d // vst1.8 {d18-d19}, [r4]!
 	WORD $0xe3580020 // cmp r8, #32
-	WORD $0x0a00000f // beq 0x1010
+	WORD $0x0a00000f // beq 0x10b4
 	WORD $0xf4444a0d // vst1.8 {d20-d21}, [r4]!
 	WORD $0xe3580030 // cmp r8, #48
-	WORD $0x0a00000c // beq 0x1010
+	WORD $0x0a00000c // beq 0x10b4
 	WORD $0xf4446a0d // vst1.8 {d22-d23}, [r4]!
 	WORD $0xe3580040 // cmp r8, #64
-	WORD $0x0a000009 // beq 0x1010
+	WORD $0x0a000009 // beq 0x10b4
 	WORD $0xf4040a0d // vst1.8 {d0-d1}, [r4]!
 	WORD $0xe3580050 // cmp r8, #80
-	WORD $0x0a000006 // beq 0x1010
+	WORD $0x0a000006 // beq 0x10b4
 	WORD $0xf4042a0d // vst1.8 {d2-d3}, [r4]!
 	WORD $0xe3580060 // cmp r8, #96
-	WORD $0x0a000003 // beq 0x1010
+	WORD $0x0a000003 // beq 0x10b4
 	WORD $0xf4044a0d // vst1.8 {d4-d5}, [r4]!
 	WORD $0xe3580070 // cmp r8, #112
-	WORD $0x0a000000 // beq 0x1010
+	WORD $0x0a000000 // beq 0x10b4
 	WORD $0xf4046a0d // vst1.8 {d6-d7}, [r4]!
-// 0x1010:
+// 0x10b4:
 	WORD $0xe59171d4 // ldr r7, [r1, #468]
 	WORD $0xe0833008 // add r3, r3, r8
 	WORD $0xe58131cc // str r3, [r1, #460]
 	WORD $0xe58141d0 // str r4, [r1, #464]
 	WORD $0xe0577008 // subs r7, r7, r8
 	WORD $0xe58171d4 // str r7, [r1, #468]
-	WORD $0x1afffc39 // bne 0x114
+	WORD $0x1afffc12 // bne 0x11c
 	WORD $0xe35c0005 // cmp ip, #5
-	WORD $0x3a000bcd // bcc 0x3f6c
+	WORD $0x3a000bcd // bcc 0x4010
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904040 // ldr r4, [r0, #64]
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf4250a0f // vld1.8 {d0-d1}, [r5]
 	WORD $0xf4040a0f // vst1.8 {d0-d1}, [r4]
-	WORD $0xea000bc7 // b 0x3f6c
-// 0x104c:
+	WORD $0xea000bc7 // b 0x4010
+// 0x10f0:
 	WORD $0xe5945000 // ldr r5, [r4]
 	WORD $0xe5946004 // ldr r6, [r4, #4]
 	WORD $0xec465b10 // vmov d0, r5, r6
@@ -1106,17 +1151,17 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3022156 // veor q1, q1, q3
 	WORD $0xe2818e19 // add r8, r1, #400
 	WORD $0xf4082a0f // vst1.8 {d2-d3}, [r8]
-// 0x10cc:
+// 0x1170:
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59181dc // ldr r8, [r1, #476]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000ba3 // beq 0x3f6c
+	WORD $0x0a000ba3 // beq 0x4010
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3560080 // cmp r6, #128
-	WORD $0x3a000001 // bcc 0x10f0
+	WORD $0x3a000001 // bcc 0x1194
 	WORD $0xe3580000 // cmp r8, #0
 	WORD $0x03a04000 // moveq r4, #0
-// 0x10f0:
+// 0x1194:
 	WORD $0xe58141e8 // str r4, [r1, #488]
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
@@ -1133,18 +1178,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe35c000c // cmp ip, #12
 	WORD $0x028bb010 // addeq fp, fp, #16
 	WORD $0xe3190010 // tst r9, #16
-	WORD $0x0a00082f // beq 0x31f4
+	WORD $0x0a00082f // beq 0x3298
 	WORD $0xe1a052a3 // lsr r5, r3, #5
 	WORD $0xe59161fc // ldr r6, [r1, #508]
 	WORD $0xe5917990 // ldr r7, [r1, #2448]
 	WORD $0xe1550006 // cmp r5, r6
-	WORD $0x0a0007ef // beq 0x3108
+	WORD $0x0a0007ef // beq 0x31ac
 	WORD $0xe1a063a3 // lsr r6, r3, #7
 	WORD $0xe1560007 // cmp r6, r7
-	WORD $0x0a0006e5 // beq 0x2cec
+	WORD $0x0a0006e5 // beq 0x2d90
 	WORD $0xe59171d4 // ldr r7, [r1, #468]
 	WORD $0xe3570c01 // cmp r7, #256
-	WORD $0x8a000400 // bhi 0x2164
+	WORD $0x8a000400 // bhi 0x2208
 	WORD $0xe20344ff // and r4, r3, #-16777216
 	WORD $0xe1a05403 // lsl r5, r3, #8
 	WORD $0xe20554ff // and r5, r5, #-16777216
@@ -1175,7 +1220,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3011134 // veor d1, d1, d20
 	WORD $0xf3033135 // veor d3, d3, d21
 	WORD $0xf3055136 // veor d5, d5, d22
-// 0x11d8:
+// 0x127c:
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -1546,7 +1591,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x4a0001e8 // bmi 0x1f48
+	WORD $0x4a0001e8 // bmi 0x1fec
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
@@ -1610,7 +1655,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf300017a // veor q0, q0, q13
-// 0x18a0:
+// 0x1944:
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -1980,7 +2025,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34ee1f8 // veor q15, q15, q12
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0x0a000037 // beq 0x1f48
+	WORD $0x0a000037 // beq 0x1fec
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
 	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
@@ -2036,8 +2081,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf300017a // veor q0, q0, q13
-	WORD $0xeafffca3 // b 0x11d8
-// 0x1f48:
+	WORD $0xeafffca3 // b 0x127c
+// 0x1fec:
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf460a20d // vld1.8 {d26-d29}, [r0]!
 	WORD $0xf304e1f6 // veor q7, q10, q11
@@ -2120,9 +2165,9 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3be692c // vtbl.8 d6, {d14-d15}, d28
 	WORD $0xf3be792d // vtbl.8 d7, {d14-d15}, d29
 	WORD $0xe3540002 // cmp r4, #2
-	WORD $0x0afffb8b // beq 0xec4
+	WORD $0x0afffb81 // beq 0xf40
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x1a000017 // bne 0x20fc
+	WORD $0x1a000017 // bne 0x21a0
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -2146,8 +2191,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58141d0 // str r4, [r1, #464]
 	WORD $0xe2466080 // sub r6, r6, #128
 	WORD $0xe58161d4 // str r6, [r1, #468]
-	WORD $0xeafffbf3 // b 0x10cc
-// 0x20fc:
+	WORD $0xeafffbf3 // b 0x1170
+// 0x21a0:
 	WORD $0xe2815c09 // add r5, r1, #2304
 	WORD $0xf445020d // vst1.8 {d16-d19}, [r5]!
 	WORD $0xf445420d // vst1.8 {d20-d23}, [r5]!
@@ -2165,17 +2210,17 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0466007 // sub r6, r6, r7
 	WORD $0xe58181dc // str r8, [r1, #476]
 	WORD $0xe58161d4 // str r6, [r1, #468]
-// 0x2140:
+// 0x21e4:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf4252a0d // vld1.8 {d2-d3}, [r5]!
 	WORD $0xe2577010 // subs r7, r7, #16
 	WORD $0xf3000152 // veor q0, q0, q1
 	WORD $0xf4040a0d // vst1.8 {d0-d1}, [r4]!
-	WORD $0x1afffff9 // bne 0x2140
+	WORD $0x1afffff9 // bne 0x21e4
 	WORD $0xe58131cc // str r3, [r1, #460]
 	WORD $0xe58141d0 // str r4, [r1, #464]
-	WORD $0xeafffbd9 // b 0x10cc
-// 0x2164:
+	WORD $0xeafffbd9 // b 0x1170
+// 0x2208:
 	WORD $0xe5816990 // str r6, [r1, #2448]
 	WORD $0xe1a03386 // lsl r3, r6, #7
 	WORD $0xe20344ff // and r4, r3, #-16777216
@@ -2914,7 +2959,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3fa61e8 // vzip.32 q11, q12
 	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
 	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
-// 0x2cec:
+// 0x2d90:
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe3a04030 // mov r4, #48
 	WORD $0xe2433008 // sub r3, r3, #8
@@ -3178,7 +3223,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3fa61e8 // vzip.32 q11, q12
 	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
 	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
-// 0x3108:
+// 0x31ac:
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe3a04030 // mov r4, #48
 	WORD $0xe2433008 // sub r3, r3, #8
@@ -3237,8 +3282,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30ee17e // veor q7, q7, q15
 	WORD $0xe2810c03 // add r0, r1, #768
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0xeafff9aa // b 0x18a0
-// 0x31f4:
+	WORD $0xeafff9aa // b 0x1944
+// 0x3298:
 	WORD $0xe28240b8 // add r4, r2, #184
 	WORD $0xf464420f // vld1.8 {d20-d23}, [r4]
 	WORD $0xf3c7865f // vmov.i32 q12, #-16777216
@@ -3326,8 +3371,8 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3cc6056 // vshr.u8 q11, q3, #4
 	WORD $0xf33461fe // vbif q3, q10, q15
 	WORD $0xf326e1fe // vbit q7, q11, q15
-	WORD $0xeafff7a0 // b 0x11d8
-// 0x3354:
+	WORD $0xeafff7a0 // b 0x127c
+// 0x33f8:
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0x05905048 // ldreq r5, [r0, #72]
 	WORD $0xe5904008 // ldr r4, [r0, #8]
@@ -3335,19 +3380,19 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58151f4 // str r5, [r1, #500]
 	WORD $0xe58141ec // str r4, [r1, #492]
 	WORD $0xe58161f0 // str r6, [r1, #496]
-// 0x3370:
+// 0x3414:
 	WORD $0xe59181f0 // ldr r8, [r1, #496]
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x8a000099 // bhi 0x35e8
+	WORD $0x8a000099 // bhi 0x368c
 	WORD $0xe59171f4 // ldr r7, [r1, #500]
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xe3a06000 // mov r6, #0
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x0a000001 // beq 0x339c
+	WORD $0x0a000001 // beq 0x3440
 	WORD $0xe5943030 // ldr r3, [r4, #48]
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
-// 0x339c:
+// 0x3440:
 	WORD $0xe5943008 // ldr r3, [r4, #8]
 	WORD $0xe5949028 // ldr r9, [r4, #40]
 	WORD $0xe0833006 // add r3, r3, r6
@@ -3376,7 +3421,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05010 // mov r5, #16
 	WORD $0xe24cc001 // sub ip, ip, #1
 	WORD $0xf302015c // veor q0, q1, q6
-// 0x340c:
+// 0x34b0:
 	WORD $0xe1a0300b // mov r3, fp
 	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -3432,7 +3477,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf300015c // veor q0, q0, q6
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xf3000178 // veor q0, q0, q12
-	WORD $0x1affffc7 // bne 0x340c
+	WORD $0x1affffc7 // bne 0x34b0
 	WORD $0xe1a0300b // mov r3, fp
 	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -3479,25 +3524,25 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
 	WORD $0xe2866010 // add r6, r6, #16
 	WORD $0xe1560007 // cmp r6, r7
-	WORD $0x3affff7c // bcc 0x339c
+	WORD $0x3affff7c // bcc 0x3440
 	WORD $0xe3570000 // cmp r7, #0
 	WORD $0x15943030 // ldrne r3, [r4, #48]
 	WORD $0xe2844040 // add r4, r4, #64
 	WORD $0xe58141ec // str r4, [r1, #492]
-	WORD $0x0a000000 // beq 0x35c0
+	WORD $0x0a000000 // beq 0x3664
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
-// 0x35c0:
+// 0x3664:
 	WORD $0xe59181f0 // ldr r8, [r1, #496]
 	WORD $0xe2588001 // subs r8, r8, #1
 	WORD $0xe58181f0 // str r8, [r1, #496]
-	WORD $0x1affff67 // bne 0x3370
+	WORD $0x1affff67 // bne 0x3414
 	WORD $0xe5903010 // ldr r3, [r0, #16]
 	WORD $0xe3530003 // cmp r3, #3
-	WORD $0x8a000263 // bhi 0x3f6c
+	WORD $0x8a000263 // bhi 0x4010
 	WORD $0xe2813d07 // add r3, r1, #448
 	WORD $0xe3a04001 // mov r4, #1
-	WORD $0xea000262 // b 0x3f74
-// 0x35e8:
+	WORD $0xea000262 // b 0x4018
+// 0x368c:
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x23a08008 // movcs r8, #8
 	WORD $0xe58181e4 // str r8, [r1, #484]
@@ -3505,46 +3550,46 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe593c000 // ldr ip, [r3]
 	WORD $0xe3a05020 // mov r5, #32
 	WORD $0xe2816c02 // add r6, r1, #512
-// 0x3604:
+// 0x36a8:
 	WORD $0xe5943028 // ldr r3, [r4, #40]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x369c
+	WORD $0x0a000020 // beq 0x3740
 	WORD $0xe5943068 // ldr r3, [r4, #104]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x369c
+	WORD $0x0a00001b // beq 0x3740
 	WORD $0xe59430a8 // ldr r3, [r4, #168]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x369c
+	WORD $0x0a000016 // beq 0x3740
 	WORD $0xe59430e8 // ldr r3, [r4, #232]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4236a0f // vld1.8 {d6-d7}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x369c
+	WORD $0x0a000011 // beq 0x3740
 	WORD $0xe5943128 // ldr r3, [r4, #296]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4238a0f // vld1.8 {d8-d9}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x369c
+	WORD $0x0a00000c // beq 0x3740
 	WORD $0xe5943168 // ldr r3, [r4, #360]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423aa0f // vld1.8 {d10-d11}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x369c
+	WORD $0x0a000007 // beq 0x3740
 	WORD $0xe59431a8 // ldr r3, [r4, #424]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ca0f // vld1.8 {d12-d13}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x369c
+	WORD $0x0a000002 // beq 0x3740
 	WORD $0xe59431e8 // ldr r3, [r4, #488]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x369c:
+// 0x3740:
 	WORD $0xf2c5ee55 // vmov.i8 q15, #85
 	WORD $0xf2c90552 // vshl.s8 q8, q1, #1
 	WORD $0xf3cf2050 // vshr.u8 q9, q0, #1
@@ -3606,52 +3651,52 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4060a0d // vst1.8 {d0-d1}, [r6]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xe2855010 // add r5, r5, #16
-	WORD $0x1affff9b // bne 0x3604
+	WORD $0x1affff9b // bne 0x36a8
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151f8 // str r5, [r1, #504]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000026 // beq 0x3844
+	WORD $0x0a000026 // beq 0x38e8
 	WORD $0xe2815ed6 // add r5, r1, #3424
 	WORD $0xe5943030 // ldr r3, [r4, #48]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x3844
+	WORD $0x0a000020 // beq 0x38e8
 	WORD $0xe5943070 // ldr r3, [r4, #112]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x3844
+	WORD $0x0a00001b // beq 0x38e8
 	WORD $0xe59430b0 // ldr r3, [r4, #176]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x3844
+	WORD $0x0a000016 // beq 0x38e8
 	WORD $0xe59430f0 // ldr r3, [r4, #240]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x3844
+	WORD $0x0a000011 // beq 0x38e8
 	WORD $0xe5943130 // ldr r3, [r4, #304]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x3844
+	WORD $0x0a00000c // beq 0x38e8
 	WORD $0xe5943170 // ldr r3, [r4, #368]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x3844
+	WORD $0x0a000007 // beq 0x38e8
 	WORD $0xe59431b0 // ldr r3, [r4, #432]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x3844
+	WORD $0x0a000002 // beq 0x38e8
 	WORD $0xe59431f0 // ldr r3, [r4, #496]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
-// 0x3844:
+// 0x38e8:
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59151f8 // ldr r5, [r1, #504]
 	WORD $0xe59181e4 // ldr r8, [r1, #484]
@@ -3660,44 +3705,44 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x38ec
+	WORD $0x0a000020 // beq 0x3990
 	WORD $0xe5943048 // ldr r3, [r4, #72]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x38ec
+	WORD $0x0a00001b // beq 0x3990
 	WORD $0xe5943088 // ldr r3, [r4, #136]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x38ec
+	WORD $0x0a000016 // beq 0x3990
 	WORD $0xe59430c8 // ldr r3, [r4, #200]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4236a0f // vld1.8 {d6-d7}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x38ec
+	WORD $0x0a000011 // beq 0x3990
 	WORD $0xe5943108 // ldr r3, [r4, #264]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4238a0f // vld1.8 {d8-d9}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x38ec
+	WORD $0x0a00000c // beq 0x3990
 	WORD $0xe5943148 // ldr r3, [r4, #328]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423aa0f // vld1.8 {d10-d11}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x38ec
+	WORD $0x0a000007 // beq 0x3990
 	WORD $0xe5943188 // ldr r3, [r4, #392]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ca0f // vld1.8 {d12-d13}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x38ec
+	WORD $0x0a000002 // beq 0x3990
 	WORD $0xe59431c8 // ldr r3, [r4, #456]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x38ec:
+// 0x3990:
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a00000c // beq 0x392c
+	WORD $0x0a00000c // beq 0x39d0
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
 	WORD $0xf467420d // vld1.8 {d20-d23}, [r7]!
@@ -3711,7 +3756,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x392c:
+// 0x39d0:
 	WORD $0xe2825000 // add r5, r2, #0
 	WORD $0xf465ca0f // vld1.8 {d28-d29}, [r5]
 	WORD $0xf3f0092c // vtbl.8 d16, {d0-d1}, d28
@@ -3743,52 +3788,52 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf300017e // veor q0, q0, q15
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000027 // beq 0x3a4c
+	WORD $0x0a000027 // beq 0x3af0
 	WORD $0xe5943068 // ldr r3, [r4, #104]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf302217e // veor q1, q1, q15
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000021 // beq 0x3a4c
+	WORD $0x0a000021 // beq 0x3af0
 	WORD $0xe59430a8 // ldr r3, [r4, #168]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf304417e // veor q2, q2, q15
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a00001b // beq 0x3a4c
+	WORD $0x0a00001b // beq 0x3af0
 	WORD $0xe59430e8 // ldr r3, [r4, #232]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf306617e // veor q3, q3, q15
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000015 // beq 0x3a4c
+	WORD $0x0a000015 // beq 0x3af0
 	WORD $0xe5943128 // ldr r3, [r4, #296]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf308817e // veor q4, q4, q15
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000f // beq 0x3a4c
+	WORD $0x0a00000f // beq 0x3af0
 	WORD $0xe5943168 // ldr r3, [r4, #360]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30aa17e // veor q5, q5, q15
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000009 // beq 0x3a4c
+	WORD $0x0a000009 // beq 0x3af0
 	WORD $0xe59431a8 // ldr r3, [r4, #424]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30cc17e // veor q6, q6, q15
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000003 // beq 0x3a4c
+	WORD $0x0a000003 // beq 0x3af0
 	WORD $0xe59431e8 // ldr r3, [r4, #488]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x3a4c:
+// 0x3af0:
 	WORD $0xe5943028 // ldr r3, [r4, #40]
 	WORD $0xe593c000 // ldr ip, [r3]
-	WORD $0xeafff258 // b 0x3bc
-// 0x3a58:
+	WORD $0xeafff24e // b 0x438
+// 0x3afc:
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59151f8 // ldr r5, [r1, #504]
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
@@ -3796,43 +3841,43 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4430a0f // vst1.8 {d16-d17}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x3afc
+	WORD $0x0a000020 // beq 0x3ba0
 	WORD $0xe5943040 // ldr r3, [r4, #64]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4432a0f // vst1.8 {d18-d19}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x3afc
+	WORD $0x0a00001b // beq 0x3ba0
 	WORD $0xe5943080 // ldr r3, [r4, #128]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4434a0f // vst1.8 {d20-d21}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x3afc
+	WORD $0x0a000016 // beq 0x3ba0
 	WORD $0xe59430c0 // ldr r3, [r4, #192]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4436a0f // vst1.8 {d22-d23}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x3afc
+	WORD $0x0a000011 // beq 0x3ba0
 	WORD $0xe5943100 // ldr r3, [r4, #256]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x3afc
+	WORD $0x0a00000c // beq 0x3ba0
 	WORD $0xe5943140 // ldr r3, [r4, #320]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4032a0f // vst1.8 {d2-d3}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x3afc
+	WORD $0x0a000007 // beq 0x3ba0
 	WORD $0xe5943180 // ldr r3, [r4, #384]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4034a0f // vst1.8 {d4-d5}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x3afc
+	WORD $0x0a000002 // beq 0x3ba0
 	WORD $0xe59431c0 // ldr r3, [r4, #448]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3afc:
+// 0x3ba0:
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000026 // beq 0x3ba0
+	WORD $0x0a000026 // beq 0x3c44
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf447020d // vst1.8 {d16-d19}, [r7]!
 	WORD $0xf447420d // vst1.8 {d20-d23}, [r7]!
@@ -3841,67 +3886,67 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855010 // add r5, r5, #16
 	WORD $0xe58151f8 // str r5, [r1, #504]
 	WORD $0xe1550006 // cmp r5, r6
-	WORD $0x3affff46 // bcc 0x3844
+	WORD $0x3affff46 // bcc 0x38e8
 	WORD $0xe5943030 // ldr r3, [r4, #48]
 	WORD $0xf4430a0f // vst1.8 {d16-d17}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000019 // beq 0x3ba0
+	WORD $0x0a000019 // beq 0x3c44
 	WORD $0xe5943070 // ldr r3, [r4, #112]
 	WORD $0xf4432a0f // vst1.8 {d18-d19}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000015 // beq 0x3ba0
+	WORD $0x0a000015 // beq 0x3c44
 	WORD $0xe59430b0 // ldr r3, [r4, #176]
 	WORD $0xf4434a0f // vst1.8 {d20-d21}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000011 // beq 0x3ba0
+	WORD $0x0a000011 // beq 0x3c44
 	WORD $0xe59430f0 // ldr r3, [r4, #240]
 	WORD $0xf4436a0f // vst1.8 {d22-d23}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a00000d // beq 0x3ba0
+	WORD $0x0a00000d // beq 0x3c44
 	WORD $0xe5943130 // ldr r3, [r4, #304]
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a000009 // beq 0x3ba0
+	WORD $0x0a000009 // beq 0x3c44
 	WORD $0xe5943170 // ldr r3, [r4, #368]
 	WORD $0xf4032a0f // vst1.8 {d2-d3}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000005 // beq 0x3ba0
+	WORD $0x0a000005 // beq 0x3c44
 	WORD $0xe59431b0 // ldr r3, [r4, #432]
 	WORD $0xf4034a0f // vst1.8 {d4-d5}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000001 // beq 0x3ba0
+	WORD $0x0a000001 // beq 0x3c44
 	WORD $0xe59431f0 // ldr r3, [r4, #496]
 	WORD $0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3ba0:
+// 0x3c44:
 	WORD $0xe59161f0 // ldr r6, [r1, #496]
 	WORD $0xe2844c02 // add r4, r4, #512
 	WORD $0xe58141ec // str r4, [r1, #492]
 	WORD $0xe0566008 // subs r6, r6, r8
 	WORD $0xe58161f0 // str r6, [r1, #496]
-	WORD $0x1afffded // bne 0x3370
-	WORD $0xea0000eb // b 0x3f6c
-// 0x3bbc:
+	WORD $0x1afffded // bne 0x3414
+	WORD $0xea0000eb // b 0x4010
+// 0x3c60:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x3bd0:
+// 0x3c74:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x3bd0
+	WORD $0x1afffffb // bne 0x3c74
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x3bec:
+// 0x3c90:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x3c04
+	WORD $0x0a000002 // beq 0x3ca8
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x3f0c
-// 0x3c04:
+	WORD $0x1a0000c1 // bne 0x3fb0
+// 0x3ca8:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -4096,7 +4141,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x3f0c:
+// 0x3fb0:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -4104,12 +4149,12 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x3bec
+	WORD $0x1affff2f // bne 0x3c90
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x3f3c:
+// 0x3fe0:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -4121,18 +4166,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x3f3c
-// 0x3f6c:
+	WORD $0x5afffff3 // bpl 0x3fe0
+// 0x4010:
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a04036 // mov r4, #54
-// 0x3f74:
+// 0x4018:
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
-// 0x3f7c:
+// 0x4020:
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
-	WORD $0x1afffffb // bne 0x3f7c
+	WORD $0x1afffffb // bne 0x4020
 	RET
 
 DATA aes_neon_constants<>+0(SB)/8, $0x0d0905010c080400

@@ -19,8 +19,11 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58121a4 // str r2, [r1, #420]
 	WORD $0xe58131a8 // str r3, [r1, #424]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000916 // bne 0x2474
-// 0x18:
+	WORD $0x1a00098c // bne 0x264c
+	WORD $0xe5904028 // ldr r4, [r0, #40]
+	WORD $0xe3130020 // tst r3, #32
+	WORD $0x1a000015 // bne 0x7c
+// 0x24:
 	WORD $0xe59101a0 // ldr r0, [r1, #416]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe2815d0d // add r5, r1, #832
@@ -31,7 +34,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a0c055 // mov ip, #85
 	WORD $0xe18cc40c // orr ip, ip, ip, lsl #8
 	WORD $0xe18cc80c // orr ip, ip, ip, lsl #16
-// 0x40:
+// 0x4c:
 	WORD $0xe4978004 // ldr r8, [r7], #4
 	WORD $0xe2566001 // subs r6, r6, #1
 	WORD $0xe00c9008 // and r9, ip, r8
@@ -40,18 +43,21 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe18bb08b // orr fp, fp, fp, lsl #1
 	WORD $0xe4859004 // str r9, [r5], #4
 	WORD $0xe485b004 // str fp, [r5], #4
-	WORD $0x1afffff6 // bne 0x40
+	WORD $0x1afffff6 // bne 0x4c
 	WORD $0xe59131a8 // ldr r3, [r1, #424]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000a86 // bne 0x2a8c
+	WORD $0x1a000afb // bne 0x2c6c
+// 0x7c:
 	WORD $0xe2844c01 // add r4, r4, #256
 	WORD $0xe2815d09 // add r5, r1, #576
 	WORD $0xe3a06024 // mov r6, #36
-// 0x7c:
+// 0x88:
 	WORD $0xe4947004 // ldr r7, [r4], #4
 	WORD $0xe2566001 // subs r6, r6, #1
 	WORD $0xe4857004 // str r7, [r5], #4
-	WORD $0x1afffffb // bne 0x7c
+	WORD $0x1afffffb // bne 0x88
+	WORD $0xe3130020 // tst r3, #32
+	WORD $0x1a0008fb // bne 0x2490
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -61,7 +67,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a0b000 // mov fp, #0
 	WORD $0xe581b1bc // str fp, [r1, #444]
 	WORD $0xe3130001 // tst r3, #1
-	WORD $0x0a000010 // beq 0xf8
+	WORD $0x0a000010 // beq 0x10c
 	WORD $0xe590c030 // ldr ip, [r0, #48]
 	WORD $0xe3130010 // tst r3, #16
 	WORD $0xe59c4000 // ldr r4, [ip]
@@ -78,8 +84,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe8880070 // stm r8, {r4, r5, r6}
 	WORD $0xe58171b8 // str r7, [r1, #440]
 	WORD $0xe3a04001 // mov r4, #1
-	WORD $0xea0000cd // b 0x430
-// 0xf8:
+	WORD $0xea0000cd // b 0x444
+// 0x10c:
 	WORD $0xe590c040 // ldr ip, [r0, #64]
 	WORD $0xe59c4000 // ldr r4, [ip]
 	WORD $0xe59c5004 // ldr r5, [ip, #4]
@@ -107,8 +113,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe6bf7f37 // rev r7, r7
 	WORD $0xe8880070 // stm r8, {r4, r5, r6}
 	WORD $0xe58171b8 // str r7, [r1, #440]
-	WORD $0xea000020 // b 0x1ec
-// 0x168:
+	WORD $0xea000020 // b 0x200
+// 0x17c:
 	WORD $0xe2813e1e // add r3, r1, #480
 	WORD $0xe89300f0 // ldm r3, {r4, r5, r6, r7}
 	WORD $0xe2813e22 // add r3, r1, #544
@@ -121,13 +127,13 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58141d0 // str r4, [r1, #464]
 	WORD $0xe1b04224 // lsrs r4, r4, #4
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0x1a0005ac // bne 0x1850
+	WORD $0x1a0005ac // bne 0x1864
 	WORD $0xe58131cc // str r3, [r1, #460]
-// 0x1a0:
+// 0x1b4:
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe214400f // ands r4, r4, #15
-	WORD $0x0a00000e // beq 0x1ec
+	WORD $0x0a00000e // beq 0x200
 	WORD $0xe58151d0 // str r5, [r1, #464]
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe2816c02 // add r6, r1, #512
@@ -135,23 +141,23 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5865004 // str r5, [r6, #4]
 	WORD $0xe5865008 // str r5, [r6, #8]
 	WORD $0xe586500c // str r5, [r6, #12]
-// 0x1cc:
+// 0x1e0:
 	WORD $0xe4d37001 // ldrb r7, [r3], #1
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xe4c67001 // strb r7, [r6], #1
-	WORD $0x1afffffb // bne 0x1cc
+	WORD $0x1afffffb // bne 0x1e0
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2813c02 // add r3, r1, #512
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0xea000598 // b 0x1850
-// 0x1ec:
+	WORD $0xea000598 // b 0x1864
+// 0x200:
 	WORD $0xe59161b4 // ldr r6, [r1, #436]
 	WORD $0xe59171bc // ldr r7, [r1, #444]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a00003b // beq 0x2ec
+	WORD $0x0a00003b // beq 0x300
 	WORD $0xe3570000 // cmp r7, #0
 	WORD $0x03a04000 // moveq r4, #0
-	WORD $0x0a000089 // beq 0x430
+	WORD $0x0a000089 // beq 0x444
 	WORD $0xe2818c02 // add r8, r1, #512
 	WORD $0xe0488007 // sub r8, r8, r7
 	WORD $0xe59131ac // ldr r3, [r1, #428]
@@ -160,7 +166,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58171bc // str r7, [r1, #444]
 	WORD $0xe59191a8 // ldr r9, [r1, #424]
 	WORD $0xe2566010 // subs r6, r6, #16
-	WORD $0x3a00001a // bcc 0x298
+	WORD $0x3a00001a // bcc 0x2ac
 	WORD $0xe58161b4 // str r6, [r1, #436]
 	WORD $0xe4930004 // ldr r0, [r3], #4
 	WORD $0xe4932004 // ldr r2, [r3], #4
@@ -187,8 +193,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe4846004 // str r6, [r4], #4
 	WORD $0xe58141b0 // str r4, [r1, #432]
 	WORD $0xe3a04001 // mov r4, #1
-	WORD $0xea00056d // b 0x1850
-// 0x298:
+	WORD $0xea00056d // b 0x1864
+// 0x2ac:
 	WORD $0xe2865010 // add r5, r6, #16
 	WORD $0xe3a06000 // mov r6, #0
 	WORD $0xe58161b4 // str r6, [r1, #436]
@@ -197,7 +203,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5876004 // str r6, [r7, #4]
 	WORD $0xe5876008 // str r6, [r7, #8]
 	WORD $0xe587600c // str r6, [r7, #12]
-// 0x2b8:
+// 0x2cc:
 	WORD $0xe4d30001 // ldrb r0, [r3], #1
 	WORD $0xe4d82001 // ldrb r2, [r8], #1
 	WORD $0xe3190004 // tst r9, #4
@@ -206,15 +212,15 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x01a00002 // moveq r0, r2
 	WORD $0xe4c70001 // strb r0, [r7], #1
 	WORD $0xe2555001 // subs r5, r5, #1
-	WORD $0x1afffff6 // bne 0x2b8
+	WORD $0x1afffff6 // bne 0x2cc
 	WORD $0xe2813c02 // add r3, r1, #512
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3a05001 // mov r5, #1
-	WORD $0xea000558 // b 0x1850
-// 0x2ec:
+	WORD $0xea000558 // b 0x1864
+// 0x300:
 	WORD $0xe59191a8 // ldr r9, [r1, #424]
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x0a000026 // beq 0x394
+	WORD $0x0a000026 // beq 0x3a8
 	WORD $0xe59101a0 // ldr r0, [r1, #416]
 	WORD $0xe2813c02 // add r3, r1, #512
 	WORD $0xe5905020 // ldr r5, [r0, #32]
@@ -234,8 +240,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe88300f0 // stm r3, {r4, r5, r6, r7}
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea000541 // b 0x1850
-// 0x348:
+	WORD $0xea000541 // b 0x1864
+// 0x35c:
 	WORD $0xe59101a0 // ldr r0, [r1, #416]
 	WORD $0xe2813e21 // add r3, r1, #528
 	WORD $0xe590c038 // ldr ip, [r0, #56]
@@ -254,8 +260,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58c6004 // str r6, [ip, #4]
 	WORD $0xe58c5008 // str r5, [ip, #8]
 	WORD $0xe58c400c // str r4, [ip, #12]
-	WORD $0xea00001b // b 0x404
-// 0x394:
+	WORD $0xea00001b // b 0x418
+// 0x3a8:
 	WORD $0xe59101a0 // ldr r0, [r1, #416]
 	WORD $0xe2813e21 // add r3, r1, #528
 	WORD $0xe590c040 // ldr ip, [r0, #64]
@@ -284,20 +290,20 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58c5014 // str r5, [ip, #20]
 	WORD $0xe58c6018 // str r6, [ip, #24]
 	WORD $0xe58c701c // str r7, [ip, #28]
-// 0x404:
+// 0x418:
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe3a06000 // mov r6, #0
 	WORD $0xe3a07000 // mov r7, #0
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a02029 // mov r2, #41
-// 0x41c:
+// 0x430:
 	WORD $0xe8a300f0 // stmia r3!, {r4, r5, r6, r7}
 	WORD $0xe2522001 // subs r2, r2, #1
 	WORD $0xe8a300f0 // stmia r3!, {r4, r5, r6, r7}
-	WORD $0x1afffffb // bne 0x41c
-	WORD $0xea0009d2 // b 0x2b7c
-// 0x430:
+	WORD $0x1afffffb // bne 0x430
+	WORD $0xea000a45 // b 0x2d5c
+// 0x444:
 	WORD $0xe58141c4 // str r4, [r1, #452]
 	WORD $0xe2819e23 // add r9, r1, #560
 	WORD $0xe591b1b8 // ldr fp, [r1, #440]
@@ -310,7 +316,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a02000 // mov r2, r0
 	WORD $0xe1a04003 // mov r4, r3
 	WORD $0xe1a06005 // mov r6, r5
-// 0x460:
+// 0x474:
 	WORD $0xe3a0c055 // mov ip, #85
 	WORD $0xe18cc40c // orr ip, ip, ip, lsl #8
 	WORD $0xe18cc80c // orr ip, ip, ip, lsl #16
@@ -388,7 +394,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5900028 // ldr r0, [r0, #40]
 	WORD $0xe5900000 // ldr r0, [r0]
 	WORD $0xe58101d4 // str r0, [r1, #468]
-// 0x594:
+// 0x5a8:
 	WORD $0xe591410c // ldr r4, [r1, #268]
 	WORD $0xe5912110 // ldr r2, [r1, #272]
 	WORD $0xe5915104 // ldr r5, [r1, #260]
@@ -851,7 +857,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59101d4 // ldr r0, [r1, #468]
 	WORD $0xe2500004 // subs r0, r0, #4
 	WORD $0xe58101d4 // str r0, [r1, #468]
-	WORD $0x4a000268 // bmi 0x1674
+	WORD $0x4a000268 // bmi 0x1688
 	WORD $0xe591c1d8 // ldr ip, [r1, #472]
 	WORD $0xe3a0700f // mov r7, #15
 	WORD $0xe1877407 // orr r7, r7, r7, lsl #8
@@ -1404,7 +1410,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5810180 // str r0, [r1, #384]
 	WORD $0xe59101d4 // ldr r0, [r1, #468]
 	WORD $0xe3500000 // cmp r0, #0
-	WORD $0x0a00003f // beq 0x1674
+	WORD $0x0a00003f // beq 0x1688
 	WORD $0xe591c1d8 // ldr ip, [r1, #472]
 	WORD $0xe591019c // ldr r0, [r1, #412]
 	WORD $0xe0203460 // eor r3, r0, r0, ror #8
@@ -1468,8 +1474,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe28cc020 // add ip, ip, #32
 	WORD $0xe5814100 // str r4, [r1, #256]
 	WORD $0xe581c1d8 // str ip, [r1, #472]
-	WORD $0xeafffbc7 // b 0x594
-// 0x1674:
+	WORD $0xeafffbc7 // b 0x5a8
+// 0x1688:
 	WORD $0xe281cd06 // add ip, r1, #384
 	WORD $0xe89c01fd // ldm ip, {r0, r2, r3, r4, r5, r6, r7, r8}
 	WORD $0xe591c1d8 // ldr ip, [r1, #472]
@@ -1487,7 +1493,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe028800b // eor r8, r8, fp
 	WORD $0xe59191d4 // ldr r9, [r1, #468]
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x0a000021 // beq 0x1744
+	WORD $0x0a000021 // beq 0x1758
 	WORD $0xe3a0cc0f // mov ip, #3840
 	WORD $0xe18cc80c // orr ip, ip, ip, lsl #16
 	WORD $0xe020b220 // eor fp, r0, r0, lsr #4
@@ -1522,7 +1528,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe00bb00c // and fp, fp, ip
 	WORD $0xe028800b // eor r8, r8, fp
 	WORD $0xe028820b // eor r8, r8, fp, lsl #4
-// 0x1744:
+// 0x1758:
 	WORD $0xe3a0c055 // mov ip, #85
 	WORD $0xe18cc40c // orr ip, ip, ip, lsl #8
 	WORD $0xe18cc80c // orr ip, ip, ip, lsl #16
@@ -1586,13 +1592,13 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59141c4 // ldr r4, [r1, #452]
 	WORD $0xe3a05020 // mov r5, #32
 	WORD $0xe3540001 // cmp r4, #1
-	WORD $0x0afffa48 // beq 0x168
-	WORD $0x8a00049b // bhi 0x2ab8
+	WORD $0x0afffa48 // beq 0x17c
+	WORD $0x8a00050e // bhi 0x2c98
 	WORD $0xe58151bc // str r5, [r1, #444]
-	WORD $0xeafffa66 // b 0x1ec
-// 0x1850:
+	WORD $0xeafffa66 // b 0x200
+// 0x1864:
 	WORD $0xe58151c0 // str r5, [r1, #448]
-// 0x1854:
+// 0x1868:
 	WORD $0xe2810e21 // add r0, r1, #528
 	WORD $0xe58141c8 // str r4, [r1, #456]
 	WORD $0xe89001e0 // ldm r0, {r5, r6, r7, r8}
@@ -2363,45 +2369,171 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59141c8 // ldr r4, [r1, #456]
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe2544001 // subs r4, r4, #1
-	WORD $0x1afffcfc // bne 0x1854
+	WORD $0x1afffcfc // bne 0x1868
 	WORD $0xe59151c0 // ldr r5, [r1, #448]
 	WORD $0xe3550001 // cmp r5, #1
-	WORD $0x0afff75f // beq 0x1ec
-	WORD $0x3afff74b // bcc 0x1a0
-	WORD $0xeafff7b4 // b 0x348
-// 0x2474:
+	WORD $0x0afff75f // beq 0x200
+	WORD $0x3afff74b // bcc 0x1b4
+	WORD $0xe3550002 // cmp r5, #2
+	WORD $0x0afff7b3 // beq 0x35c
+	WORD $0xea000019 // b 0x24f8
+// 0x2490:
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xe3a07000 // mov r7, #0
+	WORD $0xe3130001 // tst r3, #1
+	WORD $0x1a000004 // bne 0x24bc
+	WORD $0xe590c040 // ldr ip, [r0, #64]
+	WORD $0xe59c4000 // ldr r4, [ip]
+	WORD $0xe59c5004 // ldr r5, [ip, #4]
+	WORD $0xe59c6008 // ldr r6, [ip, #8]
+	WORD $0xe59c700c // ldr r7, [ip, #12]
+// 0x24bc:
+	WORD $0xe5814210 // str r4, [r1, #528]
+	WORD $0xe5815214 // str r5, [r1, #532]
+	WORD $0xe5816218 // str r6, [r1, #536]
+	WORD $0xe581721c // str r7, [r1, #540]
+	WORD $0x0a000003 // beq 0x24e0
+	WORD $0xe5903018 // ldr r3, [r0, #24]
+	WORD $0xe5906020 // ldr r6, [r0, #32]
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xea000002 // b 0x24ec
+// 0x24e0:
+	WORD $0xe5903008 // ldr r3, [r0, #8]
+	WORD $0xe5906010 // ldr r6, [r0, #16]
+	WORD $0xe3a05001 // mov r5, #1
+// 0x24ec:
+	WORD $0xe58131ac // str r3, [r1, #428]
+	WORD $0xe58151c4 // str r5, [r1, #452]
+	WORD $0xe58161b4 // str r6, [r1, #436]
+// 0x24f8:
+	WORD $0xe59161b4 // ldr r6, [r1, #436]
+	WORD $0xe59131ac // ldr r3, [r1, #428]
+	WORD $0xe3560000 // cmp r6, #0
+	WORD $0x0a000026 // beq 0x25a4
+	WORD $0xe3560020 // cmp r6, #32
+	WORD $0x83a05020 // movhi r5, #32
+	WORD $0x91a05006 // movls r5, r6
+	WORD $0xe0466005 // sub r6, r6, r5
+	WORD $0xe285400f // add r4, r5, #15
+	WORD $0xe58161b4 // str r6, [r1, #436]
+	WORD $0xe1a04224 // lsr r4, r4, #4
+	WORD $0xe2817e1e // add r7, r1, #480
+	WORD $0xe2555010 // subs r5, r5, #16
+	WORD $0x3a00000d // bcc 0x2568
+// 0x2530:
+	WORD $0xe4938004 // ldr r8, [r3], #4
+	WORD $0xe4939004 // ldr r9, [r3], #4
+	WORD $0xe493b004 // ldr fp, [r3], #4
+	WORD $0xe493c004 // ldr ip, [r3], #4
+	WORD $0xe6bf8f38 // rev r8, r8
+	WORD $0xe6bf9f39 // rev r9, r9
+	WORD $0xe6bfbf3b // rev fp, fp
+	WORD $0xe587800c // str r8, [r7, #12]
+	WORD $0xe6bfcf3c // rev ip, ip
+	WORD $0xe5879008 // str r9, [r7, #8]
+	WORD $0xe587b004 // str fp, [r7, #4]
+	WORD $0xe487c010 // str ip, [r7], #16
+	WORD $0xe2555010 // subs r5, r5, #16
+	WORD $0x2afffff1 // bcs 0x2530
+// 0x2568:
+	WORD $0xe2955010 // adds r5, r5, #16
+	WORD $0x0a000008 // beq 0x2594
+	WORD $0xe3a08000 // mov r8, #0
+	WORD $0xe4878004 // str r8, [r7], #4
+	WORD $0xe4878004 // str r8, [r7], #4
+	WORD $0xe4878004 // str r8, [r7], #4
+	WORD $0xe4878004 // str r8, [r7], #4
+// 0x2584:
+	WORD $0xe4d38001 // ldrb r8, [r3], #1
+	WORD $0xe2555001 // subs r5, r5, #1
+	WORD $0xe5678001 // strb r8, [r7, #-1]!
+	WORD $0x1afffffb // bne 0x2584
+// 0x2594:
+	WORD $0xe58131ac // str r3, [r1, #428]
+	WORD $0xe2813e1e // add r3, r1, #480
+	WORD $0xe3a05003 // mov r5, #3
+	WORD $0xeafffcaf // b 0x1864
+// 0x25a4:
+	WORD $0xe59101a0 // ldr r0, [r1, #416]
+	WORD $0xe59151c4 // ldr r5, [r1, #452]
+	WORD $0xe59181a8 // ldr r8, [r1, #424]
+	WORD $0xe3550001 // cmp r5, #1
+	WORD $0x3affffc9 // bcc 0x24e0
+	WORD $0xe590c038 // ldr ip, [r0, #56]
+	WORD $0x8a000019 // bhi 0x2628
+	WORD $0xe3180002 // tst r8, #2
+	WORD $0x0590c040 // ldreq ip, [r0, #64]
+	WORD $0x0a000016 // beq 0x2628
+	WORD $0xe3a05002 // mov r5, #2
+	WORD $0xe58151c4 // str r5, [r1, #452]
+	WORD $0xe2817e1e // add r7, r1, #480
+	WORD $0xe5905048 // ldr r5, [r0, #72]
+	WORD $0xe590604c // ldr r6, [r0, #76]
+	WORD $0xe1a06186 // lsl r6, r6, #3
+	WORD $0xe1866ea5 // orr r6, r6, r5, lsr #29
+	WORD $0xe1a05185 // lsl r5, r5, #3
+	WORD $0xe6bf6f36 // rev r6, r6
+	WORD $0xe6bf5f35 // rev r5, r5
+	WORD $0xe4876004 // str r6, [r7], #4
+	WORD $0xe4875004 // str r5, [r7], #4
+	WORD $0xe5905020 // ldr r5, [r0, #32]
+	WORD $0xe5906024 // ldr r6, [r0, #36]
+	WORD $0xe1a06186 // lsl r6, r6, #3
+	WORD $0xe1866ea5 // orr r6, r6, r5, lsr #29
+	WORD $0xe1a05185 // lsl r5, r5, #3
+	WORD $0xe6bf6f36 // rev r6, r6
+	WORD $0xe6bf5f35 // rev r5, r5
+	WORD $0xe4876004 // str r6, [r7], #4
+	WORD $0xe4875004 // str r5, [r7], #4
+	WORD $0xe3a04001 // mov r4, #1
+	WORD $0xeaffffda // b 0x2594
+// 0x2628:
+	WORD $0xe5914210 // ldr r4, [r1, #528]
+	WORD $0xe5915214 // ldr r5, [r1, #532]
+	WORD $0xe5916218 // ldr r6, [r1, #536]
+	WORD $0xe591721c // ldr r7, [r1, #540]
+	WORD $0xe58c4000 // str r4, [ip]
+	WORD $0xe58c5004 // str r5, [ip, #4]
+	WORD $0xe58c6008 // str r6, [ip, #8]
+	WORD $0xe58c700c // str r7, [ip, #12]
+	WORD $0xeafff772 // b 0x418
+// 0x264c:
 	WORD $0xe3130010 // tst r3, #16
-	WORD $0x0a000007 // beq 0x249c
+	WORD $0x0a000009 // beq 0x267c
 	WORD $0xe5900030 // ldr r0, [r0, #48]
 	WORD $0xe281ce1e // add ip, r1, #480
-	WORD $0xe5904000 // ldr r4, [r0]
-	WORD $0xe5905004 // ldr r5, [r0, #4]
-	WORD $0xe5906008 // ldr r6, [r0, #8]
-	WORD $0xe590700c // ldr r7, [r0, #12]
-	WORD $0xe88c00f0 // stm ip, {r4, r5, r6, r7}
-	WORD $0xea000186 // b 0x2ab8
-// 0x249c:
+	WORD $0xe3130020 // tst r3, #32
+	WORD $0xe5905000 // ldr r5, [r0]
+	WORD $0xe5906004 // ldr r6, [r0, #4]
+	WORD $0xe5907008 // ldr r7, [r0, #8]
+	WORD $0xe590800c // ldr r8, [r0, #12]
+	WORD $0x1a00019c // bne 0x2ce8
+	WORD $0xe88c01e0 // stm ip, {r5, r6, r7, r8}
+	WORD $0xea000186 // b 0x2c98
+// 0x267c:
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe2815e52 // add r5, r1, #1312
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe1a09008 // mov r9, r8
-// 0x24b4:
+// 0x2694:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x24b4
+	WORD $0x1afffffb // bne 0x2694
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
-// 0x24cc:
+// 0x26ac:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x24e4
+	WORD $0x0a000002 // beq 0x26c4
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000e6 // bne 0x2880
-// 0x24e4:
+	WORD $0x1a0000e6 // bne 0x2a60
+// 0x26c4:
 	WORD $0xe2810f6b // add r0, r1, #428
 	WORD $0xe88003a0 // stm r0, {r5, r7, r8, r9}
 	WORD $0xe3a0b001 // mov fp, #1
@@ -2628,12 +2760,12 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2810f6b // add r0, r1, #428
 	WORD $0xe89003a0 // ldm r0, {r5, r7, r8, r9}
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x1a000003 // bne 0x2880
+	WORD $0x1a000003 // bne 0x2a60
 	WORD $0xe59121a4 // ldr r2, [r1, #420]
 	WORD $0xe4d20001 // ldrb r0, [r2], #1
 	WORD $0xe58121a4 // str r2, [r1, #420]
 	WORD $0xe02cc000 // eor ip, ip, r0
-// 0x2880:
+// 0x2a60:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -2641,7 +2773,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff0a // bne 0x24cc
+	WORD $0x1affff0a // bne 0x26ac
 	WORD $0xe59101a0 // ldr r0, [r1, #416]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe5946000 // ldr r6, [r4]
@@ -2651,11 +2783,11 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58161d4 // str r6, [r1, #468]
 	WORD $0xe58141d8 // str r4, [r1, #472]
 	WORD $0xe58151cc // str r5, [r1, #460]
-// 0x28c4:
+// 0x2aa4:
 	WORD $0xe59151cc // ldr r5, [r1, #460]
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a0b000 // mov fp, #0
-// 0x28d0:
+// 0x2ab0:
 	WORD $0xe20b6003 // and r6, fp, #3
 	WORD $0xe0070996 // mul r7, r6, r9
 	WORD $0xe1a0812b // lsr r8, fp, #2
@@ -2666,7 +2798,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe28bb001 // add fp, fp, #1
 	WORD $0xe4c36001 // strb r6, [r3], #1
 	WORD $0xe35b0010 // cmp fp, #16
-	WORD $0x1afffff4 // bne 0x28d0
+	WORD $0x1afffff4 // bne 0x2ab0
 	WORD $0xe2855010 // add r5, r5, #16
 	WORD $0xe58191b8 // str r9, [r1, #440]
 	WORD $0xe58151cc // str r5, [r1, #460]
@@ -2765,9 +2897,9 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe1590006 // cmp r9, r6
-	WORD $0x9affff8e // bls 0x28c4
-	WORD $0xeafff562 // b 0x18
-// 0x2a8c:
+	WORD $0x9affff8e // bls 0x2aa4
+	WORD $0xeafff4ed // b 0x24
+// 0x2c6c:
 	WORD $0xe3a04002 // mov r4, #2
 	WORD $0xe58141c4 // str r4, [r1, #452]
 	WORD $0xe3a00000 // mov r0, #0
@@ -2778,8 +2910,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a06000 // mov r6, #0
 	WORD $0xe3a07000 // mov r7, #0
 	WORD $0xe3a08000 // mov r8, #0
-	WORD $0xeafff669 // b 0x460
-// 0x2ab8:
+	WORD $0xeafff5f6 // b 0x474
+// 0x2c98:
 	WORD $0xe59151ec // ldr r5, [r1, #492]
 	WORD $0xe59161e8 // ldr r6, [r1, #488]
 	WORD $0xe59171e4 // ldr r7, [r1, #484]
@@ -2800,6 +2932,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0288002 // eor r8, r8, r2
 	WORD $0xe2092001 // and r2, r9, #1
 	WORD $0xe0255002 // eor r5, r5, r2
+// 0x2ce8:
 	WORD $0xe2813fc6 // add r3, r1, #792
 	WORD $0xe0259006 // eor r9, r5, r6
 	WORD $0xe8a30260 // stmia r3!, {r5, r6, r9}
@@ -2817,7 +2950,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe18cc40c // orr ip, ip, ip, lsl #8
 	WORD $0xe18cc80c // orr ip, ip, ip, lsl #16
 	WORD $0xe3a02009 // mov r2, #9
-// 0x2b4c:
+// 0x2d2c:
 	WORD $0xe4930004 // ldr r0, [r3], #4
 	WORD $0xe2522001 // subs r2, r2, #1
 	WORD $0xe000500c // and r5, r0, ip
@@ -2828,9 +2961,9 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe4846004 // str r6, [r4], #4
 	WORD $0xe4847004 // str r7, [r4], #4
 	WORD $0xe4848004 // str r8, [r4], #4
-	WORD $0x1afffff4 // bne 0x2b4c
-	WORD $0xeafff621 // b 0x404
-// 0x2b7c:
+	WORD $0x1afffff4 // bne 0x2d2c
+	WORD $0xeafff5ae // b 0x418
+// 0x2d5c:
 	RET
 
 DATA aesgcm_armv6_constants<>+0(SB)/8, $0x8040201008040201

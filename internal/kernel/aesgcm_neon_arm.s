@@ -20,8 +20,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58121c4 // str r2, [r1, #452]
 	WORD $0xe58131c8 // str r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000c6d // bne 0x31d4
-// 0x1c:
+	WORD $0x1a000cd8 // bne 0x3380
+	WORD $0xe3130020 // tst r3, #32
+	WORD $0x1a000c6f // bne 0x31e4
+// 0x24:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe2815c02 // add r5, r1, #512
@@ -35,7 +37,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2c0ae54 // vmov.i8 q13, #4
 	WORD $0xf2c0ce52 // vmov.i8 q14, #2
 	WORD $0xf2c0ee51 // vmov.i8 q15, #1
-// 0x50:
+// 0x58:
 	WORD $0xf4270a0d // vld1.8 {d0-d1}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
 	WORD $0xf2002870 // vtst.8 q1, q0, q8
@@ -51,10 +53,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405a20d // vst1.8 {d10-d13}, [r5]!
 	WORD $0xf405ea0d // vst1.8 {d14-d15}, [r5]!
 	WORD $0xf4050a0d // vst1.8 {d0-d1}, [r5]!
-	WORD $0x1affffef // bne 0x50
+	WORD $0x1affffef // bne 0x58
 	WORD $0xe59131c8 // ldr r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000d3f // bne 0x359c
+	WORD $0x1a000dac // bne 0x3758
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -64,7 +66,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a0b000 // mov fp, #0
 	WORD $0xe581b1e0 // str fp, [r1, #480]
 	WORD $0xe3130001 // tst r3, #1
-	WORD $0x0a000009 // beq 0xec
+	WORD $0x0a000009 // beq 0xf4
 	WORD $0xe590c030 // ldr ip, [r0, #48]
 	WORD $0xe3130010 // tst r3, #16
 	WORD $0xe59c4000 // ldr r4, [ip]
@@ -74,8 +76,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x059c700c // ldreq r7, [ip, #12]
 	WORD $0x06bf7f37 // reveq r7, r7
 	WORD $0xf2c0ee50 // vmov.i8 q15, #0
-	WORD $0xea00000b // b 0x11c
-// 0xec:
+	WORD $0xea00000b // b 0x124
+// 0xf4:
 	WORD $0xe590c040 // ldr ip, [r0, #64]
 	WORD $0xe59c4010 // ldr r4, [ip, #16]
 	WORD $0xe59c5014 // ldr r5, [ip, #20]
@@ -88,7 +90,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4090a0f // vst1.8 {d0-d1}, [r9]
 	WORD $0xf46cea0f // vld1.8 {d30-d31}, [ip]
 	WORD $0xf3f0e06e // vrev64.8 q15, q15
-// 0x11c:
+// 0x124:
 	WORD $0xe3e08000 // mvn r8, #0
 	WORD $0xe5818b9c // str r8, [r1, #2972]
 	WORD $0xe58181fc // str r8, [r1, #508]
@@ -116,10 +118,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2818e19 // add r8, r1, #400
 	WORD $0xf4082a0f // vst1.8 {d2-d3}, [r8]
 	WORD $0xe3130001 // tst r3, #1
-	WORD $0x0a000024 // beq 0x220
+	WORD $0x0a000024 // beq 0x228
 	WORD $0xe3a04002 // mov r4, #2
-	WORD $0xea0000e7 // b 0x534
-// 0x194:
+	WORD $0xea0000e7 // b 0x53c
+// 0x19c:
 	WORD $0xe59131dc // ldr r3, [r1, #476]
 	WORD $0xe2814d2a // add r4, r1, #2688
 	WORD $0xe0844003 // add r4, r4, r3
@@ -136,50 +138,50 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58141f4 // str r4, [r1, #500]
 	WORD $0xe1b04224 // lsrs r4, r4, #4
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0x1a000944 // bne 0x26ec
+	WORD $0x1a000944 // bne 0x26f4
 	WORD $0xe58131f0 // str r3, [r1, #496]
-// 0x1dc:
+// 0x1e4:
 	WORD $0xe59141f4 // ldr r4, [r1, #500]
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe214400f // ands r4, r4, #15
-	WORD $0x0a00000c // beq 0x220
+	WORD $0x0a00000c // beq 0x228
 	WORD $0xe58151f4 // str r5, [r1, #500]
 	WORD $0xe59131f0 // ldr r3, [r1, #496]
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xe2816c0b // add r6, r1, #2816
 	WORD $0xf4060a0f // vst1.8 {d0-d1}, [r6]
-// 0x200:
+// 0x208:
 	WORD $0xe4d37001 // ldrb r7, [r3], #1
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xe4c67001 // strb r7, [r6], #1
-	WORD $0x1afffffb // bne 0x200
+	WORD $0x1afffffb // bne 0x208
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xe3a05000 // mov r5, #0
-	WORD $0xea000932 // b 0x26ec
-// 0x220:
+	WORD $0xea000932 // b 0x26f4
+// 0x228:
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59171e0 // ldr r7, [r1, #480]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000078 // beq 0x414
+	WORD $0x0a000078 // beq 0x41c
 	WORD $0xe3570000 // cmp r7, #0
-	WORD $0x1a000031 // bne 0x300
+	WORD $0x1a000031 // bne 0x308
 	WORD $0xe59181dc // ldr r8, [r1, #476]
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3560080 // cmp r6, #128
-	WORD $0x3a0000ba // bcc 0x534
+	WORD $0x3a0000ba // bcc 0x53c
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1a0000b8 // bne 0x534
+	WORD $0x1a0000b8 // bne 0x53c
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0x159131cc // ldrne r3, [r1, #460]
 	WORD $0x13a04008 // movne r4, #8
 	WORD $0x13a05001 // movne r5, #1
-	WORD $0x1a000920 // bne 0x26ec
-// 0x268:
-	WORD $0xe3a04000 // mov r4, #0
-	WORD $0xea0000b0 // b 0x534
+	WORD $0x1a000920 // bne 0x26f4
 // 0x270:
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xea0000b0 // b 0x53c
+// 0x278:
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
 	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
@@ -205,19 +207,19 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2466080 // sub r6, r6, #128
 	WORD $0xe58161d4 // str r6, [r1, #468]
 	WORD $0xe3190004 // tst r9, #4
-	WORD $0x1affffd1 // bne 0x220
+	WORD $0x1affffd1 // bne 0x228
 	WORD $0xe2443080 // sub r3, r4, #128
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea000900 // b 0x26ec
-// 0x2e8:
+	WORD $0xea000900 // b 0x26f4
+// 0x2f0:
 	WORD $0xe59171dc // ldr r7, [r1, #476]
 	WORD $0xe3a08000 // mov r8, #0
 	WORD $0xe2677080 // rsb r7, r7, #128
 	WORD $0xe58181dc // str r8, [r1, #476]
 	WORD $0xe58171e0 // str r7, [r1, #480]
-	WORD $0xeaffffc7 // b 0x220
-// 0x300:
+	WORD $0xeaffffc7 // b 0x228
+// 0x308:
 	WORD $0xe2818c0b // add r8, r1, #2816
 	WORD $0xe0488007 // sub r8, r8, r7
 	WORD $0xe1570006 // cmp r7, r6
@@ -234,33 +236,33 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0xe1a0c005 // mov ip, r5
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x3a00000c // bcc 0x378
-// 0x344:
+	WORD $0x3a00000c // bcc 0x380
+// 0x34c:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf4282a0d // vld1.8 {d2-d3}, [r8]!
 	WORD $0xe3190004 // tst r9, #4
 	WORD $0xf3022150 // veor q1, q1, q0
 	WORD $0xf4042a0d // vst1.8 {d2-d3}, [r4]!
-	WORD $0x0a000003 // beq 0x36c
+	WORD $0x0a000003 // beq 0x374
 	WORD $0xf4070a0d // vst1.8 {d0-d1}, [r7]!
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x2afffff6 // bcs 0x344
-	WORD $0xea000002 // b 0x378
-// 0x36c:
+	WORD $0x2afffff6 // bcs 0x34c
+	WORD $0xea000002 // b 0x380
+// 0x374:
 	WORD $0xf4072a0d // vst1.8 {d2-d3}, [r7]!
 	WORD $0xe2555010 // subs r5, r5, #16
-	WORD $0x2afffff2 // bcs 0x344
-// 0x378:
+	WORD $0x2afffff2 // bcs 0x34c
+// 0x380:
 	WORD $0xe58131cc // str r3, [r1, #460]
 	WORD $0xe58141d0 // str r4, [r1, #464]
 	WORD $0xe2955010 // adds r5, r5, #16
-	WORD $0x0a000019 // beq 0x3f0
+	WORD $0x0a000019 // beq 0x3f8
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf4070a0f // vst1.8 {d0-d1}, [r7]
 	WORD $0xe287b010 // add fp, r7, #16
 	WORD $0xe2555004 // subs r5, r5, #4
-	WORD $0x3a000008 // bcc 0x3c0
-// 0x39c:
+	WORD $0x3a000008 // bcc 0x3c8
+// 0x3a4:
 	WORD $0xe4930004 // ldr r0, [r3], #4
 	WORD $0xe4982004 // ldr r2, [r8], #4
 	WORD $0xe3190004 // tst r9, #4
@@ -269,11 +271,11 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x01a00002 // moveq r0, r2
 	WORD $0xe4870004 // str r0, [r7], #4
 	WORD $0xe2555004 // subs r5, r5, #4
-	WORD $0x2afffff6 // bcs 0x39c
-// 0x3c0:
-	WORD $0xe2955004 // adds r5, r5, #4
-	WORD $0x0a000008 // beq 0x3ec
+	WORD $0x2afffff6 // bcs 0x3a4
 // 0x3c8:
+	WORD $0xe2955004 // adds r5, r5, #4
+	WORD $0x0a000008 // beq 0x3f4
+// 0x3d0:
 	WORD $0xe4d30001 // ldrb r0, [r3], #1
 	WORD $0xe4d82001 // ldrb r2, [r8], #1
 	WORD $0xe3190004 // tst r9, #4
@@ -282,28 +284,28 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x01a00002 // moveq r0, r2
 	WORD $0xe4c70001 // strb r0, [r7], #1
 	WORD $0xe2555001 // subs r5, r5, #1
-	WORD $0x1afffff6 // bne 0x3c8
-// 0x3ec:
+	WORD $0x1afffff6 // bne 0x3d0
+// 0x3f4:
 	WORD $0xe1a0700b // mov r7, fp
-// 0x3f0:
+// 0x3f8:
 	WORD $0xe28c400f // add r4, ip, #15
 	WORD $0xe1a04224 // lsr r4, r4, #4
 	WORD $0xe3560000 // cmp r6, #0
 	WORD $0xe2813c0b // add r3, r1, #2816
-	WORD $0x1a000001 // bne 0x40c
+	WORD $0x1a000001 // bne 0x414
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x1a000007 // bne 0x42c
-// 0x40c:
-	WORD $0xe3a05002 // mov r5, #2
-	WORD $0xea0008b5 // b 0x26ec
+	WORD $0x1a000007 // bne 0x434
 // 0x414:
+	WORD $0xe3a05002 // mov r5, #2
+	WORD $0xea0008b5 // b 0x26f4
+// 0x41c:
 	WORD $0xe59191c8 // ldr r9, [r1, #456]
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe3190002 // tst r9, #2
-	WORD $0x0a000021 // beq 0x4ac
+	WORD $0x0a000021 // beq 0x4b4
 	WORD $0xe2817c0b // add r7, r1, #2816
 	WORD $0xe1a03007 // mov r3, r7
-// 0x42c:
+// 0x434:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5905020 // ldr r5, [r0, #32]
 	WORD $0xe5906024 // ldr r6, [r0, #36]
@@ -325,8 +327,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe4875004 // str r5, [r7], #4
 	WORD $0xe2844001 // add r4, r4, #1
 	WORD $0xe3a05003 // mov r5, #3
-	WORD $0xea000899 // b 0x26ec
-// 0x484:
+	WORD $0xea000899 // b 0x26f4
+// 0x48c:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5903038 // ldr r3, [r0, #56]
 	WORD $0xe2814e1b // add r4, r1, #432
@@ -336,8 +338,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf3000152 // veor q0, q0, q1
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
-	WORD $0xea000015 // b 0x504
-// 0x4ac:
+	WORD $0xea000015 // b 0x50c
+// 0x4b4:
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5903040 // ldr r3, [r0, #64]
 	WORD $0xe2814e1a // add r4, r1, #416
@@ -360,7 +362,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe5835014 // str r5, [r3, #20]
 	WORD $0xe5836018 // str r6, [r3, #24]
 	WORD $0xe583701c // str r7, [r3, #28]
-// 0x504:
+// 0x50c:
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xf2804e50 // vmov.i8 q2, #0
@@ -368,13 +370,13 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a04017 // mov r4, #23
 	WORD $0xf2808e50 // vmov.i8 q4, #0
-// 0x520:
+// 0x528:
 	WORD $0xeca30b14 // vstmia r3!, {d0-d9}
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xeca30b14 // vstmia r3!, {d0-d9}
-	WORD $0x1afffffb // bne 0x520
-	WORD $0xea000c55 // b 0x368c
-// 0x534:
+	WORD $0x1afffffb // bne 0x528
+	WORD $0xea000cc6 // b 0x3858
+// 0x53c:
 	WORD $0xe58141e8 // str r4, [r1, #488]
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
@@ -391,18 +393,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe35c000c // cmp ip, #12
 	WORD $0x028bb010 // addeq fp, fp, #16
 	WORD $0xe3190010 // tst r9, #16
-	WORD $0x0a000804 // beq 0x258c
+	WORD $0x0a000804 // beq 0x2594
 	WORD $0xe1a052a3 // lsr r5, r3, #5
 	WORD $0xe59161fc // ldr r6, [r1, #508]
 	WORD $0xe5917b9c // ldr r7, [r1, #2972]
 	WORD $0xe1550006 // cmp r5, r6
-	WORD $0x0a0007c4 // beq 0x24a0
+	WORD $0x0a0007c4 // beq 0x24a8
 	WORD $0xe1a063a3 // lsr r6, r3, #7
 	WORD $0xe1560007 // cmp r6, r7
-	WORD $0x0a0006ba // beq 0x2084
+	WORD $0x0a0006ba // beq 0x208c
 	WORD $0xe59171d4 // ldr r7, [r1, #468]
 	WORD $0xe3570c01 // cmp r7, #256
-	WORD $0x8a0003d5 // bhi 0x14fc
+	WORD $0x8a0003d5 // bhi 0x1504
 	WORD $0xe20344ff // and r4, r3, #-16777216
 	WORD $0xe1a05403 // lsl r5, r3, #8
 	WORD $0xe20554ff // and r5, r5, #-16777216
@@ -433,7 +435,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3011134 // veor d1, d1, d20
 	WORD $0xf3033135 // veor d3, d3, d21
 	WORD $0xf3055136 // veor d5, d5, d22
-// 0x61c:
+// 0x624:
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -804,7 +806,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0x4a0001e8 // bmi 0x138c
+	WORD $0x4a0001e8 // bmi 0x1394
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf2b80448 // vext.8 q0, q4, q4, #4
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
@@ -868,7 +870,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3044174 // veor q2, q2, q10
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf300017a // veor q0, q0, q13
-// 0xce4:
+// 0xcec:
 	WORD $0xf34aa15c // veor q13, q5, q6
 	WORD $0xf3428156 // veor q12, q1, q3
 	WORD $0xf344615e // veor q11, q2, q7
@@ -1238,7 +1240,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34ee1f8 // veor q15, q15, q12
 	WORD $0xf302215e // veor q1, q1, q7
 	WORD $0xf3088170 // veor q4, q4, q8
-	WORD $0x0a000037 // beq 0x138c
+	WORD $0x0a000037 // beq 0x1394
 	WORD $0xf2b4e4e4 // vext.8 q7, q10, q10, #4
 	WORD $0xf2b2a442 // vext.8 q5, q1, q1, #4
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
@@ -1294,8 +1296,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf302617a // veor q3, q1, q13
 	WORD $0xf30021f2 // veor q1, q8, q9
 	WORD $0xf300017a // veor q0, q0, q13
-	WORD $0xeafffca3 // b 0x61c
-// 0x138c:
+	WORD $0xeafffca3 // b 0x624
+// 0x1394:
 	WORD $0xf460620d // vld1.8 {d22-d25}, [r0]!
 	WORD $0xf460a20d // vld1.8 {d26-d29}, [r0]!
 	WORD $0xf304e1f6 // veor q7, q10, q11
@@ -1378,17 +1380,17 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3be692c // vtbl.8 d6, {d14-d15}, d28
 	WORD $0xf3be792d // vtbl.8 d7, {d14-d15}, d29
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x0afffb65 // beq 0x270
+	WORD $0x0afffb65 // beq 0x278
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xf443020d // vst1.8 {d16-d19}, [r3]!
 	WORD $0xf443420d // vst1.8 {d20-d23}, [r3]!
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xf403420d // vst1.8 {d4-d7}, [r3]!
 	WORD $0xe3540002 // cmp r4, #2
-	WORD $0x3afffb7c // bcc 0x2e8
-	WORD $0x0afffb26 // beq 0x194
-	WORD $0xea00082f // b 0x35bc
-// 0x14fc:
+	WORD $0x3afffb7c // bcc 0x2f0
+	WORD $0x0afffb26 // beq 0x19c
+	WORD $0xea00089c // b 0x3778
+// 0x1504:
 	WORD $0xe5816b9c // str r6, [r1, #2972]
 	WORD $0xe1a03386 // lsl r3, r6, #7
 	WORD $0xe20344ff // and r4, r3, #-16777216
@@ -2127,7 +2129,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3fa61e8 // vzip.32 q11, q12
 	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
 	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
-// 0x2084:
+// 0x208c:
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe3a04030 // mov r4, #48
 	WORD $0xe2433008 // sub r3, r3, #8
@@ -2391,7 +2393,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3fa61e8 // vzip.32 q11, q12
 	WORD $0xf443620d // vst1.8 {d22-d25}, [r3]!
 	WORD $0xf443aa0d // vst1.8 {d26-d27}, [r3]!
-// 0x24a0:
+// 0x24a8:
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
 	WORD $0xe3a04030 // mov r4, #48
 	WORD $0xe2433008 // sub r3, r3, #8
@@ -2450,8 +2452,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30ee17e // veor q7, q7, q15
 	WORD $0xe2810c03 // add r0, r1, #768
 	WORD $0xe25cc004 // subs ip, ip, #4
-	WORD $0xeafff9d5 // b 0xce4
-// 0x258c:
+	WORD $0xeafff9d5 // b 0xcec
+// 0x2594:
 	WORD $0xe28240b8 // add r4, r2, #184
 	WORD $0xf464420f // vld1.8 {d20-d23}, [r4]
 	WORD $0xf3c7865f // vmov.i32 q12, #-16777216
@@ -2539,14 +2541,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3cc6056 // vshr.u8 q11, q3, #4
 	WORD $0xf33461fe // vbif q3, q10, q15
 	WORD $0xf326e1fe // vbit q7, q11, q15
-	WORD $0xeafff7cb // b 0x61c
-// 0x26ec:
+	WORD $0xeafff7cb // b 0x624
+// 0x26f4:
 	WORD $0xe58151e4 // str r5, [r1, #484]
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf465ea0f // vld1.8 {d30-d31}, [r5]
-// 0x26f8:
+// 0x2700:
 	WORD $0xe2544008 // subs r4, r4, #8
-	WORD $0x3a00004e // bcc 0x283c
+	WORD $0x3a00004e // bcc 0x2844
 	WORD $0xe58141ec // str r4, [r1, #492]
 	WORD $0xe2815c09 // add r5, r1, #2304
 	WORD $0xe2856040 // add r6, r5, #64
@@ -2625,8 +2627,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4092a0d // vst1.8 {d2-d3}, [r9]!
 	WORD $0xf40b4a0d // vst1.8 {d4-d5}, [fp]!
 	WORD $0xe3a0c004 // mov ip, #4
-	WORD $0xea000038 // b 0x2920
-// 0x283c:
+	WORD $0xea000038 // b 0x2928
+// 0x2844:
 	WORD $0xe284c008 // add ip, r4, #8
 	WORD $0xe3a04000 // mov r4, #0
 	WORD $0xe58141ec // str r4, [r1, #492]
@@ -2645,22 +2647,22 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
 	WORD $0xe31c0001 // tst ip, #1
-	WORD $0x0a000003 // beq 0x2898
+	WORD $0x0a000003 // beq 0x28a0
 	WORD $0xe2442008 // sub r2, r4, #8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf4020708 // vst1.8 {d0}, [r2], r8
 	WORD $0xf402070f // vst1.8 {d0}, [r2]
-// 0x2898:
+// 0x28a0:
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x0a000006 // beq 0x28bc
+	WORD $0x0a000006 // beq 0x28c4
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
 	WORD $0xf423170d // vld1.8 {d1}, [r3]!
 	WORD $0xf3b02042 // vrev64.8 q1, q1
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf303313e // veor d3, d3, d30
 	WORD $0xf301113f // veor d1, d1, d31
-	WORD $0xea000007 // b 0x28dc
-// 0x28bc:
+	WORD $0xea000007 // b 0x28e4
+// 0x28c4:
 	WORD $0xf423270d // vld1.8 {d2}, [r3]!
 	WORD $0xf423070d // vld1.8 {d0}, [r3]!
 	WORD $0xf423370d // vld1.8 {d3}, [r3]!
@@ -2669,7 +2671,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3b00040 // vrev64.8 q0, q0
 	WORD $0xf302213e // veor d2, d2, d30
 	WORD $0xf300013f // veor d0, d0, d31
-// 0x28dc:
+// 0x28e4:
 	WORD $0xf2c0ee50 // vmov.i8 q15, #0
 	WORD $0xf3ba00c2 // vtrn.32 q0, q1
 	WORD $0xf3004152 // veor q2, q0, q1
@@ -2686,8 +2688,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4041708 // vst1.8 {d1}, [r4], r8
 	WORD $0xe2444058 // sub r4, r4, #88
 	WORD $0xe2500001 // subs r0, r0, #1
-	WORD $0x1affffe6 // bne 0x28bc
-// 0x2920:
+	WORD $0x1affffe6 // bne 0x28c4
+// 0x2928:
 	WORD $0xe58131f0 // str r3, [r1, #496]
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
@@ -2695,9 +2697,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855c01 // add r5, r5, #256
 	WORD $0xe2813c09 // add r3, r1, #2304
 	WORD $0xe3540004 // cmp r4, #4
-	WORD $0x0a000340 // beq 0x3644
+	WORD $0x0a0003b1 // beq 0x3810
 	WORD $0xe35c0004 // cmp ip, #4
-	WORD $0x1a000195 // bne 0x2fa0
+	WORD $0x1a000195 // bne 0x2fa8
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
 	WORD $0xf3b460c0 // vrev32.16 q3, q0
@@ -3103,15 +3105,15 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf3044156 // veor q2, q2, q3
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf348a1b9 // veor d26, d24, d25
-	WORD $0xea000053 // b 0x30f0
-// 0x2fa0:
+	WORD $0xea000053 // b 0x30f8
+// 0x2fa8:
 	WORD $0xe1a0620b // lsl r6, fp, #4
 	WORD $0xe1a0728b // lsl r7, fp, #5
 	WORD $0xe2819ea2 // add r9, r1, #2592
 	WORD $0xe3a08006 // mov r8, #6
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
-// 0x2fb8:
+// 0x2fc0:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
 	WORD $0xf3b460c0 // vrev32.16 q3, q0
@@ -3128,8 +3130,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34ee1de // veor q15, q15, q7
-	WORD $0x0a000014 // beq 0x3050
-// 0x2ffc:
+	WORD $0x0a000014 // beq 0x3058
+// 0x3004:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf425220d // vld1.8 {d2-d5}, [r5]!
 	WORD $0xf3b460c0 // vrev32.16 q3, q0
@@ -3150,8 +3152,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34ee1de // veor q15, q15, q7
-	WORD $0x1affffea // bne 0x2ffc
-// 0x3050:
+	WORD $0x1affffea // bne 0x3004
+// 0x3058:
 	WORD $0xf29005fe // vshl.s64 q0, q15, #16
 	WORD $0xf2a025fc // vshl.s64 q1, q14, #32
 	WORD $0xf39004fe // vsri.64 q0, q15, #48
@@ -3171,8 +3173,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0855007 // add r5, r5, r7
 	WORD $0xe2488001 // sub r8, r8, #1
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x8affffc5 // bhi 0x2fb8
-	WORD $0x3a000009 // bcc 0x30cc
+	WORD $0x8affffc5 // bhi 0x2fc0
+	WORD $0x3a000009 // bcc 0x30d4
 	WORD $0xe0433006 // sub r3, r3, r6
 	WORD $0xe0455007 // sub r5, r5, r7
 	WORD $0xe28cc001 // add ip, ip, #1
@@ -3182,10 +3184,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1a06206 // lsl r6, r6, #4
 	WORD $0xe0833006 // add r3, r3, r6
 	WORD $0xe0855007 // add r5, r5, r7
-	WORD $0xeaffffba // b 0x2fb8
-// 0x30cc:
+	WORD $0xeaffffba // b 0x2fc0
+// 0x30d4:
 	WORD $0xe3580000 // cmp r8, #0
-	WORD $0x1affffb8 // bne 0x2fb8
+	WORD $0x1affffb8 // bne 0x2fc0
 	WORD $0xe2499060 // sub r9, r9, #96
 	WORD $0xf469020d // vld1.8 {d16-d19}, [r9]!
 	WORD $0xf469420d // vld1.8 {d20-d23}, [r9]!
@@ -3193,7 +3195,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34661b7 // veor d22, d22, d23
 	WORD $0xf34871b9 // veor d23, d24, d25
 	WORD $0xf34aa1bb // veor d26, d26, d27
-// 0x30f0:
+// 0x30f8:
 	WORD $0xf34441f0 // veor q10, q10, q8
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xf2a005f4 // vshl.s64 q0, q10, #32
@@ -3240,45 +3242,165 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59131f0 // ldr r3, [r1, #496]
 	WORD $0xe3540000 // cmp r4, #0
-	WORD $0x1afffd52 // bne 0x26f8
+	WORD $0x1afffd52 // bne 0x2700
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xe59141e4 // ldr r4, [r1, #484]
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3540001 // cmp r4, #1
-	WORD $0x3afff406 // bcc 0x1dc
-	WORD $0x0afff428 // beq 0x268
+	WORD $0x3afff406 // bcc 0x1e4
+	WORD $0x0afff428 // beq 0x270
 	WORD $0xe3540003 // cmp r4, #3
-	WORD $0x3afff414 // bcc 0x220
-	WORD $0x0afff4ac // beq 0x484
-	WORD $0xea000103 // b 0x35e4
-// 0x31d4:
+	WORD $0x3afff414 // bcc 0x228
+	WORD $0x0afff4ac // beq 0x48c
+	WORD $0xe3540006 // cmp r4, #6
+	WORD $0x0a00001a // beq 0x324c
+	WORD $0xea00016e // b 0x37a0
+// 0x31e4:
+	WORD $0xe3a04000 // mov r4, #0
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xe3a07000 // mov r7, #0
+	WORD $0xe3130001 // tst r3, #1
+	WORD $0x1a000004 // bne 0x3210
+	WORD $0xe590c040 // ldr ip, [r0, #64]
+	WORD $0xe59c4000 // ldr r4, [ip]
+	WORD $0xe59c5004 // ldr r5, [ip, #4]
+	WORD $0xe59c6008 // ldr r6, [ip, #8]
+	WORD $0xe59c700c // ldr r7, [ip, #12]
+// 0x3210:
+	WORD $0xe58141a8 // str r4, [r1, #424]
+	WORD $0xe58151ac // str r5, [r1, #428]
+	WORD $0xe58161a0 // str r6, [r1, #416]
+	WORD $0xe58171a4 // str r7, [r1, #420]
+	WORD $0x0a000003 // beq 0x3234
+	WORD $0xe5903018 // ldr r3, [r0, #24]
+	WORD $0xe5906020 // ldr r6, [r0, #32]
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xea000002 // b 0x3240
+// 0x3234:
+	WORD $0xe5903008 // ldr r3, [r0, #8]
+	WORD $0xe5906010 // ldr r6, [r0, #16]
+	WORD $0xe3a05001 // mov r5, #1
+// 0x3240:
+	WORD $0xe58131cc // str r3, [r1, #460]
+	WORD $0xe58151e8 // str r5, [r1, #488]
+	WORD $0xe58161d4 // str r6, [r1, #468]
+// 0x324c:
+	WORD $0xe59161d4 // ldr r6, [r1, #468]
+	WORD $0xe59131cc // ldr r3, [r1, #460]
+	WORD $0xe3560000 // cmp r6, #0
+	WORD $0x0a00001e // beq 0x32d8
+	WORD $0xe3560080 // cmp r6, #128
+	WORD $0x83a05080 // movhi r5, #128
+	WORD $0x91a05006 // movls r5, r6
+	WORD $0xe0466005 // sub r6, r6, r5
+	WORD $0xe285400f // add r4, r5, #15
+	WORD $0xe58161d4 // str r6, [r1, #468]
+	WORD $0xe1a04224 // lsr r4, r4, #4
+	WORD $0xe2817d2a // add r7, r1, #2688
+	WORD $0xe2555010 // subs r5, r5, #16
+	WORD $0x3a000005 // bcc 0x329c
+// 0x3284:
+	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+	WORD $0xf3b00040 // vrev64.8 q0, q0
+	WORD $0xf2b00840 // vext.8 q0, q0, q0, #8
+	WORD $0xf4070a0d // vst1.8 {d0-d1}, [r7]!
+	WORD $0xe2555010 // subs r5, r5, #16
+	WORD $0x2afffff9 // bcs 0x3284
+// 0x329c:
+	WORD $0xe2955010 // adds r5, r5, #16
+	WORD $0x0a000008 // beq 0x32c8
+	WORD $0xe3a08000 // mov r8, #0
+	WORD $0xe4878004 // str r8, [r7], #4
+	WORD $0xe4878004 // str r8, [r7], #4
+	WORD $0xe4878004 // str r8, [r7], #4
+	WORD $0xe4878004 // str r8, [r7], #4
+// 0x32b8:
+	WORD $0xe4d38001 // ldrb r8, [r3], #1
+	WORD $0xe2555001 // subs r5, r5, #1
+	WORD $0xe5678001 // strb r8, [r7, #-1]!
+	WORD $0x1afffffb // bne 0x32b8
+// 0x32c8:
+	WORD $0xe58131cc // str r3, [r1, #460]
+	WORD $0xe2813d2a // add r3, r1, #2688
+	WORD $0xe3a05006 // mov r5, #6
+	WORD $0xeafffd06 // b 0x26f4
+// 0x32d8:
+	WORD $0xe59101c0 // ldr r0, [r1, #448]
+	WORD $0xe59151e8 // ldr r5, [r1, #488]
+	WORD $0xe59181c8 // ldr r8, [r1, #456]
+	WORD $0xe3550001 // cmp r5, #1
+	WORD $0x3affffd1 // bcc 0x3234
+	WORD $0xe590c038 // ldr ip, [r0, #56]
+	WORD $0x8a000019 // bhi 0x335c
+	WORD $0xe3180002 // tst r8, #2
+	WORD $0x0590c040 // ldreq ip, [r0, #64]
+	WORD $0x0a000016 // beq 0x335c
+	WORD $0xe3a05002 // mov r5, #2
+	WORD $0xe58151e8 // str r5, [r1, #488]
+	WORD $0xe2817d2a // add r7, r1, #2688
+	WORD $0xe5905048 // ldr r5, [r0, #72]
+	WORD $0xe590604c // ldr r6, [r0, #76]
+	WORD $0xe1a06186 // lsl r6, r6, #3
+	WORD $0xe1866ea5 // orr r6, r6, r5, lsr #29
+	WORD $0xe1a05185 // lsl r5, r5, #3
+	WORD $0xe6bf6f36 // rev r6, r6
+	WORD $0xe6bf5f35 // rev r5, r5
+	WORD $0xe4876004 // str r6, [r7], #4
+	WORD $0xe4875004 // str r5, [r7], #4
+	WORD $0xe5905020 // ldr r5, [r0, #32]
+	WORD $0xe5906024 // ldr r6, [r0, #36]
+	WORD $0xe1a06186 // lsl r6, r6, #3
+	WORD $0xe1866ea5 // orr r6, r6, r5, lsr #29
+	WORD $0xe1a05185 // lsl r5, r5, #3
+	WORD $0xe6bf6f36 // rev r6, r6
+	WORD $0xe6bf5f35 // rev r5, r5
+	WORD $0xe4876004 // str r6, [r7], #4
+	WORD $0xe4875004 // str r5, [r7], #4
+	WORD $0xe3a04001 // mov r4, #1
+	WORD $0xeaffffda // b 0x32c8
+// 0x335c:
+	WORD $0xe59141a8 // ldr r4, [r1, #424]
+	WORD $0xe59151ac // ldr r5, [r1, #428]
+	WORD $0xe59161a0 // ldr r6, [r1, #416]
+	WORD $0xe59171a4 // ldr r7, [r1, #420]
+	WORD $0xe58c4000 // str r4, [ip]
+	WORD $0xe58c5004 // str r5, [ip, #4]
+	WORD $0xe58c6008 // str r6, [ip, #8]
+	WORD $0xe58c700c // str r7, [ip, #12]
+	WORD $0xeafff462 // b 0x50c
+// 0x3380:
 	WORD $0xe3130010 // tst r3, #16
-	WORD $0x0a000002 // beq 0x31e8
+	WORD $0x0a000006 // beq 0x33a4
 	WORD $0xe5905030 // ldr r5, [r0, #48]
+	WORD $0xe3130020 // tst r3, #32
 	WORD $0xf4650a0f // vld1.8 {d16-d17}, [r5]
-	WORD $0xea0000f4 // b 0x35bc
-// 0x31e8:
+	WORD $0x0a0000f7 // beq 0x3778
+	WORD $0xf3f00060 // vrev64.8 q8, q8
+	WORD $0xf2f008e0 // vext.8 q8, q8, q8, #8
+	WORD $0xea0000f4 // b 0x3778
+// 0x33a4:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x31fc:
+// 0x33b8:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x31fc
+	WORD $0x1afffffb // bne 0x33b8
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x3218:
+// 0x33d4:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x3230
+	WORD $0x0a000002 // beq 0x33ec
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x3538
-// 0x3230:
+	WORD $0x1a0000c1 // bne 0x36f4
+// 0x33ec:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -3473,7 +3595,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x3538:
+// 0x36f4:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -3481,12 +3603,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x3218
+	WORD $0x1affff2f // bne 0x33d4
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x3568:
+// 0x3724:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -3498,9 +3620,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x3568
-	WORD $0xeafff29f // b 0x1c
-// 0x359c:
+	WORD $0x5afffff3 // bpl 0x3724
+	WORD $0xeafff232 // b 0x24
+// 0x3758:
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
 	WORD $0xe2815e19 // add r5, r1, #400
@@ -3508,8 +3630,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151d8 // str r5, [r1, #472]
 	WORD $0xe3a04003 // mov r4, #3
-	WORD $0xeafff3dd // b 0x534
-// 0x35bc:
+	WORD $0xeafff370 // b 0x53c
+// 0x3778:
 	WORD $0xf3f0e060 // vrev64.8 q15, q8
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xf2800e50 // vmov.i8 q0, #0
@@ -3520,7 +3642,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04070 // mov r4, #112
 	WORD $0xf403020f // vst1.8 {d0-d3}, [r3]
 	WORD $0xe58141f8 // str r4, [r1, #504]
-// 0x35e4:
+// 0x37a0:
 	WORD $0xe59141f8 // ldr r4, [r1, #504]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
 	WORD $0xe2816d2a // add r6, r1, #2688
@@ -3534,7 +3656,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2222114 // vorr d2, d2, d4
 	WORD $0xf2066110 // vand d6, d6, d0
 	WORD $0xf2077110 // vand d7, d7, d0
+	WORD $0xe59151c8 // ldr r5, [r1, #456]
 	WORD $0xf3022156 // veor q1, q1, q3
+	WORD $0xe3150020 // tst r5, #32
+	WORD $0x0a000000 // beq 0x37e8
+	WORD $0xf22e21fe // vorr q1, q15, q15
+// 0x37e8:
 	WORD $0xf3b02042 // vrev64.8 q1, q1
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xe0835004 // add r5, r3, r4
@@ -3544,10 +3671,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05004 // mov r5, #4
-	WORD $0xeafffc29 // b 0x26ec
-// 0x3644:
+	WORD $0xeafffbb8 // b 0x26f4
+// 0x3810:
 	WORD $0xe3a04012 // mov r4, #18
-// 0x3648:
+// 0x3814:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf3b82050 // vshr.u32 q1, q0, #8
 	WORD $0xe2544001 // subs r4, r4, #1
@@ -3556,16 +3683,16 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405270d // vst1.8 {d2}, [r5]!
 	WORD $0xf405170d // vst1.8 {d1}, [r5]!
 	WORD $0xf405370d // vst1.8 {d3}, [r5]!
-	WORD $0x1afffff6 // bne 0x3648
+	WORD $0x1afffff6 // bne 0x3814
 	WORD $0xe59161f8 // ldr r6, [r1, #504]
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2566010 // subs r6, r6, #16
 	WORD $0xe3a05005 // mov r5, #5
 	WORD $0xe58161f8 // str r6, [r1, #504]
-	WORD $0x5afffc18 // bpl 0x26ec
-	WORD $0xeafff39d // b 0x504
-// 0x368c:
+	WORD $0x5afffba7 // bpl 0x26f4
+	WORD $0xeafff32c // b 0x50c
+// 0x3858:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0d0905010c080400

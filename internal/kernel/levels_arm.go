@@ -7,7 +7,7 @@ package kernel
 import "github.com/sealane/sealane/internal/dispatch"
 
 // HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
-const HasSIV = false
+const HasSIV = true
 
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(NEON), Name: "neon", Summary: "4 blocks at a time in 128-bit vectors", Needs: []string{"neon"}},

@@ -22,7 +22,7 @@ fn main() {
     };
     println!("cargo::rustc-cfg=kernels=\"{kernels}\"\ncargo::rustc-cfg=objects=\"{objects}\"");
     println!("cargo::rustc-check-cfg=cfg(kernels, values(\"x86_64\", \"aarch64\", \"arm\", \"riscv64\", \"none\"))");
-    if ["x86_64", "aarch64"].contains(&&arch[..]) {
+    if ["x86_64", "aarch64", "arm"].contains(&&arch[..]) {
         println!("cargo::rustc-cfg=polyval"); // these kernels implement POLYVAL, for AES-GCM-SIV
     }
     println!("cargo::rustc-check-cfg=cfg(polyval)");

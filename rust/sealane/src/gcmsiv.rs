@@ -1,4 +1,4 @@
-//! AES-GCM-SIV, composed of AES and AES-GCM kernels. The kernels of x86-64 and arm64 implement POLYVAL and its counter
+//! AES-GCM-SIV, composed of AES and AES-GCM kernels. The kernels of x86-64 and ARM implement POLYVAL and its counter
 //! mode; elsewhere GHASH and single blocks replace them.
 
 use subtle::ConstantTimeEq;

@@ -14,10 +14,13 @@
 .inst 0xe5854018 // str r4, [r5, #24]
 .inst 0xe585401c // str r4, [r5, #28]
 .inst 0xe58141c0 // str r4, [r1, #448]
+.inst 0xe3530009 // cmp r3, #9
+.inst 0x0a000003 // beq 0x54
 .inst 0xe3530007 // cmp r3, #7
-.inst 0x2a00051e // bcs 0x14c0
+.inst 0x2a00052c // bcs 0x1500
 .inst 0xe3530000 // cmp r3, #0
-.inst 0x0a0005a3 // beq 0x16dc
+.inst 0x0a0005b1 // beq 0x171c
+// 0x54:
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe5905008 // ldr r5, [r0, #8]
 .inst 0xe5906000 // ldr r6, [r0]
@@ -28,7 +31,7 @@
 .inst 0xe58151ac // str r5, [r1, #428]
 .inst 0xe3570000 // cmp r7, #0
 .inst 0xe58161b0 // str r6, [r1, #432]
-.inst 0x0a000713 // beq 0x1cc8
+.inst 0x0a000721 // beq 0x1d08
 .inst 0xe58171b4 // str r7, [r1, #436]
 .inst 0xe58181c0 // str r8, [r1, #448]
 .inst 0xe5946000 // ldr r6, [r4]
@@ -41,7 +44,7 @@
 .inst 0xe3a0c055 // mov ip, #85
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
-// 0xa8:
+// 0xb0:
 .inst 0xe4978004 // ldr r8, [r7], #4
 .inst 0xe2566001 // subs r6, r6, #1
 .inst 0xe00c9008 // and r9, ip, r8
@@ -50,11 +53,11 @@
 .inst 0xe18bb08b // orr fp, fp, fp, lsl #1
 .inst 0xe4859004 // str r9, [r5], #4
 .inst 0xe485b004 // str fp, [r5], #4
-.inst 0x1afffff6 // bne 0xa8
+.inst 0x1afffff6 // bne 0xb0
 .inst 0xe59131a8 // ldr r3, [r1, #424]
 .inst 0xe59101a0 // ldr r0, [r1, #416]
 .inst 0xe3530003 // cmp r3, #3
-.inst 0x3a00001b // bcc 0x14c
+.inst 0x3a00001b // bcc 0x154
 .inst 0xe5900040 // ldr r0, [r0, #64]
 .inst 0xe2819e23 // add r9, r1, #560
 .inst 0xe5904000 // ldr r4, [r0]
@@ -63,9 +66,9 @@
 .inst 0xe590700c // ldr r7, [r0, #12]
 .inst 0xe59181b4 // ldr r8, [r1, #436]
 .inst 0xe88900f0 // stm r9, {r4, r5, r6, r7}
-.inst 0x0a00000d // beq 0x138
+.inst 0x0a00000d // beq 0x140
 .inst 0xe3530004 // cmp r3, #4
-.inst 0x1a000010 // bne 0x14c
+.inst 0x1a000010 // bne 0x154
 .inst 0xe59131ac // ldr r3, [r1, #428]
 .inst 0xe0833008 // add r3, r3, r8
 .inst 0xe2433010 // sub r3, r3, #16
@@ -77,21 +80,23 @@
 .inst 0xe5805004 // str r5, [r0, #4]
 .inst 0xe5806008 // str r6, [r0, #8]
 .inst 0xe580700c // str r7, [r0, #12]
-.inst 0xea000004 // b 0x14c
-// 0x138:
+.inst 0xea000004 // b 0x154
+// 0x140:
 .inst 0xe6bf7f37 // rev r7, r7
 .inst 0xe58171b8 // str r7, [r1, #440]
 .inst 0xe0877228 // add r7, r7, r8, lsr #4
 .inst 0xe6bf7f37 // rev r7, r7
 .inst 0xe580700c // str r7, [r0, #12]
-// 0x14c:
+// 0x154:
 .inst 0xe59181b4 // ldr r8, [r1, #436]
 .inst 0xe591c1a8 // ldr ip, [r1, #424]
 .inst 0xe3580020 // cmp r8, #32
 .inst 0x23a08020 // movcs r8, #32
 .inst 0xe58181e0 // str r8, [r1, #480]
+.inst 0xe35c0009 // cmp ip, #9
+.inst 0x0a00000d // beq 0x1a8
 .inst 0xe35c0003 // cmp ip, #3
-.inst 0x1a00000b // bne 0x198
+.inst 0x1a000014 // bne 0x1cc
 .inst 0xe2819e23 // add r9, r1, #560
 .inst 0xe8990029 // ldm r9, {r0, r3, r5}
 .inst 0xe591b1b8 // ldr fp, [r1, #440]
@@ -103,10 +108,20 @@
 .inst 0xe28bb002 // add fp, fp, #2
 .inst 0xe6bf8f38 // rev r8, r8
 .inst 0xe581b1b8 // str fp, [r1, #440]
-.inst 0xea000038 // b 0x27c
-// 0x198:
+.inst 0xea000041 // b 0x2b0
+// 0x1a8:
+.inst 0xe2819e23 // add r9, r1, #560
+.inst 0xe89900a9 // ldm r9, {r0, r3, r5, r7}
+.inst 0xe2802001 // add r2, r0, #1
+.inst 0xe1a04003 // mov r4, r3
+.inst 0xe080b228 // add fp, r0, r8, lsr #4
+.inst 0xe1a06005 // mov r6, r5
+.inst 0xe589b000 // str fp, [r9]
+.inst 0xe1a08007 // mov r8, r7
+.inst 0xea000038 // b 0x2b0
+// 0x1cc:
 .inst 0xe35c0005 // cmp ip, #5
-.inst 0x3a000018 // bcc 0x204
+.inst 0x3a000018 // bcc 0x238
 .inst 0xe2810e23 // add r0, r1, #560
 .inst 0xe89000f0 // ldm r0, {r4, r5, r6, r7}
 .inst 0xe2813e21 // add r3, r1, #528
@@ -121,7 +136,7 @@
 .inst 0xe0244008 // eor r4, r4, r8
 .inst 0xe59181e0 // ldr r8, [r1, #480]
 .inst 0xe3580010 // cmp r8, #16
-.inst 0x0a000008 // beq 0x200
+.inst 0x0a000008 // beq 0x234
 .inst 0xe8a300f0 // stmia r3!, {r4, r5, r6, r7}
 .inst 0xe0944004 // adds r4, r4, r4
 .inst 0xe0b55005 // adcs r5, r5, r5
@@ -131,9 +146,9 @@
 .inst 0xe1e08008 // mvn r8, r8
 .inst 0xe2088087 // and r8, r8, #135
 .inst 0xe0244008 // eor r4, r4, r8
-// 0x200:
+// 0x234:
 .inst 0xe88000f0 // stm r0, {r4, r5, r6, r7}
-// 0x204:
+// 0x238:
 .inst 0xe59191ac // ldr r9, [r1, #428]
 .inst 0xe591b1e0 // ldr fp, [r1, #480]
 .inst 0xe5990000 // ldr r0, [r9]
@@ -147,7 +162,7 @@
 .inst 0xe5996008 // ldr r6, [r9, #8]
 .inst 0xe599800c // ldr r8, [r9, #12]
 .inst 0xe35c0005 // cmp ip, #5
-.inst 0x3a00000c // bcc 0x270
+.inst 0x3a00000c // bcc 0x2a4
 .inst 0xe281ce21 // add ip, r1, #528
 .inst 0xe8bc0a00 // ldm ip!, {r9, fp}
 .inst 0xe0200009 // eor r0, r0, r9
@@ -161,11 +176,11 @@
 .inst 0xe8bc0a00 // ldm ip!, {r9, fp}
 .inst 0xe0266009 // eor r6, r6, r9
 .inst 0xe028800b // eor r8, r8, fp
-// 0x270:
+// 0x2a4:
 .inst 0xe59191c0 // ldr r9, [r1, #448]
 .inst 0xe3590000 // cmp r9, #0
-.inst 0x1a00031a // bne 0xee8
-// 0x27c:
+.inst 0x1a00031a // bne 0xf1c
+// 0x2b0:
 .inst 0xe3a0c055 // mov ip, #85
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
@@ -241,7 +256,7 @@
 .inst 0xe88901fd // stm r9, {r0, r2, r3, r4, r5, r6, r7, r8}
 .inst 0xe3a00000 // mov r0, #0
 .inst 0xe58101dc // str r0, [r1, #476]
-// 0x3a8:
+// 0x3dc:
 .inst 0xe591410c // ldr r4, [r1, #268]
 .inst 0xe5912110 // ldr r2, [r1, #272]
 .inst 0xe5915104 // ldr r5, [r1, #260]
@@ -416,18 +431,18 @@
 .inst 0xe59121c0 // ldr r2, [r1, #448]
 .inst 0xe59131d0 // ldr r3, [r1, #464]
 .inst 0xe3520000 // cmp r2, #0
-.inst 0x1a000291 // bne 0x10ac
+.inst 0x1a000291 // bne 0x10e0
 .inst 0xe2800001 // add r0, r0, #1
 .inst 0xe58101dc // str r0, [r1, #476]
 .inst 0xe1500003 // cmp r0, r3
-.inst 0x0a0001ac // beq 0xd28
-// 0x674:
+.inst 0x0a0001ac // beq 0xd5c
+// 0x6a8:
 .inst 0xe2000003 // and r0, r0, #3
 .inst 0xe3500002 // cmp r0, #2
-.inst 0x0a0000ba // beq 0x96c
-.inst 0x8a000115 // bhi 0xadc
+.inst 0x0a0000ba // beq 0x9a0
+.inst 0x8a000115 // bhi 0xb10
 .inst 0xe3500001 // cmp r0, #1
-.inst 0x0a00003f // beq 0x78c
+.inst 0x0a00003f // beq 0x7c0
 .inst 0xe591c1d8 // ldr ip, [r1, #472]
 .inst 0xe591019c // ldr r0, [r1, #412]
 .inst 0xe0203460 // eor r3, r0, r0, ror #8
@@ -491,8 +506,8 @@
 .inst 0xe28cc020 // add ip, ip, #32
 .inst 0xe5814100 // str r4, [r1, #256]
 .inst 0xe581c1d8 // str ip, [r1, #472]
-.inst 0xea00014a // b 0xcb8
-// 0x78c:
+.inst 0xea00014a // b 0xcec
+// 0x7c0:
 .inst 0xe591c1d8 // ldr ip, [r1, #472]
 .inst 0xe3a0703f // mov r7, #63
 .inst 0xe1877407 // orr r7, r7, r7, lsl #8
@@ -612,8 +627,8 @@
 .inst 0xe28cc020 // add ip, ip, #32
 .inst 0xe5814100 // str r4, [r1, #256]
 .inst 0xe581c1d8 // str ip, [r1, #472]
-.inst 0xea0000d2 // b 0xcb8
-// 0x96c:
+.inst 0xea0000d2 // b 0xcec
+// 0x9a0:
 .inst 0xe591c1d8 // ldr ip, [r1, #472]
 .inst 0xe3a0700f // mov r7, #15
 .inst 0xe1877407 // orr r7, r7, r7, lsl #8
@@ -705,8 +720,8 @@
 .inst 0xe28cc020 // add ip, ip, #32
 .inst 0xe5814100 // str r4, [r1, #256]
 .inst 0xe581c1d8 // str ip, [r1, #472]
-.inst 0xea000076 // b 0xcb8
-// 0xadc:
+.inst 0xea000076 // b 0xcec
+// 0xb10:
 .inst 0xe591c1d8 // ldr ip, [r1, #472]
 .inst 0xe3a07003 // mov r7, #3
 .inst 0xe1877407 // orr r7, r7, r7, lsl #8
@@ -826,11 +841,11 @@
 .inst 0xe28cc020 // add ip, ip, #32
 .inst 0xe5814100 // str r4, [r1, #256]
 .inst 0xe581c1d8 // str ip, [r1, #472]
-// 0xcb8:
+// 0xcec:
 .inst 0xe59121c0 // ldr r2, [r1, #448]
 .inst 0xe3520000 // cmp r2, #0
-.inst 0x0afffdb8 // beq 0x3a8
-// 0xcc4:
+.inst 0x0afffdb8 // beq 0x3dc
+// 0xcf8:
 .inst 0xe281cc01 // add ip, r1, #256
 .inst 0xe89c01fd // ldm ip, {r0, r2, r3, r4, r5, r6, r7, r8}
 .inst 0xe0279002 // eor r9, r7, r2
@@ -855,8 +870,8 @@
 .inst 0xe5813114 // str r3, [r1, #276]
 .inst 0xe5816118 // str r6, [r1, #280]
 .inst 0xe581511c // str r5, [r1, #284]
-.inst 0xeafffd9f // b 0x3a8
-// 0xd28:
+.inst 0xeafffd9f // b 0x3dc
+// 0xd5c:
 .inst 0xe250000c // subs r0, r0, #12
 .inst 0xe58101d4 // str r0, [r1, #468]
 .inst 0xe281cd06 // add ip, r1, #384
@@ -876,7 +891,7 @@
 .inst 0xe028800b // eor r8, r8, fp
 .inst 0xe59191d4 // ldr r9, [r1, #468]
 .inst 0xe3590000 // cmp r9, #0
-.inst 0x0a000021 // beq 0xe00
+.inst 0x0a000021 // beq 0xe34
 .inst 0xe3a0cc0f // mov ip, #3840
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
 .inst 0xe020b220 // eor fp, r0, r0, lsr #4
@@ -911,7 +926,7 @@
 .inst 0xe00bb00c // and fp, fp, ip
 .inst 0xe028800b // eor r8, r8, fp
 .inst 0xe028820b // eor r8, r8, fp, lsl #4
-// 0xe00:
+// 0xe34:
 .inst 0xe3a0c055 // mov ip, #85
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
@@ -969,8 +984,8 @@
 .inst 0xe00bb00c // and fp, fp, ip
 .inst 0xe028800b // eor r8, r8, fp
 .inst 0xe024420b // eor r4, r4, fp, lsl #4
-.inst 0xea000137 // b 0x13c8
-// 0xee8:
+.inst 0xea000137 // b 0x13fc
+// 0xf1c:
 .inst 0xe3a0c055 // mov ip, #85
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
@@ -1031,7 +1046,7 @@
 .inst 0xe59191d0 // ldr r9, [r1, #464]
 .inst 0xe58191dc // str r9, [r1, #476]
 .inst 0xe359000c // cmp r9, #12
-.inst 0x0a000021 // beq 0x1064
+.inst 0x0a000021 // beq 0x1098
 .inst 0xe3a0cc0f // mov ip, #3840
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
 .inst 0xe020b220 // eor fp, r0, r0, lsr #4
@@ -1066,7 +1081,7 @@
 .inst 0xe00bb00c // and fp, fp, ip
 .inst 0xe028800b // eor r8, r8, fp
 .inst 0xe028820b // eor r8, r8, fp, lsl #4
-// 0x1064:
+// 0x1098:
 .inst 0xe59191dc // ldr r9, [r1, #476]
 .inst 0xe281ce26 // add ip, r1, #608
 .inst 0xe08cc289 // add ip, ip, r9, lsl #5
@@ -1084,8 +1099,8 @@
 .inst 0xe028800b // eor r8, r8, fp
 .inst 0xe281cc01 // add ip, r1, #256
 .inst 0xe88c01fd // stm ip, {r0, r2, r3, r4, r5, r6, r7, r8}
-.inst 0xeaffff05 // b 0xcc4
-// 0x10ac:
+.inst 0xeaffff05 // b 0xcf8
+// 0x10e0:
 .inst 0xe281cd06 // add ip, r1, #384
 .inst 0xe89c01fd // ldm ip, {r0, r2, r3, r4, r5, r6, r7, r8}
 .inst 0xe0279002 // eor r9, r7, r2
@@ -1131,9 +1146,9 @@
 .inst 0xe028800b // eor r8, r8, fp
 .inst 0xe59191dc // ldr r9, [r1, #476]
 .inst 0xe3590000 // cmp r9, #0
-.inst 0x0a00005f // beq 0x12e4
+.inst 0x0a00005f // beq 0x1318
 .inst 0xe3190001 // tst r9, #1
-.inst 0x1a000010 // bne 0x11b0
+.inst 0x1a000010 // bne 0x11e4
 .inst 0xe0209860 // eor r9, r0, r0, ror #16
 .inst 0xe5819120 // str r9, [r1, #288]
 .inst 0xe0229862 // eor r9, r2, r2, ror #16
@@ -1150,8 +1165,8 @@
 .inst 0xe5819138 // str r9, [r1, #312]
 .inst 0xe0289868 // eor r9, r8, r8, ror #16
 .inst 0xe581913c // str r9, [r1, #316]
-.inst 0xea000032 // b 0x127c
-// 0x11b0:
+.inst 0xea000032 // b 0x12b0
+// 0x11e4:
 .inst 0xe3a0c00f // mov ip, #15
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
@@ -1203,7 +1218,7 @@
 .inst 0xe0299008 // eor r9, r9, r8
 .inst 0xe029900b // eor r9, r9, fp
 .inst 0xe581913c // str r9, [r1, #316]
-// 0x127c:
+// 0x12b0:
 .inst 0xe5919138 // ldr r9, [r1, #312]
 .inst 0xe591b13c // ldr fp, [r1, #316]
 .inst 0xe0200009 // eor r0, r0, r9
@@ -1229,8 +1244,8 @@
 .inst 0xe281cd09 // add ip, r1, #576
 .inst 0xe581c1d8 // str ip, [r1, #472]
 .inst 0xe59101dc // ldr r0, [r1, #476]
-.inst 0xeafffce3 // b 0x674
-// 0x12e4:
+.inst 0xeafffce3 // b 0x6a8
+// 0x1318:
 .inst 0xe3a0c055 // mov ip, #85
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
@@ -1288,23 +1303,27 @@
 .inst 0xe00bb00c // and fp, fp, ip
 .inst 0xe028800b // eor r8, r8, fp
 .inst 0xe024420b // eor r4, r4, fp, lsl #4
-// 0x13c8:
+// 0x13fc:
 .inst 0xe281ce1f // add ip, r1, #496
 .inst 0xe8ac00a9 // stmia ip!, {r0, r3, r5, r7}
 .inst 0xe88c0154 // stm ip, {r2, r4, r6, r8}
 .inst 0xe59101a8 // ldr r0, [r1, #424]
+.inst 0xe3500009 // cmp r0, #9
+.inst 0x0a000001 // beq 0x141c
 .inst 0xe3500007 // cmp r0, #7
-.inst 0x2a000094 // bcs 0x1634
+.inst 0x2a000095 // bcs 0x1674
+// 0x141c:
 .inst 0xe59121e0 // ldr r2, [r1, #480]
 .inst 0xe59131ac // ldr r3, [r1, #428]
 .inst 0xe59141b0 // ldr r4, [r1, #432]
 .inst 0xe2818e1f // add r8, r1, #496
-// 0x13f0:
+// 0x142c:
 .inst 0xe8b802e0 // ldm r8!, {r5, r6, r7, r9}
 .inst 0xe59101a8 // ldr r0, [r1, #424]
 .inst 0xe288c010 // add ip, r8, #16
 .inst 0xe3500003 // cmp r0, #3
-.inst 0x3a000013 // bcc 0x1454
+.inst 0x3a000014 // bcc 0x1494
+.inst 0x13500009 // cmpne r0, #9
 .inst 0x01a0c003 // moveq ip, r3
 .inst 0xe3500004 // cmp r0, #4
 .inst 0x0281ce23 // addeq ip, r1, #560
@@ -1316,7 +1335,7 @@
 .inst 0xe59cb00c // ldr fp, [ip, #12]
 .inst 0xe0277000 // eor r7, r7, r0
 .inst 0xe029900b // eor r9, r9, fp
-.inst 0x1a000007 // bne 0x1454
+.inst 0x1a000007 // bne 0x1494
 .inst 0xe5930000 // ldr r0, [r3]
 .inst 0xe58c0000 // str r0, [ip]
 .inst 0xe5930004 // ldr r0, [r3, #4]
@@ -1325,7 +1344,7 @@
 .inst 0xe58c0008 // str r0, [ip, #8]
 .inst 0xe593000c // ldr r0, [r3, #12]
 .inst 0xe58c000c // str r0, [ip, #12]
-// 0x1454:
+// 0x1494:
 .inst 0xe5845000 // str r5, [r4]
 .inst 0xe5846004 // str r6, [r4, #4]
 .inst 0xe5847008 // str r7, [r4, #8]
@@ -1333,17 +1352,17 @@
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xe2522010 // subs r2, r2, #16
 .inst 0xe2844010 // add r4, r4, #16
-.inst 0x1affffde // bne 0x13f0
+.inst 0x1affffdd // bne 0x142c
 .inst 0xe59121e0 // ldr r2, [r1, #480]
 .inst 0xe59151b4 // ldr r5, [r1, #436]
 .inst 0xe58131ac // str r3, [r1, #428]
 .inst 0xe58141b0 // str r4, [r1, #432]
 .inst 0xe0555002 // subs r5, r5, r2
 .inst 0xe58151b4 // str r5, [r1, #436]
-.inst 0x1afffb2e // bne 0x14c
+.inst 0x1afffb20 // bne 0x154
 .inst 0xe59101a8 // ldr r0, [r1, #424]
 .inst 0xe3500005 // cmp r0, #5
-.inst 0x3a00020a // bcc 0x1cc8
+.inst 0x3a00020a // bcc 0x1d08
 .inst 0xe59101a0 // ldr r0, [r1, #416]
 .inst 0xe2813e23 // add r3, r1, #560
 .inst 0xe5900040 // ldr r0, [r0, #64]
@@ -1352,8 +1371,8 @@
 .inst 0xe5805004 // str r5, [r0, #4]
 .inst 0xe5806008 // str r6, [r0, #8]
 .inst 0xe580700c // str r7, [r0, #12]
-.inst 0xea000201 // b 0x1cc8
-// 0x14c0:
+.inst 0xea000201 // b 0x1d08
+// 0x1500:
 .inst 0x159141c0 // ldrne r4, [r1, #448]
 .inst 0x05904048 // ldreq r4, [r0, #72]
 .inst 0xe5905008 // ldr r5, [r0, #8]
@@ -1364,7 +1383,7 @@
 .inst 0xe58161c4 // str r6, [r1, #452]
 .inst 0xe5977000 // ldr r7, [r7]
 .inst 0xe58171d0 // str r7, [r1, #464]
-// 0x14e8:
+// 0x1528:
 .inst 0xe59151c8 // ldr r5, [r1, #456]
 .inst 0xe59161c4 // ldr r6, [r1, #452]
 .inst 0xe5953028 // ldr r3, [r5, #40]
@@ -1382,7 +1401,7 @@
 .inst 0xe3a0c055 // mov ip, #85
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
-// 0x152c:
+// 0x156c:
 .inst 0xe4930004 // ldr r0, [r3], #4
 .inst 0xe4942004 // ldr r2, [r4], #4
 .inst 0xe2577001 // subs r7, r7, #1
@@ -1394,12 +1413,12 @@
 .inst 0xe1800002 // orr r0, r0, r2
 .inst 0xe4889004 // str r9, [r8], #4
 .inst 0xe4880004 // str r0, [r8], #4
-.inst 0x1afffff3 // bne 0x152c
+.inst 0x1afffff3 // bne 0x156c
 .inst 0xe59141cc // ldr r4, [r1, #460]
 .inst 0xe3a00000 // mov r0, #0
 .inst 0xe58101e4 // str r0, [r1, #484]
 .inst 0xe3540000 // cmp r4, #0
-.inst 0x0a00000e // beq 0x15ac
+.inst 0x0a00000e // beq 0x15ec
 .inst 0xe5950030 // ldr r0, [r5, #48]
 .inst 0xe281ce21 // add ip, r1, #528
 .inst 0xe5902000 // ldr r2, [r0]
@@ -1408,14 +1427,14 @@
 .inst 0xe590700c // ldr r7, [r0, #12]
 .inst 0xe8ac009c // stmia ip!, {r2, r3, r4, r7}
 .inst 0xe3560002 // cmp r6, #2
-.inst 0x3a000005 // bcc 0x15ac
+.inst 0x3a000005 // bcc 0x15ec
 .inst 0xe5950070 // ldr r0, [r5, #112]
 .inst 0xe5902000 // ldr r2, [r0]
 .inst 0xe5903004 // ldr r3, [r0, #4]
 .inst 0xe5904008 // ldr r4, [r0, #8]
 .inst 0xe590700c // ldr r7, [r0, #12]
 .inst 0xe8ac009c // stmia ip!, {r2, r3, r4, r7}
-// 0x15ac:
+// 0x15ec:
 .inst 0xe59191c8 // ldr r9, [r1, #456]
 .inst 0xe591c1e4 // ldr ip, [r1, #484]
 .inst 0xe591b1e0 // ldr fp, [r1, #480]
@@ -1435,7 +1454,7 @@
 .inst 0xe59b800c // ldr r8, [fp, #12]
 .inst 0xe59191cc // ldr r9, [r1, #460]
 .inst 0xe3590000 // cmp r9, #0
-.inst 0x0afffb1f // beq 0x27c
+.inst 0x0afffb1c // beq 0x2b0
 .inst 0xe281ce21 // add ip, r1, #528
 .inst 0xe8bc0a00 // ldm ip!, {r9, fp}
 .inst 0xe0200009 // eor r0, r0, r9
@@ -1449,13 +1468,13 @@
 .inst 0xe8bc0a00 // ldm ip!, {r9, fp}
 .inst 0xe0266009 // eor r6, r6, r9
 .inst 0xe028800b // eor r8, r8, fp
-.inst 0xeafffb11 // b 0x27c
-// 0x1634:
+.inst 0xeafffb0e // b 0x2b0
+// 0x1674:
 .inst 0xe59121e0 // ldr r2, [r1, #480]
 .inst 0xe59131c8 // ldr r3, [r1, #456]
 .inst 0xe591c1e4 // ldr ip, [r1, #484]
 .inst 0xe2818e1f // add r8, r1, #496
-// 0x1644:
+// 0x1684:
 .inst 0xe5934000 // ldr r4, [r3]
 .inst 0xe8b802e0 // ldm r8!, {r5, r6, r7, r9}
 .inst 0xe084400c // add r4, r4, ip
@@ -1467,18 +1486,18 @@
 .inst 0xe2833040 // add r3, r3, #64
 .inst 0xe88002e0 // stm r0, {r5, r6, r7, r9}
 .inst 0xe2522001 // subs r2, r2, #1
-.inst 0x1afffff3 // bne 0x1644
+.inst 0x1afffff3 // bne 0x1684
 .inst 0xe59101cc // ldr r0, [r1, #460]
 .inst 0xe3500000 // cmp r0, #0
-.inst 0x0a00000f // beq 0x16c0
+.inst 0x0a00000f // beq 0x1700
 .inst 0xe28cc010 // add ip, ip, #16
 .inst 0xe581c1e4 // str ip, [r1, #484]
 .inst 0xe15c0000 // cmp ip, r0
-.inst 0x3affffc6 // bcc 0x15ac
+.inst 0x3affffc6 // bcc 0x15ec
 .inst 0xe59121e0 // ldr r2, [r1, #480]
 .inst 0xe59131c8 // ldr r3, [r1, #456]
 .inst 0xe2818e1f // add r8, r1, #496
-// 0x169c:
+// 0x16dc:
 .inst 0xe5934030 // ldr r4, [r3, #48]
 .inst 0xe8b802e0 // ldm r8!, {r5, r6, r7, r9}
 .inst 0xe5845000 // str r5, [r4]
@@ -1487,37 +1506,37 @@
 .inst 0xe584900c // str r9, [r4, #12]
 .inst 0xe2833040 // add r3, r3, #64
 .inst 0xe2522001 // subs r2, r2, #1
-.inst 0x1afffff6 // bne 0x169c
-// 0x16c0:
+.inst 0x1afffff6 // bne 0x16dc
+// 0x1700:
 .inst 0xe59121e0 // ldr r2, [r1, #480]
 .inst 0xe59141c4 // ldr r4, [r1, #452]
 .inst 0xe58131c8 // str r3, [r1, #456]
 .inst 0xe0544002 // subs r4, r4, r2
 .inst 0xe58141c4 // str r4, [r1, #452]
-.inst 0x1affff83 // bne 0x14e8
-.inst 0xea00017a // b 0x1cc8
-// 0x16dc:
+.inst 0x1affff83 // bne 0x1528
+.inst 0xea00017a // b 0x1d08
+// 0x171c:
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe2815d11 // add r5, r1, #1088
 .inst 0xe5946000 // ldr r6, [r4]
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xe2468006 // sub r8, r6, #6
 .inst 0xe1a09008 // mov r9, r8
-// 0x16f4:
+// 0x1734:
 .inst 0xe497c004 // ldr ip, [r7], #4
 .inst 0xe2599001 // subs r9, r9, #1
 .inst 0xe485c004 // str ip, [r5], #4
-.inst 0x1afffffb // bne 0x16f4
+.inst 0x1afffffb // bne 0x1734
 .inst 0xe2867001 // add r7, r6, #1
 .inst 0xe0687107 // rsb r7, r8, r7, lsl #2
-// 0x170c:
+// 0x174c:
 .inst 0xe3590000 // cmp r9, #0
 .inst 0x01a0c46c // roreq ip, ip, #8
-.inst 0x0a000002 // beq 0x1724
+.inst 0x0a000002 // beq 0x1764
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x03590004 // cmpeq r9, #4
-.inst 0x1a0000e6 // bne 0x1ac0
-// 0x1724:
+.inst 0x1a0000e6 // bne 0x1b00
+// 0x1764:
 .inst 0xe2810f6b // add r0, r1, #428
 .inst 0xe88003a0 // stm r0, {r5, r7, r8, r9}
 .inst 0xe3a0b001 // mov fp, #1
@@ -1744,12 +1763,12 @@
 .inst 0xe2810f6b // add r0, r1, #428
 .inst 0xe89003a0 // ldm r0, {r5, r7, r8, r9}
 .inst 0xe3590000 // cmp r9, #0
-.inst 0x1a000003 // bne 0x1ac0
+.inst 0x1a000003 // bne 0x1b00
 .inst 0xe59121a4 // ldr r2, [r1, #420]
 .inst 0xe4d20001 // ldrb r0, [r2], #1
 .inst 0xe58121a4 // str r2, [r1, #420]
 .inst 0xe02cc000 // eor ip, ip, r0
-// 0x1ac0:
+// 0x1b00:
 .inst 0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe02cc003 // eor ip, ip, r3
@@ -1757,7 +1776,7 @@
 .inst 0xe1590008 // cmp r9, r8
 .inst 0x03a09000 // moveq r9, #0
 .inst 0xe2577001 // subs r7, r7, #1
-.inst 0x1affff0a // bne 0x170c
+.inst 0x1affff0a // bne 0x174c
 .inst 0xe59101a0 // ldr r0, [r1, #416]
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe5946000 // ldr r6, [r4]
@@ -1767,11 +1786,11 @@
 .inst 0xe58161d4 // str r6, [r1, #468]
 .inst 0xe58141d8 // str r4, [r1, #472]
 .inst 0xe58151bc // str r5, [r1, #444]
-// 0x1b04:
+// 0x1b44:
 .inst 0xe59151bc // ldr r5, [r1, #444]
 .inst 0xe2813c01 // add r3, r1, #256
 .inst 0xe3a0b000 // mov fp, #0
-// 0x1b10:
+// 0x1b50:
 .inst 0xe20b6003 // and r6, fp, #3
 .inst 0xe0070996 // mul r7, r6, r9
 .inst 0xe1a0812b // lsr r8, fp, #2
@@ -1782,7 +1801,7 @@
 .inst 0xe28bb001 // add fp, fp, #1
 .inst 0xe4c36001 // strb r6, [r3], #1
 .inst 0xe35b0010 // cmp fp, #16
-.inst 0x1afffff4 // bne 0x1b10
+.inst 0x1afffff4 // bne 0x1b50
 .inst 0xe2855010 // add r5, r5, #16
 .inst 0xe58191b8 // str r9, [r1, #440]
 .inst 0xe58151bc // str r5, [r1, #444]
@@ -1881,16 +1900,16 @@
 .inst 0xe59161d4 // ldr r6, [r1, #468]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe1590006 // cmp r9, r6
-.inst 0x9affff8e // bls 0x1b04
-// 0x1cc8:
+.inst 0x9affff8e // bls 0x1b44
+// 0x1d08:
 .inst 0xe3a04000 // mov r4, #0
 .inst 0xe3a05000 // mov r5, #0
 .inst 0xe3a06000 // mov r6, #0
 .inst 0xe3a07000 // mov r7, #0
 .inst 0xe2813c01 // add r3, r1, #256
 .inst 0xe3a02022 // mov r2, #34
-// 0x1ce0:
+// 0x1d20:
 .inst 0xe8a300f0 // stmia r3!, {r4, r5, r6, r7}
 .inst 0xe2522001 // subs r2, r2, #1
 .inst 0xe8a300f0 // stmia r3!, {r4, r5, r6, r7}
-.inst 0x1afffffb // bne 0x1ce0
+.inst 0x1afffffb // bne 0x1d20

@@ -4,7 +4,9 @@
 .inst 0xe5812134 // str r2, [r1, #308]
 .inst 0xe5813138 // str r3, [r1, #312]
 .inst 0xe3130008 // tst r3, #8
-.inst 0x1a0002d6 // bne 0xb74
+.inst 0x1a000392 // bne 0xe64
+.inst 0xe3130020 // tst r3, #32
+.inst 0x1a000293 // bne 0xa70
 .inst 0xe5904008 // ldr r4, [r0, #8]
 .inst 0xe5905000 // ldr r5, [r0]
 .inst 0xe5906010 // ldr r6, [r0, #16]
@@ -14,7 +16,7 @@
 .inst 0xe3a0b000 // mov fp, #0
 .inst 0xe581b14c // str fp, [r1, #332]
 .inst 0xe3130001 // tst r3, #1
-.inst 0x0a000009 // beq 0x68
+.inst 0x0a000009 // beq 0x70
 .inst 0xe590c030 // ldr ip, [r0, #48]
 .inst 0xe3130010 // tst r3, #16
 .inst 0xe59c4000 // ldr r4, [ip]
@@ -24,8 +26,8 @@
 .inst 0x059c700c // ldreq r7, [ip, #12]
 .inst 0x06bf7f37 // reveq r7, r7
 .inst 0xf2c0ee50 // vmov.i8 q15, #0
-.inst 0xea00000b // b 0x98
-// 0x68:
+.inst 0xea00000b // b 0xa0
+// 0x70:
 .inst 0xe590c040 // ldr ip, [r0, #64]
 .inst 0xe59c4010 // ldr r4, [ip, #16]
 .inst 0xe59c5014 // ldr r5, [ip, #20]
@@ -38,7 +40,7 @@
 .inst 0xf46cea0f // vld1.8 {d30-d31}, [ip]
 .inst 0xf4090a0f // vst1.8 {d0-d1}, [r9]
 .inst 0xf3f0e06e // vrev64.8 q15, q15
-// 0x98:
+// 0xa0:
 .inst 0xe2818e11 // add r8, r1, #272
 .inst 0xf448ea0f // vst1.8 {d30-d31}, [r8]
 .inst 0xe5817148 // str r7, [r1, #328]
@@ -46,10 +48,10 @@
 .inst 0xe3a07000 // mov r7, #0
 .inst 0xe88800f0 // stm r8, {r4, r5, r6, r7}
 .inst 0xe3130001 // tst r3, #1
-.inst 0x0a00001e // beq 0x134
+.inst 0x0a00001e // beq 0x13c
 .inst 0xe3a04002 // mov r4, #2
-.inst 0xea0000b2 // b 0x38c
-// 0xc0:
+.inst 0xea0000b2 // b 0x394
+// 0xc8:
 .inst 0xe2815e12 // add r5, r1, #288
 .inst 0xf4050a0f // vst1.8 {d0-d1}, [r5]
 .inst 0xe3a03070 // mov r3, #112
@@ -60,44 +62,44 @@
 .inst 0xe5814160 // str r4, [r1, #352]
 .inst 0xe1b04224 // lsrs r4, r4, #4
 .inst 0xe3a05000 // mov r5, #0
-.inst 0x1a00025e // bne 0xa68
+.inst 0x1a000317 // bne 0xd54
 .inst 0xe581315c // str r3, [r1, #348]
-// 0xf0:
+// 0xf8:
 .inst 0xe5914160 // ldr r4, [r1, #352]
 .inst 0xe3a05000 // mov r5, #0
 .inst 0xe214400f // ands r4, r4, #15
-.inst 0x0a00000c // beq 0x134
+.inst 0x0a00000c // beq 0x13c
 .inst 0xe5815160 // str r5, [r1, #352]
 .inst 0xe591315c // ldr r3, [r1, #348]
 .inst 0xf2800e50 // vmov.i8 q0, #0
 .inst 0xe2816e1f // add r6, r1, #496
 .inst 0xf4060a0f // vst1.8 {d0-d1}, [r6]
-// 0x114:
+// 0x11c:
 .inst 0xe4d37001 // ldrb r7, [r3], #1
 .inst 0xe2544001 // subs r4, r4, #1
 .inst 0xe4c67001 // strb r7, [r6], #1
-.inst 0x1afffffb // bne 0x114
+.inst 0x1afffffb // bne 0x11c
 .inst 0xe3a04001 // mov r4, #1
 .inst 0xe2813e1f // add r3, r1, #496
 .inst 0xe3a05000 // mov r5, #0
-.inst 0xea00024c // b 0xa68
-// 0x134:
+.inst 0xea000305 // b 0xd54
+// 0x13c:
 .inst 0xe5916144 // ldr r6, [r1, #324]
 .inst 0xe591714c // ldr r7, [r1, #332]
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a00004e // beq 0x280
+.inst 0x0a00004e // beq 0x288
 .inst 0xe3570000 // cmp r7, #0
-.inst 0x1a000007 // bne 0x16c
+.inst 0x1a000007 // bne 0x174
 .inst 0xe3a04001 // mov r4, #1
 .inst 0xe3560080 // cmp r6, #128
-.inst 0x3a00008c // bcc 0x38c
+.inst 0x3a00008c // bcc 0x394
 .inst 0xe3a04000 // mov r4, #0
-.inst 0xea00008a // b 0x38c
-// 0x160:
+.inst 0xea00008a // b 0x394
+// 0x168:
 .inst 0xe3a07080 // mov r7, #128
 .inst 0xe581714c // str r7, [r1, #332]
-.inst 0xeafffff1 // b 0x134
-// 0x16c:
+.inst 0xeafffff1 // b 0x13c
+// 0x174:
 .inst 0xe2818e1f // add r8, r1, #496
 .inst 0xe0488007 // sub r8, r8, r7
 .inst 0xe1570006 // cmp r7, r6
@@ -114,33 +116,33 @@
 .inst 0xe3190004 // tst r9, #4
 .inst 0xe1a0c005 // mov ip, r5
 .inst 0xe2555010 // subs r5, r5, #16
-.inst 0x3a00000c // bcc 0x1e4
-// 0x1b0:
+.inst 0x3a00000c // bcc 0x1ec
+// 0x1b8:
 .inst 0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 .inst 0xf4282a0d // vld1.8 {d2-d3}, [r8]!
 .inst 0xe3190004 // tst r9, #4
 .inst 0xf3022150 // veor q1, q1, q0
 .inst 0xf4042a0d // vst1.8 {d2-d3}, [r4]!
-.inst 0x0a000003 // beq 0x1d8
+.inst 0x0a000003 // beq 0x1e0
 .inst 0xf4070a0d // vst1.8 {d0-d1}, [r7]!
 .inst 0xe2555010 // subs r5, r5, #16
-.inst 0x2afffff6 // bcs 0x1b0
-.inst 0xea000002 // b 0x1e4
-// 0x1d8:
+.inst 0x2afffff6 // bcs 0x1b8
+.inst 0xea000002 // b 0x1ec
+// 0x1e0:
 .inst 0xf4072a0d // vst1.8 {d2-d3}, [r7]!
 .inst 0xe2555010 // subs r5, r5, #16
-.inst 0x2afffff2 // bcs 0x1b0
-// 0x1e4:
+.inst 0x2afffff2 // bcs 0x1b8
+// 0x1ec:
 .inst 0xe581313c // str r3, [r1, #316]
 .inst 0xe5814140 // str r4, [r1, #320]
 .inst 0xe2955010 // adds r5, r5, #16
-.inst 0x0a000019 // beq 0x25c
+.inst 0x0a000019 // beq 0x264
 .inst 0xf2800e50 // vmov.i8 q0, #0
 .inst 0xf4070a0f // vst1.8 {d0-d1}, [r7]
 .inst 0xe287b010 // add fp, r7, #16
 .inst 0xe2555004 // subs r5, r5, #4
-.inst 0x3a000008 // bcc 0x22c
-// 0x208:
+.inst 0x3a000008 // bcc 0x234
+// 0x210:
 .inst 0xe4930004 // ldr r0, [r3], #4
 .inst 0xe4982004 // ldr r2, [r8], #4
 .inst 0xe3190004 // tst r9, #4
@@ -149,11 +151,11 @@
 .inst 0x01a00002 // moveq r0, r2
 .inst 0xe4870004 // str r0, [r7], #4
 .inst 0xe2555004 // subs r5, r5, #4
-.inst 0x2afffff6 // bcs 0x208
-// 0x22c:
-.inst 0xe2955004 // adds r5, r5, #4
-.inst 0x0a000008 // beq 0x258
+.inst 0x2afffff6 // bcs 0x210
 // 0x234:
+.inst 0xe2955004 // adds r5, r5, #4
+.inst 0x0a000008 // beq 0x260
+// 0x23c:
 .inst 0xe4d30001 // ldrb r0, [r3], #1
 .inst 0xe4d82001 // ldrb r2, [r8], #1
 .inst 0xe3190004 // tst r9, #4
@@ -162,28 +164,28 @@
 .inst 0x01a00002 // moveq r0, r2
 .inst 0xe4c70001 // strb r0, [r7], #1
 .inst 0xe2555001 // subs r5, r5, #1
-.inst 0x1afffff6 // bne 0x234
-// 0x258:
+.inst 0x1afffff6 // bne 0x23c
+// 0x260:
 .inst 0xe1a0700b // mov r7, fp
-// 0x25c:
+// 0x264:
 .inst 0xe28c400f // add r4, ip, #15
 .inst 0xe1a04224 // lsr r4, r4, #4
 .inst 0xe3560000 // cmp r6, #0
 .inst 0xe2813e1f // add r3, r1, #496
-.inst 0x1a000001 // bne 0x278
+.inst 0x1a000001 // bne 0x280
 .inst 0xe3190002 // tst r9, #2
-.inst 0x1a000007 // bne 0x298
-// 0x278:
-.inst 0xe3a05001 // mov r5, #1
-.inst 0xea0001f9 // b 0xa68
+.inst 0x1a000007 // bne 0x2a0
 // 0x280:
+.inst 0xe3a05001 // mov r5, #1
+.inst 0xea0002b2 // b 0xd54
+// 0x288:
 .inst 0xe5919138 // ldr r9, [r1, #312]
 .inst 0xe3a04000 // mov r4, #0
 .inst 0xe3190002 // tst r9, #2
-.inst 0x0a000021 // beq 0x318
+.inst 0x0a000021 // beq 0x320
 .inst 0xe2817e1f // add r7, r1, #496
 .inst 0xe1a03007 // mov r3, r7
-// 0x298:
+// 0x2a0:
 .inst 0xe5910130 // ldr r0, [r1, #304]
 .inst 0xe5905020 // ldr r5, [r0, #32]
 .inst 0xe5906024 // ldr r6, [r0, #36]
@@ -205,8 +207,8 @@
 .inst 0xe4875004 // str r5, [r7], #4
 .inst 0xe2844001 // add r4, r4, #1
 .inst 0xe3a05002 // mov r5, #2
-.inst 0xea0001dd // b 0xa68
-// 0x2f0:
+.inst 0xea000296 // b 0xd54
+// 0x2f8:
 .inst 0xe5910130 // ldr r0, [r1, #304]
 .inst 0xe5903038 // ldr r3, [r0, #56]
 .inst 0xe2814e12 // add r4, r1, #288
@@ -216,8 +218,8 @@
 .inst 0xf3b00040 // vrev64.8 q0, q0
 .inst 0xf3000152 // veor q0, q0, q1
 .inst 0xf4030a0f // vst1.8 {d0-d1}, [r3]
-.inst 0xea000013 // b 0x368
-// 0x318:
+.inst 0xea000013 // b 0x370
+// 0x320:
 .inst 0xe5910130 // ldr r0, [r1, #304]
 .inst 0xe5903040 // ldr r3, [r0, #64]
 .inst 0xe2814e11 // add r4, r1, #272
@@ -238,18 +240,18 @@
 .inst 0xe5835014 // str r5, [r3, #20]
 .inst 0xe5836018 // str r6, [r3, #24]
 .inst 0xe583701c // str r7, [r3, #28]
-// 0x368:
+// 0x370:
 .inst 0xf2800e50 // vmov.i8 q0, #0
 .inst 0xf2802e50 // vmov.i8 q1, #0
 .inst 0xe2813c01 // add r3, r1, #256
 .inst 0xe3a04006 // mov r4, #6
-// 0x378:
+// 0x380:
 .inst 0xf403020d // vst1.8 {d0-d3}, [r3]!
 .inst 0xe2544001 // subs r4, r4, #1
 .inst 0xf403020d // vst1.8 {d0-d3}, [r3]!
-.inst 0x1afffffb // bne 0x378
-.inst 0xea000246 // b 0xca8
-// 0x38c:
+.inst 0x1afffffb // bne 0x380
+.inst 0xea000314 // b 0xfe8
+// 0x394:
 .inst 0xe5814154 // str r4, [r1, #340]
 .inst 0xe2816c01 // add r6, r1, #256
 .inst 0xe5910130 // ldr r0, [r1, #304]
@@ -425,7 +427,7 @@
 .inst 0xf3b0e326 // aese.8 q7, q11
 .inst 0xf3b0e38e // aesmc.8 q7, q7
 .inst 0xe35c000c // cmp ip, #12
-.inst 0x3a000042 // bcc 0x758
+.inst 0x3a000042 // bcc 0x760
 .inst 0xf3b00320 // aese.8 q0, q8
 .inst 0xf3b00380 // aesmc.8 q0, q0
 .inst 0xf3b02320 // aese.8 q1, q8
@@ -459,7 +461,7 @@
 .inst 0xf3b0e322 // aese.8 q7, q9
 .inst 0xf3b0e38e // aesmc.8 q7, q7
 .inst 0xf460020d // vld1.8 {d16-d19}, [r0]!
-.inst 0x0a000020 // beq 0x758
+.inst 0x0a000020 // beq 0x760
 .inst 0xf3b00320 // aese.8 q0, q8
 .inst 0xf3b00380 // aesmc.8 q0, q0
 .inst 0xf3b02320 // aese.8 q1, q8
@@ -493,9 +495,9 @@
 .inst 0xf3b0e322 // aese.8 q7, q9
 .inst 0xf3b0e38e // aesmc.8 q7, q7
 .inst 0xf460020d // vld1.8 {d16-d19}, [r0]!
-// 0x758:
+// 0x760:
 .inst 0xe3540000 // cmp r4, #0
-.inst 0x0a000029 // beq 0x808
+.inst 0x0a000029 // beq 0x810
 .inst 0xf3b00320 // aese.8 q0, q8
 .inst 0xf3b00380 // aesmc.8 q0, q0
 .inst 0xf3b02320 // aese.8 q1, q8
@@ -535,10 +537,10 @@
 .inst 0xf403820d // vst1.8 {d8-d11}, [r3]!
 .inst 0xf403c20d // vst1.8 {d12-d15}, [r3]!
 .inst 0xe3540002 // cmp r4, #2
-.inst 0x3afffe57 // bcc 0x160
-.inst 0x0afffe2e // beq 0xc0
-.inst 0xea000104 // b 0xc1c
-// 0x808:
+.inst 0x3afffe57 // bcc 0x168
+.inst 0x0afffe2e // beq 0xc8
+.inst 0xea0001c2 // b 0xf1c
+// 0x810:
 .inst 0xe591313c // ldr r3, [r1, #316]
 .inst 0xe5919138 // ldr r9, [r1, #312]
 .inst 0xf463420d // vld1.8 {d20-d23}, [r3]!
@@ -580,7 +582,7 @@
 .inst 0xf30ee170 // veor q7, q7, q8
 .inst 0xf463020d // vld1.8 {d16-d19}, [r3]!
 .inst 0xe3190004 // tst r9, #4
-.inst 0x1a00000c // bne 0x8e4
+.inst 0x1a00000c // bne 0x8ec
 .inst 0xf34441d0 // veor q10, q10, q0
 .inst 0xf34661d2 // veor q11, q11, q1
 .inst 0xf34881d4 // veor q12, q12, q2
@@ -593,8 +595,8 @@
 .inst 0xf34221de // veor q9, q9, q7
 .inst 0xf444c20d // vst1.8 {d28-d31}, [r4]!
 .inst 0xf444020d // vst1.8 {d16-d19}, [r4]!
-.inst 0xea00000b // b 0x914
-// 0x8e4:
+.inst 0xea00000b // b 0x91c
+// 0x8ec:
 .inst 0xf3000174 // veor q0, q0, q10
 .inst 0xf3022176 // veor q1, q1, q11
 .inst 0xf3044178 // veor q2, q2, q12
@@ -607,7 +609,7 @@
 .inst 0xf30ee172 // veor q7, q7, q9
 .inst 0xf404820d // vst1.8 {d8-d11}, [r4]!
 .inst 0xf404c20d // vst1.8 {d12-d15}, [r4]!
-// 0x914:
+// 0x91c:
 .inst 0xe2817e11 // add r7, r1, #272
 .inst 0xe5915130 // ldr r5, [r1, #304]
 .inst 0xf3f04064 // vrev64.8 q10, q10
@@ -692,8 +694,205 @@
 .inst 0xf3022172 // veor q1, q1, q9
 .inst 0xf3044158 // veor q2, q2, q4
 .inst 0xf304415a // veor q2, q2, q5
-.inst 0xea00001f // b 0xae8
-// 0xa68:
+.inst 0xea0000d8 // b 0xdd4
+// 0xa70:
+.inst 0xe3a04000 // mov r4, #0
+.inst 0xe3a05000 // mov r5, #0
+.inst 0xe3a06000 // mov r6, #0
+.inst 0xe3a07000 // mov r7, #0
+.inst 0xe3130001 // tst r3, #1
+.inst 0x1a000004 // bne 0xa9c
+.inst 0xe590c040 // ldr ip, [r0, #64]
+.inst 0xe59c4000 // ldr r4, [ip]
+.inst 0xe59c5004 // ldr r5, [ip, #4]
+.inst 0xe59c6008 // ldr r6, [ip, #8]
+.inst 0xe59c700c // ldr r7, [ip, #12]
+// 0xa9c:
+.inst 0xe5814118 // str r4, [r1, #280]
+.inst 0xe581511c // str r5, [r1, #284]
+.inst 0xe5816110 // str r6, [r1, #272]
+.inst 0xe5817114 // str r7, [r1, #276]
+.inst 0x0a000003 // beq 0xac0
+.inst 0xe5903018 // ldr r3, [r0, #24]
+.inst 0xe5906020 // ldr r6, [r0, #32]
+.inst 0xe3a05000 // mov r5, #0
+.inst 0xea000002 // b 0xacc
+// 0xac0:
+.inst 0xe5903008 // ldr r3, [r0, #8]
+.inst 0xe5906010 // ldr r6, [r0, #16]
+.inst 0xe3a05001 // mov r5, #1
+// 0xacc:
+.inst 0xe581313c // str r3, [r1, #316]
+.inst 0xe5815154 // str r5, [r1, #340]
+.inst 0xe5816144 // str r6, [r1, #324]
+// 0xad8:
+.inst 0xe5916144 // ldr r6, [r1, #324]
+.inst 0xe591313c // ldr r3, [r1, #316]
+.inst 0xe3560000 // cmp r6, #0
+.inst 0x0a000020 // beq 0xb6c
+.inst 0xe3560080 // cmp r6, #128
+.inst 0x2a000048 // bcs 0xc14
+.inst 0xe3560080 // cmp r6, #128
+.inst 0x83a05080 // movhi r5, #128
+.inst 0x91a05006 // movls r5, r6
+.inst 0xe0466005 // sub r6, r6, r5
+.inst 0xe285400f // add r4, r5, #15
+.inst 0xe5816144 // str r6, [r1, #324]
+.inst 0xe1a04224 // lsr r4, r4, #4
+.inst 0xe2817e17 // add r7, r1, #368
+.inst 0xe2555010 // subs r5, r5, #16
+.inst 0x3a000005 // bcc 0xb30
+// 0xb18:
+.inst 0xf4230a0d // vld1.8 {d0-d1}, [r3]!
+.inst 0xf3b00040 // vrev64.8 q0, q0
+.inst 0xf2b00840 // vext.8 q0, q0, q0, #8
+.inst 0xf4070a0d // vst1.8 {d0-d1}, [r7]!
+.inst 0xe2555010 // subs r5, r5, #16
+.inst 0x2afffff9 // bcs 0xb18
+// 0xb30:
+.inst 0xe2955010 // adds r5, r5, #16
+.inst 0x0a000008 // beq 0xb5c
+.inst 0xe3a08000 // mov r8, #0
+.inst 0xe4878004 // str r8, [r7], #4
+.inst 0xe4878004 // str r8, [r7], #4
+.inst 0xe4878004 // str r8, [r7], #4
+.inst 0xe4878004 // str r8, [r7], #4
+// 0xb4c:
+.inst 0xe4d38001 // ldrb r8, [r3], #1
+.inst 0xe2555001 // subs r5, r5, #1
+.inst 0xe5678001 // strb r8, [r7, #-1]!
+.inst 0x1afffffb // bne 0xb4c
+// 0xb5c:
+.inst 0xe581313c // str r3, [r1, #316]
+.inst 0xe2813e17 // add r3, r1, #368
+.inst 0xe3a05003 // mov r5, #3
+.inst 0xea000079 // b 0xd54
+// 0xb6c:
+.inst 0xe5910130 // ldr r0, [r1, #304]
+.inst 0xe5915154 // ldr r5, [r1, #340]
+.inst 0xe5918138 // ldr r8, [r1, #312]
+.inst 0xe3550001 // cmp r5, #1
+.inst 0x3affffcf // bcc 0xac0
+.inst 0xe590c038 // ldr ip, [r0, #56]
+.inst 0x8a000019 // bhi 0xbf0
+.inst 0xe3180002 // tst r8, #2
+.inst 0x0590c040 // ldreq ip, [r0, #64]
+.inst 0x0a000016 // beq 0xbf0
+.inst 0xe3a05002 // mov r5, #2
+.inst 0xe5815154 // str r5, [r1, #340]
+.inst 0xe2817e17 // add r7, r1, #368
+.inst 0xe5905048 // ldr r5, [r0, #72]
+.inst 0xe590604c // ldr r6, [r0, #76]
+.inst 0xe1a06186 // lsl r6, r6, #3
+.inst 0xe1866ea5 // orr r6, r6, r5, lsr #29
+.inst 0xe1a05185 // lsl r5, r5, #3
+.inst 0xe6bf6f36 // rev r6, r6
+.inst 0xe6bf5f35 // rev r5, r5
+.inst 0xe4876004 // str r6, [r7], #4
+.inst 0xe4875004 // str r5, [r7], #4
+.inst 0xe5905020 // ldr r5, [r0, #32]
+.inst 0xe5906024 // ldr r6, [r0, #36]
+.inst 0xe1a06186 // lsl r6, r6, #3
+.inst 0xe1866ea5 // orr r6, r6, r5, lsr #29
+.inst 0xe1a05185 // lsl r5, r5, #3
+.inst 0xe6bf6f36 // rev r6, r6
+.inst 0xe6bf5f35 // rev r5, r5
+.inst 0xe4876004 // str r6, [r7], #4
+.inst 0xe4875004 // str r5, [r7], #4
+.inst 0xe3a04001 // mov r4, #1
+.inst 0xeaffffda // b 0xb5c
+// 0xbf0:
+.inst 0xe5914118 // ldr r4, [r1, #280]
+.inst 0xe591511c // ldr r5, [r1, #284]
+.inst 0xe5916110 // ldr r6, [r1, #272]
+.inst 0xe5917114 // ldr r7, [r1, #276]
+.inst 0xe58c4000 // str r4, [ip]
+.inst 0xe58c5004 // str r5, [ip, #4]
+.inst 0xe58c6008 // str r6, [ip, #8]
+.inst 0xe58c700c // str r7, [ip, #12]
+.inst 0xeafffdd6 // b 0x370
+// 0xc14:
+.inst 0xf463420d // vld1.8 {d20-d23}, [r3]!
+.inst 0xe2817e11 // add r7, r1, #272
+.inst 0xe5915130 // ldr r5, [r1, #304]
+.inst 0xf427ea0f // vld1.8 {d14-d15}, [r7]
+.inst 0xf463820d // vld1.8 {d24-d27}, [r3]!
+.inst 0xe2466080 // sub r6, r6, #128
+.inst 0xe5955028 // ldr r5, [r5, #40]
+.inst 0xe5816144 // str r6, [r1, #324]
+.inst 0xf463c20d // vld1.8 {d28-d31}, [r3]!
+.inst 0xe2855c01 // add r5, r5, #256
+.inst 0xf463020d // vld1.8 {d16-d19}, [r3]!
+.inst 0xe3a0c003 // mov ip, #3
+.inst 0xe581313c // str r3, [r1, #316]
+.inst 0xf344419f // veor d20, d20, d15
+.inst 0xf425660d // vld1.8 {d6-d8}, [r5]!
+.inst 0xf345519e // veor d21, d21, d14
+.inst 0xf425960d // vld1.8 {d9-d11}, [r5]!
+.inst 0xf306d1b7 // veor d13, d22, d23
+.inst 0xe581c150 // str ip, [r1, #336]
+.inst 0xf304c1b5 // veor d12, d20, d21
+.inst 0xe3a04000 // mov r4, #0
+.inst 0xf2a40e86 // vmull.p64 q0, d20, d6
+.inst 0xf2a52e87 // vmull.p64 q1, d21, d7
+.inst 0xf2a66e89 // vmull.p64 q3, d22, d9
+.inst 0xf2e76e8a // vmull.p64 q11, d23, d10
+.inst 0xf2ac4e08 // vmull.p64 q2, d12, d8
+.inst 0xf2adae0b // vmull.p64 q5, d13, d11
+.inst 0xf3000156 // veor q0, q0, q3
+.inst 0xf3022176 // veor q1, q1, q11
+.inst 0xf425660d // vld1.8 {d6-d8}, [r5]!
+.inst 0xf304415a // veor q2, q2, q5
+.inst 0xf425960d // vld1.8 {d9-d11}, [r5]!
+.inst 0xf309c1b8 // veor d12, d25, d24
+.inst 0xf30bd1ba // veor d13, d27, d26
+.inst 0xe5916134 // ldr r6, [r1, #308]
+.inst 0xf2a8ee86 // vmull.p64 q7, d24, d6
+.inst 0xf2e98e87 // vmull.p64 q12, d25, d7
+.inst 0xf2aa6e89 // vmull.p64 q3, d26, d9
+.inst 0xf2ebae8a // vmull.p64 q13, d27, d10
+.inst 0xf2ac8e08 // vmull.p64 q4, d12, d8
+.inst 0xf2adae0b // vmull.p64 q5, d13, d11
+.inst 0xf300015e // veor q0, q0, q7
+.inst 0xf3022178 // veor q1, q1, q12
+.inst 0xf3000156 // veor q0, q0, q3
+.inst 0xf302217a // veor q1, q1, q13
+.inst 0xf3044158 // veor q2, q2, q4
+.inst 0xf425660d // vld1.8 {d6-d8}, [r5]!
+.inst 0xf304415a // veor q2, q2, q5
+.inst 0xf425960d // vld1.8 {d9-d11}, [r5]!
+.inst 0xf30dc1bc // veor d12, d29, d28
+.inst 0xf30fd1be // veor d13, d31, d30
+.inst 0xf2acee86 // vmull.p64 q7, d28, d6
+.inst 0xf2edce87 // vmull.p64 q14, d29, d7
+.inst 0xf2ae6e89 // vmull.p64 q3, d30, d9
+.inst 0xf2efee8a // vmull.p64 q15, d31, d10
+.inst 0xf2ac8e08 // vmull.p64 q4, d12, d8
+.inst 0xf2adae0b // vmull.p64 q5, d13, d11
+.inst 0xf300015e // veor q0, q0, q7
+.inst 0xf302217c // veor q1, q1, q14
+.inst 0xf3000156 // veor q0, q0, q3
+.inst 0xf302217e // veor q1, q1, q15
+.inst 0xf3044158 // veor q2, q2, q4
+.inst 0xf425660d // vld1.8 {d6-d8}, [r5]!
+.inst 0xf304415a // veor q2, q2, q5
+.inst 0xf425960d // vld1.8 {d9-d11}, [r5]!
+.inst 0xf301c1b0 // veor d12, d17, d16
+.inst 0xf303d1b2 // veor d13, d19, d18
+.inst 0xf2a0ee86 // vmull.p64 q7, d16, d6
+.inst 0xf2e10e87 // vmull.p64 q8, d17, d7
+.inst 0xf2a26e89 // vmull.p64 q3, d18, d9
+.inst 0xf2e32e8a // vmull.p64 q9, d19, d10
+.inst 0xf2ac8e08 // vmull.p64 q4, d12, d8
+.inst 0xf2adae0b // vmull.p64 q5, d13, d11
+.inst 0xf300015e // veor q0, q0, q7
+.inst 0xf3022170 // veor q1, q1, q8
+.inst 0xf3000156 // veor q0, q0, q3
+.inst 0xf3022172 // veor q1, q1, q9
+.inst 0xf3044158 // veor q2, q2, q4
+.inst 0xf304415a // veor q2, q2, q5
+.inst 0xea00001f // b 0xdd4
+// 0xd54:
 .inst 0xe2816e11 // add r6, r1, #272
 .inst 0xe5815150 // str r5, [r1, #336]
 .inst 0xf466ea0f // vld1.8 {d30-d31}, [r6]
@@ -701,7 +900,7 @@
 .inst 0xe5916134 // ldr r6, [r1, #308]
 .inst 0xe5900028 // ldr r0, [r0, #40]
 .inst 0xe2800c01 // add r0, r0, #256
-// 0xa84:
+// 0xd70:
 .inst 0xe2545008 // subs r5, r4, #8
 .inst 0x33a05000 // movcc r5, #0
 .inst 0xe0447005 // sub r7, r4, r5
@@ -713,7 +912,7 @@
 .inst 0xf2800e50 // vmov.i8 q0, #0
 .inst 0xf2802e50 // vmov.i8 q1, #0
 .inst 0xf2804e50 // vmov.i8 q2, #0
-// 0xab0:
+// 0xd9c:
 .inst 0xf4630a0d // vld1.8 {d16-d17}, [r3]!
 .inst 0xe2577001 // subs r7, r7, #1
 .inst 0xf425660d // vld1.8 {d6-d8}, [r5]!
@@ -727,8 +926,8 @@
 .inst 0xf3000174 // veor q0, q0, q10
 .inst 0xf3022176 // veor q1, q1, q11
 .inst 0xf3044178 // veor q2, q2, q12
-.inst 0x1afffff1 // bne 0xab0
-// 0xae8:
+.inst 0x1afffff1 // bne 0xd9c
+// 0xdd4:
 .inst 0xf426670f // vld1.8 {d6}, [r6]
 .inst 0xf3044150 // veor q2, q2, q0
 .inst 0xe5915150 // ldr r5, [r1, #336]
@@ -749,30 +948,35 @@
 .inst 0xf3033111 // veor d3, d3, d1
 .inst 0xf342f11a // veor d31, d2, d10
 .inst 0xf343e11b // veor d30, d3, d11
-.inst 0x1a00000b // bne 0xb6c
+.inst 0x1a00000c // bne 0xe5c
 .inst 0xe3550001 // cmp r5, #1
 .inst 0xf447ea0f // vst1.8 {d30-d31}, [r7]
-.inst 0x3afffd69 // bcc 0xf0
-.inst 0x8a000004 // bhi 0xb60
+.inst 0x3afffcb0 // bcc 0xf8
+.inst 0x8a000004 // bhi 0xe4c
 .inst 0xe3580080 // cmp r8, #128
-.inst 0x3afffd77 // bcc 0x134
+.inst 0x3afffcbe // bcc 0x13c
 .inst 0xe3590000 // cmp r9, #0
-.inst 0x0afffe0b // beq 0x38c
-.inst 0xeafffd74 // b 0x134
-// 0xb60:
-.inst 0xe3550002 // cmp r5, #2
-.inst 0x0afffde1 // beq 0x2f0
-.inst 0xea00002e // b 0xc28
-// 0xb6c:
+.inst 0x0afffd52 // beq 0x394
+.inst 0xeafffcbb // b 0x13c
+// 0xe4c:
+.inst 0xe3550003 // cmp r5, #3
+.inst 0x3afffd28 // bcc 0x2f8
+.inst 0x0affff1f // beq 0xad8
+.inst 0xea00003d // b 0xf54
+// 0xe5c:
 .inst 0xe1a0400b // mov r4, fp
-.inst 0xeaffffc3 // b 0xa84
-// 0xb74:
+.inst 0xeaffffc2 // b 0xd70
+// 0xe64:
 .inst 0xe3130010 // tst r3, #16
-.inst 0x0a000002 // beq 0xb88
+.inst 0x0a000006 // beq 0xe88
 .inst 0xe5905030 // ldr r5, [r0, #48]
+.inst 0xe3130020 // tst r3, #32
 .inst 0xf4250a0f // vld1.8 {d0-d1}, [r5]
-.inst 0xea000024 // b 0xc1c
-// 0xb88:
+.inst 0x0a000027 // beq 0xf1c
+.inst 0xf3b00040 // vrev64.8 q0, q0
+.inst 0xf2b00840 // vext.8 q0, q0, q0, #8
+.inst 0xea000024 // b 0xf1c
+// 0xe88:
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe282b010 // add fp, r2, #16
 .inst 0xe5946000 // ldr r6, [r4]
@@ -784,21 +988,21 @@
 .inst 0xe515c004 // ldr ip, [r5, #-4]
 .inst 0xe3a09000 // mov r9, #0
 .inst 0xf2802e50 // vmov.i8 q1, #0
-// 0xbb4:
+// 0xeb4:
 .inst 0xe3590000 // cmp r9, #0
 .inst 0x01a0c46c // roreq ip, ip, #8
-.inst 0x0a000002 // beq 0xbcc
+.inst 0x0a000002 // beq 0xecc
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x03590004 // cmpeq r9, #4
-.inst 0x1a000005 // bne 0xbe4
-// 0xbcc:
+.inst 0x1a000005 // bne 0xee4
+// 0xecc:
 .inst 0xeea0cb10 // vdup.32 q0, ip
 .inst 0xf3b00302 // aese.8 q0, q1
 .inst 0xe3590000 // cmp r9, #0
 .inst 0xee10cb10 // vmov.32 ip, d0[0]
 .inst 0x04db3001 // ldrbeq r3, [fp], #1
 .inst 0x002cc003 // eoreq ip, ip, r3
-// 0xbe4:
+// 0xee4:
 .inst 0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe02cc003 // eor ip, ip, r3
@@ -806,25 +1010,39 @@
 .inst 0xe1590008 // cmp r9, r8
 .inst 0x03a09000 // moveq r9, #0
 .inst 0xe2577001 // subs r7, r7, #1
-.inst 0x1affffeb // bne 0xbb4
+.inst 0x1affffeb // bne 0xeb4
 .inst 0xe2815c01 // add r5, r1, #256
 .inst 0xf4052a0f // vst1.8 {d2-d3}, [r5]
 .inst 0xe3a09000 // mov r9, #0
 .inst 0xe5819148 // str r9, [r1, #328]
 .inst 0xe3a04003 // mov r4, #3
-.inst 0xeafffddb // b 0x38c
-// 0xc1c:
+.inst 0xeafffd1d // b 0x394
+// 0xf1c:
+.inst 0xe5913138 // ldr r3, [r1, #312]
 .inst 0xe3a04008 // mov r4, #8
 .inst 0xf3f0e040 // vrev64.8 q15, q0
+.inst 0xe3a05000 // mov r5, #0
 .inst 0xe5814164 // str r4, [r1, #356]
-// 0xc28:
+.inst 0xe3130020 // tst r3, #32
+.inst 0x0a000005 // beq 0xf50
+.inst 0xe5910130 // ldr r0, [r1, #304]
+.inst 0xe5905010 // ldr r5, [r0, #16]
+.inst 0xe285500f // add r5, r5, #15
+.inst 0xe1a05225 // lsr r5, r5, #4
+.inst 0xe2755007 // rsbs r5, r5, #7
+.inst 0x33a05000 // movcc r5, #0
+// 0xf50:
+.inst 0xe581514c // str r5, [r1, #332]
+// 0xf54:
 .inst 0xe5914164 // ldr r4, [r1, #356]
 .inst 0xe5912134 // ldr r2, [r1, #308]
 .inst 0xe5910130 // ldr r0, [r1, #304]
 .inst 0xe2816e17 // add r6, r1, #368
 .inst 0xf3b0006e // vrev64.8 q0, q15
 .inst 0xf4060a0f // vst1.8 {d0-d1}, [r6]
+.inst 0xe5913138 // ldr r3, [r1, #312]
 .inst 0xf4226a0f // vld1.8 {d6-d7}, [r2]
+.inst 0xe3130020 // tst r3, #32
 .inst 0xe5905028 // ldr r5, [r0, #40]
 .inst 0xf28100be // vshr.s64 d0, d30, #63
 .inst 0xf38140bf // vshr.u64 d4, d31, #63
@@ -837,17 +1055,21 @@
 .inst 0xe0847084 // add r7, r4, r4, lsl #1
 .inst 0xf3025116 // veor d5, d2, d6
 .inst 0xf3034117 // veor d4, d3, d7
+.inst 0x0a000000 // beq 0xfb0
+.inst 0xf2be48ee // vext.8 q2, q15, q15, #8
+// 0xfb0:
 .inst 0xe0855187 // add r5, r5, r7, lsl #3
 .inst 0xf3046115 // veor d6, d4, d5
 .inst 0xf405460f // vst1.8 {d4-d6}, [r5]
 .inst 0xf2c0ee50 // vmov.i8 q15, #0
 .inst 0xe2815e11 // add r5, r1, #272
 .inst 0xf445ea0f // vst1.8 {d30-d31}, [r5]
+.inst 0xe591614c // ldr r6, [r1, #332]
 .inst 0xe5814164 // str r4, [r1, #356]
-.inst 0xe3540000 // cmp r4, #0
-.inst 0x0afffdb3 // beq 0x368
+.inst 0xe1540006 // cmp r4, r6
+.inst 0x0afffce5 // beq 0x370
 .inst 0xe2813e17 // add r3, r1, #368
 .inst 0xe3a04001 // mov r4, #1
-.inst 0xe3a05003 // mov r5, #3
-.inst 0xeaffff6f // b 0xa68
-// 0xca8:
+.inst 0xe3a05004 // mov r5, #4
+.inst 0xeaffff5a // b 0xd54
+// 0xfe8:
