@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
@@ -110,34 +111,44 @@ func (k *gcmSIV) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 // A sivPacket is a packet in progress. gcmsiv_kernels.go makes its parts with POLYVAL kernels, and gcmsiv_ofgcm.go does
 // so on CPUs without them.
 type sivPacket struct {
-	message Cipher
-	hash    kernel.GCMKey
-	level   kernel.Level // of AES-GCM
-	hashKey [BlockSize]byte
-	tag     [BlockSize]byte
+	key      kernel.GCMKey   // the message key's schedule, laid out as in an AESKey, and the hash key's table
+	hashKey  [BlockSize]byte // aligned for words
+	tag      [BlockSize]byte
+	aes, gcm kernel.Level
 	sivWork
+}
+
+// blocks runs an operation on whole blocks under the message key. The caller splits long texts.
+func (p *sivPacket) blocks(operation uint64, out, in []byte, state *[BlockSize]byte) {
+	var a kernel.ModeArgs
+	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in)), uint64(len(in))
+	a.Key, a.State, a.Operation = unsafe.Pointer(&p.key), state, operation
+	kernel.AES(p.aes, &a)
+}
+
+func (p *sivPacket) wipe() { clear(bytesOf(p)) }
+
+// bytesOf returns the memory of a value without pointers. Compilers clear a slice faster than a structure.
+func bytesOf[T any](value *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(value)), unsafe.Sizeof(*value))
 }
 
 // derive makes the keys of one nonce, 8 bytes from each block (section 4). longest is the larger of the lengths of text
 // and associated data.
 func (p *sivPacket) derive(k *gcmSIV, nonce []byte, longest int) {
-	var blocks [6 * BlockSize]byte
-	var raw [32]byte
+	var blocks [6][4]uint32
+	var raw [8]uint32
 	size := int(k.generating.size)
-	used := blocks[:BlockSize*(2+size/8)]
-	derivationBlocks(k.generating, used, nonce)
-	half := func(to, from []byte) { binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(from)) }
-	half(p.hashKey[:8], blocks[:])
-	half(p.hashKey[8:], blocks[BlockSize:])
-	for i := 0; i < size; i += 8 {
-		half(raw[i:], blocks[2*BlockSize+2*i:])
+	derivationBlocks(k.generating, bytesOf(&blocks)[:BlockSize*(2+size/8)], nonce)
+	*(*[4]uint32)(unsafe.Pointer(&p.hashKey)) = [4]uint32{blocks[0][0], blocks[0][1], blocks[1][0], blocks[1][1]}
+	for i := range size / 8 {
+		raw[2*i], raw[2*i+1] = blocks[2+i][0], blocks[2+i][1]
 	}
-	p.message.level, p.message.size = k.generating.level, k.generating.size
-	kernel.AESEncryptionKeySetup(p.message.level, &p.message.key, raw[:size])
-	p.level = k.level
-	p.setHashKey(longest)
-	clear(blocks[:])
-	clear(raw[:])
+	p.aes, p.gcm = k.generating.level, k.level
+	kernel.AESEncryptionKeySetup(p.aes, (*kernel.AESKey)(unsafe.Pointer(&p.key)), bytesOf(&raw)[:size])
+	p.setHashKey(longest) // after the schedule: some kernels always make decryption keys, which end in the table
+	clear(bytesOf(&blocks))
+	clear(bytesOf(&raw))
 }
 
 // makeTag computes the tag of plaintext and associated data (section 4).
@@ -147,7 +158,7 @@ func (p *sivPacket) makeTag(nonce, text, ad []byte) {
 	binary.LittleEndian.PutUint64(sum[:], binary.LittleEndian.Uint64(sum[:])^binary.LittleEndian.Uint64(nonce))
 	binary.LittleEndian.PutUint32(sum[8:], binary.LittleEndian.Uint32(sum[8:])^binary.LittleEndian.Uint32(nonce[8:]))
 	sum[15] &= 0x7f
-	p.message.few(kernel.AESECBEncrypt, p.tag[:], sum[:], nil)
+	p.blocks(kernel.AESECBEncrypt, p.tag[:], sum[:], nil)
 	clear(sum[:])
 }
 

@@ -23,42 +23,38 @@ func derivationBlocks(c *Cipher, blocks, nonce []byte) {
 }
 
 func (p *sivPacket) setHashKey(longest int) {
-	kernel.PolyvalKey(p.level, &p.hash, &p.hashKey, longest)
-}
-
-// wipe skips what no packet writes: the decryption keys and the key schedule of the hash key.
-func (p *sivPacket) wipe() {
-	clear(p.message.key.Schedule[:])
-	clear(p.hash.Table[:])
-	p.hashKey, p.tag, p.sivWork = [BlockSize]byte{}, [BlockSize]byte{}, sivWork{}
+	kernel.PolyvalKey(p.gcm, &p.key, &p.hashKey, longest)
 }
 
 // polyval absorbs associated data, text and their lengths, in parts that do not delay the scheduler.
 func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
 	var a kernel.PacketArgs
 	var state kernel.GCMState
-	a.Key, a.Tag, a.State = unsafe.Pointer(&p.hash), unsafe.Pointer(sum), state.State()
+	a.Key, a.Tag, a.State = unsafe.Pointer(&p.key), unsafe.Pointer(sum), state.State()
 	a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(ad)), uint64(len(ad))
 	a.Total = uint64(len(text))
 	a.Flags = kernel.FlagPolyval | kernel.FlagFirst
-	for part := partOf(p.message.level); len(text) > part; text = text[part:] {
+	for part := partOf(p.aes); len(text) > part; text = text[part:] {
 		a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(text)), uint64(part)
-		kernel.AESGCM(p.level, &a)
+		kernel.AESGCM(p.gcm, &a)
 		a.Flags = kernel.FlagPolyval
 	}
 	a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(text)), uint64(len(text))
 	a.Flags |= kernel.FlagLast
-	kernel.AESGCM(p.level, &a)
+	kernel.AESGCM(p.gcm, &a)
 	state.Y = [16]byte{}
 }
 
 // count XORs key stream into the text, starting with the counter block.
 func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
+	for part := partOf(p.aes); len(in) > part; out, in = out[part:], in[part:] {
+		p.blocks(kernel.AESCTRLittle, out[:part], in[:part], block)
+	}
 	whole := len(in) &^ (BlockSize - 1)
-	p.message.run(kernel.AESCTRLittle, out[:whole], in[:whole], block)
+	p.blocks(kernel.AESCTRLittle, out[:whole], in[:whole], block)
 	if whole < len(in) {
 		copy(p.last[:], in[whole:])
-		p.message.few(kernel.AESCTRLittle, p.last[:], p.last[:], block)
+		p.blocks(kernel.AESCTRLittle, p.last[:], p.last[:], block)
 		copy(out[whole:], p.last[:])
 	}
 }

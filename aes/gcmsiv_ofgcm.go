@@ -49,8 +49,7 @@ func (p *sivPacket) setHashKey(int) {
 	low, high := binary.LittleEndian.Uint64(p.hashKey[:8]), binary.LittleEndian.Uint64(p.hashKey[8:])
 	binary.BigEndian.PutUint64(h[:8], high>>1^0xe1<<56&-(low&1))
 	binary.BigEndian.PutUint64(h[8:], low>>1|high<<63)
-	p.hash.Rounds = 10
-	kernel.AESGCMHashKey(p.level, &p.hash, &h)
+	kernel.AESGCMHashKey(p.gcm, &p.key, &h)
 	clear(h[:])
 }
 
@@ -62,9 +61,9 @@ func (p *sivPacket) flush() {
 	first := p.chunk[0].bytes()
 	subtle.XORBytes(first[:], first[:], p.state.Y[:])
 	a.AD, a.ADBytes = unsafe.Pointer(&p.chunk), uint64(p.held)
-	a.Key, a.Nonce, a.State = unsafe.Pointer(&p.hash), unsafe.Pointer(&none), p.state.State()
+	a.Key, a.Nonce, a.State = unsafe.Pointer(&p.key), unsafe.Pointer(&none), p.state.State()
 	a.Flags = kernel.FlagFirst | kernel.FlagNonce
-	kernel.AESGCM(p.level, &a)
+	kernel.AESGCM(p.gcm, &a)
 	p.held = 0
 }
 
@@ -84,9 +83,6 @@ func (p *sivPacket) absorb(in []byte) {
 		in = in[n:]
 	}
 }
-
-// wipe clears the whole packet, because some kernels always make decryption keys.
-func (p *sivPacket) wipe() { *p = sivPacket{} }
 
 // polyval absorbs associated data, text and their lengths.
 func (p *sivPacket) polyval(sum *[BlockSize]byte, text, ad []byte) {
@@ -117,7 +113,7 @@ func (p *sivPacket) count(out, in []byte, block *[BlockSize]byte) {
 			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)+1)
 		}
 		stream := p.bytes()[:len(blocks)*BlockSize]
-		p.message.run(kernel.AESECBEncrypt, stream, stream, nil)
+		p.blocks(kernel.AESECBEncrypt, stream, stream, nil)
 		subtle.XORBytes(out, in[:n], stream)
 		out, in = out[n:], in[n:]
 	}

@@ -228,7 +228,7 @@ static void wipe_siv(siv *s, const sealane_packet *p)
 
 #else
 
-/* ---- x86-64, arm64, portable: kernels have POLYVAL and this counter mode ---- */
+/* ---- x86-64, ARM, portable: kernels have POLYVAL and this counter mode ---- */
 
 static const uint8_t zeroes[16 * DERIVED];
 
