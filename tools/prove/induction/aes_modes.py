@@ -76,8 +76,6 @@ ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, CTR_LITTLE, XTS_ENCRYPT, C
 def shapes(kernel):
     """32-bit ARM's aes_neon keeps what counters have in common, and branches on it: only calls of that mode."""
     without = {CTR} if kernel.bitwise and kernels.begins_with_many(kernel) else set()
-    if kernel.isa is arm32:
-        without.add(CTR_LITTLE)
     return [s for s in ALL_SHAPES if s.mode not in without]
 
 
@@ -92,7 +90,7 @@ def head(kernel, shape):
                 if kernel.isa is x86 or insns[to].mnemonic == "subs":
                     back.append((i.address - to, to))
         # Of jumps back on "not below", the target of the longest; or of those that are always taken, to where a pass is counted.
-        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, *(() if kernel.isa is arm32 else (CTR_LITTLE,)), CBC_DECRYPT)
+        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CTR_LITTLE, CBC_DECRYPT)
         kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
     return kernel.head[shape.mode]
 
