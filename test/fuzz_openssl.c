@@ -85,7 +85,7 @@ static void whole(const sealane_key *k, size_t bytes, size_t ad_bytes)
     const char *name = sealane_impl_name(k);
     if (sealane_seal(k, got, got_tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes) != 0)
         die("sealane_seal refused", name, bytes, ad_bytes);
-    if (plant && bytes == 100)
+    if (plant && bytes >= 100)
         got[99] ^= 1;
     if (memcmp(got, want, bytes) != 0 || memcmp(got_tag, want_tag, 16) != 0)
         die("sealed differently", name, bytes, ad_bytes);

@@ -365,19 +365,26 @@ static int prepare(int n, int is_undefined)
     return !bad;
 }
 
-static void *preparation(void *n)
+/* Runs of one call: twice with the same secrets, then with others. */
+enum { RUNS = 4 };
+static const int secrets_of[RUNS] = {1, 1, 2, 3};
+static volatile unsigned turn; /* which run this is; in memory alone, see run */
+static uint8_t left[RUNS][STACK_BYTES];
+
+static void *preparation(void *made)
 {
-    return prepare(*(int *)n, 0) ? n : NULL;
+    return prepare(secrets_of[turn], 0) ? made : NULL;
 }
 
-/* Copies the stack as the call leaves it. A thread of their own makes the secrets, so the call inherits none of its
- * registers. */
-static int run(uint8_t *left, int n)
+/* Copies the stack as the call leaves it. A new thread begins with the registers of its creator, and saves some of
+ * them. So a thread of their own makes the secrets, and nothing that a register holds over the start of the second
+ * thread may differ between runs: there are no arguments, and turn is volatile. */
+static NOINLINE int run(void)
 {
     pthread_t thread;
     pthread_attr_t attributes;
     void *prepared = NULL;
-    if (pthread_create(&thread, NULL, preparation, &n) != 0 || pthread_join(thread, &prepared) != 0 || prepared == NULL)
+    if (pthread_create(&thread, NULL, preparation, stack) != 0 || pthread_join(thread, &prepared) != 0 || !prepared)
         return 0;
     memset(stack, FILL, STACK_BYTES);
     now.bad = 1;
@@ -385,7 +392,7 @@ static int run(uint8_t *left, int n)
         pthread_create(&thread, &attributes, on_stack, NULL) != 0 || pthread_join(thread, NULL) != 0)
         return 0;
     pthread_attr_destroy(&attributes);
-    memcpy(left, stack, STACK_BYTES);
+    memcpy(left[turn], stack, STACK_BYTES);
     return !now.bad;
 }
 
@@ -405,18 +412,17 @@ static size_t used(const uint8_t *of)
 
 static int leaves_nothing(void)
 {
-    static uint8_t first[STACK_BYTES], again[STACK_BYTES], other[STACK_BYTES];
     size_t residue = 0;
-    int ok = run(first, 1) && run(again, 1);
-    for (int n = 2; ok && n < 4; n++) {
-        ok = run(other, n);
+    int ok = 1;
+    for (turn = 0; ok && turn < RUNS; turn++)
+        ok = run();
+    for (size_t n = 2; ok && n < RUNS; n++)
         for (size_t i = 0; i < (size_t)(now.end - stack); i++)
-            if (i % 256 == 0 && memcmp(first + i, other + i, 256) == 0) /* nearly all, and faster under emulation */
+            if (i % 256 == 0 && memcmp(left[0] + i, left[n] + i, 256) == 0) /* nearly all, and faster under emulation */
                 i += 255;
             else
-                residue += first[i] == again[i] && first[i] != other[i];
-    }
-    if (ok && residue == 0 && used(first) > 50)
+                residue += left[0][i] == left[1][i] && left[0][i] != left[n][i];
+    if (ok && residue == 0 && used(left[0]) > 50)
         return 1;
     printf("     %s, key of %zu bytes, %zu bytes: %s, %zu bytes of the stack depend on secrets\n", way_names[now.way],
            now.key_bytes, now.bytes, ok ? "done" : "the call failed", residue);
