@@ -108,6 +108,13 @@ func (k *gcmSIV) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	return ret, nil
 }
 
+// A GCMKey holds a whole AESKey, with the schedule in the same place.
+var (
+	_ = [unsafe.Sizeof(kernel.GCMKey{})]byte{}[unsafe.Sizeof(kernel.AESKey{})-1]
+	_ = [1]byte{}[unsafe.Offsetof(kernel.AESKey{}.Schedule)-unsafe.Offsetof(kernel.GCMKey{}.Schedule)]
+	_ = [1]byte{}[unsafe.Offsetof(kernel.AESKey{}.Rounds)-unsafe.Offsetof(kernel.GCMKey{}.Rounds)]
+)
+
 // A sivPacket is a packet in progress. gcmsiv_kernels.go makes its parts with POLYVAL kernels, and gcmsiv_ofgcm.go does
 // so on CPUs without them.
 type sivPacket struct {

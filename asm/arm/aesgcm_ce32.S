@@ -499,8 +499,8 @@ function sealane_aesgcm_ce32
 .Lall_powers:
     str r5, [r1, #AVAILABLE]
 
-/* A power is in q15: it times x, or of POLYVAL itself, goes to its place, until as many are left to make as AVAILABLE
- * says. */
+/* A power is in q15. Its product with x, or for POLYVAL the power itself, goes to its place. The loop ends when r4
+ * reaches AVAILABLE, the number of powers not needed. */
 .Lpower:
     ldr r4, [r1, #POWER]
     ldr r2, [r1, #CONSTS]

@@ -565,8 +565,8 @@ function sealane_aesgcm_neon
     vst1.8 {q0, q1}, [r3]
     str r4, [r1, #POWER]
 
-/* A power is in q15: it times x, or of POLYVAL itself, goes to its place, the higher ones are zero still, and the table
- * is made. */
+/* A power is in q15. Its product with x, or for POLYVAL the power itself, goes to its place. The higher ones are still
+ * zero. Then the table is made. */
 .Lpower:
     ldr r4, [r1, #POWER]
     ldr r2, [r1, #CONSTS]

@@ -129,9 +129,9 @@
 .endm
 
 /* POLYVAL (RFC 8452, section 3) of associated data, text and lengths: GHASH of blocks with their bytes reversed, up to
- * \\most bytes at a time, under a table of the hash key itself (appendix A, whose factor x and the one that GHASH's
- * order of bits loses are one). The first half of a sum is at Y + \\half. \\reverse_block turns a block at r3 around to
- * r7, and moves both on; \\whole may take care of more of the r6 bytes at r3 that are left. r3: FLAGS.
+ * \most bytes at a time, under a table of the hash key itself (appendix A, whose factor x and the one that GHASH's
+ * order of bits loses are one). The first half of a sum is at Y + \half. \reverse_block turns a block at r3 around to
+ * r7, and moves both on. \whole may process more of the r6 bytes left at r3. r3: FLAGS.
  */
 .macro polyval most, half, reverse_block, whole:vararg
 .Lpolyval:
@@ -232,7 +232,7 @@
     b .Lwipe
 .endm
 
-/* The length at \\bytes, in bits, to r7. */
+/* The length at \bytes, in bits, to r7. */
 .macro length_in_bits bytes
     ldr r5, [r0, #\bytes]
     ldr r6, [r0, #\bytes + 4]
