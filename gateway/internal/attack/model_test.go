@@ -471,7 +471,10 @@ func TestSilentAttackersAgain(t *testing.T) {
 		{20261126, 58172}, // a ChangeCipherSpec that opens as what is behind a beginning that does not
 		// Forged bytes ahead, acknowledged, and silence: then a record comes just before what it overtook.
 		{20261126, 215103}, {20261126, 282032},
-		{20261126, 215873}, // the bytes behind a beginning that was read again open in the middle of the search
+		{20261126, 215873},            // the bytes behind a beginning that was read again open in the middle of the search
+		{1795790041537067700, 91309},  // a record of the handshake that is given up, and the only sign that its keys end is behind it
+		{1795790041537067700, 167473}, // silence behind the SYNs, and a segment with the first byte of the ClientHello
+		{1795790041537067700, 180882}, // a forged FIN, and silence in the ClientHello
 	} {
 		if sum := attackers(t, all, x.seed, x.run, x.run+1, true, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d: %+v", x.seed, x.run, sum)

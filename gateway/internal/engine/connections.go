@@ -44,7 +44,7 @@ const (
 // begin makes an entry for a new connection, or returns nil if the first packet is not useful.
 func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	syn := s.Flags&(packet.SYN|packet.RST) == packet.SYN
-	hello := tls.LooksLikeClientHello(s.Payload[tls.ProxyHeader(s.Payload):])
+	hello := tls.MayBeHello(s.Payload[tls.ProxyHeader(s.Payload):], tls.Client)
 	var given []*Key
 	if len(w.given) > 0 {
 		given = w.given[anywhere(s.Tuple)]

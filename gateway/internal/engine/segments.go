@@ -87,8 +87,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	before, begun := e.Next, e.Flags
 	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
 		ignored := e.Flags&flow.Ignored != 0
-		hello := tls.LooksLikeClientHello(p) && (len(p) >= 6 || ignored) ||
-			ignored && len(p) < 3 && p[0] == 22 && (len(p) < 2 || p[1] == 3)
+		hello := tls.MayBeHello(p, tls.Client) && (len(p) >= 6 || ignored)
 		if e.Flags&flow.Ignored != 0 {
 			if !hello {
 				return
@@ -111,7 +110,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	}
 	if e.Flags&started(side) == 0 {
 		// Neither the SYN nor its acknowledgement was captured.
-		if !tls.LooksLikeClientHello(p) && e.Flags&flow.ClientKnown == 0 {
+		if !tls.MayBeHello(p, tls.Client) && e.Flags&flow.ClientKnown == 0 {
 			w.ignore(e)
 			return
 		}

@@ -1,6 +1,8 @@
 package reassembly
 
 import (
+	"math"
+
 	"github.com/sealane/sealane/gateway/internal/held"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -101,10 +103,12 @@ func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
 // keyed tells whether there may be keys with which a record of a connection opens.
 func (r *Reassembler) keyed(p *Pair) bool { return r.entitled(p) || p.claim != unkeyed }
 
-// Keyless tells whether there are no keys for any hello that came of a connection of which no record has opened.
+// Keyless tells whether there are no keys for any hello that came of a connection of which no record has opened. It does not while one
+// is incomplete, or if there is no work left to look.
 func (r *Reassembler) Keyless(p *Pair) bool {
-	if d := p.Dir[tls.Client]; d != nil && d.credit < 0 {
-		return false // to look costs work
+	const enough = toRandom + 32
+	if d := p.Dir[tls.Client]; d != nil && (d.credit < 0 || len(d.held.Segs) > 0 && d.held.Covered(d.origin, enough, math.MaxUint64)-d.origin < enough) {
+		return false
 	}
 	p.asked = 0
 	return !r.keyed(p)

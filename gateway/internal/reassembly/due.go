@@ -90,7 +90,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		d.usual = d.held.Segs[len(d.held.Segs)-1].Class
 		d.held.Prune(&r.Pool, r.base(p, d, side))
 	}
-	if d.phase == beginning && !d.near(seq) && mayBeHello(data, side) {
+	if d.phase == beginning && !d.near(seq) && tls.MayBeHello(data, side) {
 		p.Maybe(side, seq) // the SYN that was seen may be another's
 	}
 	base := r.base(p, d, side)

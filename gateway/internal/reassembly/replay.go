@@ -12,12 +12,7 @@ import (
 
 // looksLikeHello tells whether data begins with the first message of a side.
 func looksLikeHello(data []byte, side uint8) bool {
-	return len(data) >= 6 && mayBeHello(data, side)
-}
-
-// mayBeHello tells whether data may be the first bytes of it.
-func mayBeHello(data []byte, side uint8) bool {
-	return len(data) > 0 && data[0] == 22 && (len(data) < 2 || data[1] == 3) && (len(data) < 3 || data[2] <= 4) && (len(data) < 6 || data[5] == side+1)
+	return len(data) >= 6 && tls.MayBeHello(data, side)
 }
 
 const (

@@ -401,8 +401,9 @@ func DataRecord(b []byte) int {
 	return 0
 }
 
-// LooksLikeClientHello reports whether a stream that starts with b can be a TLS client's. Three bytes are enough to
-// return false, and six to return true.
-func LooksLikeClientHello(b []byte) bool {
-	return len(b) >= 3 && b[0] == typeHandshake && b[1] == 3 && b[2] <= 4 && (len(b) < 6 || b[5] == msgClientHello)
+// MayBeHello reports whether a stream that starts with b can be that of a side of TLS. Six bytes decide; a single one is
+// enough to return true.
+func MayBeHello(b []byte, side uint8) bool {
+	return len(b) > 0 && b[0] == typeHandshake && (len(b) < 2 || b[1] == 3) && (len(b) < 3 || b[2] <= 4) &&
+		(len(b) < 6 || b[5] == msgClientHello+side)
 }

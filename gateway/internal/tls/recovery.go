@@ -377,8 +377,8 @@ func (d *Decrypter) lookNext(c *Conn, side uint8, h *half, rec []byte, doubt uin
 			}
 			return o, false
 		}
-		// Handshake messages are not lost if the records before all opened.
-		if h.epoch == handshake && doubt == 0 {
+		// Finished has been read, unless records before this one are lost.
+		if h.epoch == handshake && doubt == 0 && !r.hs.lost {
 			return o, false
 		}
 		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil {
