@@ -21,7 +21,7 @@
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else /* cross compilers do not have it */
-#define VALGRIND_MAKE_MEM_UNDEFINED(p, bytes) 0
+#define VALGRIND_MAKE_MEM_UNDEFINED(p, bytes) ((void)(p), (void)(bytes), 0)
 #define VALGRIND_MAKE_MEM_DEFINED(p, bytes) 0
 #define VALGRIND_COUNT_ERRORS 0
 #define RUNNING_ON_VALGRIND 0
