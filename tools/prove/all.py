@@ -22,7 +22,7 @@ from spec.args import HERE, ROOT
 from tests.imports import modules, paths
 
 
-# Which induction shows texts and associated data of every length, of which kernels; permute.py is in place of run.prove.
+# Which induction shows texts and associated data of every length, of which kernels.
 INDUCTIONS = {
     "chacha_x86": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "chacha_avx512": r"x86_64/chacha20poly1305_avx512",
     "gcm": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "gcm_ce": r"aarch64/aesgcm_ce",
@@ -30,8 +30,9 @@ INDUCTIONS = {
     "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*|riscv64/chacha20poly1305_(rv64|zbb)", "aes_modes": r".*/aes_(?!ssse3).*",
     "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
-    "permute": r"x86_64/aes(gcm)?_ssse3",
+    "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",
 }
+IN_PLACE_OF_CALLS = {"induction.permute", "induction.blocks_mips"}  # they show calls, and run.prove does not
 OF_SOURCES = "run.abi", "run.frame"
 ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 # Of each architecture whose kernels are proved, its name in Go, its file of isa/, and where its sources are.
@@ -77,7 +78,7 @@ def source(kernel):
 
 def parts_of(kernel):
     inductions = [f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)]
-    return [*([] if "induction.permute" in inductions else ["run.prove"]), *inductions,
+    return [*([] if IN_PLACE_OF_CALLS & {*inductions} else ["run.prove"]), *inductions,
             "run.frame" if kernel.startswith(("mips", "riscv")) else "run.abi"]
 
 

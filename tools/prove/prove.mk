@@ -36,9 +36,10 @@ PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batc
 PROVE_MODE_LOOPS := $(filter-out %/aes_ssse3.o,$(filter $(B)/prove/body/x86_64/aes_%,$(PROVE_OBJECTS))) \
     $(filter %/aes_ce.o %/aes_ce32.o %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM))
 PROVE_PERMUTE := $(filter %/aes_ssse3.o %/aesgcm_ssse3.o,$(PROVE_OBJECTS))
+PROVE_MIPS_BLOCKS := $(filter %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC))
 # Those whose AES is made of bit operations.
 PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM)) \
-    $(filter %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC)) $(PROVE_PERMUTE)
+    $(PROVE_MIPS_BLOCKS) $(PROVE_PERMUTE)
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -139,7 +140,10 @@ endif
 PROVE_RISC_SOME := $(foreach o,$(PROVE_RISC),$(if $(findstring /mips/,$(o))$(findstring /mips64el/,$(o))$(filter %_zbb.o,$(o)),$(o)))
 PROVE_RISC_LOOPS := $(foreach o,$(PROVE_RISC_SOME),$(if $(findstring chacha,$(o)),$(o)))
 ifneq ($(PROVE_RISC),)
-$(eval $(call suite,prove-risc,$(PROVE_PYTHON) $(PROVE_RISC_SOME),tools/prove/quick $(PROVE_PYTHON) $(PROVE_RISC_SOME)))
+$(eval $(call suite,prove-risc,$(PROVE_PYTHON) $(PROVE_RISC_LOOPS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_RISC_LOOPS)))
+$(eval $(call suite,prove-mipsblocks,$(PROVE_PYTHON) $(PROVE_RISC_SOME),\
+    $(PROVE_PYTHON) tools/prove induction.blocks_mips --quick --planted $(filter $(PROVE_RISC_SOME),$(PROVE_MIPS_BLOCKS))))
+$(eval $(call long_suite,long-prove-mipsblocks,$(PROVE_PYTHON) $(PROVE_RISC),$(PROVE_PYTHON) tools/prove induction.blocks_mips --planted $(PROVE_MIPS_BLOCKS)))
 $(eval $(call suite,prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC_LOOPS),\
     $(PROVE_PYTHON) tools/prove induction.chacha_risc --quick --planted $(PROVE_RISC_LOOPS)))
 ifneq ($(and $(shell command -v qemu-mips),$(shell command -v qemu-riscv64)),)
@@ -158,7 +162,7 @@ endif
 $(eval $(call long_suite,long-prove-frame,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove run.frame \
     $(wildcard asm/mips/*.S asm/mips64/*.S) asm/riscv64/chacha20poly1305_rv64.S asm/riscv64/chacha20poly1305_zbb.S))
 $(eval $(call long_suite,long-prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_risc --planted $(filter-out %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC))))
+    $(PROVE_PYTHON) tools/prove induction.chacha_risc --planted $(filter-out $(PROVE_MIPS_BLOCKS),$(PROVE_RISC))))
 else
 $(eval $(call suite,prove-risc,,test/routers --missing "compilers for MIPS and RISC-V"))
 endif
@@ -213,7 +217,7 @@ $(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove mutation.native --first 5 --calls 6 --% /dev/null \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
 # All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
-$(foreach o,$(filter-out $(PROVE_PERMUTE),$(PROVE_OBJECTS)) $(PROVE_ARM) $(PROVE_RISC),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
+$(foreach o,$(filter-out $(PROVE_PERMUTE) $(PROVE_MIPS_BLOCKS),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove tests.semantics --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))

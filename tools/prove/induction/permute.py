@@ -14,44 +14,24 @@ In calls a section is one instruction. It wants what the section was shown for, 
 registers that the section changes is unknown behind it. Round keys and tables are then symbols that only sections can use. AES is
 a function of which nothing is known except that equal blocks have equal results.
 """
-import functools
-
 import spec
-from induction.engine import anew, changed, find, instructions
-from run import lists, modes, packets, proof, prove
-from run.kernels import CONSTS, KEY, SCRATCH, Call, Kernel
+from induction.engine import anew, find, instructions
+from induction.sections import BITS, INVERSE_X127, OF, Sectioned, call, cipher, restore, rounds_of, size_of, words
+from run import modes, packets, proof
+from run.kernels import CONSTS, KEY, SCRATCH, Call
 from spec import modes as spec_modes
 from spec.args import A
 from values import bits, terms
-from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
+from values.terms import ATOMS, Unproved, atom, cat, const, field_product, same, symbol, tainted
 
-OF = "calls of blocks that were shown once"
-BITS = (128, 192, 256)
 RDX, RSI, R11, R12, R15 = 2, 6, 11, 12, 15
 FORWARDS, BACKWARDS = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"]  # where round keys begin
 TABLE, TABLE_BYTES = A["GCM_KEY_TABLE"], 512
 KEY_1 = KEY + 0x800  # a second key, in a section by itself
-SPECIFIED = spec.key_schedule, spec.aes, spec_modes.inverse_schedule, spec_modes.decrypt, modes.key_cells
-key_schedule, aes, inverse_schedule, decrypt, key_cells = SPECIFIED
 
 
-def words(name, n=4):
-    return cat(*(symbol(f"{name}{i}", 32) for i in range(n)))
-
-
-def rounds_of(bits_):
-    return bits_ // 32 + 6
-
-
-def size_of(bits_):
-    """Of the round keys, in bytes."""
-    return 16 * (rounds_of(bits_) + 1)
-
-
-class Permuted(Kernel):
-    """A kernel in whose calls AES is no bit operations, and where its sections are."""
-
-    bitwise = False
+class Permuted(Sectioned):
+    """Where a kernel's sections are."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -77,12 +57,22 @@ class Permuted(Kernel):
         for s in self.sections:
             s.begin, s.end = (insns[i].address for i in s.places)
 
+    def show(self, quick):
+        return sections(self, quick)
+
+    def set_up(self, shape):
+        """That of aes_ssse3 is shown with the rounds."""
+        return not self.gcm and shape.mode == modes.SETUP
+
+    def replace(self):
+        modes.key_cells = cells_of_calls
+
 
 class Section:
-    """changes: the registers that it changes, as (general, vector)."""
+    """changes: the registers that it changes."""
 
     def __init__(self, kernel, places):
-        self.kernel, self.places, self.changes, self.steps = kernel, places, (set(), set()), 0
+        self.kernel, self.places, self.changes, self.steps = kernel, places, set(), 0
 
     def alone(self, keys, vectors, *regions, cells={}, scratch={}):
         """The section by itself, with these keys at R15, or R11 and R12. scratch: values by their places there. Returns the call."""
@@ -106,8 +96,8 @@ class Section:
         if k.program().run(m, None, self.begin, self.end) is not True:
             raise Unproved(f"{self.end:#x} is not reached")
         self.steps += m.steps
-        for found, was, now in zip(self.changes, before, (m.general, m.vector)):
-            found.update(i for i, (a, b) in enumerate(zip(was, now)) if a is not b)
+        for kind, was in zip(("general", "vector"), before):
+            self.changes.update((kind, i) for i, (a, b) in enumerate(zip(was, getattr(m, kind))) if a is not b)
         self.written = {a for a, v in call.memory.cells.items() if v is not before[2].get(a)}
         return call
 
@@ -123,10 +113,11 @@ class Section:
             if m.known(m.general[r], "an address") != address:
                 raise Unproved(f"no pointer to {name}")
         results = self.effect(m)
-        for i in self.changes[0]:
-            m.general[i] = tainted(64)
-        for i in self.changes[1]:
-            m.vector[i] = (*terms.parts_of(results.get(i) or tainted(128), 32), *m.vector[i][4:])
+        for kind, i in self.changes:
+            if kind == "general":
+                m.general[i] = tainted(64)
+            else:
+                m.vector[i] = (*terms.parts_of(results.get(i) or tainted(128), 32), *m.vector[i][4:])
         m.carry = m.overflow = m.result = None
 
 
@@ -164,13 +155,6 @@ def round_keys(m, key, first):
     return known
 
 
-def cipher(kind, key, block):
-    """A function of which nothing is known. Exclusive ors are taken apart, so that equal blocks are one value."""
-    if not block.defined:
-        return tainted(128)
-    return atom(kind, (key, cat(*(terms.byte_of_xor(cut(block, i, 8)) for i in range(0, 128, 8)))), None, 128, (1 << 128) - 1)
-
-
 class Rounds(Section):
     def __init__(self, kernel, first, last_key, places):
         super().__init__(kernel, places)
@@ -180,8 +164,8 @@ class Rounds(Section):
         """Of keys that set-up has made: `cells`, at KEY and KEY_1."""
         blocks, results = [words(f"block {i} ") for i in range(2)], []
         for name, block in zip(names, blocks):
-            schedule = key_schedule(words(name, bits_ // 32))
-            results.append(aes(schedule, block) if self.first == FORWARDS else decrypt(inverse_schedule(schedule), block))
+            schedule = spec.key_schedule(words(name, bits_ // 32))
+            results.append(spec.aes(schedule, block) if self.first == FORWARDS else spec_modes.decrypt(spec_modes.inverse_schedule(schedule), block))
         call = self.alone(self.keys, {0: blocks[0], 5: blocks[1]},
                           *((f"key {i}", at + self.first, size_of(bits_), True, False) for i, at in self.keys.items()), cells=cells,
                           scratch={self.last_key: const(self.first + size_of(bits_) - 16, 32)})
@@ -205,7 +189,7 @@ class Schedule(Section):
 
     def show(self, bits_, name):
         key = words(name, bits_ // 32)
-        key_schedule(key)  # names the S-boxes
+        spec.key_schedule(key)  # names the S-boxes
         call = self.alone({R15: KEY}, {}, ("rounds", KEY, 8, True, False), ("schedule", KEY + FORWARDS, size_of(bits_), True, True),
                           cells={KEY: const(rounds_of(bits_), 32), KEY + 4: const(0, 32),
                                  **{KEY + FORWARDS + 4 * i: v for i, v in enumerate(terms.parts_of(key, 32))}})
@@ -290,14 +274,7 @@ class Product(Section):
         return {}
 
 
-INVERSE_X127 = field_power(X127, (1 << 128) - 2)
-
-
 # ---- Sections by themselves ---------------------------------------------------------------------------------------------
-
-def restore():
-    spec.key_schedule, spec.aes, spec_modes.inverse_schedule, spec_modes.decrypt, modes.key_cells = SPECIFIED
-
 
 def sections(kernel, quick=False):
     """Shows them, and the set-up of aes_ssse3's keys. Returns how many cases and instructions."""
@@ -313,8 +290,8 @@ def sections(kernel, quick=False):
             continue
         cells, names = {}, [f"{name}{i}_" for i in range(2)]
         for name, at in zip(names, (KEY, KEY_1)):
-            key_schedule(words(name, bits_ // 32))
-            made, one_way = (key_cells(kernel, bits_, name, None, encrypts) for encrypts in (False, True))
+            spec.key_schedule(words(name, bits_ // 32))
+            made, one_way = (modes.key_cells(kernel, bits_, name, None, encrypts) for encrypts in (False, True))
             if any(v is not made[0].get(a) for a, v in one_way[0].items()):
                 raise Unproved("other round keys where no inverse is asked for")
             by[Rounds].steps += made[1] + one_way[1]
@@ -343,59 +320,11 @@ def cells_of_calls(kernel, bits_, name, trace=None, encrypts=False):
     return cells, 0
 
 
-def opaque():
-    """The specification of calls."""
-    spec.key_schedule = spec_modes.inverse_schedule = lambda key: [key] if isinstance(key, terms.Value) else key
-    spec.aes = lambda schedule, block: cipher("aes", schedule[0], block)
-    spec_modes.decrypt = lambda schedule, block: cipher("inverse aes", schedule[0], block)
-    modes.key_cells = cells_of_calls
-
-
-def prove_one(kernel, shape, folder):
-    """In place of proof.prove_one."""
-    proof.mode(False, False, False, not kernel.gcm)
-    return packets.aesgcm(kernel, shape) if kernel.gcm else modes.prove(kernel, shape)
-
-
-@functools.cache
-def with_sections(path, changes):
-    """A kernel whose sections are single instructions. changes: the registers that each changes."""
-    kernel = Permuted(path)
-    for s, found in zip(kernel.sections, changes):
-        s.changes = found
-        kernel.program().steps[s.begin] = s, s.end, None, type(s).__name__
-    return kernel
-
-
 def least(kernel):
     return 0 if kernel.name in ("sealane_aes_ssse3", "sealane_aesgcm_ssse3") else None
 
 
-def prepare(kernel, args):
-    permuted = Permuted(kernel.path)
-    cases, steps = sections(permuted, args.quick)
-    return cases, steps, tuple(tuple(map(frozenset, s.changes)) for s in permuted.sections)
-
-
-def tasks(kernel, args):
-    """Calls with much in common together. The set-up of keys that aes_ssse3 has is shown with the rounds."""
-    permuted = Permuted(kernel.path)
-    shapes = [s for s in lists.shapes(permuted, args.quick) if kernel.name != "sealane_aes_ssse3" or s.mode != modes.SETUP]
-    return [(str(group[0][0]), [shape for shape, _ in group]) for group in prove.together(permuted, [(s, None) for s in shapes])]
-
-
-def one(kernel, task, args, found):
-    permuted = with_sections(kernel.path, found.common)
-    if len(ATOMS) > 600_000:
-        terms.forget()
-    for shape in task[1]:
-        found.end(str(shape), call, permuted, shape)
-
-
-def call(kernel, shape):
-    opaque()
-    proof.prove_one = prove_one
-    return proof.prove(kernel, shape, None)
+prepare, tasks, one = Permuted.prepare, Permuted.tasks, Permuted.one
 
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
@@ -444,7 +373,7 @@ def planted(kernel, args, attempt):
     for what, text, *number in LEFT_OUT[name]:
         attempt(what, lambda: sections(permuted, True), find(permuted, text, *number))
     sections(permuted, True)
-    attempt.kernel = with_sections(kernel.path, tuple(tuple(map(frozenset, s.changes)) for s in permuted.sections))
+    attempt.kernel = Permuted.in_calls(kernel.path, permuted.changes())
     shape = modes.ModeShape(modes.CTR, 5) if name == "aes" else packets.GcmShape(100, ad=20)
     for what, text, *number in OF_CALLS[name]:
         attempt(what, lambda: call(attempt.kernel, shape), find(permuted, text, *number))

@@ -25,6 +25,7 @@ CHANGES = [
     ("tools/prove/run/abi.py", lambda kernel: "run.abi" in everything.parts_of(kernel)),
     ("tools/prove/isa/mips.py", lambda kernel: kernel.startswith("mips")),
     ("tools/prove/induction/permute.py", lambda kernel: kernel.endswith("ssse3") and "aes" in kernel),
+    ("tools/prove/induction/sections.py", lambda kernel: kernel.endswith("ssse3") and "aes" in kernel or "/aesgcm_mips" in kernel),
     ("tools/prove/induction/gcm_ce.py", lambda kernel: any(part in everything.parts_of(kernel) for part in ("induction.gcm_ce", "induction.ad"))),
     ("internal/kernel/aes_ce_arm64.s", lambda kernel: kernel == "aarch64/aes_ce"),
 ]

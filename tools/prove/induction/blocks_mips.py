@@ -1,0 +1,443 @@
+"""AES-GCM in integer registers (MIPS): blocks once, for all data, then calls of them.
+
+    induction.blocks_mips [--quick] [--planted] [--jobs N] [--part I/N] OBJECT...
+
+bits.py follows AES of bit operations bit by bit, in seconds. So the set-up of keys is shown by itself, and so are sections of the code, with any
+data, and with anything in registers and scratch but what a section reads:
+
+    Spread     the round keys that set-up has made are spread over the bits of many blocks, the nonce added to the first
+    Keystream  8 or 16 blocks are encrypted by these, from any counter on
+    Powers     factors are made of four powers of H, whatever they are
+    Sum        the sum of 1 to 4 blocks, each multiplied by its power
+
+In calls a section is one instruction, as in permute.py. What set-up and sections make is there a function of the key, of which nothing else is
+known and which only the next section can use. What else a section changes is unknown behind it.
+"""
+import spec
+from induction.engine import anew, find
+from induction.sections import BITS, INVERSE_X127, OF, Sectioned, call, cipher, restore, rounds_of, size_of, words
+from isa.integer import from_word
+from run import packets, proof
+from run.kernels import ARGS, KEY, SCRATCH, Call
+from run.memory import Memory
+from run.packets import Setup
+from spec.args import A
+from values import bits, terms
+from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
+
+POWERS, SPREAD = 4, 128  # bytes of a round key when it is spread
+SCHEDULE, TABLE = A["GCM_KEY_SCHEDULE"], A["GCM_KEY_TABLE"]
+X = range(8, 16)  # registers x0 .. x7
+ARGUMENTS, POINTER = 4, 5  # and those of the arguments and of scratch
+INVERSE_X = field_power(2, (1 << 128) - 2)
+
+
+def element(number):
+    """Of the field. Bit i is x^(127 - i)."""
+    return field_product(X127, number.image)
+
+
+class Blocks(Sectioned):
+    """Where a kernel's sections are, and its numbers in scratch."""
+
+    gcm = True
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.word = word = self.isa.POINTER // 8
+        load, add = ("ld", "daddiu") if word == 8 else ("lw", "addiu")
+        self.row, self.factor = 8 * word, 6 * word
+        self.state = A["SCRATCH_SAVE_BYTES"]
+        self.keys = self.state + 4 * self.row
+        self.table = self.keys + 15 * SPREAD
+        self.fifths = self.table + (3 if word == 8 else 9) * POWERS * self.factor
+        self.y = self.fifths + 5 * word
+        self.arguments = self.y + 4 * 16
+        self.flags, self.counter, passes, phase, self.slot, self.start = (self.arguments + n * word for n in (1, 7, 11, 12, 13, 14))
+        # Addresses of factors, which are made of powers: behind each block's word.
+        self.factors = [a for at in range(self.slot_of(0), SCRATCH + self.fifths, self.factor) for a in range(at + word, at + self.factor, 4)]
+        code = [self.isa.fields(self.code, pc) for pc in range(0, len(self.code), 4)]
+
+        def place(name, behind=0, **fields):
+            for i in range(behind // 4, len(code)):
+                if code[i][0] == name and fields.items() <= code[i][1].items():
+                    return 4 * i
+            raise Unproved(f"no {name} {fields}")
+        spread = place(add, s=POINTER, t=7, i=self.keys) - 4
+        powers = place(add, s=POINTER, t=X[6], i=self.table + POWERS * self.factor) - 20
+        self.spread = Spread(self, spread, place("bgez", spread, s=X[4]) + 8)
+        self.powers = Powers(self, powers, place("bne", powers, s=X[4], t=X[6]) + 8)
+        self.keystream = Keystream(self, place("sw", s=POINTER, t=X[1], i=passes) + 4, place("lw", s=POINTER, t=X[1], i=passes))
+        self.sum = Sum(self, place(load, s=POINTER, t=4, i=self.start), place("lw", s=POINTER, t=X[4], i=phase))
+        self.sections = self.spread, self.powers, self.keystream, self.sum
+
+    def show(self, quick):
+        return sections(self, quick)
+
+    def set_up(self, shape):
+        return isinstance(shape, Setup)
+
+    def replace(self):
+        packets.gcm_key, packets.given_key = key_of_calls, given_of_calls
+
+    def slot_of(self, i):
+        """Where the i-th block's word of the first column is."""
+        return SCRATCH + self.table + i * self.factor
+
+    def columns(self, x):
+        """Words of a block and sums of them, as store_block has them, with how far each is behind the first."""
+        w = terms.parts_of(x, 8 * self.word)
+        if self.word == 4:
+            w = [w[0], w[1], terms.xor(w[0], w[1]), w[2], w[3], terms.xor(w[2], w[3]), terms.xor(w[0], w[2]), terms.xor(w[1], w[3])]
+        w.append(terms.xor(*w[-2:]))
+        return [(i * POWERS * self.factor, v) for i, v in enumerate(w)]
+
+    def masks(self):
+        """Every fifth bit, as constants have it."""
+        return const(int.from_bytes(self.constants[:5 * self.word], "little"), 40 * self.word)
+
+    def numbers(self, memory, address, count=4):
+        """Of 32 bits each, the lowest first."""
+        return cat(*(memory.number(address + 4 * i, 4) for i in range(count)))
+
+    def put_numbers(self, memory, address, v):
+        for i, part in enumerate(terms.parts_of(v, 32)):
+            memory.put_number(address + 4 * i, part)
+
+
+# ---- Values of calls --------------------------------------------------------------------------------------------------------
+
+_made = terms.memo()
+
+
+def made(kind, of, size):
+    """A function of some values, as cells."""
+    if (kind, of, size) not in _made:
+        _made[kind, of, size] = [atom(kind, of, at, 32, (1 << 32) - 1) for at in range(0, size, 4)]
+    return _made[kind, of, size]
+
+
+def expect_made(memory, kind, addresses, size=None):
+    """What such a function is of, whose values are in memory; size: of how many bytes, by what it is of."""
+    first = memory.cells.get(addresses[0], memory.unset).pieces[0][0]
+    if first < 0 or ATOMS[first].kind != kind:
+        raise Unproved(f"no {kind} that set-up or a section has made")
+    of = ATOMS[first].operands
+    addresses = addresses[:size(*of) // 4] if size else addresses
+    if list(map(memory.cells.get, addresses)) != made(kind, of, 4 * len(addresses)):
+        raise Unproved(f"another {kind} than that which set-up or a section has made")
+    return of
+
+
+def schedule_bytes(key):
+    return size_of(key.width)
+
+
+def spread_bytes(key, nonce):
+    """Of round keys that are spread."""
+    return size_of(key.width) // 16 * SPREAD
+
+
+def expect_rounds(m, key, bits_):
+    memory = m.memory
+    memory.allowed(key, 8, False)
+    if memory.number(key, 8).constant != rounds_of(bits_):
+        raise Unproved("another number of rounds")
+
+
+def key_of_calls(kernel, bits_, trace=None, name="key"):
+    """In place of packets.gcm_key."""
+    memory, key = Memory(kernel.isa.big), words(name, bits_ // 32)
+    memory.put_number(KEY, const(rounds_of(bits_), 64))
+    for i, v in enumerate(made("round key", (key,), size_of(bits_))):
+        memory.cells[KEY + SCHEDULE + 4 * i] = v
+    return powers_of_calls(memory.cells, cipher("aes", key, const(0, 128))), 0
+
+
+def powers_of_calls(cells, h):
+    return {**cells, **{KEY + TABLE + 4 * i: v for i, v in enumerate(made("power", (h,), 16 * POWERS))}}
+
+
+def given_of_calls(kernel, before, flags, trace=None, longest=0):
+    """In place of packets.given_key."""
+    return powers_of_calls(before, packets.hash_key()), 0
+
+
+# ---- Sections ---------------------------------------------------------------------------------------------------------------
+
+class Section:
+    """changes: the cells that it changes, as Call.cells() names them. place(m, name, address): of a pointer to a place in memory."""
+
+    def __init__(self, kernel, begin, end):
+        self.kernel, self.begin, self.end, self.changes, self.steps = kernel, begin, end, set(), 0
+
+    def alone(self, registers, cells, *regions):
+        """The section by itself, with these registers, and functions that give others. Returns the memory."""
+        call = Call(self.kernel)
+        call.regions(*regions)
+        call.arguments(key=KEY)
+        m, memory = call.machine, call.memory
+        memory.cells.update(cells)
+        m.general = [v if i in self.kernel.isa.ARGUMENTS else symbol(f"anything in {i}", m.bits) for i, v in enumerate(m.general)]
+        for r, v in registers.items():
+            m.general[r] = v(call) if callable(v) else v
+        before, elsewhere = call.cells(), dict(memory.cells)
+        if self.kernel.program().run(m, None, self.begin, self.end) is not True:
+            raise Unproved(f"{self.end:#x} is not reached")
+        self.steps += m.steps
+        after = call.cells()
+        self.changes.update(cell for cell, v in after.items() if v is not before.get(cell))
+        if any(v is not elsewhere.get(a) and ("memory", a) not in after for a, v in memory.cells.items()):
+            raise Unproved("something is written that is not scratch")
+        return memory
+
+    def pointer(self, name, address, more):
+        bits_ = self.kernel.isa.POINTER
+        return lambda call: terms.add(bits_, call.callers(name, address), const(more, bits_))[0]
+
+    def __call__(self, m):
+        """In a call."""
+        if m.known(m.general[POINTER], "an address") != SCRATCH:
+            raise Unproved("no pointer to scratch")
+        results = self.effect(m)
+        for kind, n in self.changes:
+            if kind == "general":
+                m.general[n] = tainted(m.bits)
+            else:
+                m.memory.cells[n] = tainted(32)
+        m.product, m.half_stored = tainted(2 * m.bits), None
+        m.half.clear()
+        results()
+
+    def key(self, m, arguments):
+        """Where it is, by a pointer to arguments."""
+        if m.known(arguments, "an address") != ARGS:
+            raise Unproved("no pointer to arguments")
+        return m.known(m.memory.number(ARGS + A["ARG_KEY"], self.kernel.word), "an address")
+
+
+class Spread(Section):
+    def show(self, bits_, cells):
+        """Of a key that set-up has made. Returns scratch."""
+        k, nonce = self.kernel, words("nonce", 3)
+        rows = {x: cat(*(cut(nonce, 32 * c + 8 * r, 8) for c in range(3)), const(0, k.isa.POINTER - 24)) for r, x in enumerate(X[:4])}
+        memory = self.alone(rows, cells, ("rounds", KEY, 8, True, False), ("schedule", KEY + SCHEDULE, size_of(bits_), True, False))
+        return {a: v for a, v in memory.cells.items() if SCRATCH + k.keys <= a < SCRATCH + k.table}
+
+    def effect(self, m):
+        k, memory, key = self.kernel, m.memory, self.key(m, m.general[ARGUMENTS])
+        schedule = expect_made(memory, "round key", range(key + SCHEDULE, key + TABLE, 4), schedule_bytes)
+        bits_ = schedule[0].width
+        memory.allowed(key + SCHEDULE, size_of(bits_), False)
+        expect_rounds(m, key, bits_)
+        rows = [m.read(x) for x in X[:4]]
+        if any(not v.defined or v.most >> 24 for v in rows):
+            raise Unproved("no nonce")
+        nonce = cat(*(cut(v, 8 * c, 8) for c in range(3) for v in rows))
+        found = made("spread key", (*schedule, nonce), spread_bytes(*schedule, nonce))
+        return lambda: memory.cells.update(zip(range(SCRATCH + k.keys, SCRATCH + k.table, 4), found))
+
+
+class Keystream(Section):
+    def blocks(self, nonce, counter):
+        return [cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))) for i in range(self.kernel.row // 4)]
+
+    def place(self, row, block):
+        return SCRATCH + self.kernel.state + self.kernel.row * row + 4 * block
+
+    def show(self, bits_, cells, schedule):
+        """cells: what Spread has left behind."""
+        k, nonce, counter = self.kernel, words("nonce", 3), symbol("counter", 32)
+        memory = Memory(k.isa.big)
+        memory.cells.update(cells)
+        memory.put_number(KEY, const(rounds_of(bits_), 64))
+        memory.put_pointer(SCRATCH + k.arguments, Call(k).callers("args", ARGS))
+        results = [spec.aes(schedule, block) for block in self.blocks(nonce, counter)]
+        memory = self.alone({X[0]: from_word(counter, k.isa.POINTER)}, memory.cells, ("rounds", KEY, 8, True, False))
+        for i, v in enumerate(results):
+            rows = [memory.number(self.place(r, i), 4) for r in range(4)]
+            if not same(cat(*(cut(w, 8 * c, 8) for c in range(4) for w in rows)), v):
+                raise Unproved(f"block {i} is not what the specification says")
+        if not same(memory.number(SCRATCH + k.counter, 4), terms.add_modular(counter, const(len(results), 32))):
+            raise Unproved("the counter is another")
+
+    def effect(self, m):
+        k, memory = self.kernel, m.memory
+        key, nonce = expect_made(memory, "spread key", range(SCRATCH + k.keys, SCRATCH + k.table, 4), spread_bytes)
+        expect_rounds(m, self.key(m, memory.number(SCRATCH + k.arguments, k.word)), key.width)
+        counter = cut(m.read(X[0]), 0, 32)
+        if not counter.defined or from_word(counter, m.bits) is not m.read(X[0]):
+            raise Unproved("no counter")
+        blocks = [cipher("aes", key, block) for block in self.blocks(nonce, counter)]
+
+        def results():
+            for i, v in enumerate(blocks):
+                for r in range(4):
+                    memory.put_number(self.place(r, i), cat(*(cut(v, 32 * c + 8 * r, 8) for c in range(4))))
+            memory.put_number(SCRATCH + k.counter, terms.add_modular(counter, const(len(blocks), 32)))
+        return results
+
+
+class Powers(Section):
+    def show(self):
+        """Returns the factors, and the powers that they are of."""
+        k, powers = self.kernel, [words(f"power {i} ") for i in range(POWERS)]
+        memory = Memory(k.isa.big)
+        for i, v in enumerate(powers):
+            k.put_numbers(memory, KEY + TABLE + 16 * i, v)
+        memory.poke(SCRATCH + k.fifths, k.masks())
+        memory = self.alone({X[4]: self.pointer("scratch", SCRATCH, k.table), X[5]: self.pointer("key", KEY, TABLE)}, memory.cells,
+                            ("table", KEY + TABLE, 16 * POWERS, True, False))
+        return {a: memory.peek(a, 4) for a in k.factors}, powers
+
+    def effect(self, m):
+        k, memory, powers = self.kernel, m.memory, m.known(m.read(X[5]), "an address")
+        if m.known(m.read(X[4]), "an address") != k.slot_of(0) or memory.peek(SCRATCH + k.fifths, 5 * k.word) is not k.masks():
+            raise Unproved("no place for factors, or no masks")
+        memory.allowed(powers, 16 * POWERS, False)
+        of = expect_made(memory, "power", range(powers, powers + 16 * POWERS, 4))
+        flags = memory.number(SCRATCH + k.flags, 4)
+
+        def results():
+            memory.cells.update(zip(k.factors, made("factor", of, 4 * len(k.factors))))
+            m.write(X[0], from_word(flags, m.bits))
+        return results
+
+
+class Sum(Section):
+    def show(self, factors, powers):
+        k = self.kernel
+        for count in range(1, POWERS + 1):
+            begin, blocks = POWERS - count, [words(f"block {i} ") for i in range(count)]
+            memory = Memory(k.isa.big)
+            memory.cells.update(factors)
+            memory.poke(SCRATCH + k.fifths, k.masks())
+            memory.put_number(SCRATCH + k.start, self.pointer("scratch", SCRATCH, k.slot_of(begin) - SCRATCH)(Call(k)))
+            for i, v in enumerate(blocks):
+                for behind, w in k.columns(v):
+                    memory.put_number(k.slot_of(begin + i) + behind, w)
+            behind = k.slot_of(POWERS) - SCRATCH
+            memory = self.alone({X[7]: self.pointer("scratch", SCRATCH, behind)}, memory.cells)
+            result = 0
+            for v, power in zip(blocks, powers[begin:]):
+                result ^= field_product(element(v), element(power))
+            if element(k.numbers(memory, SCRATCH + k.y)) != field_product(result, 2):
+                raise Unproved(f"the sum of {count} blocks is not that of the specification")
+
+    def effect(self, m):
+        k, memory = self.kernel, m.memory
+        begin, odd = divmod(m.known(memory.number(SCRATCH + k.start, k.word), "an address") - k.slot_of(0), k.factor)
+        if odd or not 0 <= begin < POWERS or m.known(m.read(X[7]), "an address") != k.slot_of(POWERS) or \
+                memory.peek(SCRATCH + k.fifths, 5 * k.word) is not k.masks():
+            raise Unproved("no blocks, or no masks")
+        h, = expect_made(memory, "factor", k.factors)
+        first, blocks = memory.number(SCRATCH + k.start, k.word), []
+        for i in range(begin, POWERS):
+            found = [memory.number(k.slot_of(i) + behind, k.word) for behind, _ in k.columns(const(0, 128))]
+            x = cat(*found[:2]) if k.word == 8 else cat(*found[:2], *found[3:5])
+            if not x.defined or any(v is not w and v.image != w.image for v, (_, w) in zip(found, k.columns(x))):
+                raise Unproved("no block, or other sums of its words")
+            blocks.append(x)
+        y = atom("product", (h, *blocks), None, 128, (1 << 128) - 1)
+        found = ATOMS[y.pieces[0][0]]
+        if found.images is None:
+            power, image = spec.field_element(h), 0
+            for x in reversed(blocks):
+                image ^= field_product(element(x), power)
+                power = field_product(power, spec.field_element(h))
+            found.images = {0: field_product(image, INVERSE_X127)}
+
+        def results():
+            k.put_numbers(memory, SCRATCH + k.y, y)
+            for at in (k.start, k.slot):
+                memory.put_number(SCRATCH + at, terms.add(m.bits, first, const(-begin * k.factor, m.bits))[0])
+        return results
+
+
+# ---- Set-up and sections by themselves --------------------------------------------------------------------------------------
+
+def expect_powers(kernel, cells, h):
+    """Powers of H divided by x, the highest first."""
+    memory, power = Memory(kernel.isa.big), INVERSE_X
+    memory.cells.update(cells)
+    for i in reversed(range(POWERS)):
+        power = field_product(power, h)
+        if element(kernel.numbers(memory, KEY + TABLE + 16 * i)) != power:
+            raise Unproved(f"power {POWERS - i} of the hash key is not that of the specification")
+
+
+def set_up(kernel, bits_):
+    """Shows it for a key; without bits for a given hash key. Returns the key's memory, its schedule, and how many instructions."""
+    restore()
+    anew()
+    proof.mode(False, True)
+    bits.strict, schedule = True, None
+    if bits_:
+        schedule = spec.key_schedule(words("key", bits_ // 32))
+        h = [spec.aes(schedule, const(i << 120, 128)) for i in range(kernel.row // 4)][0]  # as many are encrypted
+    else:
+        h = packets.hash_key()
+    cells, steps = packets.gcm_key(kernel, bits_) if bits_ else packets.given_key(kernel, {}, 0)
+    expect_powers(kernel, cells, spec.field_element(h))
+    return cells, schedule, steps
+
+
+def encryption(kernel, bits_, cells, schedule):
+    kernel.keystream.show(bits_, kernel.spread.show(bits_, cells), schedule)
+
+
+def sums(kernel):
+    kernel.sum.show(*kernel.powers.show())
+
+
+def sections(kernel, quick=False):
+    """Shows them, and set-up. Returns how many cases and instructions."""
+    *_, steps = set_up(kernel, None)
+    sums(kernel)
+    some = BITS[:1] if quick else BITS
+    for bits_ in some:
+        cells, schedule, more = set_up(kernel, bits_)
+        encryption(kernel, bits_, cells, schedule)
+        steps += more
+    anew()
+    return 2 + POWERS + 3 * len(some), steps + sum(s.steps for s in kernel.sections)
+
+
+def least(kernel):
+    return 0 if kernel.bitwise and kernel.isa.MACHINE == "EM_MIPS" else None
+
+
+prepare, tasks, one = Blocks.prepare, Blocks.tasks, Blocks.one
+
+
+# ---- What must be refused -----------------------------------------------------------------------------------------------
+
+# Instructions that are left out: what that is, how they begin, on 32 bits and on 64, and which one behind where that code begins.
+OF_SET_UP = [("a round constant is not the next", "sll $t1, $t1, 1"), ("H is not divided by x", "sll $t0, $t0, 1"),
+             ("a byte of a round key is in another row", "ins $t1, $t3", -1)]
+LEFT_OUT = {
+    "spread": [("the nonce is not added", "xor $t0, $t0, $s6")],
+    "keystream": [("a counter is another block's", "addiu $t2, $t0"), ("bytes stay in their columns", ("rotr", "dshd")),
+                  ("an exclusive or is left out", "xor", 300), ("a round key is not added", "xor $s4, $s4, $t9")],
+    "powers": [("a power has no factor", ("sw $t8", "sd $t8"))],
+    "sum": [("a product is left out", ("maddu", "dmultu"), 2), ("columns are not apart", ("and $s2", "and $s6")),
+            ("a bit is not reduced", ("sll $t4, $t0, 0x1f", "dsll32 $t4, $t0, 0x1f"))],
+}
+OF_CALLS = [("keystream is used again", ("addiu $t7, $t7, 4", "daddiu $t7, $t7, 4"), 1), ("Y is not added", "xor $t0, $t0, $s0"),
+            ("a sum of a block's words is left out", "xor $t0, $t0, $t2", 1), ("the lengths are in bytes", "sll $t0, $t0, 3"),
+            ("the tag is without its mask", "xor $t0, $t0, $t1"), ("a wipe is left out", ("sw $zero, 4($t0)", "sd $zero, 8($t0)"))]
+
+
+def planted(kernel, args, attempt):
+    blocks = attempt.kernel = Blocks(kernel.path)
+
+    def left_out(faults, show, begin=0):
+        for what, text, *number in faults:
+            attempt(what, show, find(blocks, text if isinstance(text, str) else text[blocks.word == 8], *number or (0,), begin))
+    left_out(OF_SET_UP, lambda: set_up(blocks, 128), blocks.keystream.end)
+    cells, schedule, _ = set_up(blocks, 128)
+    for section, show in (("spread", encryption), ("keystream", encryption), ("powers", sums), ("sum", sums)):
+        left_out(LEFT_OUT[section], lambda: show(blocks, *(128, cells, schedule) if show is encryption else ()), getattr(blocks, section).begin)
+    sections(blocks, True)
+    attempt.kernel = Blocks.in_calls(kernel.path, blocks.changes())
+    left_out(OF_CALLS, lambda: call(attempt.kernel, packets.GcmShape(100, ad=20)))
