@@ -53,7 +53,7 @@ gateway-bench-trusting:
 	cd gateway && CGO_ENABLED=0 $(GO) build -tags trusting -o $(CURDIR)/$(B)/$@ ./bench
 
 .PHONY: bench-gateway
-bench-gateway: gateway gateway-bench-trusting ## the gateway's figures and what bounds them; writes bench/results
+bench-gateway: gateway gateway-bench-trusting ## measures the gateway and the limits of its speed; writes bench/results
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/gateway-bench ./bench
 	$(B)/gateway-bench -gateway $(B)/sealane-gateway -without $(B)/gateway-bench-trusting \
 	    -attack gateway/internal/attack -go $(GO) -out $(GATEWAY_RESULTS)

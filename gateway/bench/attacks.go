@@ -9,8 +9,8 @@ import (
 
 var timesOf = regexp.MustCompile(`([0-9.]+) times/op`)
 
-// forged returns how many times the processor time of ordinary packets forged ones as long take: those of the kind that takes most,
-// of the kinds that the suite of attacks has.
+// forged returns the processor time of forged packets relative to ordinary ones of the same length. It takes the most
+// expensive of the kinds in the suite of attacks.
 func forged() []value {
 	if *attack == "" {
 		return nil

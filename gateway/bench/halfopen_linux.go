@@ -18,8 +18,9 @@ var (
 	peakOf        = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB`)
 )
 
-// halfOpen returns how many MiB the gateway command takes at most, its ring of 64 MiB among them, when a million clients each send a SYN
-// and bytesOfHello bytes of a ClientHello that never ends, and no server answers.
+// halfOpen returns the gateway command's peak memory in MiB, including its ring of 64 MiB, under a million half-open
+// connections. Each client sends a SYN and bytesOfHello bytes of a ClientHello that never ends, and no server
+// answers.
 func halfOpen(bytesOfHello int) []value {
 	if *gateway == "" {
 		return nil
@@ -91,7 +92,8 @@ func halfOpen(bytesOfHello int) []value {
 	return one(float64(peak) / 1024)
 }
 
-// peakKiB returns what a process has had in memory at most; 0: that is not known. What getrusage says counts the parent's memory at the start.
+// peakKiB returns a process's peak memory; 0 if that is unknown. The figure of getrusage includes the parent's memory
+// at the start.
 func peakKiB(pid int) (n int) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if m := peakOf.FindSubmatch(status); err == nil && m != nil {

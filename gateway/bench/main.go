@@ -1,4 +1,4 @@
-// The command bench measures the gateway on one core and says which figures are below their floor.
+// The command bench measures the gateway on one core and prints which figures are below their floor.
 package main
 
 import (
@@ -66,11 +66,11 @@ type value struct{ Value, Median float64 }
 
 func one(v float64) []value { return []value{{Value: v}} }
 
-// A figure is a line of the table. What is absolute has no floor, as machines and their load differ: floors are those of ratios to something that
-// is measured in alternation with it.
+// A figure is a line of the table. Absolute figures have no floor, because machines and their load differ. Floors
+// apply to ratios to something that is measured in alternation.
 type figure struct {
 	name, unit string
-	floor      float64 // 0: none; if negative, what it may be at most
+	floor      float64 // 0: no floor; if negative, the maximum
 	bound      string
 }
 
@@ -123,8 +123,8 @@ var measurements = []measurement{
 	{veth, []figure{{"live on veth, 1500 B, what the reading core can take", "Mpps", 0, "ciphers, and reading the ring; from a run of 300,000 packets without a drop"}}},
 }
 
-// measured returns the values of the measurement whose first figure has this name, by a process of a command, which is this one or a build of it
-// with other tags.
+// measured returns the values of the measurement whose first figure has this name. A process of a command measures
+// them; the command is this one or a build of it with other tags.
 func measured(command, name string) (values []value) {
 	cmd := exec.Command(command, append(os.Args[1:], "-figure", name)...)
 	cmd.Stderr = os.Stderr
@@ -214,8 +214,8 @@ func repeats() int {
 	return 7
 }
 
-// processor returns the processor time that this process has used. Unlike the time on the wall it does not count what
-// other programs get of the core.
+// processor returns the processor time of this process. Unlike wall-clock time, it does not include time that other
+// programs spend on the core.
 func processor() time.Duration {
 	if *profile != "" {
 		return time.Duration(time.Now().UnixNano()) // profiling spoils that clock
@@ -230,9 +230,10 @@ func best(n int, sizes []float64, prepare func() func(piece int)) []value {
 	return alternating(n, sizes, func() []func(int) { return []func(int){prepare()} })
 }
 
-// alternating returns the speed of each kind of work, in units of their size per second, which the fastest tenth of its pieces had at least: the clock of the processor is at times wrong, in virtual machines above all, and then a piece seems to take less than it can. The kinds
-// alternate piece by piece, so what slows the machine slows all of them. The work is done several times over, each time with functions
-// from prepare.
+// alternating returns the speed of each kind of work, in units of their size per second, that the fastest tenth of
+// its pieces reached. The processor clock is sometimes wrong, above all in virtual machines, and a piece then seems
+// to take less time than is possible. The kinds alternate piece by piece, so a slow phase of the machine slows all of
+// them. The work is done several times, each time with functions from prepare.
 func alternating(n int, sizes []float64, prepare func() []func(piece int)) (speeds []value) {
 	var all [][]float64
 	for range n {
@@ -413,7 +414,7 @@ func datagrams(suite uint16) []value {
 	})
 }
 
-// A shift is what one worker reads: connections of its own.
+// A shift is the input of one worker: connections of its own.
 type shift struct {
 	frames   []capture.Frame
 	start    int // behind the handshakes
@@ -448,8 +449,8 @@ func newShift(number int) *shift {
 	return s
 }
 
-// work has a worker for each shift read it, on a processor of its own, and returns Gbit/s by the clock on the wall, until the slowest
-// is ready.
+// work runs a worker for each shift, on a processor of its own. It returns Gbit/s by wall-clock time, until the
+// slowest is ready.
 func work(shifts []*shift) float64 {
 	runtime.GOMAXPROCS(len(shifts))
 	begin, done := make(chan struct{}), make(chan time.Duration, len(shifts))
@@ -482,7 +483,7 @@ func work(shifts []*shift) float64 {
 	return bits / slowest.Seconds() / 1e9
 }
 
-// workers returns Gbit/s of one worker and of two, who take turns: the best of each, and their ratio.
+// workers returns Gbit/s of one worker and of two, measured alternately: the best of each, and their ratio.
 func workers() []value {
 	if runtime.NumCPU() < 2 {
 		return nil
@@ -591,8 +592,8 @@ func flows() []value {
 	return one(f[1] / f[0])
 }
 
-// speed returns packets per second of n flows. All have the same keys and bytes, so that their packets can be made as they
-// are needed, and the time of that is left out; but each has its own state.
+// speed returns packets per second of n flows. All have the same keys and bytes, so that their packets can be made on
+// demand, and that time is left out. Each flow has its own state.
 func speed(n, packets int) float64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	s := traffic.NewSession(traffic.ChaCha20, r)
@@ -638,8 +639,8 @@ func speed(n, packets int) float64 {
 	return 1 / fastest
 }
 
-// lateKeys returns how many of a hundred connections are decrypted from the first byte to the last, if the keys of each
-// come up to 40 ms after its first packet.
+// lateKeys returns how many of a hundred connections are decrypted completely if the keys of each arrive up to 40 ms
+// after its first packet.
 func lateKeys() []value {
 	r := rand.New(rand.NewPCG(1, 1))
 	n := 2000
@@ -739,7 +740,7 @@ func besideTshark(make func(frames *[]capture.Frame) (keyLog []byte, found int),
 	return one(slow / fast)
 }
 
-// findings are what tshark writes about packets with stream data: a line for each, or a table with their number.
+// findings is tshark's output about packets with stream data: a line for each, or a table with their number.
 type findings struct {
 	lines int
 	text  []byte // the first of it

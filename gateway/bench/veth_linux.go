@@ -31,9 +31,9 @@ func vethPair() (near, far string, remove func()) {
 	return near, far, func() { exec.Command("ip", "link", "del", near).Run() }
 }
 
-// veth sends records, each in a packet of 1500 bytes, from one end of a pair of interfaces to the other, at up to half a
-// million a second. It returns how many millions the reader can take in a second of processor time, or 0 if one was dropped
-// each time that it was tried.
+// veth sends records, each in a packet of 1500 bytes, from one end of a pair of interfaces to the other, at up to
+// half a million a second. It returns how many millions the reader handles in a second of processor time, or 0 if
+// every try dropped a packet.
 func veth() []value {
 	near, far, remove := vethPair()
 	if remove == nil {

@@ -1,7 +1,7 @@
-// Package handover is the user-space companion of a packet filter that opens TLS records itself in the simple case: one
-// record in one packet, in order. The other frames of a registered direction come here: records that span packets or
-// share one, and segments that are out of order, repeated, or incomplete. Records opened here are authentic; no other
-// data is delivered.
+// Package handover is the user-space companion of a packet filter that opens TLS records itself in the simple case:
+// one record in one packet, in order. The other frames of a registered direction come here. They have records that
+// span packets or share one, and segments that are out of order, repeated, or incomplete. Records opened here are
+// authentic; no other data is delivered.
 //
 //	path := handover.New(handover.Options{Plaintext: deliver})
 //	path.Put(flow)                        // when it is registered with the filter
@@ -171,8 +171,8 @@ func (p *Path) segment(d *direction, s *packet.Segment, time int64) Verdict {
 	return Refused
 }
 
-// Position returns the number of a direction's next record and the sequence number of its first byte. ok is true if no
-// byte of that record has arrived, no later segment is held, and the keys are those from Put; then the filter may
+// Position returns the number of a direction's next record and the sequence number of its first byte. ok is true if
+// no byte of that record has arrived, no later segment is held, and the keys are those from Put. The filter may then
 // continue from here.
 func (p *Path) Position(source, destination netip.AddrPort) (number uint64, sequence uint32, ok bool) {
 	d := p.flows[[2]netip.AddrPort{unmap(source), unmap(destination)}]

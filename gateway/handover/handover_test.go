@@ -92,7 +92,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// The filter opens some records, and says where it stands; the path goes on from there.
+// The filter opens some records and reports its position, from which the path continues.
 func TestThereAndBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	o := newOne(r, traffic.ChaCha20)
@@ -144,7 +144,8 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// After a KeyUpdate a direction whose secret is known is read on, and stays here: the filter has other keys.
+// After a KeyUpdate, a direction with a known secret is read on here. It does not return to the filter, which has the
+// old keys.
 func TestKeyUpdate(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
 		for _, known := range []bool{true, false} {

@@ -1,6 +1,6 @@
 package main
 
-// An object is something that a packet's treatment reads and writes, and that lies in one memory.
+// An object is data that the processing of a packet reads and writes, and that lies in one memory.
 type object int
 
 const (
@@ -23,11 +23,11 @@ const (
 var objectNames = [objects]string{"working state", "initial state", "Poly1305 h", "Poly1305 sums", "Poly1305 r", "Poly1305 s",
 	"Poly1305 block", "carry", "text", "loop counters", "key and nonce", "associated data", "packet"}
 
-// objectBytes is what a thread needs of each; a packet's is its length.
+// objectBytes is the size of each object in a thread; a packet's is its length.
 var objectBytes = [objects]int{64, 64, 20, 40, 16, 16, 40, 8, 64, 8, 44, 12, 0}
 
-// A profile is what the treatment of a packet does: instructions that have all they need in registers, jumps, and accesses
-// to words of 32 bits.
+// A profile counts the operations that a packet needs: instructions on registers only, jumps, and accesses to words
+// of 32 bits.
 type profile struct {
 	instructions, jumps int
 	accesses            [objects]int

@@ -15,8 +15,8 @@ type core struct {
 const (
 	entryBytes = 16
 	aeadBytes  = 48
-	// Entry and AEAD are read one after the other, since one says where the other is, and nothing of the packet can be
-	// done before: the waits add up, and nothing hides them.
+	// Entry and AEAD are read one after the other, since one holds the address of the other. No work on the packet
+	// can be done before, so the waits add up, and nothing hides them.
 	dependentReads = 2
 )
 
@@ -44,8 +44,8 @@ func (c *core) rate(messageBytes, flows int) float64 {
 var flowCounts = []int{1000, 4000, 16000, 64000, 250000, 1000000}
 
 // dpuCore is an ARM Cortex-A72 as in data processing units, at 2.5 GHz. Latencies are of the order known for such
-// parts. None was available, so nothing measured checks this model. Cycles of the AEAD are those modeled in
-// bench/results, arm64, between whose lengths is interpolated.
+// parts. None was available, so no measurement checks this model. Cycles of the AEAD are those modeled in
+// bench/results, arm64, with interpolation between lengths.
 var dpuCore = core{
 	name: "DPU core (Cortex-A72, 2.5 GHz)",
 	memories: []memory{

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// What the gateway keeps of connections, and how long it takes to come to it: predicted from the caches, beside what its own structures
-// took (gateway/internal/engine, TestPlacement: make nicmodel-gateway). gateway.json has the least of three rounds for each figure, latencies
-// as well as places, and the sizes of the structures; TestPlacementSizes there fails when these are not those of the gateway any more.
+// The gateway's data for each connection, and the time to reach it.
+// The prediction from the caches stands beside the measured times of its own structures (gateway/internal/engine,
+// TestPlacement: make nicmodel-gateway). gateway.json has the least of three rounds for each latency and place, and
+// the sizes of the structures. TestPlacementSizes there fails when these no longer match the gateway.
 
 type gatewayPlaces struct {
 	Sizes   gatewaySizes
@@ -35,7 +36,7 @@ func readGateway(path string) (g gatewayPlaces, err error) {
 	return g, err
 }
 
-// Sizes of the caches of the machine, as it reports them: the last level is shared, and how much of it is this core's follows from
+// Sizes of the machine's caches, as it reports them. The last level is shared. This core's share of it follows from
 // the latency at half its size, as in measurements.core.
 const (
 	gatewayL1 = 48 << 10
@@ -138,9 +139,9 @@ func (g *gatewayPlaces) text(b *strings.Builder) {
 	}
 }
 
-// chains are those of the n-th place: to come to a layer, a packet passes all before it. A fetch of a line brings its neighbor, so
-// an entry counts whole. Of data in more than three lines, the first two count. Half-open connections have a table of their own, whose
-// entries are no whole lines.
+// chains are those of the n-th place: to reach a layer, a packet passes all layers before it. A fetch of a line
+// brings its neighbor, so an entry counts as a whole. Of data in more than three lines, the first two count.
+// Half-open connections have a table of their own, whose entries are not whole lines.
 func (g *gatewayPlaces) chains(n int) [][]layer {
 	p, size := g.Places[n], g.Sizes
 	lines := func(bytes int) int { return (bytes + size.Line - 1) / size.Line }

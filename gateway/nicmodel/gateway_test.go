@@ -45,7 +45,7 @@ func TestLay(t *testing.T) {
 	}
 }
 
-// What was measured is what was predicted, as far as README.md says.
+// The measured values match the predicted ones, within the limits of README.md.
 func TestPredicted(t *testing.T) {
 	g, err := readGateway("gateway.json")
 	if err != nil {

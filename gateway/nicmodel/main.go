@@ -1,5 +1,5 @@
-// Nicmodel models network processors whose engines have memories of different sizes and latencies, and says where the data of
-// ChaCha20-Poly1305 goes best and how many packets a second come of it.
+// Nicmodel models network processors whose engines have memories of different sizes and latencies.
+// It computes the best place for the data of ChaCha20-Poly1305, and the resulting packets per second.
 //
 //	nicmodel            writes results.md and the plots from measured.json
 //	nicmodel -measure   measures this machine's caches and its AEAD over many flows, and writes measured.json

@@ -31,14 +31,14 @@ type measuredMessage struct {
 	Flows map[string]float64 // ns, the flow taken at random, by the number of flows
 }
 
-// line is as long as what caches hold, so that a chase through lines waits for each.
+// line is the size of a cache line, so that each step of a chase waits for one.
 type line struct {
 	next *line
 	_    [56]byte
 }
 
-// A chase is pointers through so much memory in random order. Pages are as the program's own: what the look-up of addresses
-// takes is part of it.
+// A chase is a chain of pointers through this much memory in random order. Pages are the program's own, so address
+// translation is part of the time.
 type chase struct{ at *line }
 
 func newChase(bytes int) *chase {
@@ -74,7 +74,7 @@ func flowTime(messageBytes int, aeads []cipher.AEAD) float64 {
 	out := make([]byte, 0, len(sealed))
 	const packets = 4000
 	best, random := time.Duration(1<<62), rand.Uint64()
-	for range max(10, len(aeads)*3/2/packets) { // each AEAD is used before what counts
+	for range max(10, len(aeads)*3/2/packets) { // each AEAD is used before the measurement
 		start := time.Now()
 		for range packets {
 			random ^= random << 13
@@ -116,8 +116,9 @@ func measure() (*measurements, error) {
 			return nil, err
 		}
 	}
-	// The third level is shared with other processors, and perhaps with other machines on the same hardware, which come and
-	// go: there are some rounds, of which the quietest counts for each figure. How much of that level there is for this one is seen at half its size.
+	// Other processors share the third level, and perhaps other machines on the same hardware, at varying times. So
+	// there are several rounds, and the quietest counts for each figure. This processor's share of that level shows
+	// at half its size.
 	m.Messages = make([]measuredMessage, 2)
 	var chases []*chase
 	for _, n := range []int{m.Caches[0] / 2, m.Caches[1] / 2, m.Caches[2] / 8, 2 * m.Caches[2], m.Caches[2] / 2} {
@@ -160,8 +161,8 @@ func cpuName() string {
 	return fmt.Sprintf("%s, family %s, model %s", fields["model name"], fields["cpu family"], fields["model"])
 }
 
-// core is what the measurements say of the processor. At half the last cache's size a share x of the accesses finds it, where
-// x L3 + (1 - x) DRAM is the latency seen there: so much of it is this processor's.
+// core derives the processor from the measurements. At half the last cache's size a share x of the accesses hits,
+// where x L3 + (1 - x) DRAM is the latency measured there. That share is this processor's.
 func (m *measurements) core() *core {
 	c := &core{name: "x86 core (" + m.CPU + ")", busy: map[int]float64{}, source: "measured"}
 	for i, name := range []string{"L1", "L2", "L3", "DRAM"} {

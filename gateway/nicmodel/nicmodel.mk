@@ -4,7 +4,7 @@
 nicmodel: ## the model of data placement on NICs: writes its table and plots
 	cd gateway/nicmodel && CGO_ENABLED=0 $(GO) run .
 
-nicmodel-measure: ## measures what the model is held against: this machine's caches, and the AEAD over many flows
+nicmodel-measure: ## measures the data that checks the model: this machine's caches, and the AEAD over many flows
 	cd gateway/nicmodel && CGO_ENABLED=0 $(GO) run . -measure
 
 nicmodel-gateway: ## measures how long it takes to come to the gateway's own data, for results.md

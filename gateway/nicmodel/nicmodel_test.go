@@ -11,7 +11,7 @@ import (
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
-// TestReference: what is counted is the AEAD, and its key stream is ChaCha's.
+// TestReference: the counted code is the AEAD, and its key stream is ChaCha's.
 func TestReference(t *testing.T) {
 	for n := range 300 {
 		secret, nonce, aad, message := testInput(n)
@@ -66,7 +66,7 @@ func TestReferenceEdges(t *testing.T) {
 	}
 }
 
-// TestProfile: the counts that can be said without counting.
+// TestProfile: the counts that are known without counting.
 func TestProfile(t *testing.T) {
 	secret, nonce, _, _ := testInput(0)
 	var a, b treatment
@@ -113,7 +113,7 @@ func TestPublished(t *testing.T) {
 	near("ChaCha10", r.chacha10, publishedChaCha10, 0, 0.25)
 }
 
-// TestProgram: what the published source declares. It leaves a word of the registers, and has room in local memory.
+// TestProgram: the declarations of the published source. It leaves one register word, and has room in local memory.
 func TestProgram(t *testing.T) {
 	used := map[int]int{}
 	for o, n := range sizesFor(0) {
@@ -186,7 +186,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// TestResults: what is written down is what the model says.
+// TestResults: the stored results match the model.
 func TestResults(t *testing.T) {
 	m, err := readMeasurements("measured.json")
 	if err != nil {

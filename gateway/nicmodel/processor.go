@@ -9,7 +9,7 @@ type memory struct {
 	latency   float64 // ns
 	issue     int     // instructions that an access takes
 	hides     bool    // while one thread waits for it another runs
-	reachable bool    // by all threads: what a flow's packets share can lie there
+	reachable bool    // by all threads: it can hold data shared by a flow's packets
 	extra     float64 // ns that an access to a register takes on top of its instruction
 	serves    float64 // ns that an access keeps it from others, 0 if it has no others
 }
@@ -26,20 +26,21 @@ type processor struct {
 	memories []memory
 }
 
-// A placement says in which memory each object lies.
+// A placement assigns a memory to each object.
 type placement [objects]int
 
-// A cost is what a packet takes of a thread, in ns: the engine is busy, or the thread waits and another runs.
+// A cost is the time of a thread for a packet, in ns: the engine is busy, or the thread waits and another runs.
 type cost struct{ busy, wait float64 }
 
-// rate is how many packets a second all engines do: an engine is never done sooner than it is busy, and its threads never
-// sooner than each has had its waits.
+// rate is the packets per second of all engines. An engine takes at least its busy time for a packet, and its threads
+// at least their waits.
 func (p *processor) rate(c cost) float64 {
 	return float64(p.engines) / math.Max(c.busy, (c.busy+c.wait)/float64(p.threads)) * 1e9
 }
 
-// contended is rate with the waits for memories that others are at: each is served in turn, arrivals are at random and take the
-// same time (M/D/1: the wait is S u / 2 (1 - u) for a service of S and a load of u), and no memory serves more than it can.
+// contended is rate with the waits for memories that others use. Each access is served in turn; arrivals are random
+// and take the same time (M/D/1: the wait is S u / 2 (1 - u) for a service of S and a load of u). No memory serves
+// more than its maximum.
 func (p *processor) contended(work *profile, where placement) float64 {
 	c := p.evaluate(work, where)
 	low, high := 0.0, p.rate(c)
@@ -107,8 +108,8 @@ func sizesFor(messageBytes int) [objects]int {
 	return s
 }
 
-// fits says whether a placement is within the memories, and where each object may be: a packet lies where the network puts
-// it, and the key and associated data where every thread finds them.
+// fits reports whether a placement fits into the memories, and each object is where it may be. The network decides
+// where a packet lies, and every thread must reach the key and associated data.
 func (p *processor) fits(where placement, messageBytes int) bool {
 	var used [8]int
 	for o, n := range sizesFor(messageBytes) {

@@ -10,10 +10,10 @@ package main
 // The published placement fills all registers except one word, so that its temporaries must have been elsewhere, in registers for
 // transfers perhaps. The best placement that is looked for leaves four words: the two of an address and those of a product.
 //
-// What the program does, and where it has what, is its authors' source: Hasegawa-Laboratory/ChaCha20-Poly1305-SmartNIC, commit
-// 1053a739172b (Apache License 2.0), src/main.c and chacha10/main.c, which was read and not copied. The costs of the part are a
-// reconstruction. Its unpublished constants were chosen with the published results known, and sensitivity.go has the effect of each
-// choice.
+// The operations and the placement of the published program come from its authors' source. It is
+// Hasegawa-Laboratory/ChaCha20-Poly1305-SmartNIC, commit 1053a739172b (Apache License 2.0), src/main.c and
+// chacha10/main.c, which was read and not copied. The costs of the part are a reconstruction. Its unpublished
+// constants were chosen with the published results known, and sensitivity.go has the effect of each choice.
 var networkProcessor = processor{
 	name: "network processor, 60 engines", engines: 60, threads: 8, cycle: 1.25, lost: 2, island: 12, reserved: 16,
 	memories: []memory{
@@ -24,24 +24,25 @@ var networkProcessor = processor{
 	},
 }
 
-// publishedPlacement is where the published program has what: 124 of a thread's 128 bytes of registers are declared, 216 of its
-// local memory, the key and nonce in CLS, the associated data in CTM.
+// publishedPlacement is the placement of the published program. It declares 124 of a thread's 128 bytes of registers
+// and 216 of its local memory. The key and nonce are in CLS, the associated data in CTM.
 var publishedPlacement = placement{
 	working: 0, accumulator: 0, sums: 0,
 	initial: 1, multiplier: 1, pad: 1, block: 1, carry: 1, workText: 1, counters: 1,
 	key: 2, associated: 3, packet: 3,
 }
 
-// publishedChaCha10Placement is where its program without authentication has what: the same, but the loop's counters in registers,
-// which Poly1305 leaves no room for.
+// publishedChaCha10Placement is the placement of its program without authentication. It is the same, except that the
+// loop's counters are in registers, for which Poly1305 leaves no room.
 var publishedChaCha10Placement = func() placement {
 	p := publishedPlacement
 	p[counters] = 0
 	return p
 }()
 
-// What is published, in packets a second by the bytes of a packet. The program seals what is behind the Ethernet header and the
-// tag's place, so that a packet is taken for a frame. Results for a message of that many bytes are reported, too.
+// The published results, in packets per second by the bytes of a packet. The program seals the bytes behind the
+// Ethernet header and the tag's place, so a packet is taken as a frame. Results for a message of that many bytes are
+// reported, too.
 var publishedPackets = map[int]float64{64: 5.67e6, 1024: 0.58e6}
 
 const (
@@ -49,8 +50,8 @@ const (
 	frameOverhead  = ethernetHeader + 16
 )
 
-// publishedChaCha10 is ChaCha with ten rounds and no authentication, in bits of frames a second. They are taken for the longest,
-// 1024 bytes; the program enciphers what is behind the Ethernet header.
+// publishedChaCha10 is ChaCha with ten rounds and no authentication, in bits of frames per second. The results are
+// taken as those of the longest frame, 1024 bytes. The program encrypts the bytes behind the Ethernet header.
 const (
 	publishedChaCha10 = 21.98e9
 	chaCha10Frame     = 1024

@@ -114,8 +114,8 @@ func store(b []byte, x uint32) {
 	b[0], b[1], b[2], b[3] = byte(x>>24), byte(x>>16), byte(x>>8), byte(x)
 }
 
-// absorb is h = (h + block) r mod 2^130 - 5, in words of 32 bits: what is beyond 2^128 in a product has a factor 5/4, since
-// r's words but the lowest are multiples of 4, and the lowest one's rest is taken for itself.
+// absorb is h = (h + block) r mod 2^130 - 5, in words of 32 bits. The part of a product beyond 2^128 has a factor
+// 5/4, since all words of r except the lowest are multiples of 4. The lowest one's remainder is used separately.
 func (t *treatment) absorb() {
 	// The five-word sum.
 	var sum [5]uint64
@@ -219,7 +219,7 @@ func (t *treatment) take(from object, words [4]uint32, n int) {
 	t.block[4] = 1
 }
 
-// seal seals a message that lies in the packet, as the published program does.
+// seal seals a message in the packet, as the published program does.
 func seal(rounds int, secret *[32]byte, nonce *[12]byte, aad, message []byte) (sealed []byte, tag [16]byte, p profile) {
 	t := new(treatment)
 	t.network()
@@ -341,13 +341,14 @@ func (t *treatment) finish(tag *[16]byte) {
 	}
 }
 
-// network is what the part's packet interface wants of a program for each packet: asking for one, computing where it lies,
-// writing what its sender is to do, and giving it back. The instructions are those of the vendor's public library: fields
-// of the description taken out by a shift and a mask, and fields of commands put together by a mask, a shift and an OR.
+// network is the work that the part's packet interface requires for each packet: requesting it, computing its
+// address, writing the sender's instructions, and returning it. The instructions are those of the vendor's public
+// library. A field of the description is extracted by a shift and a mask, and a field of a command is inserted by a
+// mask, a shift and an OR.
 func (t *treatment) network() {
-	// 8 fields are read (island and number twice, length, port, sequencer, sequence number) in 2 instructions each; the packet's
-	// address is computed in 2 x 5; 12 fields are written (two of the script, four of the send address, six of its two control
-	// words) in 3 each; 3 + 3 are the commands and the write of a control register.
+	// 8 fields are read (island and number twice, length, port, sequencer, sequence number) in 2 instructions each.
+	// The packet's address is computed in 2 x 5. 12 fields are written (two of the script, four of the send address,
+	// six of its two control words) in 3 each. 3 + 3 are the commands and the write of a control register.
 	t.instructions += work.network
 	t.jumps += 2 // the port, the script's kind
 	t.touch(packet, 3)

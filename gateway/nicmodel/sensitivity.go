@@ -10,8 +10,8 @@ type choice struct {
 	lowest, highest [3]float64 // of the results, relative to those at at: 64 bytes, 1024 bytes, ChaCha10
 }
 
-// choices are all that the model has chosen. The ranges are what one could defend without knowing the results: half and twice where
-// nothing is known, a neighboring whole number where it is a count.
+// choices are all choices made in the model. Their ranges are those that one could defend without knowing the
+// results: half and twice for unknown values, a neighboring whole number for counts.
 func choices() []choice {
 	setWork := func(to *int) func(*processor, float64) { return func(_ *processor, v float64) { *to = int(v) } }
 	return []choice{
@@ -46,7 +46,7 @@ func results(p *processor) [3]float64 {
 	}
 }
 
-// sensitivity is what each choice does alone.
+// sensitivity is the effect of each choice alone.
 func sensitivity() []choice {
 	before := work
 	base := results(&networkProcessor)

@@ -2,10 +2,10 @@
  *
  *     LD_PRELOAD=/path/sealane_keylog.so SSLKEYLOGFILE=/path/keys.log nginx
  *
- * It stands before SSL_new, and gives each context that has no key log callback one that appends lines to
- * SSLKEYLOGFILE. The file is made with mode 0600 if it is not there; links are not followed. A file that cannot be
- * opened or written leaves the program as it is, without a log. Safe for threads: a line is one write to a file that is
- * only appended to.
+ * It intercepts SSL_new, and gives each context without a key log callback one that appends lines to SSLKEYLOGFILE.
+ * The file is made with mode 0600 if it does not exist; links are not followed. If a file cannot be opened or
+ * written, the program runs unchanged, without a log. Safe for threads: a line is one write to a file that is only
+ * appended to.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

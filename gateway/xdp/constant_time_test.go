@@ -21,10 +21,10 @@ const (
 	publicFrom, publicTo = 32*4 + (5+1+4+4+4)*4 + 2*8 + 2*8, 32*4 + (5+1+4+4+4)*4 + 2*8 + 2*8 + 8
 )
 
-// A word is what is known of a register or a place on the stack.
+// A word is the knowledge about a register or a place on the stack.
 type word struct {
 	secret bool
-	kind   uint8 // what it points to
+	kind   uint8 // its target
 	known  bool  // offset is
 	offset int64
 }
@@ -32,7 +32,7 @@ type word struct {
 const (
 	number uint8 = iota
 	toContext
-	toPublic // packets as they came, and tables without secrets
+	toPublic // packets as they arrived, and tables without secrets
 	flowsMap
 	worksMap
 	toFlow
@@ -200,7 +200,7 @@ func secretBranches(body asm.Instructions) (found []string) {
 	return found
 }
 
-// calculate is what an arithmetic instruction makes of its destination.
+// calculate is the result of an arithmetic instruction for its destination.
 func calculate(ins asm.Instruction, r [11]word) word {
 	operand := word{known: true, offset: ins.Constant}
 	if ins.OpCode.Source() == asm.RegSource {

@@ -87,7 +87,7 @@ func (w *wire) in(f func()) {
 	w.t.Helper()
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for ever: the thread ends with the goroutine
+		runtime.LockOSThread() // forever: the thread ends with the goroutine
 		file, err := os.Open("/var/run/netns/" + w.namespace)
 		if err == nil {
 			err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
@@ -129,7 +129,8 @@ func (w *wire) connect() (here, there *net.TCPConn, tuple Tuple) {
 	return here, there, Tuple{netip.MustParseAddrPort(there.LocalAddr().String()), netip.MustParseAddrPort(here.LocalAddr().String())}
 }
 
-// loseAcknowledgements drops every eighth packet or so that the other end receives, so that it sends again what arrived here.
+// loseAcknowledgements drops every eighth packet or so that the other end receives, so that it retransmits data that
+// arrived here.
 func (w *wire) loseAcknowledgements() {
 	w.t.Helper()
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Dual BSD/GPL", Instructions: asm.Instructions{
@@ -160,7 +161,7 @@ func (w *wire) loseAcknowledgements() {
 	})
 }
 
-// sequence is the next sequence number that a connection sends, which the kernel tells in repair mode.
+// sequence returns the next sequence number of a connection, which the kernel reports in repair mode.
 func sequence(t testing.TB, c *net.TCPConn) uint32 {
 	t.Helper()
 	raw, err := c.SyscallConn()
@@ -211,8 +212,8 @@ func acknowledged(t testing.TB, c *net.TCPConn) {
 	t.Fatal("a record is not acknowledged")
 }
 
-// TestLive sends records over a real connection, one a segment: the host's socket receives plaintext, though segments are lost
-// and sent again; and whatever is not one record never arrives.
+// TestLive sends records over a real connection, one per segment. The host's socket receives plaintext, although
+// segments are lost and retransmitted. Segments that are not one record never arrive.
 func TestLive(t *testing.T) {
 	for _, generic := range []bool{false, true} {
 		t.Run(fmt.Sprintf("generic %v", generic), func(t *testing.T) {
@@ -277,8 +278,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestHandOver takes a flow to user space and back: what spans segments is put together there, opened, and the flow goes on
-// in XDP.
+// TestHandOver moves a flow to user space and back. Records that span segments are reassembled and opened there, and
+// the flow continues in XDP.
 func TestHandOver(t *testing.T) {
 	p, w := load(t, false), newWire(t)
 	if err := p.Attach(w.here.Index, false); err != nil {
@@ -341,7 +342,7 @@ func TestHandOver(t *testing.T) {
 	if m := got[0].meta; m.Kind != Opened || m.Number != 0 || !bytes.Equal(got[0].bytes[m.Payload:], plain(record, content(500))) {
 		t.Fatalf("%+v", m)
 	}
-	// A record that spans segments comes as it is. TCP repeats the first segment, as it was not acknowledged.
+	// A record that spans segments arrives unchanged. TCP repeats the first segment, because it was not acknowledged.
 	long := s.record(1, 23, 0, content(4000))
 	if _, err := there.Write(long); err != nil {
 		t.Fatal(err)
@@ -373,7 +374,7 @@ func TestHandOver(t *testing.T) {
 	if !bytes.Equal(have()[:len(long)], long) {
 		t.Fatal("the pieces are not the record")
 	}
-	// User space opened it; the flow goes back.
+	// User space opened it; the flow returns.
 	s.flow.Number, s.flow.Sequence = 2, start+uint32(len(long))
 	if err := p.Put(tuple, s.flow); err != nil {
 		t.Fatal(err)

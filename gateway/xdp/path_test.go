@@ -18,8 +18,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// lose drops one of n packets before they reach an interface here, and returns how many it has dropped. Programs do not add up
-// on an interface, so it stands in front: a classifier of the other end's packets.
+// lose drops one of n packets before they reach an interface here, and returns how many it has dropped. An interface
+// has one program, so this is a classifier of the other end's packets.
 func (w *wire) lose(n int) func() uint64 {
 	w.t.Helper()
 	dropped, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
@@ -69,10 +69,11 @@ func (w *wire) lose(n int) func() uint64 {
 	}
 }
 
-// TestPath: over a real connection, records of all lengths, one a segment or many or spanning them, with loss: all plaintext
-// arrives in order, some by way of the program and some by user space.
+// TestPath: over a real connection, records of all lengths are sent, one per segment, many per segment, or spanning
+// them, with loss. All plaintext arrives in order, partly through the program and partly through user space.
 //
-// Packets are lost before the program, and behind it, where it has opened them and thinks so no more of them.
+// Packets are lost before the program. They are also lost behind it, where it has opened them and handles their
+// retransmission.
 func TestPath(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -113,7 +114,7 @@ func TestPath(t *testing.T) {
 			if err := path.Put(tuple, s.flow); err != nil {
 				t.Fatal(err)
 			}
-			// The connection's own end, here: what is handled is acknowledged in its name.
+			// The connection's own end, here: handled data is acknowledged in its name.
 			before, behind := func() uint64 { return 0 }, 0
 			if c.lose > 0 {
 				before = w.lose(c.lose)
@@ -264,14 +265,14 @@ func TestPathKeyUpdate(t *testing.T) {
 	}
 }
 
-// An acknowledger tells the other end of a connection how far user space is. The program keeps the packets from this host's
-// stack, so the kernel's own end of the connection does not.
+// An acknowledger tells the other end of a connection how far user space is. The program hides the packets from this
+// host's stack, so the kernel's own end of the connection does not.
 type acknowledger struct {
 	t     testing.TB
 	w     *wire
 	raw   net.PacketConn
 	tuple Tuple
-	next  uint32 // what this end sends next
+	next  uint32 // next sequence number of this end
 	last  uint32
 	since time.Time
 }
@@ -288,7 +289,7 @@ func newAcknowledger(t testing.TB, w *wire, here *net.TCPConn, tuple Tuple) *ack
 	return a
 }
 
-// send acknowledges what user space has in order; also again, which asks for what was lost.
+// send acknowledges the data that user space has in order. A repeated acknowledgement requests lost data.
 func (a *acknowledger) send(p *Path, tuple Tuple) {
 	at, _ := p.Received(tuple)
 	if at == a.last && time.Since(a.since) < 10*time.Millisecond {

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkVeth sends packets of one record through a pair of interfaces, as fast as the kernel makes them: a program run on
-// live frames takes one after the other out of a table and redirects it. One core sends, has the interface's interrupt, and runs
-// our program; the other one is user space. Packets a second are those whose plaintext arrived; for one core they are divided by
-// the time that both spent, sending too.
+// BenchmarkVeth sends packets of one record through a pair of interfaces, as fast as the kernel makes them. A program
+// run on live frames takes one after the other out of a table and redirects it. One core sends, has the interface's
+// interrupt, and runs our program; the other one is user space. Packets per second are those whose plaintext arrived.
+// For one core they are divided by the time of both, including sending.
 func BenchmarkVeth(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -152,7 +152,7 @@ func bind(t testing.TB, cpu int) {
 	}
 }
 
-// threadTime is what this thread has spent.
+// threadTime is the processor time of this thread.
 func threadTime(t testing.TB) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {

@@ -127,7 +127,7 @@ type Program struct {
 }
 
 // Load loads the program for at most maxFlows flows. In strict mode, TCP packets that cannot be looked up (later
-// fragments, too many IPv6 extension headers) are dropped while the program runs; otherwise they pass.
+// fragments, too many IPv6 extension headers) are dropped while the program runs. Otherwise they pass.
 func Load(maxFlows int, strict bool) (*Program, error) {
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
@@ -151,8 +151,8 @@ func Load(maxFlows int, strict bool) (*Program, error) {
 	return p, nil
 }
 
-// Attach runs the program on packets that an interface receives: in the driver if it supports this, otherwise, or with
-// generic, in the kernel's generic hook.
+// Attach runs the program on packets that an interface receives. It runs in the driver if that is supported,
+// otherwise, or with generic, in the kernel's generic hook.
 func (p *Program) Attach(index int, generic bool) error {
 	flags := link.XDPDriverMode
 	if generic {

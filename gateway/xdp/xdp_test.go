@@ -171,7 +171,7 @@ func checked(t testing.TB, packet []byte) []byte {
 	return tcp.Payload
 }
 
-// plain is what the program makes of a record.
+// plain is the program's output for a record.
 func plain(record, content []byte) []byte {
 	p := append(bytes.Clone(record[:5]), content...)
 	p = append(p, make([]byte, len(record)-len(p))...)
@@ -240,7 +240,7 @@ func TestKeys(t *testing.T) {
 		for j := range s.flow.IV {
 			s.flow.IV[j] = byte(random.Uint32())
 		}
-		s.flow.Number = random.Uint64() >> random.IntN(64) &^ 1 // whose low half is not the last there is
+		s.flow.Number = random.Uint64() >> random.IntN(64) &^ 1 // whose low half is not the largest
 		var err error
 		if s.aead, err = chacha20poly1305.New(s.flow.Key[:]); err != nil {
 			t.Fatal(err)
@@ -452,7 +452,7 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// TestVerifier: the program is accepted, and within what was allowed for it.
+// TestVerifier: the kernel accepts the program, which stays within its limits.
 func TestVerifier(t *testing.T) {
 	load(t, false)
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
@@ -475,7 +475,8 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// BenchmarkClock is a program of two instructions: what a call and the kernel's clock take, as part of the other figures.
+// BenchmarkClock runs a program of two instructions. It measures a call and the kernel's clock, which are part of the
+// other figures.
 func BenchmarkClock(b *testing.B) {
 	load(b, false)
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, xdpPass), asm.Return()}})
@@ -517,8 +518,8 @@ func BenchmarkOpen(b *testing.B) {
 			if err := p.Put(s.tuple, s.flow); err != nil {
 				b.Fatal(err)
 			}
-			// A run changes the packet and the flow, so each is one packet of a flow as it was first; the kernel's clock takes
-			// part of the measured time.
+			// A run changes the packet and the flow, so each run is one packet of a flow in its first state. The
+			// kernel's clock is part of the measured time.
 			packet := s.packet(b, s.flow.Sequence, s.record(5, 23, 0, content(n-1)))
 			best := time.Duration(1 << 62)
 			for b.Loop() {

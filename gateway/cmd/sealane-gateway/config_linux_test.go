@@ -98,7 +98,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// What is no configuration, but endless or nested without end, is refused, and neither read for ever nor the end of the process.
+// An endless or endlessly nested file is refused as a configuration. It is not read forever, and does not crash the
+// process.
 func TestConfigBombs(t *testing.T) {
 	for name, text := range map[string]string{
 		"long":          "tap = \"" + strings.Repeat("x", maxConfig) + "\"",
@@ -119,7 +120,7 @@ func TestConfigBombs(t *testing.T) {
 	}
 }
 
-// The configuration that comes with the package is right as it is, and names no setting that there is not.
+// The configuration in the package is valid, and names only existing settings.
 func TestPackagedConfig(t *testing.T) {
 	if said, ok := run(t, "live", "--config", "../../packaging/gateway.toml", "--check"); !ok {
 		t.Error(said)

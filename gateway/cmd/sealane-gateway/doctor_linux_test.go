@@ -60,7 +60,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// An interface is read; a user without the right to read it learns what to do.
+// The doctor reads an interface; a user without the permission gets instructions.
 func TestDoctorInterface(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("not run: only root may read interfaces")

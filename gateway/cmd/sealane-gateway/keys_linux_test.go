@@ -55,7 +55,7 @@ func webServer(t *testing.T, version uint16, keyLog string) string {
 	return l.Addr().String()
 }
 
-// began runs the command until the end of the test, and waits until it says something.
+// began runs the command until the end of the test, and waits for its first output.
 func began(t *testing.T, until string, args ...string) *process {
 	t.Helper()
 	p := start(t, itself(args...))
@@ -175,7 +175,7 @@ func TestKeysOfLibraries(t *testing.T) {
 	}
 }
 
-// Python has a library, whose name is LIB, do a handshake.
+// Python makes the library named by LIB do a handshake.
 const clientOfLibrary = `exec python3 -c '
 import ctypes, os, socket
 ssl = ctypes.CDLL(os.environ["LIB"])
@@ -237,7 +237,7 @@ func TestFirefoxKeys(t *testing.T) {
 	keysOfClient(t, "tstclnt", "", "LD_LIBRARY_PATH="+folder+" SSLKEYLOGFILE=$DIR/taken exec timeout 3 tstclnt -h ${AT%:*} -p ${AT#*:} -D -o -f")
 }
 
-// One process, which has begun before: whatever TLS library is in it.
+// This process started earlier, with any TLS library.
 func TestKeysOfProcesses(t *testing.T) {
 	stripped := filepath.Join(t.TempDir(), "stripped")
 	if err := exec.Command("strip", "-o", stripped, os.Args[0]).Run(); err != nil {
@@ -306,7 +306,7 @@ func TestKeysOfCgroup(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "taken")
 	inside, outside := filepath.Join(t.TempDir(), "inside"), filepath.Join(t.TempDir(), "outside")
 	at := webServer(t, tls.VersionTLS13, "")
-	// The shell has no TLS library; curl comes later.
+	// The shell has no TLS library; curl is started later.
 	member := exec.Command("sh", "-c", "echo $$ > "+folder+"/cgroup.procs; read go; SSLKEYLOGFILE="+inside+" curl -sk https://"+at+"/")
 	in, err := member.StdinPipe()
 	if err != nil {

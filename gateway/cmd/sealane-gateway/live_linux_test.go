@@ -113,7 +113,7 @@ func (l *lab) curl(keyLog, page string, args ...string) (int, error) {
 	return len(out), err
 }
 
-// eventually tells whether something comes true within a minute, as it does at once on a machine that is not busy.
+// eventually reports whether a condition becomes true within a minute. On an idle machine it does at once.
 func eventually(is func() bool) bool {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if is() {
@@ -187,8 +187,8 @@ func (l *lab) gateway(ns int, args ...string) *process {
 	return p
 }
 
-// tshark shows the HTTP requests and answers that it finds on an interface. What it says comes before it reads: it has begun when the kernel has one
-// packet socket more that takes every protocol (ETH_P_ALL, 0003) of this interface.
+// tshark prints the HTTP requests and answers that it finds on an interface. Its messages come before it captures. It
+// captures once the kernel has one more packet socket for every protocol (ETH_P_ALL, 0003) on this interface.
 func (l *lab) tshark(ns int, name string) *process {
 	before := l.readers(ns, name)
 	p := start(l.t, l.command(ns, "tshark", "-l", "-Y", "http", "-T", "fields", "-e", "http.request.uri",
@@ -251,12 +251,12 @@ func TestLive(t *testing.T) {
 	}
 	overIP.waitFor(t, "/large", 1)
 
-	// Another connection, whose keys come over the socket.
+	// The keys of another connection arrive over the socket.
 	other := l.file("other.log")
 	if _, err := l.curl(other, "by-socket"); err != nil {
 		t.Fatal(err)
 	}
-	// They are later than the connection, which is what --key-wait is for.
+	// They arrive after the connection, within --key-wait.
 	b, err := os.ReadFile(other)
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestChromium reads what a browser asks for, which writes its keys where it is told to.
+// TestChromium reads the requests of a browser that writes its keys to a given file.
 func TestChromium(t *testing.T) {
 	need(t, "chromium")
 	l := newLab(t, 2)
@@ -346,7 +346,7 @@ func (l *lab) datagrams(n int) int {
 	}
 }
 
-// quic sends what a client's first packets look like (RFC 9000, section 17.2.2), and returns how many of them arrive.
+// quic sends packets like the first of a client (RFC 9000, section 17.2.2), and returns how many of them arrive.
 func (l *lab) quic() int {
 	var to, from net.PacketConn
 	if err := errors.Join(l.in(2, func() (err error) {
@@ -395,12 +395,12 @@ func TestInline(t *testing.T) {
 				shark.waitFor(t, "/"+page, 1)
 			}
 			shark.waitFor(t, "\t200\t1048576", 1)
-			// Nothing comes twice, or goes around.
+			// No packet is duplicated or loops.
 			if n := l.datagrams(10); n != 10 {
 				t.Errorf("of 10 datagrams %d arrived", n)
 			}
-			// The keys of this one are the gateway's business only if nothing of it is to pass unread. Who has them sees, beside the server,
-			// what came through.
+			// The gateway uses the keys of this connection only if none of it may pass unread. With the keys, the
+			// decrypted plaintext shows what passed, besides the server's view.
 			others := l.file("others.log")
 			os.WriteFile(others, nil, 0o600)
 			beside := l.gateway(2, "--interface", "left", "--keys", others, "--write", l.file("beside.pcap"), "--key-wait", "30s")
@@ -572,7 +572,7 @@ func TestInterfaceGone(t *testing.T) {
 	g.waitFor(t, "reading again", 1)
 }
 
-// TestOutputInterfaceGone takes away the interface where plaintext goes, and brings it back.
+// TestOutputInterfaceGone removes the interface for plaintext, and brings it back.
 func TestOutputInterfaceGone(t *testing.T) {
 	l := newLab(t, 2)
 	keyLog := l.file("keys.log")

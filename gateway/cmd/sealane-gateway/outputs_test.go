@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A client may show any certificates, those of others among them: what somebody else showed first keeps no chain from being written, and
-// there is an end to how many files there are.
+// A client may present any certificates, including those of others. A certificate that another client presented first
+// does not keep a chain from being written. The number of files is limited.
 func TestChains(t *testing.T) {
 	dir := t.TempDir()
 	o := outputs{chains: dir}

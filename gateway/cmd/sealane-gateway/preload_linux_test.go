@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// Where BPF is not allowed, gateway/preload makes a key log of programs that write none: its keys are those of the server at the other end.
+// Where BPF is not allowed, gateway/preload makes programs write a key log that they would not write. Its keys are
+// those of the server at the other end.
 func TestPreload(t *testing.T) {
 	need(t, "cc")
 	dir := t.TempDir()

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropRoot reduces the privileges of a gateway that root started to the capabilities that it needs: CAP_NET_RAW and
-// CAP_NET_ADMIN, because interfaces may disappear and return, and CAP_DAC_OVERRIDE if it opens files later. Child
-// processes get no more. For users other than root, nothing changes.
+// dropRoot reduces the privileges of a gateway started by root to the capabilities that it needs. These are
+// CAP_NET_RAW and CAP_NET_ADMIN, because interfaces may disappear and return, and CAP_DAC_OVERRIDE if it opens
+// files later. Child processes get no more. For users other than root, nothing changes.
 func dropRoot(files bool) error {
 	if os.Geteuid() != 0 {
 		return nil

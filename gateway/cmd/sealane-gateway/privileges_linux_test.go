@@ -45,7 +45,7 @@ func TestDropsRoot(t *testing.T) {
 
 const filterVariable = "SEALANE_GATEWAY_TEST_SYSCALLS"
 
-// init installs the filter that the environment asks for, a list of numbers of system calls: others fail with EPERM.
+// init installs the filter given in the environment. The numbers in the list are system calls that fail with EPERM.
 func init() {
 	text := os.Getenv(filterVariable)
 	if text == "" {
@@ -70,8 +70,8 @@ func init() {
 	}
 }
 
-// callsOf returns the numbers of the system calls that lines of a unit, SystemCallFilter=, allow: sets and names, and
-// with ~ those that are taken away again (systemd.exec(5)).
+// callsOf returns the numbers of the system calls that SystemCallFilter= lines of a unit allow. A line has sets and
+// names, and ~ removes its calls again (systemd.exec(5)).
 func callsOf(t *testing.T, lines []string) (numbers []string) {
 	t.Helper()
 	header := exec.Command("cc", "-E", "-dM", "-include", "sys/syscall.h", "-x", "c", "/dev/null")
@@ -117,8 +117,8 @@ func callsOf(t *testing.T, lines []string) (numbers []string) {
 	return numbers
 }
 
-// The gateway does all that it is asked for with the system calls that its unit allows, and not without those that
-// change a file's group.
+// The gateway works completely with the system calls that its unit allows. It fails without those that change a
+// file's group.
 func TestUnitSystemCalls(t *testing.T) {
 	need(t, "systemd-analyze", "cc")
 	unit, err := os.ReadFile("../../systemd/sealane-gateway.service")

@@ -26,8 +26,8 @@ func quicProgram(t *testing.T) string {
 	return program
 }
 
-// Live connections are read, and appear in the audit and in the metrics, as those of TCP do. What the kernel drops, as this machine has so little
-// time that packets are not read in time, no sender sends again: then downloads an eighth as long are tried.
+// Live connections are read, and appear in the audit and in the metrics, like those of TCP. No sender repeats packets
+// that the kernel drops when this machine is too busy to read them. The test then tries downloads an eighth as long.
 func TestLiveQUIC(t *testing.T) {
 	program := quicProgram(t)
 	for size, dropped := 3<<20, true; dropped; size /= 8 {
@@ -38,7 +38,7 @@ func TestLiveQUIC(t *testing.T) {
 	}
 }
 
-// drops is what the metrics say of an interface when the kernel dropped packets.
+// drops returns the metric of packets that the kernel dropped on an interface.
 var drops = regexp.MustCompile(`\nsealane_gateway_interface_lost_frames_total\{interface="left",reason="ring full"\} [1-9]`)
 
 // liveQUIC reads two downloads, and returns whether the kernel dropped a packet of them.
@@ -85,7 +85,7 @@ func liveQUIC(t *testing.T, program string, size int) (dropped bool) {
 	return false
 }
 
-// arrived returns how many UDP datagrams a namespace has received, whoever they were for.
+// arrived returns how many UDP datagrams a namespace has received for any address.
 func (l *lab) arrived(ns int) (n int) {
 	l.t.Helper()
 	out, err := l.command(ns, "cat", "/proc/net/snmp").Output()
@@ -115,8 +115,9 @@ func (l *lab) arrived(ns int) (n int) {
 	return n
 }
 
-// A real client and server of QUIC on both sides of the gateway: closed, it lets no datagram through either way, whatever else is
-// allowed, and with a rule all of the download. That the download comes shows that datagrams would have been counted.
+// A real client and server of QUIC are on both sides of the gateway. When closed, it lets no datagram through either
+// way, whatever else is allowed. With a rule, the whole download passes, which shows that datagrams would have been
+// counted.
 func TestInlineQUIC(t *testing.T) {
 	program := quicProgram(t)
 	l := newLab(t, 3)

@@ -79,7 +79,7 @@ func readCommand() *cobra.Command {
 				return err
 			}
 			if out.archive != nil {
-				r.Frames = out.archive.Core(1).Frames // before the workers, whose archives have only secrets
+				r.Frames = out.archive.Core(1).Frames // before the workers, whose archives contain only secrets
 			}
 			var all []*engine.Worker
 			for range workers {

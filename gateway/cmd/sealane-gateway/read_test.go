@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 const testdata = "../../testdata/"
 
-// run runs the command, and returns what it said and whether it succeeded.
+// run runs the command, and returns its output and whether it succeeded.
 func run(t *testing.T, args ...string) (string, bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -96,7 +96,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What cannot be written to the audit log is said once.
+// A failure to write the audit log is reported once.
 func TestAuditDiskFull(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -65,7 +65,7 @@ func (a *appended) Close() error {
 	return a.f.Close()
 }
 
-// notify tells the service manager, if there is one.
+// notify sends a state to the service manager, if one is running.
 func notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		slog.Warn("service manager", "error", err)

@@ -60,8 +60,9 @@ func (m *manager) waitFor(t *testing.T, what string) {
 	}
 }
 
-// A gateway as a service: settings from a file, the manager is told how it is, SIGHUP goes on with other files and takes what has
-// changed, the audit describes the connections, certificates are kept, and tshark reads the written plaintext without keys.
+// A gateway as a service takes settings from a file and notifies the manager. On SIGHUP it continues with other files
+// and applies changed settings. The audit describes the connections, certificates are kept, and tshark reads the
+// written plaintext without keys.
 func TestService(t *testing.T) {
 	l := newLab(t, 2)
 	keyLog, second := l.file("keys.log"), l.file("second.log")
@@ -94,7 +95,7 @@ log = "json"
 		t.Error("two connections were not read")
 	}
 
-	// logrotate takes the audit away, and another key log comes.
+	// logrotate moves the audit away, and another key log appears.
 	os.Rename(l.file("audit"), l.file("audit.1"))
 	config(`"` + keyLog + `", "` + second + `"]
 flows = 1000
@@ -234,7 +235,7 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// Captures with their keys in them: tshark reads of all suites what it reads with the key log.
+// In captures that contain their keys, tshark decrypts all suites as it does with the key log.
 func TestWriteEncrypted(t *testing.T) {
 	need(t, "tshark")
 	dir := t.TempDir()
@@ -263,7 +264,8 @@ func TestWriteEncrypted(t *testing.T) {
 	}
 }
 
-// However long the packets of a capture took, the keys are in front of them: who reads the file once can open all.
+// However long the packets of a capture took, the keys come before them. A single pass through the file can decrypt
+// everything.
 func TestWriteEncryptedSlow(t *testing.T) {
 	var frames []capture.Frame
 	var log []byte
@@ -317,7 +319,7 @@ func sorted(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// The audit goes to the file with its name, and to no other that a link there, put whenever, leads to.
+// The audit is written to the named file, and never through a link placed there at any time.
 func TestAuditLinks(t *testing.T) {
 	dir := t.TempDir()
 	name, other := filepath.Join(dir, "audit"), filepath.Join(dir, "other")

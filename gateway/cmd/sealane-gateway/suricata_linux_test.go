@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Suricata's rules for faults of TCP and IP: packets that the gateway makes must trigger none of them.
+// These are Suricata's rules for faults of TCP and IP. The gateway's packets must trigger none of them.
 const suricataRules = "/etc/suricata/rules/"
 
 var wrongWithTCP = []string{"stream-events.rules", "decoder-events.rules"}
@@ -36,9 +36,9 @@ stream: {checksum-validation: yes, reassembly: {depth: 0}}
 app-layer: {protocols: {http: {enabled: yes}, http2: {enabled: yes}}}
 `
 
-// seen is what Suricata wrote down.
+// seen is Suricata's log.
 type seen struct {
-	requests []string // what was asked, status, bytes of the answer
+	requests []string // the request, status, bytes of the answer
 	alerts   map[string]int
 	tcp      map[string]int // statistics
 	drops    int            // packets that Suricata itself lost
@@ -115,7 +115,7 @@ func readWith(t *testing.T, args []string, capture string) *seen {
 	return readEve(t, dir)
 }
 
-// wrong returns what Suricata complains about.
+// wrong returns Suricata's complaints.
 func (s *seen) wrong() string {
 	var all []string
 	for name, n := range s.alerts {
@@ -218,14 +218,14 @@ func TestSuricataLive(t *testing.T) {
 	pages := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return strings.HasPrefix(s, "/large") }))
 
 	for name := range all {
-		for range 200 { // an interface that goes away takes its unread packets along
+		for range 200 { // a removed interface loses its unread packets
 			if b, _ := os.ReadFile(filepath.Join(l.file(name), "eve.json")); bytes.Count(b, []byte(`"event_type":"http`)) >= len(want) {
 				break
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
-	g.stop() // all connections end, and so does what is served
+	g.stop() // all connections and servers end
 	<-all["served"].done
 	for name, p := range all {
 		p.stop()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The kernel's own VXLAN over an interface that is too small for it: what is in the tunnel comes out of fragments, by one core.
+// The kernel's own VXLAN runs over an interface that is too small for it. Tunneled packets arrive in fragments, and
+// one core reads them.
 func TestLiveTunnel(t *testing.T) {
 	need(t, "ethtool")
 	l := newLab(t, 2)

@@ -23,9 +23,9 @@ import (
 	"github.com/sealane/sealane/gateway/internal/wrap"
 )
 
-// outer makes the headers around a frame those of a network: the outer addresses of both directions are the other way round, and the
-// ports of UDP are chosen by the sender, for each connection, as VXLAN and GENEVE do (RFC 7348, section 5), so that they differ by
-// direction.
+// outer makes the headers around a frame like those of a network. Both directions swap the outer addresses. The
+// sender chooses the UDP port for each connection, as VXLAN and GENEVE do (RFC 7348, section 5), so that ports differ
+// by direction.
 func outer(frame []byte, side, conn int) {
 	var udp int
 	switch {
@@ -64,8 +64,8 @@ func init() {
 	}
 }
 
-// The kernel puts packets anywhere, as it may do while interfaces come and go (here always the same, of ports that are always the
-// same): a closed gateway lets through what it reads all the same, and each connection is read once.
+// The kernel may place packets on any core while interfaces appear and disappear. Here it always uses the same core
+// for the same ports. A closed gateway still forwards the data that it reads, and reads each connection once.
 func TestInlineElsewhere(t *testing.T) {
 	t.Setenv("SEALANE_GATEWAY_TEST_ELSEWHERE", "1")
 	l := newLab(t, 3)
@@ -105,7 +105,7 @@ func pinned(t *testing.T, pid int) (all []string) {
 	return all
 }
 
-// --cpus keeps each worker's thread on a processor of its own, and none without it.
+// --cpus binds each worker's thread to a processor of its own; without it threads are not bound.
 func TestProcessors(t *testing.T) {
 	var may unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &may); err != nil {
@@ -142,8 +142,9 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
-// Several cores read all connections in tunnels of all kinds, among them those over UDP whose ports differ by direction, in fragments,
-// and in fragments of tunnels: each connection is one core's, whichever got its packets.
+// Several cores read all connections in tunnels of all kinds. Some tunnels use UDP with ports that differ by
+// direction, and some packets are fragments, in or outside tunnels. Each connection belongs to one core, whichever
+// core received its packets.
 func TestLiveWorkers(t *testing.T) {
 	need(t, "ip", "curl")
 	const conns, text = 4, 3000
@@ -261,7 +262,7 @@ func TestLiveWorkers(t *testing.T) {
 				!strings.Contains(g.text(), fmt.Sprintf("plaintext_bytes=%d", total*text)) {
 				t.Errorf("of %d connections, %d bytes, not all were read", total, total*text)
 			}
-			// That it was not the kernel alone who did it.
+			// This shows that the kernel alone did not place them.
 			if _, count, ok := strings.Cut(g.text(), "passed from one core to another\" count="); ok {
 				n, _, _ := strings.Cut(count, "\n")
 				t.Logf("of %d packets, passed from one core to another %s", len(frames), n)

@@ -34,9 +34,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestXDP: a server registers its live connections with the gateway, which gets copies of its packets on an interface, as from a
-// switch, and curl fetches pages. What it got is what the gateway read, also if the interface has two queues, both of which get packets
-// of connections that are the other one's.
+// TestXDP: a server registers its live connections with the gateway, which receives copies of the server's packets on
+// an interface, as from a switch. curl fetches pages. The gateway reads the same bytes as curl. This also holds if
+// the interface has two queues, each of which receives packets of the other's connections.
 func TestXDP(t *testing.T) {
 	t.Run("one queue", func(t *testing.T) { testXDP(t, 1) })
 	t.Run("two queues", func(t *testing.T) { testXDP(t, 2) })
@@ -121,7 +121,8 @@ func testXDP(t *testing.T, queues int) {
 		t.Run(suite, func(t *testing.T) { fetch(t, suite, page) })
 	}
 	if queues > 1 {
-		// The queue and the owner of a connection are hashes with keys of their own: 28 connections are never all alike.
+		// The queue and the owner of a connection are hashes with different keys. Among 28 connections they differ at
+		// least once.
 		for i := range 28 {
 			fetch(t, []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"}[i%2], fmt.Appendf(nil, "page %d; %s", i, page[:5000]))
 		}
@@ -144,7 +145,7 @@ func testXDP(t *testing.T, queues int) {
 func (l *lab) in(ns int, f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for ever: the thread ends with the goroutine
+		runtime.LockOSThread() // forever: the thread ends with the goroutine
 		file, err := os.Open("/var/run/netns/" + l.names[ns])
 		if err == nil {
 			err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
@@ -246,7 +247,7 @@ func (l *lab) answer(listener net.Listener, suite string, page []byte, api *http
 	return c.Close()
 }
 
-// register tells the gateway of the direction from a server: from here on.
+// register passes the direction from a server to the gateway, starting at the current position.
 func (l *lab) register(c *net.TCPConn, suite, log string, api *http.Client) error {
 	var secret []byte
 	for _, line := range strings.Split(log, "\n") {
@@ -311,7 +312,7 @@ func (l *lab) register(c *net.TCPConn, suite, log string, api *http.Client) erro
 	return errors.New("the flow is not read")
 }
 
-// nextSequence is what a connection sends next, which the kernel tells in repair mode.
+// nextSequence returns the next sequence number of a connection, which the kernel reports in repair mode.
 func nextSequence(c *net.TCPConn) (uint32, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

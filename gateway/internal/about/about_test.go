@@ -46,7 +46,7 @@ func TestCommunityID(t *testing.T) {
 	}
 }
 
-// seen tells whether all of a text are characters that can be seen.
+// seen reports whether all characters of a text are visible.
 func seen(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) < 0
 }
@@ -77,7 +77,8 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// The first certificate of a chain is summarized, in either version. There are no more names than fit, and none that a terminal obeys.
+// The first certificate of a chain is summarized, in either version. The number of names is limited, and no name has
+// a control sequence for terminals.
 func TestCertificate(t *testing.T) {
 	from, until := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	many := make([]string, 40)
@@ -116,7 +117,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// Whatever comes is taken or ignored.
+// Any input is either used or ignored.
 func FuzzMessage(f *testing.F) {
 	hello := append(make([]byte, 34), 0, 0, 2, 0x13, 1, 1, 0, 0, 18, 0, 0, 0, 14, 0, 12, 0, 0, 9)
 	f.Add(uint8(0), uint8(1), uint16(0x0303), append(hello, "a.example"...))

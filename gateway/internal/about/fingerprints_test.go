@@ -50,7 +50,7 @@ func TestFingerprints(t *testing.T) {
 		}
 	}
 	var about Connection
-	// The ServerHello of testdata/s-12gcm.pcap; tshark 4.0.17 says the same.
+	// The ServerHello of testdata/s-12gcm.pcap; tshark 4.0.17 gives the same result.
 	body, err := hex.DecodeString("0303da5157db105ce41fbbc5b63b72637bc18d508d51912978f5444f574e4752440120a24c72a896b6e2522717701f1e53bbfe353d" +
 		"a730158b75ccabefb8876c559d7fc02f000020ff01000100000b0004030001020010000b000908687474702f312e3100170000")
 	if err != nil {
@@ -82,7 +82,7 @@ func TestFingerprints(t *testing.T) {
 		}
 	}
 
-	// Nothing offered, and a version that there is not.
+	// A hello that offers nothing, and an unknown version.
 	about.Message(0, clientHello, 0, append(append([]byte{9, 9}, make([]byte, 32)...), 0, 0, 0, 1, 0))
 	if want := "t00i000000_000000000000_000000000000"; about.JA4 != want {
 		t.Errorf("JA4 of an empty hello: %s, want %s", about.JA4, want)

@@ -1,5 +1,5 @@
-// Package attack sends what a stranger on the path can send at a worker, and looks what still comes out: all that the
-// receiver accepted, and nothing else.
+// Package attack sends a worker the packets that an attacker on the path can send, and checks its output. The output
+// must be all data that the receiver accepted, and no other.
 package attack
 
 import (
@@ -127,7 +127,7 @@ func run(v *victim, frames []capture.Frame, set func(*engine.Options)) (*sink, *
 	return s, w
 }
 
-// feed gives a worker frames, few at a time. In pauses between them the clock goes on, as it does live.
+// feed gives a worker frames, few at a time. Between them the clock advances, as it does live.
 func feed(w *engine.Worker, frames []capture.Frame) {
 	const tick = 2e9
 	for n, last := 0, int64(0); len(frames) > 0; frames = frames[n:] {
@@ -155,7 +155,7 @@ type forgery struct {
 	ttl      uint8 // 0: that of the connection
 }
 
-// reaches tells whether the receiver's TCP gets to see it.
+// reaches reports whether the packet reaches the receiver's TCP.
 func (f *forgery) reaches() bool { return !f.badTCP && !f.badIP && f.ttl == 0 }
 
 func (v *victim) forge(at int64, f forgery) capture.Frame {
@@ -211,14 +211,14 @@ func (s *script) frames() (all []capture.Frame) {
 			for at := int64(0); at < min(p, 3e9); at += 10e6 {
 				x := forgery{side: 0, flags: packet.SYN, seq: 1}
 				f := s.v.forge(f.Time+shift+at, x)
-				f.Data[14+12] = 99 // from somewhere else
+				f.Data[14+12] = 99 // from another address
 				all = append(all, f)
 			}
 			shift += p
 		}
 		for j, last := range s.late {
 			if sg := &s.v.segs[i]; i > j && i <= last && len(sg.Payload) == 0 && sg.Side != s.v.segs[j].Side {
-				x := like(sg) // the receiver says how far it is
+				x := like(sg) // the receiver acknowledges its position
 				x.ack = s.v.segs[j].Seq
 				f = s.v.forge(f.Time, x)
 			}
@@ -241,7 +241,7 @@ func (s *script) frames() (all []capture.Frame) {
 	return all
 }
 
-// authentic checks that what came out was sent, in order; it returns how much of it there is.
+// authentic checks that the output was sent, in order, and returns its length.
 func (v *victim) authentic(t *testing.T, what string, got *sink) int {
 	t.Helper()
 	n, only := v.sent(got)
@@ -253,7 +253,7 @@ func (v *victim) authentic(t *testing.T, what string, got *sink) int {
 	return n
 }
 
-// sent tells whether all that came out was sent, in order, and how much of it there is.
+// sent reports whether all output was sent, in order, and its length.
 func (v *victim) sent(got *sink) (n int, only bool) {
 	only = true
 	for id, p := range got.plain {
@@ -269,7 +269,7 @@ func (v *victim) sent(got *sink) (n int, only bool) {
 	return n, only
 }
 
-// ordered tells whether got is want with pieces left out. Pieces are longer than a few bytes.
+// ordered reports whether got is want with pieces left out. Pieces are longer than a few bytes.
 func ordered(got, want []byte) bool {
 	if bytes.HasPrefix(want, got) {
 		return true
@@ -536,7 +536,7 @@ var rows = []row{
 		var all []*script
 		for _, i := range v.places() {
 			s := v.script()
-			for _, side := range []uint8{0, 1} { // one byte before what is due (RFC 9293, section 3.8.4)
+			for _, side := range []uint8{0, 1} { // one byte before the next expected one (RFC 9293, section 3.8.4)
 				f := like(&v.segs[i])
 				if f.data, f.seq = []byte{0}, f.seq-1; side != f.side {
 					f.side, f.seq, f.ack = side, f.ack-1, f.seq+1
@@ -630,7 +630,8 @@ func (v *victim) beforeHello(side uint8, change func(*forgery)) []*script {
 	return all
 }
 
-// turned has the hello of a side said by the other one, before the connection begins, and at every packet until data comes.
+// turned sends the hello of one side from the other one, before the connection begins, and at every packet until data
+// comes.
 func (v *victim) turned(side uint8, change func(*forgery)) (all []*script) {
 	hello := v.segs[v.firstData(side)].Payload
 	for _, seq := range []uint32{v.isn(1 - side), v.isn(1-side) + 700, 0x33333333} {
@@ -685,14 +686,14 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Time is what the capture says; a stray packet or a clock that was set must not decide.
+// Time comes from the capture. Neither a stray packet nor an adjusted clock may decide.
 func TestTime(t *testing.T) {
 	const hour = int64(3600e9)
 	for name, change := range map[string]func(frames []capture.Frame, at int) []capture.Frame{
 		"a stray packet an hour ahead": func(frames []capture.Frame, at int) []capture.Frame {
 			x := frames[0]
 			x.Data = bytes.Clone(x.Data)
-			x.Data[14+12] = 99 // of somebody else
+			x.Data[14+12] = 99 // of another connection
 			x.Time = frames[at].Time + hour
 			return append(append(append([]capture.Frame(nil), frames[:at]...), x), frames[at:]...)
 		},
@@ -714,7 +715,7 @@ func TestTime(t *testing.T) {
 		for _, name2 := range victims {
 			v := load(t, name2)
 			for at := 1; at+3 < len(v.frames); at += 1 + len(v.frames)/12 {
-				// The keys come 20 ms late: what waits for them must not be given up.
+				// The keys arrive 20 ms late. Data that waits for them must not be given up.
 				for _, late := range []bool{false, true} {
 					store, s := keys.NewStore(100), &sink{}
 					log := keys.Log{Store: store}
@@ -744,7 +745,7 @@ func TestTime(t *testing.T) {
 func TestSameRandom(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)
-		// Somebody else's connection, with the same ClientHello, before, in the middle, and with an answer of its own.
+		// Another connection with the same ClientHello comes before, in the middle, and with an answer of its own.
 		other := func(n int) (all []capture.Frame) {
 			for i := range n {
 				f := v.frames[i]
@@ -816,7 +817,7 @@ func TestSameRandom(t *testing.T) {
 	}
 }
 
-// Handshakes that never end, and junk behind holes, on many connections: memory stays what it may be.
+// Handshakes that never end, and junk behind holes, on many connections: memory stays within its limit.
 func TestMemory(t *testing.T) {
 	const flows, limit = 4000, 8 << 20
 	var m runtime.MemStats

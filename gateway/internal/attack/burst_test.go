@@ -30,8 +30,9 @@ func download(t testing.TB, bytes, mss int) *victim {
 	return v
 }
 
-// A stranger knows what will be said where, and says other things there, much of it and all at once. Once he stops, all
-// that is whole is read. The exception is a place of which 64 copies came before the real one: as many are held of each.
+// An attacker knows where data will come, and sends much other data there at once. Once he stops, all complete
+// records are read. The exception is a place of which 64 copies came before the real one, because at most 64 copies
+// are held.
 func TestBurst(t *testing.T) {
 	v := download(t, 505<<10, 1400)
 	const segments = 200 // 280 KB

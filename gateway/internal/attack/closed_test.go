@@ -17,7 +17,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// far keeps what a closed gateway sends.
+// far collects the packets that a closed gateway sends.
 type far struct {
 	t      *testing.T
 	frames []capture.Frame
@@ -28,7 +28,7 @@ type far struct {
 const header = 10 // struct virtio_net_hdr
 
 func (w *far) Send(b []byte) {
-	// The kernel cuts what is too long for the wire.
+	// The kernel cuts packets that exceed the MTU.
 	f, size := bytes.Clone(b[header:]), int(binary.NativeEndian.Uint16(b[4:]))
 	var s packet.Segment
 	v := packet.Parse(&s, packet.LinkEthernet, f)
@@ -140,7 +140,7 @@ func payloads(passed []capture.Frame) (tcp, other int) {
 	return tcp, other
 }
 
-// All of a connection whose keys are there passes, and all that passes was read.
+// All data of a connection with known keys passes, and all data that passes was read.
 func TestClosedReads(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)
@@ -199,7 +199,7 @@ func only(log []byte, word string) (b []byte) {
 	return b
 }
 
-// What cannot be read does not pass, whatever it looks like.
+// Unreadable data does not pass, whatever it looks like.
 func TestClosedRefuses(t *testing.T) {
 	const size = 1 << 20
 	r := rand.New(rand.NewPCG(1, 1))
@@ -260,7 +260,7 @@ func TestClosedRefuses(t *testing.T) {
 	}
 }
 
-// A sender who shows the gateway one thing and the receiver another, with the same numbers.
+// The sender shows the gateway and the receiver different data, with the same numbers.
 func TestClosedTwice(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)
@@ -375,7 +375,7 @@ func TestClosedOthers(t *testing.T) {
 	}
 }
 
-// Rules with the name that the client asks for.
+// These rules use the name that the client requests.
 func TestClosedNames(t *testing.T) {
 	for _, split := range []int{1460, 100, 3} {
 		const sni, name = "www.sealane.test", "named"
@@ -397,7 +397,7 @@ func TestClosedNames(t *testing.T) {
 			}
 			return []rules.Rule{r}
 		}
-		// Without keys it passes by its name, and by no other.
+		// Without keys, the connection passes by its name, and by no other.
 		_, passed, w := closed(t, v.frames, nil, &rules.Set{Allow: rule("sni=" + sni)})
 		if n := received(passed, v.keyLog).total(); n != v.bytes {
 			t.Errorf("%s: %d bytes of %d passed by the name %s: %+v", name, n, v.bytes, sni, w.Stats.Gate)
@@ -488,8 +488,8 @@ func between(frame, word []byte) []byte {
 	}
 }
 
-// What is between the headers of IP and TCP, or behind the packet in the frame, is not read by anybody here: nothing of it passes. What
-// the segments say passes all the same.
+// The gateway does not read bytes between the headers of IP and TCP, or behind the packet in the frame. None of them
+// pass. The data of the segments still passes.
 func TestClosedHeaders(t *testing.T) {
 	word := []byte("unread, unread, unread")
 	for _, v6 := range []bool{false, true} {

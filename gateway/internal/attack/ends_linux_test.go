@@ -51,8 +51,8 @@ var clashes = []clash{
 	}},
 }
 
-// ends returns the processor time for each packet of connections that say many things at once, and end as others need
-// their place: once there are as many of them as there may be.
+// ends returns the processor time for each packet of connections that contradict themselves in many places at once.
+// Once the maximum number of connections is reached, each ends because others need its place.
 func (c *clash) ends(v *victim, flows, copies int) (time.Duration, engine.Stats) {
 	store := keys.NewStore(100)
 	log := keys.Log{Store: store}
@@ -90,8 +90,9 @@ func (c *clash) ends(v *victim, flows, copies int) (time.Duration, engine.Stats)
 	return took / time.Duration(counted), w.Snapshot()
 }
 
-// beside returns how many times the processor time of one such connection, and as many ordinary bytes on it,
-// connections take that contradict themselves; and how many times that of ordinary packets as long.
+// beside compares the processor time of connections that contradict themselves with two others. It returns
+// the ratio to one such connection that carries as many ordinary bytes, and the ratio to ordinary packets of
+// the same length.
 func (c *clash) beside(v *victim, flows, copies int) (times, absolute float64, did engine.Stats) {
 	one, _ := c.ends(v, flows, 1)
 	plain := ordinary(650, 1<<13)
@@ -119,9 +120,9 @@ func BenchmarkForgedEnds(b *testing.B) {
 	}
 }
 
-// Connections that say many things at once, and end, cost little more than such a connection does that says one, and as
-// many bytes on it as the others say more. The bound leaves room for a machine that does other things as well, as that
-// of TestForgedCost does; how often handshakes are read again does not depend on that.
+// Connections that contradict themselves in many places and end cost little more than one with a single contradiction
+// and as many bytes. The bound leaves room for other work on the machine, as that of TestForgedCost does. How often
+// handshakes are read again does not depend on that.
 func TestForgedEnds(t *testing.T) {
 	v := load(t, "s-aes256")
 	const flows, turns, aim, most = 500, 7, 3, 12
@@ -144,9 +145,9 @@ func TestForgedEnds(t *testing.T) {
 	}
 }
 
-// throng has an authentic connection contradicted in every place, among many forged ones that name its client random
-// and are contradicted as well: all of them before the first that is authentic, or behind its ClientHello. It returns
-// how much of it came out.
+// throng contradicts an authentic connection in every place, among many forged ones that name its client random and
+// are contradicted as well. The forged ones come all before the first authentic one, or behind its ClientHello. It
+// returns how much of the connection was delivered.
 func throng(t *testing.T, v *victim, flows int, before bool) int {
 	var others []capture.Frame
 	for i := range flows {
@@ -195,8 +196,8 @@ func throng(t *testing.T, v *victim, flows int, before bool) int {
 	return v.authentic(t, "in a throng", got)
 }
 
-// Whoever named a random first has what work there is, however many name it after him; who named it before him would
-// have that.
+// The first connection that names a random gets the available work, however many name it later. An earlier
+// connection with that random would get it instead.
 func TestThrong(t *testing.T) {
 	needed := 0
 	for _, name := range []string{"s-aes256", "s-12gcm", "s-hrr"} {

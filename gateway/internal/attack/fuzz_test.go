@@ -9,8 +9,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/rules"
 )
 
-// An attack as bytes: each forgery says before which frame it comes, what it pretends to be, and its fault. Numbers are
-// relative to those of that frame, so that one attack can be tried on any connection.
+// An attack as bytes: for each forgery, the frame that it precedes, its kind, and its fault. Numbers are relative to
+// those of that frame, so that one attack can be tried on any connection.
 //
 //	0  frame, 2 bytes    4  sequence, 4 bytes          12  flags     14  bytes of data, 2 bytes
 //	2  side              8  acknowledgement, 4 bytes   13  wrong     16  the data
@@ -79,8 +79,8 @@ func (v *victim) decode(b []byte) *script {
 	return s
 }
 
-// FuzzForged sends forged packets into a connection, first those of the table, through a gateway that is open and one that is closed:
-// nothing comes out that was not sent, and nothing passes that was not read.
+// FuzzForged sends forged packets into a connection, first those of the table, through an open gateway and a closed
+// one. All output must have been sent, and all data that passes must have been read.
 func FuzzForged(f *testing.F) {
 	var all []*victim
 	for _, name := range victims {
@@ -128,7 +128,7 @@ func FuzzForged(f *testing.F) {
 	})
 }
 
-// What the fuzzer begins with is what the table has.
+// The fuzzer starts from the table.
 func TestScriptsAsBytes(t *testing.T) {
 	v := load(t, victims[0])
 	for _, r := range rows {

@@ -33,7 +33,7 @@ var strays = []struct {
 	{"nothing", func(v *victim, i int) []forgery { return nil }},
 }
 
-// resets makes RSTs of both sides, as far off what is due at a segment as ahead says.
+// resets makes RSTs of both sides, each ahead of a segment's expected number by the given distance.
 func (v *victim) resets(i int, ahead uint32, like forgery) []forgery {
 	s := &v.segs[i]
 	a, b := like, like
@@ -71,7 +71,7 @@ func TestStray(t *testing.T) {
 	}
 }
 
-// A RST that nothing tells from the sender's ends a connection soon, but not one of which a record opens behind it.
+// A RST that is indistinguishable from the sender's soon ends a connection, unless a record opens behind it.
 func TestResetDisproved(t *testing.T) {
 	ended, all := 0, 0
 	for _, name := range victims {
@@ -95,7 +95,7 @@ func TestResetDisproved(t *testing.T) {
 			if n := v.authentic(t, "a RST", got); n != v.bytes {
 				t.Errorf("%s: a RST before segment %d, silence before %d: %d bytes of %d: %+v", name, i, j, n, v.bytes, w.Stats)
 			}
-			// Without a record in between it is the end.
+			// Without a record in between, the connection ends.
 			s.pause = map[int]int64{i: 600e9}
 			if got, _ := run(v, s.frames(), nil); v.authentic(t, "a RST", got) < v.bytes {
 				ended++
@@ -127,7 +127,7 @@ func TestEndsLate(t *testing.T) {
 					return s.Side != v.client && s.Flags&(packet.FIN|packet.RST) == packet.FIN
 				})
 				if end <= last {
-					continue // it is one segment, or there is none
+					continue // one segment or none
 				}
 				frames = slices.Insert(frames, end+1, frames[last])
 				frames = slices.Delete(frames, last, last+1)
@@ -149,7 +149,7 @@ func TestEndsLate(t *testing.T) {
 	}
 }
 
-// One side has said its last and the other one goes on, after seconds or after hours.
+// One side has closed and the other one continues, after seconds or after hours.
 func TestHalfClosed(t *testing.T) {
 	v := download(t, 100<<10, 1400)
 	at := v.server[20]
@@ -159,7 +159,7 @@ func TestHalfClosed(t *testing.T) {
 		x.before[at] = []forgery{{side: v.client, seq: s.Ack, ack: s.Seq, flags: packet.FIN | packet.ACK}}
 		x.pause[at] = pause
 		frames := x.frames()
-		// The client says nothing more.
+		// The client sends nothing more.
 		frames = slices.DeleteFunc(frames, func(f capture.Frame) bool {
 			var p packet.Segment
 			packet.Parse(&p, f.Link, f.Data)

@@ -39,8 +39,8 @@ func (c *crowd) flush() {
 	c.some = c.some[:0]
 }
 
-// Whatever others send, memory stays below what is allowed, and a connection that needs little loses nothing: neither its place nor
-// what it holds.
+// Whatever other connections send, memory stays below its limit. A connection with little data keeps its place and
+// its held data.
 func TestBudget(t *testing.T) {
 	opens, flows, memory := 100_000, 1<<12, 32<<20
 	if *long > 0 {
@@ -155,9 +155,10 @@ func (v *victim) elsewhere(n byte) *victim {
 	return &x
 }
 
-// 34,000 segments of one byte, out of order, on a connection that is read, on one of which nothing is, and on one without keys: all
-// bytes of a neighbor whose segments are out of order as well come out, and those of the attacked connection too, if it has keys.
-// Memory stays below its budget, and the work does not grow with the held segments.
+// An attacker sends 34,000 segments of one byte, out of order, on a connection that is read, on one that is never
+// read, and on one without keys. A neighbor whose segments are out of order as well is read completely. So is the
+// attacked connection, if it has keys. Memory stays below its budget, and the work does not grow with the held
+// segments.
 func TestSingleBytes(t *testing.T) {
 	const segments, budget = 34000, 1 << 20
 	neighbour := load(t, "s-aes256")

@@ -24,18 +24,18 @@ var (
 
 func enough(begin time.Time) bool { return *long > 0 && time.Since(begin) > *long }
 
-// A receiver is TCP's, for the bytes that one side sends (RFC 9293, section 3.10.7.4; RFC 5961): of each place the first copy
-// counts, if it is in the window.
+// A receiver models TCP's for the bytes of one side (RFC 9293, section 3.10.7.4; RFC 5961). The first copy of each
+// byte counts, if it is in the window.
 type receiver struct {
 	next   uint32
 	isn    uint32
 	bytes  []byte // accepted
 	ahead  []piece
-	fin    uint32 // where a FIN is that came before its turn, or 0
+	fin    uint32 // position of an early FIN, or 0
 	closed bool
 }
 
-// A piece is bytes that came before their turn. Those of a receiver are in order, and none touches what another has.
+// A piece is early data. The pieces of a receiver are in order and do not touch.
 type piece struct {
 	seq uint32
 	b   []byte
@@ -86,7 +86,7 @@ func (r *receiver) data(seq uint32, p []byte) {
 	r.closed = r.fin != 0 && r.next == r.fin
 }
 
-// The receiver is what its definition says, byte by byte.
+// The receiver matches its definition, byte by byte.
 func TestReceiver(t *testing.T) {
 	begun := seed.Or(t, 9293)
 	for i := range uint64(300) {
@@ -189,7 +189,7 @@ func (v *victim) isn(side uint8) uint32 {
 	panic("no SYN")
 }
 
-// stream returns what a side of the tuple sent.
+// stream returns the data sent by a side of the tuple.
 func (v *victim) stream(side uint8) (b []byte) {
 	for i := range v.segs {
 		if s := &v.segs[i]; s.Side == side {
@@ -324,16 +324,16 @@ func learn(t *testing.T, names ...string) (all []known) {
 	return all
 }
 
-// A toll is what attackers did.
+// A toll counts the effects of attackers.
 type toll struct {
 	tried, dead                int
 	sent, accepted, delivered  int // bytes of plaintext
-	undecided, unread, foreign int // directions that lost a record, and more than that; attackers by whom something came out that was not sent
+	undecided, unread, foreign int // directions that lost one record, and more; attackers who caused unsent output
 }
 
 const maxIdle = 600e9
 
-// idle returns for how long a connection is silent: mostly not at all, else from a millisecond to ten minutes.
+// idle returns how long a connection is silent: mostly zero, otherwise from a millisecond to ten minutes.
 func idle(r *rand.Rand) int64 {
 	if r.IntN(40) > 0 {
 		return 0
@@ -381,7 +381,7 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool
 		}
 		for tuple := range m.r {
 			side := uint8(tuple) ^ v.client
-			// What was accepted, as far as it is what was sent.
+			// The accepted data, as far as it was really sent.
 			b := m.r[tuple].bytes
 			same := 0
 			for same < len(b) && same < len(k.streams[tuple]) && b[same] == k.streams[tuple][same] {
@@ -422,8 +422,8 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool
 	return sum
 }
 
-// Whatever a random attacker sends, all that a receiver accepted comes out, and nothing that was not sent. Those of short runs are the same
-// ones each time; the seeds of others are logged.
+// Against a random attacker, all data that a receiver accepted is delivered, and no other. Short runs always use the
+// same attackers; the seeds of others are logged.
 func TestRandomAttackers(t *testing.T) {
 	begun := seedOf(t)
 	sum := attackers(t, learn(t, known6...), begun, *first, *runs, true, nil)
@@ -445,8 +445,8 @@ func TestAttackersAgain(t *testing.T) {
 		seed uint64
 		run  int
 	}{
-		{1795449980025919778, 38968}, // a forged segment that begins as the ClientHello does, which comes in two
-		{1795454398458986832, 53217}, // of beginnings alike in plain text one has a header behind it that is forged
+		{1795449980025919778, 38968}, // a forged segment that begins like the ClientHello, which comes in two
+		{1795454398458986832, 53217}, // equal plaintext beginnings, one followed by a forged header
 		{1795453915679164083, 50028}, // another ClientHello between the keys and the first record that opens with them
 	} {
 		if sum := attackers(t, all, x.seed, x.run, x.run+1, false, nil); sum.unread+sum.undecided+sum.foreign > 0 {
@@ -465,11 +465,11 @@ func TestSilentAttackersAgain(t *testing.T) {
 		run  int
 	}{
 		{8446, 24903}, {8446, 25749}, {8446, 70697}, // one copy apart from the order of all others
-		{20261126, 5486},  // a RST whose number became the next one later
-		{20261126, 40472}, // a forged acknowledgement, silence, and a segment that comes behind the next one
-		{20261126, 46287}, // after a HelloRetryRequest, what is like the packets of the handshake comes first
-		{20261126, 58172}, // a ChangeCipherSpec that opens as what is behind a beginning that does not
-		// Forged bytes ahead, acknowledged, and silence: then a record comes just before what it overtook.
+		{20261126, 5486},  // a RST whose number later becomes the next one
+		{20261126, 40472}, // a forged acknowledgement, silence, and a segment that arrives after the next one
+		{20261126, 46287}, // after a HelloRetryRequest, forged handshake packets come first
+		{20261126, 58172}, // a valid ChangeCipherSpec behind a beginning that does not open
+		// Forged bytes come early and are acknowledged. After silence, a record arrives just before them.
 		{20261126, 215103}, {20261126, 282032},
 		{20261126, 215873},            // the bytes behind a beginning that was read again open in the middle of the search
 		{1795790041537067700, 91309},  // a record of the handshake that is given up, and the only sign that its keys end is behind it
@@ -508,8 +508,8 @@ func TestAttackersOfOld(t *testing.T) {
 	}
 }
 
-// Faults that gateways could have are found by the same attackers: one that gives up what waits, because it has no memory for it; one that
-// takes a forged byte; one that leaves out a record; one that says a byte twice.
+// The same attackers find faults that gateways could have. One gateway gives up waiting data for lack of memory, and
+// another accepts a forged byte. A third leaves out a record, and a fourth delivers a byte twice.
 func TestRandomAttackersCanFail(t *testing.T) {
 	all := learn(t, "s-12gcm", "s-12chacha", "s-hrr")
 	const some = 40
@@ -544,5 +544,5 @@ func TestRandomAttackersCanFail(t *testing.T) {
 	}
 }
 
-// spoiled, if set, changes what came out of a connection: a fault of the gateway.
+// spoiled, if set, changes the output of a connection: a planted fault of the gateway.
 var spoiled func(p *[2][]byte)

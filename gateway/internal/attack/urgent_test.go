@@ -26,7 +26,7 @@ func pointed(f capture.Frame, at int) capture.Frame {
 	return f
 }
 
-// urgent has the sender of a segment say a byte more there, which is urgent: it is none of the stream.
+// urgent inserts an urgent byte into a segment. It is not part of the stream.
 func (v *victim) urgent(t *testing.T, i, at int) (all []capture.Frame) {
 	side := v.segs[i].Side
 	for k := range v.segs {
@@ -62,7 +62,7 @@ func (v *victim) urgent(t *testing.T, i, at int) (all []capture.Frame) {
 
 func packetAfter(a, b uint32) bool { return int32(a-b) > 0 }
 
-// A byte that is urgent is none of the stream, or one of it, as the receiver asks for: a record says which.
+// An urgent byte belongs to the stream only if the receiver asks for that. A record shows which.
 func TestUrgent(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)

@@ -36,8 +36,9 @@ func (v *victim) mixed(r *rand.Rand, first, segments, copies int) (frames []capt
 	return frames
 }
 
-// A record of which each segment has a forged copy or two is found among all that it may be. With more copies than
-// there is work for, records that they are in are lost, and counted; what is before and behind them comes out.
+// A record is found among all candidates if each of its segments has one or two forged copies. With more copies
+// than the work limit allows, the affected records are lost, and counted. The records before and behind them are
+// delivered.
 func TestWays(t *testing.T) {
 	const record = 1 << 14
 	for _, name := range victims {
@@ -72,8 +73,9 @@ func TestWaysCanFail(t *testing.T) {
 	}
 }
 
-// A ClientHello in two segments is read though a stranger says all of the first of them before, and goes on otherwise:
-// that one is a copy of a held segment then, and the hello begins in a segment that is not like one.
+// A ClientHello in two segments is read although an attacker sent all of the first one earlier, with another
+// continuation. The first segment is then a copy of a held one, and the hello begins in a segment that does not look
+// like one.
 func TestHelloInTwo(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)

@@ -33,7 +33,7 @@ func processor() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// A nuisance is what a stranger sends again and again.
+// A nuisance is a packet that an attacker sends again and again.
 type nuisance struct {
 	name string
 	make func(n uint32) forgery
@@ -190,8 +190,8 @@ func BenchmarkForged(b *testing.B) {
 	}
 }
 
-// How many times the processor time of ordinary packets forged ones as long take: the least of several runs of each, as
-// everywhere here. make bench-gateway has a row for it, which says what it may be at most.
+// The processor time of forged packets relative to ordinary ones of the same length: the least of several runs of
+// each, as everywhere here. make bench-gateway has a row for it, with its maximum.
 func BenchmarkForgedTimes(b *testing.B) {
 	v := load(b, "s-aes256")
 	const packets, turns = 1 << 17, 7
@@ -209,8 +209,8 @@ func BenchmarkForgedTimes(b *testing.B) {
 	}
 }
 
-// A stranger does not get much more work done than an authentic sender of as many bytes. The bound leaves room for a
-// machine that does other things as well, and for what differs between machines: BenchmarkForged says how much it is.
+// An attacker does not cause much more work than an authentic sender of as many bytes. The bound leaves room for
+// other work on the machine, and for differences between machines. BenchmarkForged measures the ratio.
 func TestForgedCost(t *testing.T) {
 	v := load(t, "s-aes256")
 	const packets, most = 1 << 14, 30

@@ -171,7 +171,7 @@ func (c *Reader) fill(b *Block) error {
 		} else if err != nil {
 			return err
 		}
-		// A pipe returns what it has: use it instead of waiting for more.
+		// A pipe returns the available data, so it is used without waiting for more.
 		if m > 0 {
 			break
 		}

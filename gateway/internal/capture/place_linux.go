@@ -33,8 +33,8 @@ func (l *Live) setPlacement(p *packet.Placement) error {
 	return nil
 }
 
-// placement is packet.Placement in BPF. Scratch memory: 0 and 1 are the addresses, folded, 2 and 3 the ports, 4 to 7
-// the words of an address, 8 is the start of the packet, and 9 its EtherType; 10 to 12 are used for tunnels.
+// placement is packet.Placement in BPF. Scratch memory: 0 and 1 are the addresses, folded, 2 and 3 the ports, and 4
+// to 7 the words of an address. 8 is the start of the packet, and 9 its EtherType. 10 to 12 are used for tunnels.
 //
 // A load beyond the end of a frame ends the program with 0, so truncated and forged frames go to the first core.
 func placement(p *packet.Placement) []bpf.Instruction {
@@ -200,7 +200,7 @@ func (b *assembler) intoTunnel() {
 	b.jump(&extended, bpf.JumpBitsSet, 7)
 	b.skip(16)
 	b.always(&ip)
-	b.here(&extended) // at most one header, which must say that none follows
+	b.here(&extended) // at most one header, which must be the last
 	b.jump(&plain, bpf.JumpBitsSet, 3)
 	b.skip(20)
 	b.add(word(0, 1), bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: 2})
@@ -225,7 +225,7 @@ func (b *assembler) intoTunnel() {
 	b.jump(&third, bpf.JumpEqual, packet.TypeERSPAN3)
 	b.always(&inner)
 	b.here(&second)
-	b.add(kept(10), bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 9}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 8}) // type I has none
+	b.add(kept(10), bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 9}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 8}) // type I has no sequence number
 	b.forward()
 	b.always(&ether)
 	b.here(&third)

@@ -19,9 +19,9 @@ import (
 // Of these tunnels the kernel's program has no idea: they are in two, or rare.
 var outermost = []string{"VXLAN-GPE with IP", "MPLS in GRE", "LLC/SNAP"}
 
-// The kernel's program puts the packets of a connection where packet.Placement has them, both on the interface that they come in from
-// and on that which they go out of, and in tunnels as well. Other tunneled packets of two endpoints all go to one core,
-// whatever their ports are.
+// The kernel's program puts the packets of a connection on the core that packet.Placement gives. It does so on the
+// incoming and the outgoing interface, and in tunnels as well. Other tunneled packets of two endpoints all go to one
+// core, whatever their ports are.
 func TestPlacement(t *testing.T) {
 	near, far := fmt.Sprintf("slp%da", os.Getpid()%100000), fmt.Sprintf("slp%db", os.Getpid()%100000)
 	if out, err := exec.Command("ip", "link", "add", near, "type", "veth", "peer", "name", far).CombinedOutput(); err != nil {
@@ -67,7 +67,8 @@ func TestPlacement(t *testing.T) {
 	for name := range rings {
 		outcomes[name] = &outcome{within: map[int]int{}, wrong: map[string]int{}}
 	}
-	// A ring's blocks end every two milliseconds, whatever is in them: packets are read as they come, however slow they are sent.
+	// A ring's blocks end every two milliseconds, however full they are. Packets are therefore read as they arrive,
+	// even if they are sent slowly.
 	drain := func(wait time.Duration) {
 		for name, all := range rings {
 			o := outcomes[name]

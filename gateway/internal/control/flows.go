@@ -203,7 +203,7 @@ func serve(l net.Listener, h http.Handler, header, request time.Duration) *http.
 
 // Flows serves the table of given keys:
 //
-//	PUT /flows     adds a flow, or a list of flows: all or none
+//	PUT /flows     adds a flow, or either all or none of a list of flows
 //	GET /flows     returns all flows, or with ?source=...&destination=... one; never keys
 //	DELETE /flows  with ?source=...&destination=... deletes one
 //

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Those who ask again and again and never listen, as many as there may be, are not waited for without an end. On a busy machine the limits are
-// short for another client too, who therefore asks until one answer comes in time.
+// The maximum number of clients ask repeatedly and never read the answers. The server does not wait for them
+// indefinitely. On a busy machine the limits are short for other clients too, so one of those asks until an answer
+// arrives in time.
 func TestServeDeaf(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

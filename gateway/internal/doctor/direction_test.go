@@ -23,7 +23,7 @@ func (r *received) Gap(*output.Flow, uint8, int)                 {}
 func (r *received) End(*output.Flow)                             {}
 func (r *received) Flush()                                       {}
 
-// What a tap of one direction can and cannot do, as docs/gateway-keys.md says: the engine itself is asked.
+// The abilities of a one-direction tap, as docs/gateway-keys.md states them, are compared with the engine.
 func TestOneDirection(t *testing.T) {
 	const request, answer = 100, 5000
 	var frames []capture.Frame

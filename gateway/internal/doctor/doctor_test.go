@@ -28,7 +28,7 @@ func connection(number int) ([]capture.Frame, []byte) {
 	return frames, s.KeyLog()
 }
 
-// hellos makes a connection whose hellos are these bytes.
+// hellos makes a connection with these bytes as its hellos.
 func hellos(client, server []byte) []capture.Frame {
 	var frames []capture.Frame
 	c := traffic.NewConn(1, &frames)
@@ -261,7 +261,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// There are more connections than the doctor looks at: it says so, and counts what it did look at.
+// There are more connections than the doctor examines. It reports that, and how many it examined.
 func TestManyConnections(t *testing.T) {
 	var frames []capture.Frame
 	for i := range maxConnections + 10 {
@@ -274,7 +274,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// Whatever comes is looked at.
+// The doctor accepts any input.
 func FuzzExamine(f *testing.F) {
 	whole, _ := connection(1)
 	for _, frame := range whole[:6] {

@@ -20,8 +20,8 @@ import (
 type Finding struct {
 	Cause string // stable name
 	Count int    // connections, packets or files
-	What  string // what was found, a sentence
-	Do    string // what to do, a sentence
+	What  string // the finding, a sentence
+	Do    string // the remedy, a sentence
 	Of    string // an example
 }
 
@@ -73,7 +73,7 @@ func (d *Doctor) Findings() (Summary, []Finding) {
 	return s, all
 }
 
-// twins returns connections with packets of only one side, whose other side has packets in another network.
+// twins returns connections with packets of only one side, if the other side's packets are in another network.
 func (d *Doctor) twins() map[packet.Tuple]bool {
 	sides := make(map[packet.Tuple]int)
 	twins := make(map[packet.Tuple]bool)

@@ -174,8 +174,8 @@ func suiteOf(t *testing.T, segments []packet.Segment) uint16 {
 	return 0
 }
 
-// Both sides change their keys, at the same time and in the middle of packets, again and again; and a record with a KeyUpdate is
-// lost. With keys from a log and given ones it is the same.
+// Both sides change their keys repeatedly, at the same time and in the middle of packets, and a record with a
+// KeyUpdate is lost. Keys from a log and given keys behave the same.
 func TestKeyUpdatesRace(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
 		for _, how := range []string{"key log", "given", "given, one lost"} {
@@ -238,13 +238,13 @@ func TestKeyUpdatesRace(t *testing.T) {
 	}
 }
 
-// Keys come for the middle of a connection, and the first record of which all is there is searched for. What a stranger sends ahead of it,
-// before that is found, costs nothing; a segment that is really lost costs the record that it is of.
+// Keys arrive for the middle of a connection, and the first complete record is searched for. Forged data before it
+// costs nothing until it is found. A segment that is really lost costs its record.
 func TestGivenSearchAttacked(t *testing.T) {
 	const records, size = 20, 1 << 14
 	for name, c := range map[string]struct {
 		forged func(f *packet.Segment) // ahead of the first segment
-		lost   int                     // segment that does not come; 0: none
+		lost   int                     // missing segment; 0: none missing
 		want   int                     // records
 	}{
 		"nothing":                {nil, 0, records - 1},

@@ -134,7 +134,7 @@ func decrypt(t testing.TB, file io.Reader, keyLog []byte, workers int) (*collect
 	return merged, stats
 }
 
-// expectation is what a capture holds, as tshark sees it.
+// expectation is the content of a capture according to tshark.
 type expectation struct {
 	Name           string // client-server
 	Client, Server string // SHA-256
@@ -288,7 +288,7 @@ func tshark(t *testing.T, name string, keyLog []byte) []*stream {
 		streams = append(streams, &stream{name: fmt.Sprintf("%s:%s-%s:%s", f[1], f[2], f[3], f[4])})
 		follow = append(follow, "-z", "follow,tls,raw,"+f[0])
 	}
-	// The order of follow taps is that of their output, reversed in some versions: the filter line tells.
+	// The order of follow taps is that of their output, reversed in some versions. The filter line shows which.
 	current := -1
 	node0 := ""
 	for _, line := range strings.Split(run(follow...), "\n") {
@@ -299,7 +299,7 @@ func tshark(t *testing.T, name string, keyLog []byte) []*stream {
 			node0 = strings.TrimPrefix(line, "Node 0: ")
 		case strings.HasPrefix(line, "Node 1: "), line == "", strings.HasPrefix(line, "="), strings.HasPrefix(line, "Follow:"):
 		default:
-			// Lines of node 1 are indented. Node 0 is who sent data first.
+			// Lines of node 1 are indented. Node 0 sent data first.
 			side := 0
 			if strings.HasPrefix(line, "\t") {
 				side = 1

@@ -35,7 +35,7 @@ type conn struct {
 	_      [8]byte
 }
 
-// The lists that may contain a conn. It can be freed when it is in none.
+// The lists that may contain a conn. It can be freed when no list contains it.
 const (
 	listWaiting = 1 << iota
 	listQueued
@@ -95,7 +95,7 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 // because a SYN costs the sender nothing.
 type embryo = flow.Entry[[0]byte]
 
-// embryonic handles a segment without data, of a connection that has had none yet.
+// embryonic handles a segment without data on a connection without data so far.
 func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64) {
 	if m == nil {
 		if s.Flags&(packet.SYN|packet.RST) != packet.SYN {

@@ -8,8 +8,9 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// FuzzSegments takes its input as instructions on the segments of a real connection, with real keys: each is 4 bytes, which
-// segment, where to cut it, what to change, where to put it. So the input gets through to TCP and to TLS.
+// FuzzSegments interprets its input as instructions on the segments of a real connection, with real keys. Each
+// instruction has 4 bytes: the segment, where to cut it, what to change, and where to put it. So the input gets
+// through to TCP and to TLS.
 func FuzzSegments(f *testing.F) {
 	all := originals(f)
 	f.Add(uint8(0), []byte{})
@@ -37,7 +38,7 @@ func FuzzSegments(f *testing.F) {
 				if n := len(s.Payload); n > 0 {
 					s.Payload[n*int(p[1])/256] ^= p[3] | 1
 				}
-			case 3: // somewhere else in the stream
+			case 3: // elsewhere in the stream
 				s.Seq += uint32(int8(p[1])) << (p[3] & 31)
 			case 4: // other flags
 				s.Flags ^= p[1]

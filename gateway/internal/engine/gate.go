@@ -12,9 +12,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A closed gateway forwards only data that it has read. It does not forward segments. Once a record has opened, it sends the record's
-// bytes in its own segments, which resemble the sender's last one. It keeps the bytes until they are acknowledged, and retransmits from
-// there. So only authenticated data passes, byte for byte, whatever other copies of it there were.
+// A closed gateway forwards only data that it has read. It does not forward segments. Once a record has opened, it
+// sends the record's bytes in its own segments, which resemble the sender's last one. It keeps the bytes until they
+// are acknowledged, and retransmits from there. So only authenticated data passes, byte for byte, whatever other
+// copies existed.
 //
 //	direction is           what passes
 //	starting               plaintext handshake records, once they are complete and plausible, at most 128 KiB
@@ -38,7 +39,7 @@ type Way interface {
 
 // A Gate makes a Worker forward.
 type Gate struct {
-	Ways  [2]Way // by the ring that a frame came from
+	Ways  [2]Way // indexed by the ring that a frame came from
 	Rules *rules.Set
 }
 
@@ -55,7 +56,7 @@ type GateStats struct {
 	Shut      uint64 // directions that are permanently blocked
 }
 
-// Blocked returns the number of frames that did not pass, and whose data will not.
+// Blocked returns the number of frames that were blocked and whose data will not pass later.
 func (s *GateStats) Blocked() uint64 { return s.Denied + s.Refused + s.Unread }
 
 const (
@@ -220,7 +221,7 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 		w.Stats.Gate.Denied++
 	case rule == rules.Allow:
 		if c != nil && c.gate.named {
-			// From here on, it is this connection. The data before its name was known goes first.
+			// From here on, it is this connection. The data from before its name was known is sent first.
 			w.handOver(c.gate)
 		}
 		w.Stats.Gate.Forwarded++

@@ -61,7 +61,7 @@ func certificate(t *testing.T) stdtls.Certificate {
 	return stdtls.Certificate{Certificate: [][]byte{b}, PrivateKey: key}
 }
 
-// talk makes a connection of Go's TLS, in which each side says something twice, and returns its packets.
+// talk makes a connection with Go's TLS, in which each side sends twice, and returns its packets.
 func talk(t *testing.T, number int, server, client *stdtls.Config, said [2][]byte) []capture.Frame {
 	t.Helper()
 	var frames []capture.Frame
@@ -158,7 +158,7 @@ func TestHandshakes(t *testing.T) {
 		}, 1, 0},
 		"HelloRetryRequest": {func(s, c *stdtls.Config) { s.CurvePreferences = []stdtls.CurveID{stdtls.CurveP521} }, 1, 0},
 		"resumption":        {func(s, c *stdtls.Config) { c.ClientSessionCache = stdtls.NewLRUClientSessionCache(1) }, 3, 0},
-		// Go writes no line for what is resumed in TLS 1.2; OpenSSL does.
+		// Go logs no line for resumed TLS 1.2 sessions; OpenSSL does.
 		"resumption, TLS 1.2": {func(s, c *stdtls.Config) {
 			c.ClientSessionCache, c.MaxVersion = stdtls.NewLRUClientSessionCache(1), stdtls.VersionTLS12
 		}, 3, 2},

@@ -73,7 +73,7 @@ func TestLateKeys(t *testing.T) {
 	}
 }
 
-// spoken is a Sink that notes who said what, in one order.
+// spoken is a Sink that records the data of both sides in one order.
 type spoken struct {
 	drain
 	said []string
@@ -85,7 +85,7 @@ func (s *spoken) Data(f *output.Flow, side uint8, data []byte) {
 	s.said = append(s.said, fmt.Sprintf("%d %s", side, data))
 }
 
-// What waited for keys is released in the order in which it came, also if the keys of one direction come first.
+// Data that waited for keys is released in the order of arrival, also if the keys of one direction come first.
 func TestLateKeysOrder(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
 		var frames []capture.Frame
@@ -134,8 +134,8 @@ func TestLateKeysOrder(t *testing.T) {
 	}
 }
 
-// A direction in which too much waits for keys goes on without them, and is read again once they are there. The other waits
-// all the same, and nothing of it is lost.
+// A direction with too much data waiting for keys continues without them, and is read again once the keys are there.
+// The other direction still waits, and none of its data is lost.
 func TestLateKeysOneDirectionFull(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
 		var frames []capture.Frame
@@ -172,7 +172,7 @@ func TestLateKeysOneDirectionFull(t *testing.T) {
 	}
 }
 
-// turns joins what one side says without the other in between.
+// turns joins consecutive data of the same side.
 func (s *spoken) turns() (all []string) {
 	for _, text := range s.said {
 		if n := len(all) - 1; n >= 0 && all[n][0] == text[0] {
@@ -184,8 +184,8 @@ func (s *spoken) turns() (all []string) {
 	return all
 }
 
-// Two copies of a connection, as mirrors send them, are handled by two cores: the end of one takes no keys from the other, be it in the
-// middle or still to come.
+// Two cores handle two copies of a connection, as mirrors send them. The end of one copy does not remove the keys of
+// the other, whether that is in progress or still to come.
 func TestTwoCopies(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
 		var frames []capture.Frame
@@ -220,7 +220,7 @@ func TestTwoCopies(t *testing.T) {
 	}
 }
 
-// A slowLog is a connection whose segments had something happen to them, and whose key log comes in two lots.
+// A slowLog is a connection with altered segments, whose key log arrives in two parts.
 type slowLog struct {
 	name   string
 	frames []capture.Frame
@@ -264,7 +264,7 @@ func (c *slowLog) read(at [2]int, after int64) []string {
 	return got.turns()
 }
 
-// Whatever happens to segments, keys that come while they are waited for change nothing: not what is said, and not the order.
+// Whatever happens to segments, keys that arrive within the wait change neither the data nor its order.
 func TestAnySegmentsSlowKeys(t *testing.T) {
 	const runs = 300
 	begun := seed.Of(t)
@@ -279,8 +279,9 @@ func TestAnySegmentsSlowKeys(t *testing.T) {
 	t.Logf("%d connections", i)
 }
 
-// A direction has its keys, and the next record of it is whole but came in doubt; it must not overtake the other direction, which
-// waits for its own. That is no hole: neither time nor the end of the connection has it look further on.
+// A direction has its keys, and its next record is complete but in doubt. It must not overtake the other direction,
+// which waits for its own keys. That is not a hole: neither time nor the end of the connection makes the engine
+// search behind it.
 func TestSlowKeysNoHole(t *testing.T) {
 	c := newSlowLog(rand.New(rand.NewPCG(1795380892014319578, 107)), originals(t))
 	early := c.read([2]int{}, 0)
@@ -294,8 +295,8 @@ func TestSlowKeysNoHole(t *testing.T) {
 	}
 }
 
-// A direction that was read again, because another beginning of it came, says what it has at the time at which that came, and not
-// behind all that waited in the other direction meanwhile.
+// A direction is read again because another beginning arrived. Its data gets the time at which that beginning
+// arrived. It does not come after all data that waited in the other direction meanwhile.
 func TestSlowKeysReadAgain(t *testing.T) {
 	all := originals(t)
 	for _, of := range [][2]uint64{

@@ -35,9 +35,9 @@ func (w *Worker) age(e *entry) uint32 {
 	return flow.Tick(w.o.Idle)
 }
 
-// last handles a FIN or RST, or both. It counts only if it seems to be the sender's: all earlier data has arrived and
-// none of it is in doubt, and it resembles the authenticated packets. Without keys nothing can be lost, so it always
-// counts.
+// last handles a FIN or RST, or both. It counts only if it seems to be the sender's. All earlier data must have
+// arrived without doubt, and it must resemble the authenticated packets. Without keys nothing can be lost, so it
+// always counts.
 func (w *Worker) last(s *packet.Segment, e *entry) {
 	if e.Conn == 0 {
 		return // the connection will end soon anyway

@@ -24,9 +24,9 @@ func (s *told) Gap(f *output.Flow, side uint8, n int) {
 func (s *told) End(f *output.Flow) { *s = append(*s, fmt.Sprintf("%v ends", f.Client)) }
 func (s *told) Flush()             {}
 
-// TestLines mixes small records with all that takes a direction out of its Line: keys that change, records in several
-// packets, several in one, forged, lost and repeated ones. However many packets are handled together, and also without
-// Lines, the same comes out for each connection, in the same order.
+// TestLines mixes small records with everything that takes a direction out of its Line. These are key changes,
+// records in several packets, several records in one, and forged, lost and repeated ones. The output of each
+// connection and its order do not depend on how many packets are handled together, nor on Lines.
 func TestLines(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 5))

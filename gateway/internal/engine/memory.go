@@ -4,10 +4,10 @@ import (
 	"slices"
 )
 
-// One budget limits the memory of all connections of a worker: segments and copies of them, ciphertext that waits for
-// keys, incomplete records and messages, 0-RTT data, and data that a gate keeps until it is acknowledged. When it is
-// used up, the largest holders are evicted first, down to a level that all can have. Connections with less lose
-// nothing.
+// One budget limits the memory of all connections of a worker. It covers segments and their copies, ciphertext that
+// waits for keys, and incomplete records and messages. It also covers 0-RTT data, and data that a gate keeps until it
+// is acknowledged. When it is used up, the largest holders are evicted first, down to a level that all can have.
+// Connections with less lose nothing.
 
 // held returns the number of bytes that connections hold.
 func (w *Worker) held() int {

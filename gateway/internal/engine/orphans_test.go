@@ -32,8 +32,8 @@ func middle(suite uint16, i, before, size int) (s *traffic.Session, frames []cap
 	return s, frames[n:], want
 }
 
-// Of a connection without its beginning all is read from the first record on, whether its secrets are there or come later; then what was said
-// before is missing.
+// A connection without its beginning is read completely from the first record on, whether its secrets are there or
+// come later. In the latter case the earlier data is missing.
 func TestMiddle(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20, traffic.CCM, traffic.CCM8} {
 		for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestMiddle(t *testing.T) {
 			}
 			least := [2]int{len(want[0]), len(want[1])}
 			if c.before > nearNumbers {
-				least = [2]int{1, 1} // the work for it comes in time
+				least = [2]int{1, 1} // its work is done in time
 			}
 			for i, f := range frames {
 				if c.late && i == len(frames)/2 {
@@ -110,7 +110,7 @@ func TestMiddleBudget(t *testing.T) {
 	if len(w.orphans) > maxOrphans || len(w.orphans) != len(w.orphanList) || w.Stats.Active+w.Stats.Joined != 0 {
 		t.Errorf("%d orphans, %d in the list: %+v", len(w.orphans), len(w.orphanList), w.Stats)
 	}
-	// No record answers to a secret that comes last.
+	// No record matches the last secret.
 	s, mine, want := middle(traffic.AES128, 5000, 3, 50)
 	log.Write(s.KeyLog())
 	for i, f := range mine {

@@ -20,10 +20,11 @@ import (
 
 var placement = flag.String("placement", "", "measure how long it takes to come to the data of connections, and write it to this file")
 
-// Where nicmodel keeps what was measured last.
+// nicmodel stores the last measurement here.
 const placementFile = "../../nicmodel/gateway.json"
 
-// A place is how long one packet of a connection taken at random takes to come to its data, each step waiting for the one before.
+// A place is the time that one packet of a random connection takes to reach its data, when each step waits for the
+// one before.
 type place struct {
 	Flows         int
 	IndexBytes    int
@@ -54,7 +55,7 @@ type places struct {
 	Places  []place
 }
 
-// chains are lists of cache lines, each naming the next, one for each size whose latency is measured.
+// chains are lists of cache lines, each linked to the next. There is one for each size whose latency is measured.
 func chains() (all [][][16]uint32) {
 	for _, size := range []int{24 << 10, 512 << 10, 4 << 20, 16 << 20, 512 << 20} {
 		lines := flow.Slab[[16]uint32](size / flow.Line) // as the table's memory is
@@ -121,8 +122,8 @@ func newCrowd(n int) *crowd {
 // deafTo is a Sink that drops everything.
 type deafTo struct{ told }
 
-// TestPlacement is what nicmodel holds its prediction against (make nicmodel-gateway). With few connections it runs always, so that
-// it cannot rot.
+// TestPlacement measures the figures that nicmodel compares its prediction with (make nicmodel-gateway). With few
+// connections it always runs, so that it keeps working.
 func TestPlacement(t *testing.T) {
 	counts, rounds := []int{1000}, 1
 	out := places{Sizes: sizes()}
@@ -189,7 +190,8 @@ func TestPlacementSizes(t *testing.T) {
 	}
 }
 
-// chase is the least ns over some runs of a step, of connections in no order. Which comes next depends on what was read.
+// chase returns the least ns per step over some runs, through connections in random order. Each step depends on the
+// data just read.
 func (c *crowd) chase(n, step int) float64 {
 	const steps = 10_000
 	best := time.Duration(1 << 62)

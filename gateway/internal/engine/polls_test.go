@@ -9,8 +9,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// However many connections wait for keys, or for segments that are missing, and however often keys come: looking after them takes a part
-// of the time, not all of it. Who has keys in time is read nevertheless.
+// Many connections wait for keys or missing segments, and keys come often. Polling them takes only a part of the
+// time. Connections with keys in time are still read.
 func TestPolls(t *testing.T) {
 	all := originals(t)
 	o := &all[0]

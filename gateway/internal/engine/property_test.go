@@ -17,15 +17,15 @@ import (
 	"github.com/sealane/sealane/gateway/internal/seed"
 )
 
-// The property: whatever happens to the segments of a connection, what is delivered is what was sent, from the beginning,
-// without anything left out but where a gap is reported.
+// The property: whatever happens to the segments of a connection, the delivered data equals the sent data from the
+// beginning. Bytes may be missing only where a gap is reported.
 
 var long = flag.Duration("long", 0, "how long each test of random cases runs")
 
-// more says whether there is a run i, of as many as a short test has or for as long as -long says.
+// more reports whether run i takes place: a short test has a fixed number, and -long sets a time.
 func more(i, runs int, begin time.Time) bool { return i < runs || time.Since(begin) < *long }
 
-// original is one connection: what each side sent, in TCP segments.
+// original is one connection: the data of each side, in TCP segments.
 type original struct {
 	name     string
 	keyLog   []byte
@@ -73,7 +73,7 @@ func frameOf(s *packet.Segment, at int64) capture.Frame {
 	return capture.Frame{Time: at, Data: b, Link: packet.LinkEthernet}
 }
 
-// faults says what happens to the segments; each is a probability in percent.
+// faults describes what happens to the segments; each is a probability in percent.
 type faults struct {
 	split, merge, repeat, reorder, overlap, drop, forge, flip int
 	truncate                                                  bool
@@ -160,7 +160,7 @@ func mangle(r *rand.Rand, o *original, f faults) (frames []capture.Frame) {
 		}
 		all = append(all, placed{at, s})
 	}
-	// The handshake stays in front and the end behind; what is late is after the connection.
+	// The handshake stays in front and the end behind. Late packets follow the connection.
 	last := float64(len(out))
 	for i := range all {
 		if all[i].s.Flags&packet.SYN == 0 {
@@ -258,7 +258,7 @@ func TestAnySegments(t *testing.T) {
 				delivered += len(s.bytes(side))
 				expected += len(o.plain[side])
 			}
-			// Silence about what is missing would be a lie as well.
+			// An unreported gap would be an error as well.
 			if !f.truncate && len(s.bytes(side)) < len(o.plain[side]) && s.gaps() == 0 && stats.Undecrypted+stats.Ignored == 0 &&
 				stats.TLS.LostBytes+stats.TLS.GivenUp == 0 && stats.Holes == 0 && stats.Unrelated == 0 {
 				t.Fatalf("run %d, %s, side %d, %+v: %d bytes of %d and no gap: %+v", i, o.name, side, f, len(s.bytes(side)), len(o.plain[side]), stats)
@@ -290,7 +290,7 @@ func TestSwallowed(t *testing.T) {
 	}
 }
 
-// TestPropertyCanFail plants what a gateway must not do, and has the check find it.
+// TestPropertyCanFail plants violations that the check must find.
 func TestPropertyCanFail(t *testing.T) {
 	want := []byte("abcdefghijkl")
 	for name, c := range map[string]struct {
@@ -313,7 +313,7 @@ func TestPropertyCanFail(t *testing.T) {
 	}
 }
 
-// Every single bit that is changed in a record costs that record, and puts nothing else in its place.
+// Each flipped bit in a record costs that record, and no other data takes its place.
 func TestFlippedBits(t *testing.T) {
 	all := originals(t)
 	o := &all[2]

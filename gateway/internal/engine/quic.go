@@ -115,8 +115,8 @@ func (w *Worker) quicFlow(c *quic.Conn, client netip.AddrPort) output.Flow {
 	return output.Flow{Client: client, Server: c.Server, IPv6: c.IPv6, Link: c.Link, Time: &w.quic.Mark}
 }
 
-// quicStream returns a stream as outputs see it: a TCP connection, whose client port is that of QUIC plus the stream
-// number. The port stays above 1023, and concurrent streams have different ports.
+// quicStream returns a stream in the form of a TCP connection for outputs. Its client port is that of QUIC plus the
+// stream number. The port stays above 1023, and concurrent streams have different ports.
 func (w *Worker) quicStream(c *quic.Conn, stream uint64) *quicStream {
 	q := w.quicConn(c)
 	s := q.streams[stream]

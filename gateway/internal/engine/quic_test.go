@@ -27,7 +27,8 @@ func decryptQUIC(t testing.TB, name string, workers int) (*collector, Stats) {
 	return decrypt(t, bytes.NewReader(file), log, workers)
 }
 
-// Each stream of QUIC comes as a connection of its own, however many workers there are: connections that move go on.
+// Each stream of QUIC appears as a connection of its own, however many workers there are. Connections continue after
+// they migrate.
 func TestQUICStreams(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -64,7 +65,7 @@ type exchange2 struct {
 	ended   [2]bool
 }
 
-// http2Of reads what both sides of a connection say: frames of RFC 9113, section 6.
+// http2Of parses the data of both sides of a connection: frames of RFC 9113, section 6.
 func http2Of(t *testing.T, s *stream) map[uint32]*exchange2 {
 	t.Helper()
 	const data, headers, settings, endStream = 0, 1, 4, 1
@@ -117,7 +118,7 @@ func http2Of(t *testing.T, s *stream) map[uint32]*exchange2 {
 	return all
 }
 
-// HTTP/3 comes as HTTP/2, whether or not QPACK has entries in its dynamic table.
+// HTTP/3 is delivered as HTTP/2, whether or not QPACK has entries in its dynamic table.
 func TestHTTP3(t *testing.T) {
 	got, stats := decryptQUIC(t, "q-h3", 1)
 	if len(got.streams) != 1 {
@@ -192,7 +193,7 @@ func TestHTTP3(t *testing.T) {
 			for id, x := range http2Of(t, stream) {
 				path, posted := x.fields[0][":path"], ""
 				asked = append(asked, path)
-				if path == "/favicon.ico" && x.fields[1][":status"] == "404" { // there is none, in nginx's words
+				if path == "/favicon.ico" && x.fields[1][":status"] == "404" { // nginx's message for a missing page
 					continue
 				}
 				if path == "/upload" {

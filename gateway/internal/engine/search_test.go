@@ -12,9 +12,9 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// A midway is a connection whose keys come in the middle of it, with its addresses. Its first record is not whole.
+// A midway is a connection whose keys arrive in the middle of it, with its addresses. Its first record is incomplete.
 type midway struct {
-	want  []byte // what its server says
+	want  []byte // data of its server
 	segs  []packet.Segment
 	given tls.Given
 }
@@ -47,7 +47,7 @@ func newMidway(suite uint16, records int) *midway {
 	return m
 }
 
-// read sends what each returns for each segment: these, in their order, a millisecond apart.
+// read sends the segments that each returns for a segment, in their order, a millisecond apart.
 func (m *midway) read(t *testing.T, each func(i int, s packet.Segment) []packet.Segment) (lost int, w *Worker) {
 	t.Helper()
 	g := &m.segs[0]
@@ -69,7 +69,7 @@ func (m *midway) read(t *testing.T, each func(i int, s packet.Segment) []packet.
 		}
 		at += 1e6
 	}
-	for range 2000 { // nothing more comes, and it does not end
+	for range 2000 { // silence without an end
 		at += 10e6
 		w.Tick(at)
 	}
@@ -98,8 +98,8 @@ func other(s packet.Segment, b byte) packet.Segment {
 	return s
 }
 
-// Forged copies of segments that are due, before them or behind them, while the first record is searched for: no more than a record is
-// lost besides the first, of which there is only the end.
+// Forged copies of segments come before or after the real ones while the first record is searched for. At most one
+// record is lost, besides the incomplete first one.
 func TestGivenSearchCopies(t *testing.T) {
 	headers := func(s packet.Segment, length byte) packet.Segment {
 		s.Payload = bytes.Repeat(append([]byte{23, 3, 3, 0, length}, make([]byte, length)...), len(s.Payload)/(5+int(length))+1)[:len(s.Payload)]
@@ -149,8 +149,8 @@ func TestGivenSearchCopies(t *testing.T) {
 	}
 }
 
-// Segments are really lost, 40 KiB of them, and in the second half of the hole there is more that looks like records than there is work
-// for: reading goes on behind it, without waiting for the end of the connection.
+// 40 KiB of segments are really lost. The second half of the hole has more candidates for records than the work limit
+// allows. Reading continues behind it, without waiting for the end of the connection.
 func TestGivenSearchHole(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.ChaCha20} {
 		m := newMidway(suite, 30)

@@ -15,8 +15,9 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// Connections say something, are silent for half a day, and go on: all of it is read while there is room. If there is none, the one that has
-// been silent longest goes, and after the time that a flag says all do; and whatever goes, and why, is told.
+// Connections send data, are silent for half a day, and continue. While there is room, all of it is read. Without
+// room, the one silent for longest is removed. After the time of a flag, all silent ones are removed. Each removal
+// and its reason is reported.
 func TestSilence(t *testing.T) {
 	const connections, silence = 3, 12 * 3600e9
 	for _, c := range []struct {

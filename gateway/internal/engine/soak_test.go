@@ -21,8 +21,9 @@ func (d *drain) Gap(*output.Flow, uint8, int)              {}
 func (d *drain) End(*output.Flow)                          {}
 func (d *drain) Flush()                                    {}
 
-// TestSoak has many connections come and go, damaged in all ways, with keys that are early, late or missing, in a table that
-// is too small. Memory does not grow. It runs for as long as -long says, and at least for a fixed number of connections.
+// TestSoak opens and closes many connections, damaged in all ways, with keys that are early, late or missing, in a
+// table that is too small. Memory does not grow. It runs for the time given by -long, and at least for a fixed number
+// of connections.
 func TestSoak(t *testing.T) {
 	const least, samples = 1500, 50
 	all := originals(t)

@@ -29,8 +29,8 @@ func (d *deaf) Gap(*output.Flow, uint8, int)              {}
 func (d *deaf) End(*output.Flow)                          {}
 func (d *deaf) Flush()                                    {}
 
-// BenchmarkConnections is what a short connection takes that lies in the cache: a handshake, a request, an answer of 1 KB, an end. With
-// -tags trusting it is the same without authenticated reassembly.
+// BenchmarkConnections measures a short connection that lies in the cache: a handshake, a request, an answer of 1 KB,
+// an end. With -tags trusting it is the same without authenticated reassembly.
 func BenchmarkConnections(b *testing.B) {
 	for name, suite := range map[string]uint16{"AES128": traffic.AES128, "AES256": traffic.AES256, "ChaCha20": traffic.ChaCha20} {
 		b.Run(name, func(b *testing.B) {
@@ -60,7 +60,7 @@ func BenchmarkConnections(b *testing.B) {
 				w.Frames(frames)
 				each = append(each, float64(processor()-begin)/n)
 			}
-			// Neither the least, as that clock is at times wrong, nor what other programs made of it.
+			// Neither the least, because that clock is sometimes wrong, nor a figure that other programs have slowed.
 			slices.Sort(each)
 			b.ReportMetric(each[len(each)/10], "cpu-ns/op")
 			if rounds := (b.N + n - 1) / n; sink.bytes != rounds*n*1100 || w.Stats.Flows != uint64(rounds*n) {

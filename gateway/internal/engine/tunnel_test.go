@@ -87,7 +87,7 @@ func TestTunnelsAndFragments(t *testing.T) {
 	}
 }
 
-// Without zones the two networks of the test before would be one: it can fail.
+// Without zones the two networks of the test above would be one, which shows that the test can fail.
 func TestOneNetworkMixes(t *testing.T) {
 	o := originals(t)[0]
 	var frames []capture.Frame
@@ -110,7 +110,7 @@ func TestOneNetworkMixes(t *testing.T) {
 	}
 }
 
-// A step of a dialogue that comes before TLS.
+// A step of a dialogue before TLS.
 type step struct {
 	side int
 	text string
@@ -135,13 +135,13 @@ var dialogues = map[string][]step{
 		{0, "STARTTLS\r\n"}, {1, "220 Go ahead\r\n"}},
 }
 
-// prefaced is one end of a connection that captures what is sent, the first of it behind what has to come before.
+// prefaced is one end of a connection. It captures the sent data, after the dialogue that precedes TLS.
 type prefaced struct {
 	net.Conn
 	side   int
 	mu     *sync.Mutex
 	conn   *traffic.Conn
-	before *[]byte // goes in the same segment as the next bytes
+	before *[]byte // sent in the same segment as the next bytes
 }
 
 func (c *prefaced) Write(b []byte) (int, error) {
@@ -210,8 +210,8 @@ func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, jo
 	return frames, log.b.Bytes(), question
 }
 
-// Connections in which TLS begins after something else are read: with the beginning of the connection, from its middle on, and with
-// a PROXY header in the same segment as the first bytes of TLS.
+// Connections in which TLS follows another protocol are read: with the beginning of the connection, from its middle
+// on, and with a PROXY header in the same segment as the first bytes of TLS.
 func TestBeforeTLS(t *testing.T) {
 	cert := certificate(t)
 	number := 100
@@ -243,8 +243,8 @@ func TestBeforeTLS(t *testing.T) {
 	}
 }
 
-// What a stranger says in the middle of such a dialogue, in the name of either side, changes nothing: other hellos,
-// headers and answers, text without end, and ends.
+// Forged data in the middle of such a dialogue, from either side, changes nothing: other hellos, headers and
+// answers, text without end, and ends.
 func TestForgedBeforeTLS(t *testing.T) {
 	cert := certificate(t)
 	number := 400

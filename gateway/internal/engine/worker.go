@@ -53,7 +53,7 @@ type Stats struct {
 	Undecrypted uint64 // TLS, ended without a record opened
 	Unsupported uint64 // of these, with a version or suite that has no supported AEAD
 	Unrelated   uint64 // segments of no connection
-	Joined      uint64 // connections without a captured start, whose records open with secrets of the key log
+	Joined      uint64 // connections without a captured start, with records that open with secrets of the key log
 	Waiting     uint64 // connections that had to wait for keys
 	Late        uint64 // of these, connections whose keys came in time
 	Cut         uint64 // payload bytes that the capture omitted
@@ -216,8 +216,8 @@ type lot struct {
 
 // Frames handles frames in order.
 //
-// Lots of a few dozen frames go through four steps. Each step prefetches the memory for the next one, which arrives
-// while other lots are processed: the index of the table, connections, and their other data.
+// Groups of a few dozen frames go through four steps. Each step prefetches memory for the next one, and it arrives
+// while other groups are processed. That memory is the index of the table, connections, and their other data.
 func (w *Worker) Frames(frames []capture.Frame) {
 	const steps = len(w.lots)
 	n := (len(frames) + lotFrames - 1) / lotFrames
@@ -311,8 +311,8 @@ func (w *Worker) headers(frames []capture.Frame) {
 }
 
 // handle is the fourth step. With each packet it prefetches the payload of one in the next lot, and every few packets
-// the headers of frames that will be parsed next. If they came earlier, the keys of all these packets would evict them
-// from the cache.
+// the headers of frames that will be parsed next. If they were prefetched earlier, the keys of all these packets
+// would evict them from the cache.
 func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 	for i := range l.frames {
 		if i < len(next.frames) && (next.verdicts[i] == packet.TCP || next.verdicts[i] == packet.UDP) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Cores that all give each other far more than there is memory for lose nothing, and keep what each gives another in order.
+// Cores send each other far more than memory can hold. They lose nothing, and keep the order between each pair.
 func TestExchange(t *testing.T) {
 	const cores, packets = 4, 5000
 	m := New[uint32](cores)

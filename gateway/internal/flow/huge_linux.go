@@ -7,7 +7,7 @@ import (
 )
 
 // Huge asks the kernel to put s in huge pages. Random accesses then miss only in the cache, and not also in the page
-// tables. Without huge pages everything works too, at half the speed for a million connections.
+// tables. Without huge pages the program also works, at half the speed for a million connections.
 func Huge[T any](s []T) {
 	const page = 2 << 20
 	var t T

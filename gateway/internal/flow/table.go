@@ -1,9 +1,9 @@
 // Package flow is the table of connections.
 //
-// Connections are stored in slabs and never move. A separate small index uses open addressing with linear probing, and
-// has eight bytes per slot: 32 bits of the hash, and the number of the connection. So a lookup reads a line of the
-// index, which for a million connections has 16 MB and is mostly in the cache, and then the connection's own line. The
-// table contains no Go pointers, so the garbage collector does not scan it.
+// Connections are stored in slabs and never move. A separate small index uses open addressing with linear probing. A
+// slot has eight bytes: 32 bits of the hash, and the number of the connection. A lookup reads a line of the index and
+// then the connection's own line. For a million connections the index has 16 MB and is mostly in the cache. The table
+// contains no Go pointers, so the garbage collector does not scan it.
 package flow
 
 import (

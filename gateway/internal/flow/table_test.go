@@ -81,7 +81,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestEvict wants those gone that have nothing to lose, and of these the one idle for longest.
+// TestEvict checks that connections with nothing to lose are evicted first, and among them the one idle for longest.
 func TestEvict(t *testing.T) {
 	for _, c := range []struct {
 		conn [3]uint32
@@ -108,7 +108,7 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestSweep wants what is idle told once in a round, and that it can be removed then.
+// TestSweep checks that each idle connection is reported once in a round, and can then be removed.
 func TestSweep(t *testing.T) {
 	table := New[[Line]byte](1000, 0)
 	for i := range uint32(1000) {
@@ -131,7 +131,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSlab wants whole lines, and whole huge pages for what is large.
+// TestSlab checks alignment to whole lines, and to whole huge pages for large slabs.
 func TestSlab(t *testing.T) {
 	for _, c := range []struct{ n, align int }{{1, Line}, {100, Line}, {3 << 20 / 8, 2 << 20}} {
 		s := Slab[uint64](c.n)

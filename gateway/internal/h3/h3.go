@@ -1,5 +1,5 @@
-// Package h3 reads HTTP/3 (RFC 9114) from the streams of a QUIC connection, and writes it as HTTP/2 (RFC 9113), which
-// tools understand: one TCP connection, in which each request has a stream.
+// Package h3 reads HTTP/3 (RFC 9114) from the streams of a QUIC connection.
+// It writes it as HTTP/2 (RFC 9113), which tools understand: one TCP connection, in which each request has a stream.
 //
 // Header blocks contain only static entries and literals, so a reader that joins late understands them. Settings,
 // priorities and flow control have other meanings in HTTP/3, and are omitted.
@@ -66,7 +66,7 @@ type Conn struct {
 	Stats *Stats
 
 	streams map[uint64]*stream
-	tables  [2]table  // by the side whose encoder stream makes them
+	tables  [2]table  // indexed by the side whose encoder stream makes them
 	offered [2]uint64 // the largest table, by the reading side
 	begun   [2]bool
 	encoder [2]*hpack.Encoder

@@ -75,7 +75,7 @@ func TestBrokenTable(t *testing.T) {
 	}
 }
 
-// recorder keeps what a connection writes, frame by frame.
+// recorder stores the output of a connection, frame by frame.
 type recorder struct{ frames []string }
 
 func (r *recorder) emit(role uint8, b []byte) {

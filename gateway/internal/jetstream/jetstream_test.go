@@ -98,7 +98,7 @@ func TestNATSThroughTLS(t *testing.T) {
 	wait(t, s, 1)
 }
 
-// The server is started after the gateway, and asks for credentials: they come from a file.
+// The server starts after the gateway, and asks for credentials, which come from a file.
 func TestFollowWithCredentials(t *testing.T) {
 	pair := func(kind func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 		k, err := kind()
@@ -242,7 +242,7 @@ func TestNATS(t *testing.T) {
 		t.Error("there is no such stream")
 	}
 	publish("keys.web", line(1)) // before anybody listens
-	// What the end of the server leads to may be said after that of the test.
+	// Messages about the end of the server may come after the end of the test.
 	var mutex sync.Mutex
 	ended := false
 	t.Cleanup(func() {
@@ -264,7 +264,7 @@ func TestNATS(t *testing.T) {
 	publish("keys.mail", line(2)) // for others
 	publish("keys.web", line(3)+strings.TrimSpace(line(4)))
 	wait(t, s, 3)
-	// The server goes and comes back.
+	// The server stops and starts again.
 	port := n.Addr().(*net.TCPAddr).Port
 	n.Shutdown()
 	n.WaitForShutdown()
@@ -294,7 +294,7 @@ func start(t *testing.T) *server.Server {
 	return n
 }
 
-// streams returns what is on a server, as a client sees it.
+// streams returns the streams on a server, as a client sees them.
 func streams(t *testing.T, n *server.Server) jetstream.JetStream {
 	t.Helper()
 	c, err := nats.Connect(n.ClientURL())
@@ -344,7 +344,8 @@ func TestStreamDeleted(t *testing.T) {
 	}
 }
 
-// Large messages of others, and many, are passed over; what a server says without end is told a few times.
+// Large messages of other clients, and many of them, are ignored. Repeated messages of a server are logged a few
+// times.
 func TestLargeMessages(t *testing.T) {
 	n := start(t)
 	js := streams(t, n)

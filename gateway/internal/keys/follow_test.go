@@ -151,7 +151,7 @@ func TestSocket(t *testing.T) {
 			c.Close()
 			log := <-ended
 			if log.Secrets+log.Bad == 0 {
-				log = <-ended // the first came from the attempt to listen
+				log = <-ended // the first results from the attempt to listen
 			}
 			if log.Secrets != 1 || log.Bad != 1 {
 				t.Errorf("%d secrets, %d bad", log.Secrets, log.Bad)

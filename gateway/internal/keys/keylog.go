@@ -37,8 +37,8 @@ var otherNames = []string{"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA", "PM
 func (l Label) String() string { return labelNames[l] }
 
 // Secrets are those of the connections with one client random. Normally that is one connection. But an attacker who
-// knows a random can make another connection with it, and a server's log then has the secrets of both; only a tag shows
-// which are right.
+// knows a random can make another connection with it. A server's log then has the secrets of both, and only a tag
+// shows which are right.
 type Secrets struct {
 	bytes [labels][MaxSecret]byte
 	sizes [labels]uint8

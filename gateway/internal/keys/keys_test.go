@@ -47,7 +47,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// A log that is written while it is read may end anywhere; what is found does not depend on the pieces.
+// A log that is read while it is written may end anywhere. The secrets found do not depend on the pieces.
 func TestPieces(t *testing.T) {
 	file, err := os.ReadFile("../../testdata/s-50conns.keys")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 }
 
-// Secrets stay as long as a connection uses them, whichever ends first, and are wiped soon after the last.
+// Secrets stay while a connection uses them, whichever ends first, and are wiped soon after the last.
 func TestForget(t *testing.T) {
 	s := NewStore(40)
 	s.Linger = time.Hour
@@ -96,7 +96,7 @@ func TestForget(t *testing.T) {
 	s.Use(random(0))
 	s.Forget(random(0)) // one of two copies
 	s.Use(random(1))
-	s.Forget(random(1)) // the second copy comes later
+	s.Forget(random(1)) // the second copy arrives later
 	s.Use(random(1))
 	s.Use(random(2))
 	s.Use(random(3))
@@ -164,7 +164,7 @@ func FuzzLog(f *testing.F) {
 		if one.Secrets != two.Secrets || one.Bad != two.Bad {
 			t.Errorf("cut at %d: %d and %d secrets, %d and %d bad", cut, one.Secrets, two.Secrets, one.Bad, two.Bad)
 		}
-		// What the store has of a connection comes back as it went in.
+		// The store returns a connection's secrets unchanged.
 		for _, random := range [][32]byte{{31: 1}, {31: 2}} {
 			var s, again Secrets
 			if !one.Store.Get(&random, &s) {

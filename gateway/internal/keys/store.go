@@ -135,8 +135,8 @@ func (s *Store) Use(random *[32]byte) int {
 	return e.uses
 }
 
-// Claim reports whether there are secrets of a random, and whether a connection whose hello came at a time is among the
-// first with that random. An earlier connection that asks later counts as well.
+// Claim reports whether a random has secrets, and whether a connection with that random is among the first ones,
+// given the time of its hello. An earlier connection that asks later counts as well.
 func (s *Store) Claim(random *[32]byte, at int64) (first, known bool) {
 	if !s.Has(random) {
 		return false, false

@@ -11,12 +11,12 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// An Archive is a pcapng capture of the packets as they came, with the secrets of connections that were decrypted in it, as
-// decryption secrets blocks (draft-ietf-opsawg-pcapng, section 4.7): tshark and Wireshark take it as it is.
+// An Archive is a pcapng capture of the packets as they arrived. The secrets of decrypted connections are in it as
+// decryption secrets blocks (draft-ietf-opsawg-pcapng, section 4.7), so that tshark and Wireshark can decrypt it.
 //
-// Secrets have to be in front of the packets that they open, and may be later: so packets wait for a while. Each core keeps its own
-// packets, in memory that it hands over to a goroutine of its own as a whole, which writes it, behind the secrets that there are by
-// then, whichever core they are from. Cores share no lock except for a connection's secrets.
+// Secrets must precede the packets that they open, but may arrive later. So packets wait for a while. Each core keeps
+// its own packets in memory, which it hands over as a whole to a goroutine of its own. That goroutine writes it
+// behind all secrets that any core has by then. Cores share no lock except for a connection's secrets.
 type Archive struct {
 	store  *keys.Store
 	wait   int64 // nanoseconds of the packets' own time; 0: as long as there is memory
@@ -55,7 +55,7 @@ type chunk struct {
 	first, newest int64
 }
 
-// An ArchiveCore is what one core gives its packets to, and a Sink that writes no plaintext. It belongs to one goroutine.
+// An ArchiveCore takes the packets of one core, and is a Sink that writes no plaintext. It belongs to one goroutine.
 type ArchiveCore struct {
 	a      *Archive
 	most   int // chunks
@@ -63,14 +63,14 @@ type ArchiveCore struct {
 	last   chunk   // the one that is filled
 	queue  []chunk // those before it
 	newest int64
-	links  []packet.LinkType // of interfaces, by number, as far as this core knows
+	links  []packet.LinkType // interfaces by number, as far as this core knows
 	spare  [][]byte
 	full   chan chunk // for the goroutine, or nil if it does not run yet
 	free   chan []byte
 }
 
-// NewArchive writes to w, which gets whole blocks, and begins with Header. Packets wait for their secrets as long as wait says, in
-// nanoseconds; 0 is as long as there is memory.
+// NewArchive writes to w, which gets whole blocks, and begins with Header. Packets wait for their secrets for wait
+// nanoseconds; 0 means as long as memory lasts.
 func NewArchive(w io.Writer, store *keys.Store, wait int64, failed func(error)) *Archive {
 	a := &Archive{w: w, store: store, wait: wait, failed: failed, faces: []packet.LinkType{packet.LinkEthernet}}
 	a.write(a.Header())
@@ -84,8 +84,8 @@ func (a *Archive) Core(of int) *ArchiveCore {
 	return c
 }
 
-// Header is what another file begins with: a section, the interfaces that there are so far, and the secrets for packets that wait.
-// A Roll asks for it while Archive writes.
+// Header returns the beginning of another file: a section, the interfaces so far, and the secrets for packets that
+// wait. A Roll asks for it while Archive writes.
 func (a *Archive) Header() []byte {
 	b := (&File{ng: true}).Header()[:28]
 	for _, link := range a.faces {
@@ -122,7 +122,7 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// put writes a chunk, behind what its packets need.
+// put writes a chunk, behind the secrets that its packets need.
 func (a *Archive) put(c chunk) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *ArchiveCore) face(link packet.LinkType) int {
 	return slices.Index(c.links, link)
 }
 
-// Frames takes packets, in the order in which they came.
+// Frames takes packets in the order of their arrival.
 func (c *ArchiveCore) Frames(frames []capture.Frame) {
 	if len(frames) > 0 {
 		c.pass(max(c.newest, frames[0].Time))
@@ -191,7 +191,7 @@ func (c *ArchiveCore) Frames(frames []capture.Frame) {
 	}
 }
 
-// Tick passes on what has waited long enough at a time.
+// Tick passes on data that has waited long enough at a time.
 func (c *ArchiveCore) Tick(now int64) { c.pass(now) }
 
 // room has memory for n bytes in the last chunk.
@@ -259,7 +259,7 @@ func (c *ArchiveCore) hand() {
 			}
 		}()
 	}
-	if len(c.queue) > 0 { // else the goroutine has all of them
+	if len(c.queue) > 0 { // otherwise the goroutine has all of them
 		c.full <- c.queue[0] // there is room for all that were made, here and in free
 		c.queue = slices.Delete(c.queue, 0, 1)
 	}

@@ -53,8 +53,8 @@ func eachFrame(t *testing.T, r *Roll, secrets func(file int, log []byte), each f
 	return len(numbers)
 }
 
-// Four cores write to one capture, which goes on in other files because of their size and because somebody asks for it: all packets
-// are there once, those of each core in its order, and each file is whole.
+// Four cores write to one capture, which continues in other files because of its size and on request. Each packet is
+// there once, those of each core are in order, and each file is complete.
 func TestLanes(t *testing.T) {
 	const cores, packets = 4, 4000
 	for _, name := range []string{"plain.pcap", "plain.pcapng"} {
@@ -126,8 +126,8 @@ func (s *stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// While the disk takes nothing, what one core has written does not keep another from going on, until its own memory is full. Cores
-// that write themselves wait: which shows that this would be seen.
+// While the disk accepts no data, the data of one core does not block another until that core's own memory is full.
+// Cores that write directly do block, which shows that the test can fail.
 func TestLanesWaitForNobody(t *testing.T) {
 	for _, lane := range []bool{true, false} {
 		disk := &stuck{begun: make(chan struct{}), goOn: make(chan struct{})}
@@ -174,8 +174,9 @@ func TestLanesWaitForNobody(t *testing.T) {
 	}
 }
 
-// Four cores archive packets of their own, and tell of the secrets of a connection before the packets have waited: in each file a
-// packet is behind the secrets that it needs, unless they are in a file before it, and those of a core are in order.
+// Four cores archive their own packets, and report the secrets of a connection before the packets have waited. In
+// each file a packet is behind the secrets that it needs, unless an earlier file has them. The packets of a core are
+// in order.
 func TestArchiveCores(t *testing.T) {
 	const cores, packets, perConn, wait = 4, 3000, 50, 100
 	store := keys.NewStore(cores * packets)
@@ -256,7 +257,7 @@ func TestArchiveCores(t *testing.T) {
 	}
 }
 
-// More packets than there is memory for go on at once, and none is lost.
+// More packets than fit into memory are passed on at once, and none is lost.
 func TestArchiveFull(t *testing.T) {
 	var out countBytes
 	a := NewArchive(&out, keys.NewStore(1), 0, func(err error) { t.Error(err) })
@@ -288,9 +289,9 @@ func (slowDisk) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkOutput has cores write blocks of 150 packets of 1,500 bytes to one capture, on a disk that takes 2 ms for a piece, and could
-// take at least twice as many. What counts is how long a core is kept by its output, per packet: meanwhile it reads none. shared is what
-// all cores did when they wrote by themselves.
+// BenchmarkOutput lets cores write blocks of 150 packets of 1,500 bytes to one capture, on a disk that takes 2 ms for
+// a piece, and could take at least twice as many. It measures how long its output keeps a core from reading, per
+// packet. shared is the time of all cores if each writes directly.
 func BenchmarkOutput(b *testing.B) {
 	for _, cores := range []int{1, 2, 4} {
 		for _, way := range []string{"shared", "lanes"} {
@@ -309,7 +310,7 @@ func BenchmarkOutput(b *testing.B) {
 						defer running.Done()
 						begin := time.Now()
 						for round := range rounds {
-							time.Sleep(time.Until(begin.Add(time.Duration(round*cores) * 6 * time.Millisecond))) // the next block comes
+							time.Sleep(time.Until(begin.Add(time.Duration(round*cores) * 6 * time.Millisecond))) // the next block arrives
 							at := time.Now()
 							for range block {
 								p.Room(1500)

@@ -66,8 +66,8 @@ func openInterface(name string, headers bool) (fd int, err error) {
 	return fd, nil
 }
 
-// OpenTAP makes a TAP interface that is up, and on which what is sent here arrives. It needs CAP_NET_ADMIN. It goes away
-// when fd is closed; each core may use it through NewTAP.
+// OpenTAP makes a TAP interface that is up, on which the packets sent here arrive. It needs CAP_NET_ADMIN. The
+// interface disappears when fd is closed; each core may use it through NewTAP.
 func OpenTAP(name string, mtu int) (fd int, err error) {
 	fail := func(err error) (int, error) {
 		unix.Close(fd)
@@ -106,7 +106,7 @@ func OpenTAP(name string, mtu int) (fd int, err error) {
 	return fd, nil
 }
 
-// NewTAP sends to what OpenTAP has made.
+// NewTAP sends to the interface that OpenTAP made.
 func NewTAP(fd int, counts *Counts, failed func(error)) *Interface {
 	return newInterface(fd, "", false, counts, failed)
 }
@@ -152,7 +152,7 @@ func (i *Interface) flush() {
 	for n := range i.vecs {
 		i.msgs[n].head = unix.Msghdr{Iov: &i.vecs[n], Iovlen: 1}
 	}
-	all := 0 // what is counted is shared by all cores
+	all := 0 // all cores share the counters
 	for at := 0; at < len(i.vecs); {
 		var sent uintptr
 		var errno unix.Errno
@@ -202,7 +202,7 @@ func (i *Interface) again() {
 	}
 }
 
-// Close closes the socket of an interface; a TAP interface is closed by who opened it.
+// Close closes the socket of an interface. A TAP interface is closed by its opener.
 func (i *Interface) Close() error {
 	if i.name == "" {
 		return nil

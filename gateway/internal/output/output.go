@@ -30,7 +30,7 @@ type Sink interface {
 	Gap(f *Flow, side uint8, n int)
 	// End reports that no more data will come.
 	End(f *Flow)
-	// Flush passes on what was written.
+	// Flush passes on the written data.
 	Flush()
 }
 

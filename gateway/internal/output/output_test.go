@@ -16,7 +16,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// conversation is what a receiver of the packets knows, as strict as intrusion detection is.
+// conversation is the state of a receiver that is as strict as an intrusion detection system.
 type conversation struct {
 	frame  []byte
 	syn    [2]bool
@@ -63,7 +63,7 @@ func (c *conversation) Commit(n int, _ int64) {
 	if !c.syn[0] || !c.syn[1] || c.fin[side] && len(s.Payload) > 0 {
 		c.fail("not between SYN and FIN")
 	}
-	// An acknowledgement never goes back, and stays in the window; what it is of was sent, or lost.
+	// An acknowledgement never goes back, and stays in the window. The acknowledged data was sent, or lost.
 	if s.Ack-c.acked[1-side] > uint32(0xffff)<<c.scale[side] {
 		c.fail("%d acknowledged of %d", s.Ack, c.next[1-side])
 	}
@@ -89,14 +89,14 @@ func (c *conversation) Commit(n int, _ int64) {
 		c.next[side]++
 	}
 	if c.next[side]-c.acked[side] >= ackBytes+packet.MaxPayload {
-		// Bytes in a hole do not count: they are acknowledged with the bytes behind it.
+		// Bytes in a hole do not count. They are acknowledged with the bytes behind it.
 		if c.holes == 0 {
 			c.fail("%d bytes not acknowledged", c.next[side]-c.acked[side])
 		}
 	}
 }
 
-// settled says that all is acknowledged.
+// settled checks that all data is acknowledged.
 func (c *conversation) settled() {
 	if c.next != c.acked {
 		c.fail("sent up to %d, acknowledged up to %d", c.next, c.acked)
@@ -164,7 +164,7 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// The receiver finds what intrusion detection would complain about.
+// The receiver finds the faults that an intrusion detection system would report.
 func TestConversationCanFail(t *testing.T) {
 	frame := func(c *conversation, side uint8, seq, ack uint32, flags uint8, data []byte) {
 		var tpl packet.Template
@@ -328,7 +328,7 @@ func TestServer(t *testing.T) {
 	core := s.Core()
 	var want []byte
 	piece := bytes.Repeat([]byte{7}, 60000)
-	for i := range 400 { // more than waits for somebody who sleeps
+	for i := range 400 { // more than is queued for an idle reader
 		copy(core.Room(len(piece)), piece)
 		core.Commit(len(piece), int64(i))
 		core.Flush()
@@ -359,7 +359,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// All readers that read nothing together keep no more waiting than one may: who connects often takes no memory by that.
+// All readers that read nothing share the queue limit of one. Frequent connections therefore take no memory.
 func TestServerShares(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -404,7 +404,7 @@ func TestServerShares(t *testing.T) {
 	}
 }
 
-// pipes is a listener whose connections keep nothing: what is written waits until it is read.
+// pipes is a listener whose connections have no buffer: a write waits until it is read.
 type pipes struct {
 	net.Listener
 	came chan net.Conn
@@ -419,8 +419,8 @@ func (l *pipes) Accept() (net.Conn, error) {
 }
 func (l *pipes) Close() error { close(l.came); return nil }
 
-// An idle reader keeps no other from reading. When all places are taken, the reader that has been idle for longest goes, if that is
-// long. An active reader stays, and if all are active, the new one goes.
+// An idle reader does not block others. When all places are taken, the reader that has been idle for longest is
+// dropped, if it was idle long enough. An active reader stays, and if all are active, the new one is refused.
 func TestServerEvicts(t *testing.T) {
 	l := &pipes{came: make(chan net.Conn)}
 	connected, evicted, refused := make(chan net.Addr, 2), make(chan net.Addr, 1), make(chan net.Addr, 1)
@@ -514,7 +514,7 @@ func TestServerEvicts(t *testing.T) {
 		}
 		all[i].SetReadDeadline(time.Time{})
 	}
-	// Who takes a little of much now and then stays, and of the others each goes once.
+	// A reader that takes a little of much data now and then stays, and each of the others is dropped once.
 	core := s.Core()
 	core.Commit(len(core.Room(3*portion)), 1)
 	core.Flush()
@@ -535,8 +535,8 @@ func TestServerEvicts(t *testing.T) {
 	until(func(all map[net.Conn]*reader) bool { return len(all) == maxReaders && all[its[1]] != nil })
 }
 
-// Where others may write to the folder, a link in the place of a file, whenever it is put there, does not make the gateway write
-// elsewhere.
+// In a folder where others may write, a link in the place of a file does not make the gateway write elsewhere,
+// whenever the link is made.
 func TestStreamsLinks(t *testing.T) {
 	for _, when := range []string{"before", "between", "gaps"} {
 		dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")

@@ -27,7 +27,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// Files get numbers that none has had, what is there stays as it is, and only who asks for it loses old ones.
+// New files get unused numbers, and existing files stay unchanged. Old files are deleted only on request.
 func TestRoll(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "plain.pcap")
@@ -89,7 +89,7 @@ func TestRoll(t *testing.T) {
 	}
 }
 
-// Without a rule nothing is deleted, and a second run begins a file of its own.
+// Without a rule nothing is deleted, and a second run begins a new file.
 func TestRollKeepsAll(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
@@ -128,7 +128,8 @@ func TestRollFull(t *testing.T) {
 	}
 }
 
-// Secrets are in front of the packets that came up to a while before them, each once, and each new file begins with those it needs.
+// Secrets precede the packets from up to a while before them, each once. Each new file begins with the secrets that
+// it needs.
 func TestArchive(t *testing.T) {
 	store := keys.NewStore(10)
 	var out bytes.Buffer
@@ -174,7 +175,7 @@ func TestArchive(t *testing.T) {
 	if strings.Contains(said(), "three") {
 		t.Error("it does not wait")
 	}
-	// Another file has what the packets that wait need.
+	// Another file has the secrets that waiting packets need.
 	if n := bytes.Count(header(), []byte("TRAFFIC_SECRET_0")); n != 2 {
 		t.Errorf("%d secrets in another file", n)
 	}
@@ -204,7 +205,7 @@ func TestArchive(t *testing.T) {
 	if want := []string{"CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "one", "1", "two", "1", "three", "1", "late", "1"}; !slices.Equal(seen, want) {
 		t.Errorf("%q, not %q", seen, want)
 	}
-	// Another file knows both interfaces.
+	// Another file describes both interfaces.
 	if n := bytes.Count(header(), binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, 32)); n != 2 {
 		t.Errorf("%d interfaces", n)
 	}

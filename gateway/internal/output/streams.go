@@ -14,10 +14,10 @@ type files struct {
 	made [3]bool // files created by this connection: the two streams, and gaps
 }
 
-// Streams is a Sink that writes the bytes of each connection to files in a folder: ADDRESS_PORT-ADDRESS_PORT.client for
-// the client's data, and .server for the server's. Later connections with the same addresses, and those whose files
-// exist already, get a number in between. Files are never overwritten or deleted. Missing bytes leave no gap in a file;
-// a third file, .gaps, lists their positions.
+// Streams is a Sink that writes the bytes of each connection to files in a folder. ADDRESS_PORT-ADDRESS_PORT.client
+// has the client's data, and .server the server's. Later connections with the same addresses, and those whose files
+// exist already, get a number in between. Files are never overwritten or deleted. Missing bytes leave no gap in a
+// file; a third file, .gaps, lists their positions.
 //
 // It opens and closes a file for each piece, so the number of connections is not limited. It is meant for examining
 // captures, not for speed.
@@ -77,7 +77,7 @@ func (s *Streams) open(f *Flow) *files {
 	return f.files
 }
 
-// append appends to a file. If this connection has not created it, the file must not exist: otherwise another user of
+// append appends to a file. If this connection has not created the file, it must not exist. Otherwise another user of
 // the folder could put a link to another file there.
 func (s *Streams) append(name string, made *bool, data []byte) {
 	if s.err != nil {

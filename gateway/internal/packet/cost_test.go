@@ -125,8 +125,8 @@ func TestFragmentPieces(t *testing.T) {
 	}
 }
 
-// A packet that is whole is no fragment of another one: one fragment would else have many packets copied, one after the
-// other.
+// A complete packet is not a fragment of another one. Otherwise one fragment would cause many packets to be copied,
+// one after the other.
 func TestNestedFragments(t *testing.T) {
 	var p Parser
 	var s Segment

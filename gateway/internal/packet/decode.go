@@ -4,9 +4,9 @@ package packet
 // zero value is ready for use. It is not safe for concurrent use.
 //
 // If frames have tags or come through tunnels, equal addresses may belong to different machines. Tuple.Zone
-// distinguishes these. It is a number for all identifiers of a frame that are the same in both directions (VLAN, VXLAN
-// and GENEVE network, GRE key, ERSPAN session, PPPoE session). MPLS labels and GTP-U endpoints differ by direction, and
-// are ignored.
+// distinguishes these. It is a number for all identifiers of a frame that are the same in both directions. Those are
+// VLAN, VXLAN and GENEVE network, GRE key, ERSPAN session and PPPoE session. MPLS labels and GTP-U endpoints differ
+// by direction, and are ignored.
 type Parser struct {
 	OneNetwork bool // no zones: for mirrors that tag only one direction
 	Tunnels    TunnelStats

@@ -123,7 +123,7 @@ func (f *fragments) check(t *testing.T, held int) {
 	}
 }
 
-// What contradicts itself is refused, and stays so; nothing of it comes out.
+// Contradictory fragments are refused, and remain so. None of their data is delivered.
 func TestRefusedFragments(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	for _, version := range []byte{4, 6} {
@@ -183,7 +183,7 @@ func TestRefusedFragments(t *testing.T) {
 			"wrong header checksum": {func() []byte { b := bytes.Clone(other); b[10] ^= 1; return b }(), 0, 1, version == 4},
 		} {
 			if version == 6 && name == "wrong header checksum" {
-				continue // there is none
+				continue // no fragment
 			}
 			var p Parser
 			var s Segment
@@ -217,7 +217,8 @@ func TestFragmentTime(t *testing.T) {
 	p.parts.check(t, 1)
 }
 
-// A flood of fragments takes no memory but what there is, and who floods pays: those of others come through.
+// A flood of fragments stays within the memory limit, at the expense of its sender. Other fragments are still
+// delivered.
 func TestFragmentFlood(t *testing.T) {
 	r := rand.New(rand.NewPCG(27, 28))
 	var p Parser
@@ -299,7 +300,7 @@ func FuzzFragments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, program []byte) {
 		ip := packets[int(which)%len(packets)]
 		parts := wrap.Split(ip, 64, 1)
-		now += fragmentWait + 1 // what was before is forgotten
+		now += fragmentWait + 1 // earlier state is forgotten
 		var s Segment
 		changed := false
 		for ; len(program) >= 2; program = program[2:] {

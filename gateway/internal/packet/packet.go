@@ -119,7 +119,7 @@ const (
 	Other                    // neither TCP nor UDP over IP
 	Fragment                 // a part of an IP packet
 	Malformed                // shorter than its headers say, or headers that contradict each other
-	UDP                      // a datagram that carries no tunnel: of a Segment, all but what TCP has
+	UDP                      // a datagram without a tunnel: the fields of a Segment except TCP's
 	verdicts
 )
 
@@ -203,7 +203,7 @@ func parseTCP(s *Segment, b []byte, missing int) Verdict {
 	return TCP
 }
 
-// ports reads those that TCP and UDP begin with, and says whose side the sender is.
+// ports reads the ports at the start of TCP and UDP, and tells which side the sender is.
 func (s *Segment) ports(b []byte) {
 	s.Tuple.Port = [2]uint16{be.Uint16(b), be.Uint16(b[2:])}
 	s.Side = 0
@@ -221,14 +221,15 @@ func (s *Segment) TTL() uint8 {
 	return s.ip[8]
 }
 
-// Urgent returns the place of the byte that a segment says is urgent, if it says so: it is none of the stream, unless the receiver has asked
-// for it there (RFC 6093, section 3).
+// Urgent returns the position of a segment's urgent byte, if it has one. That byte is not part of the stream, unless
+// the receiver has asked for it there (RFC 6093, section 3).
 func (s *Segment) Urgent() (seq uint32, is bool) {
 	n := be.Uint16(s.ip[s.head+18:])
 	return s.Seq + uint32(n) - 1, s.Flags&URG != 0 && n > 0
 }
 
-// Stamped tells whether a segment has the timestamps option. Where both sides agreed to it, all but RSTs have it (RFC 7323, section 3.2).
+// Stamped reports whether a segment has the timestamps option. If both sides agreed to it, all segments except RSTs
+// have it (RFC 7323, section 3.2).
 func (s *Segment) Stamped() bool {
 	b := s.ip[s.head+20 : len(s.ip)-len(s.Payload)]
 	for len(b) > 0 && b[0] != 0 {
@@ -246,7 +247,7 @@ func (s *Segment) Stamped() bool {
 	return false
 }
 
-// Sum is what the checksums of a packet say.
+// Sum is the result of a packet's checksums.
 type Sum uint8
 
 // Sums.
@@ -257,7 +258,8 @@ const (
 	SumBad
 )
 
-// Sum computes the checksums of IP and TCP. A host whose network card computes them sees those of its own packets as bad.
+// Sum computes the checksums of IP and TCP. On a host whose network card computes them, its own packets seem to have
+// wrong ones.
 func (s *Segment) Sum() Sum {
 	pseudo, says := s.aroundTCP()
 	if tcp := s.ip[s.head:]; says == SumGood && !good(sum(pseudo, tcp)) {
@@ -270,7 +272,7 @@ func (s *Segment) Sum() Sum {
 }
 
 // aroundTCP begins the sum of TCP with the pseudo header: addresses, protocol and length (RFC 9293, section 3.1;
-// RFC 8200, section 8.1). It returns what the checksums say if that of TCP is good.
+// RFC 8200, section 8.1). It returns the result for a valid TCP checksum.
 func (s *Segment) aroundTCP() (uint64, Sum) {
 	if s.Missing > 0 {
 		return 0, SumUnknown
@@ -295,5 +297,5 @@ func (s *Segment) aroundTCP() (uint64, Sum) {
 	return pseudo + b>>32 + uint64(c), SumGood
 }
 
-// good tells whether a one's complement sum is that of bytes with their right checksum.
+// good reports whether a one's complement sum is that of bytes with their right checksum.
 func good(sum uint64) bool { return fold(sum) == 0xffff }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// oracle says what gopacket sees in a frame: the innermost IP layer that is not in a tunnel, and TCP on it.
+// oracle is gopacket's view of a frame: the innermost IP layer outside tunnels, and TCP on it.
 func oracle(frame []byte) (ip gopacket.Layer, tcp *layers.TCP) {
 	p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default)
 	for _, l := range p.Layers() {
@@ -172,7 +172,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// gopacket and the checksums it computes accept what Build makes.
+// gopacket and its checksums accept the output of Build.
 func TestBuildAsGopacket(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for i := range 2000 {

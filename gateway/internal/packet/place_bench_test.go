@@ -2,7 +2,7 @@ package packet
 
 import "testing"
 
-// What it costs to know whose a packet is.
+// The cost of finding the core of a packet.
 func BenchmarkUsual(b *testing.B) {
 	p := NewPlacement()
 	var template Template

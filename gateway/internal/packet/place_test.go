@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What Usual says of a frame is what Hash says of the connection that Parse finds in it, in both directions, and connections are spread
+// Usual of a frame equals Hash of the connection that Parse finds in it, in both directions. Connections are spread
 // over cores evenly.
 func TestPlacement(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -47,7 +47,7 @@ func TestPlacement(t *testing.T) {
 				t.Fatalf("connection %d: %x, %v, and %x", i, h, ok, p.Hash(&s.Tuple))
 			}
 			hashes = append(hashes, h)
-			// A fragment is none.
+			// A fragment is not usual.
 			if !v6 {
 				at := 14
 				if vlan != 0 {

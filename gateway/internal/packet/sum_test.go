@@ -71,7 +71,7 @@ func TestSegmentSum(t *testing.T) {
 	}
 }
 
-// BenchmarkSum is what checksums of a packet take.
+// BenchmarkSum measures the checksums of a packet.
 func BenchmarkSum(b *testing.B) {
 	for _, n := range []int{0, 100, 600, 1460} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -91,7 +91,7 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-// What a sender leaves to its network card, or the kernel has put together, is not what somebody has forged.
+// Checksums left to a network card, and packets that the kernel has merged, do not count as forged.
 func TestOpenSum(t *testing.T) {
 	for n := range 200 {
 		var to Template

@@ -23,7 +23,7 @@ var (
 	runs = flag.Int("runs", 300, "random attackers, unless -long is given")
 )
 
-// An attacker sees all datagrams of a capture and sends others. It knows everything but the key log.
+// An attacker sees all datagrams of a capture and sends others. It knows everything except the key log.
 type attacker struct {
 	*rand.Rand
 	l       *listener
@@ -47,7 +47,7 @@ func (a *attacker) send(s *packet.Segment) {
 	a.l.d.Datagram(s, a.now, a.now)
 }
 
-// clone is a datagram whose bytes are the attacker's.
+// clone is a copy of a datagram that the attacker may change.
 func (a *attacker) clone() packet.Segment {
 	s := a.seen[a.IntN(len(a.seen))]
 	s.Payload = bytes.Clone(s.Payload)
@@ -66,12 +66,12 @@ func (a *attacker) initial(k *protect.Keys, dcid, scid, payload []byte, size int
 	return m.long(client, levels, payload, dcid)
 }
 
-// panicking is what a maker has for a test: nothing of it may fail.
+// panicking stands in for a test where a maker needs one. Nothing in it may fail.
 type panicking struct{ testing.TB }
 
 func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
-// ways are what an attacker may do.
+// ways lists the possible attacks.
 var ways = map[string]func(a *attacker){
 	"replay": func(a *attacker) { s := a.clone(); a.send(&s) },
 	"replay from elsewhere": func(a *attacker) {
@@ -206,7 +206,7 @@ func (a *attacker) sees(s *packet.Segment) {
 func attack(l *listener, r *rand.Rand, frames []capture.Frame, density int) *attacker {
 	a := &attacker{Rand: r, l: l}
 	frames = slices.Clone(frames)
-	for i := 2; i+1 < len(frames); i++ { // the first tells of the connection, and is not overtaken
+	for i := 2; i+1 < len(frames); i++ { // the first announces the connection, and is not overtaken
 		if r.IntN(10) == 0 && frames[i].Time != frames[i+1].Time {
 			frames[i].Data, frames[i+1].Data = frames[i+1].Data, frames[i].Data
 		}
@@ -236,7 +236,8 @@ func attack(l *listener, r *rand.Rand, frames []capture.Frame, density int) *att
 	return a
 }
 
-// Random attackers cost nothing that endpoints said, and add nothing. Their datagrams take a bounded number of openings.
+// Random attackers neither remove nor add data of the endpoints. Their datagrams cause a bounded number of
+// decryptions.
 func TestRandomAttackers(t *testing.T) {
 	of := []string{"q-v1", "q-v2", "q-idle-ids", "q-migration", "q-chacha", "q-aes256", "q-py0rtt", "q-pyupdate", "q-retry"}
 	want := map[string]string{}
@@ -275,7 +276,7 @@ func TestRandomAttackers(t *testing.T) {
 	}
 }
 
-// text is what was said, of each connection and stream.
+// text is the data of each connection and stream.
 func (l *listener) text() (s string) {
 	for i, c := range l.conns {
 		for _, n := range slices.Sorted(maps.Keys(c.streams)) {
@@ -293,7 +294,8 @@ func sum(b []byte) (s uint32) {
 	return s
 }
 
-// An attacker that floods the addresses of a connection with others, before it and behind it, does not push it out once its keys are known.
+// An attacker floods the addresses of a connection with other connections, before and after it. Once its keys are
+// known, the connection is not evicted.
 func TestFlood(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		frames := framesOf(t, "q-v1")

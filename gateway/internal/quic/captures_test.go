@@ -21,7 +21,7 @@ import (
 
 const testdata = "../../testdata/quic"
 
-// said is what both sides of a connection said on its streams.
+// said is the data of both sides on the streams of a connection.
 type said struct {
 	conn    *Conn
 	streams map[uint64]*[2][]byte
@@ -30,7 +30,7 @@ type said struct {
 	how     Life
 }
 
-// listener takes what a Decrypter tells.
+// listener takes the output of a Decrypter.
 type listener struct {
 	d     *Decrypter
 	conns []*said
@@ -159,7 +159,7 @@ func (l *listener) read(frames []capture.Frame) {
 	l.d.Flush()
 }
 
-// expected is what each capture of testdata has: connections that open, key updates of both sides, and so on.
+// expected is the content of each capture of testdata: connections that open, key updates of both sides, and so on.
 var expected = map[string]struct {
 	conns, updates, migrations, early, retries, negotiations int
 	how                                                      Life
@@ -191,7 +191,8 @@ var expected = map[string]struct {
 // names are those of the captures.
 func names() []string { return slices.Sorted(maps.Keys(expected)) }
 
-// Each capture is opened to its last byte: what the server answers follows from what the client says (gateway/test/quic/record.go).
+// Each capture is decrypted to its last byte. The server's answer follows from the client's request
+// (gateway/test/quic/record.go).
 func TestCaptures(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
@@ -252,8 +253,8 @@ func checkAnswers(t *testing.T, c *said, earlyKeyless bool) {
 	}
 }
 
-// differs says where tshark 4.0 has other bytes, which TestCaptures shows to be its mistake: it does not find packets with an ID that a 0-RTT packet
-// told, whose key Go does not log; and it has bytes twice that were sent again.
+// differs lists where tshark 4.0 has other bytes, which TestCaptures shows to be tshark's mistake. It misses packets
+// with an ID announced in a 0-RTT packet, because Go does not log that key. It also repeats retransmitted bytes.
 var differs = map[string]bool{"q-0rtt": true, "q-rebinding": true}
 
 // quick are those that tshark looks at in each run: it takes a second for each. With -long it looks at all.
@@ -278,7 +279,7 @@ func TestTshark(t *testing.T) {
 			for i, c := range l.conns {
 				number := i
 				if name == "q-negotiation" {
-					number = 1 // the first is what the server refused
+					number = 1 // the first is the one that the server refused
 				}
 				for _, n := range slices.Sorted(maps.Keys(c.streams)) {
 					all++
@@ -312,7 +313,7 @@ func TestTshark(t *testing.T) {
 	}
 }
 
-// followed tells whether a stream that tshark shows, in hexadecimal, is one of a listener's.
+// followed reports whether a stream printed by tshark, in hexadecimal, is one of a listener's.
 func followed(l *listener, text string) bool {
 	var got [2][]byte
 	for line := range strings.Lines(text) {

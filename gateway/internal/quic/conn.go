@@ -146,8 +146,8 @@ func (s *ids) resets(b []byte) bool {
 	return found == 1
 }
 
-// A candidate is a set of keys that may be right: from a random and a secret in the key log, and a suite whose hash has
-// the size of the secret.
+// A candidate is a set of keys that may be right. It comes from a random and a secret in the key log, and a suite
+// whose hash has the size of the secret.
 type candidate struct {
 	keys    *protect.Keys
 	next    *protect.Keys // for application data: keys of the next key phase

@@ -381,7 +381,7 @@ func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 }
 
 // A merge describes how a sender's datagrams are merged. A capture on the host of the sender or the receiver may have
-// many in one: the network card splits them later (UDP GSO), or has merged them (GRO). All except the last have the
+// many in one. The network card splits them later (UDP GSO), or has merged them (GRO). All except the last have the
 // same size, which the capture does not show.
 type merge struct {
 	size  int    // size in the last merged datagram of at least leastDatagram bytes

@@ -82,7 +82,7 @@ func cryptoOf(offset uint64, b []byte) []byte {
 	return append(append(f, varintOf(uint64(len(b)))...), b...)
 }
 
-// streamOf is a STREAM frame that goes to the end of its packet.
+// streamOf is a STREAM frame that extends to the end of its packet.
 func streamOf(n, offset uint64, b []byte, fin bool) []byte {
 	kind := byte(frameStream | streamOffset)
 	if fin {
@@ -162,7 +162,7 @@ func (m *maker) update(role uint8) {
 	}
 }
 
-// A said datagram is one of a side.
+// A said is a datagram of one side.
 type sent struct {
 	role uint8
 	b    []byte

@@ -49,7 +49,7 @@ func TestSuites(t *testing.T) {
 	}
 }
 
-// Packets that come before their keys wait, for as long as Wait says, and no longer.
+// Packets that arrive before their keys wait, at most as long as Wait.
 func TestLateKeys(t *testing.T) {
 	for _, c := range []struct {
 		after int64 // milliseconds
@@ -137,7 +137,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// What connections hold stays within the limit, whatever they do; those that are open go last.
+// The memory of connections stays within the limit, whatever they do. Open ones are evicted last.
 func TestMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const limit = 2 << 20
@@ -218,7 +218,7 @@ func (d *download) check(t *testing.T) {
 	}
 }
 
-// Datagrams that a network card will cut, or has merged, are taken apart, whatever connection IDs there are.
+// Datagrams that a network card will cut, or has merged, are split, whatever the connection IDs are.
 func TestMerged(t *testing.T) {
 	for _, ids := range []int{0, 3, 8} {
 		d := newDownload(t, ids)

@@ -30,7 +30,7 @@ func TestAssembler(t *testing.T) {
 			begin := r.IntN(len(want))
 			frame(begin, begin+r.IntN(min(len(want)-begin, 200)+1))
 		}
-		for len(got) < len(want) { // what is missing
+		for len(got) < len(want) { // the missing range
 			frame(len(got), min(len(got)+1+r.IntN(100), len(want)))
 		}
 		if !bytes.Equal(got, want) || held != 0 || len(a.held) != 0 {
@@ -39,7 +39,7 @@ func TestAssembler(t *testing.T) {
 	}
 }
 
-// A hole that is given up is as long as what is missing.
+// An abandoned hole is exactly as long as the missing range.
 func TestSkip(t *testing.T) {
 	var a assembler
 	var got []byte
@@ -90,7 +90,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Whatever order a ClientHello's pieces come in, and whatever forged ones come with them, its random is found.
+// The random of a ClientHello is found in any order of its pieces, and among any forged ones.
 func TestGreeting(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed.Of(t), 0))
 	for range 300 {

@@ -10,7 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/wrap"
 )
 
-// FuzzFrame: what rules see in a frame is what the gateway reads in it, if both see TCP in a packet of its own; and the frame has
+// FuzzFrame: the rules and the gateway see the same in a frame, if both see TCP in a packet of its own. The frame has
 // the bytes of its headers.
 func FuzzFrame(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))

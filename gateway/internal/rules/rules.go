@@ -22,7 +22,7 @@ type Rule struct {
 	proto    int // -1: any
 	net      netip.Prefix
 	peer     netip.Prefix
-	from, to uint16 // ports; 0 is none
+	from, to uint16 // ports; 0 means no port
 	sni      string
 }
 
@@ -172,7 +172,7 @@ func (s *Set) Packet(p *Packet) Verdict {
 	return None
 }
 
-// Name decides about a TLS connection by the server name in its ClientHello; "" means none.
+// Name decides about a TLS connection by the server name in its ClientHello; "" means that it has no name.
 func (s *Set) Name(p *Packet, sni string) Verdict {
 	sni = strings.ToLower(strings.TrimRight(sni, "."))
 	switch {

@@ -40,7 +40,7 @@ func TestRules(t *testing.T) {
 		{"port=40001-40010", dns, false},
 		{"net=2001:db8::/32", p(58, "2001:db8::1", 0, "fe80::1", 0), true},
 		{"net=10.0.0.0/8", p(58, "2001:db8::1", 0, "fe80::1", 0), false},
-		{"net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), false}, // a rule for fragments says so
+		{"net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), false}, // a rule for fragments names them
 		{"proto=fragment,net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), true},
 		{"port=443", p(1, "10.0.0.1", 443, "10.0.0.2", 443), false},
 		{"sni=a.test", p(6, "10.0.0.1", 5, "10.0.0.2", 443), false}, // not known yet
@@ -124,7 +124,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// A rule that says one thing twice would be about the last alone, and one with an address of IPv4 in IPv6 about nothing.
+// A rule that sets something twice would apply only the last. One with an IPv4 address in IPv6 would match nothing.
 func TestContradictions(t *testing.T) {
 	for _, text := range []string{"net=10.0.0.1,net=10.0.0.2", "port=1,port=2", "proto=tcp,proto=udp", "sni=a.example,sni=b.example", "peer=10.0.0.1,peer=10.0.0.1"} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), "twice") {

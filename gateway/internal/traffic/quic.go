@@ -24,7 +24,7 @@ type QUIC struct {
 const QUICOverhead = 1 + 8 + 4 + 10 + quic.TagSize
 
 // NewQUIC returns connection number i for some addresses, with the secrets of a session. Its packets are appended to
-// out, starting with both hellos: tshark decrypts nothing before it knows the suite from the server's hello.
+// out, starting with both hellos. tshark decrypts nothing before it knows the suite from the server's hello.
 func NewQUIC(i int, s *Session, out *[]capture.Frame) (*QUIC, error) {
 	q := &QUIC{Time: 1700000000e9, ends: NewConn(i, nil).Ends(), out: out}
 	be.PutUint64(q.id[:], uint64(i)+1<<32)

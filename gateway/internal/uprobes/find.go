@@ -53,8 +53,8 @@ type machine struct {
 	inner func(m memory, address uint64) uint64
 	// first returns the offset, from the first argument of a function, of the first address that its code computes.
 	first func(code []byte) (uint32, bool)
-	// boring returns where BoringSSL and AWS-LC store the client random, from the code of ssl_log_secret(ssl, ...). It
-	// keeps ssl in another register, loads ssl->s3 from there, and goes through s3->client_random.
+	// boring finds where BoringSSL and AWS-LC store the client random, from the code of ssl_log_secret(ssl, ...).
+	// That code keeps ssl in another register, loads ssl->s3 from there, and goes through s3->client_random.
 	boring func(code []byte) (pointerAt, randomAt uint32, ok bool)
 }
 
@@ -138,8 +138,8 @@ func (m memory) at(address uint64, code bool) (b []byte, offset uint64) {
 	return nil, 0
 }
 
-// goProbes finds (*Config).writeKeyLog of crypto/tls, and of packages that are copies of it, in the function table of
-// Go programs, which also exists in stripped ones.
+// goProbes finds (*Config).writeKeyLog of crypto/tls, and of copies of that package, in the function table of Go
+// programs. Stripped programs have this table too.
 func (m memory) goProbes(f *os.File, file *elf.File) (probes []Probe, err error) {
 	table, text := file.Section(".gopclntab"), file.Section(".text")
 	if table == nil {

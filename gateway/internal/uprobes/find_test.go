@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// offsetOf returns where in a file is what it has at an address of memory.
+// offsetOf returns the file offset of an address in memory.
 func offsetOf(t *testing.T, f *os.File, address uintptr) uint64 {
 	t.Helper()
 	file, err := elf.NewFile(f)
@@ -149,7 +149,7 @@ func TestArm64(t *testing.T) {
 	}
 }
 
-// A damaged program is an error, whatever is damaged.
+// A damaged program gives an error, whatever is damaged.
 func FuzzFind(f *testing.F) {
 	if b, err := os.ReadFile("/usr/lib/x86_64-linux-gnu/libssl.so.3"); err == nil && len(b) < 1<<20 {
 		f.Add(b[:4096])

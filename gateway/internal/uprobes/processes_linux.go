@@ -69,8 +69,8 @@ func (w *Watch) Process(pid int, alone bool) (n int, err error) {
 		if alone {
 			only = pid
 		}
-		// The mapping itself, because its file may have another name or none in the process's namespace. Its name has
-		// no leading zeros.
+		// This opens the mapping itself, because its file may have another name or none in the process's namespace.
+		// The name of the mapping has no leading zeros.
 		var from, to uint64
 		if n, err := fmt.Sscanf(f[0], "%x-%x", &from, &to); n != 2 || err != nil {
 			continue

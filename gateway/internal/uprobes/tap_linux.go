@@ -126,8 +126,8 @@ func (t *Tap) Attach(f *os.File, p Probe, pid int) error {
 	if pid == 0 {
 		pid = -1
 	}
-	// Through the open file, whatever file has its name now. Package link requires the file to be executable, which
-	// libraries on Debian are not.
+	// This goes through the open file, because its name may now belong to another file. Package link requires the
+	// file to be executable, which libraries on Debian are not.
 	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil {
 		return err

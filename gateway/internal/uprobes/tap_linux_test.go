@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// session stands for crypto/tls.Config: the function below has the arguments of (*Config).writeKeyLog.
+// session stands in for crypto/tls.Config. The function below has the arguments of (*Config).writeKeyLog.
 type session struct{ sum int }
 
 //go:noinline
@@ -133,7 +133,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// Whatever an event has, it becomes one line of known words and hexadecimal digits, or none.
+// Any event becomes one line of known words and hexadecimal digits, or none.
 func FuzzLine(f *testing.F) {
 	e := make([]byte, eventBytes)
 	copy(e[labelAt:], "CLIENT_RANDOM")

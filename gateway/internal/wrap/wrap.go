@@ -43,15 +43,15 @@ func checksum(b []byte) uint16 {
 	return ^uint16(s)
 }
 
-// A Tunnel puts headers around what is in it.
+// A Tunnel puts headers around a packet.
 type Tunnel struct {
 	Name  string
-	Ether bool // what is in it is an Ethernet frame, not an IP packet
-	Zone  bool // it has an identifier that tells networks apart
+	Ether bool // its content is an Ethernet frame, not an IP packet
+	Zone  bool // it has an identifier of the network
 	wrap  func(b []byte, id uint32) []byte
 }
 
-// Around returns a frame with a frame, or the IP packet in it if that is what the tunnel takes, of the network id. The frame has
+// Around puts a frame, or the IP packet in it if the tunnel takes that, into a frame of the network id. The frame has
 // no tags.
 func (t *Tunnel) Around(frame []byte, id uint32) []byte {
 	if t.Ether {
@@ -59,7 +59,7 @@ func (t *Tunnel) Around(frame []byte, id uint32) []byte {
 	}
 	ip := frame[14:]
 	if ip[0]>>4 == 4 {
-		ip = ip[:be.Uint16(ip[2:])] // without what Ethernet adds to short ones
+		ip = ip[:be.Uint16(ip[2:])] // without Ethernet's padding of short frames
 	} else {
 		ip = ip[:40+be.Uint16(ip[4:])]
 	}
@@ -154,7 +154,7 @@ func Words(w ...uint16) (b []byte) {
 	return b
 }
 
-// Type is that of the Ethernet frame that an IP packet goes into.
+// Type is the EtherType of the frame that carries an IP packet.
 func Type(b []byte) uint16 {
 	if b[0]>>4 == 6 {
 		return typeIPv6

@@ -2,7 +2,7 @@
 // its own, so that no other module needs quic-go.
 //
 //	quic serve ADDRESS BYTES    prints "listening"; closes each connection when its client does
-//	quic get ADDRESS SECONDS    prints how many bytes came; exit status 1 if there is no connection in that time; SSLKEYLOGFILE names its key log
+//	quic get ADDRESS SECONDS    prints the number of received bytes; exit status 1 without a connection in that time; SSLKEYLOGFILE names its key log
 //	quic record FOLDER NAMES    writes captures of connections between a client and a server of its own, with key logs: see record.go
 package main
 

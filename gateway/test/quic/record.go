@@ -168,7 +168,7 @@ func answer(conn *quic.Conn) {
 	}
 }
 
-// ask says something on a few streams at a time and reads the answers.
+// ask sends requests on a few streams at a time and reads the answers.
 func (r *recording) ask(conn *quic.Conn, streams, size int) error {
 	errs := make(chan error, streams)
 	for i := range streams {
@@ -275,7 +275,7 @@ func (r *recording) early(accept bool) error {
 	r.server.Allow0RTT = accept
 	server := r.transports[0].Conn.LocalAddr()
 	if !accept {
-		// The server has lost what tickets are for, as its keys, too.
+		// The server has lost its ticket keys and its session state.
 		r.transports[0].Close()
 		if _, err := r.serve(8); err != nil {
 			return err
@@ -314,7 +314,7 @@ func (r *recording) forget() error {
 		return err
 	}
 	time.Sleep(50 * time.Millisecond)
-	// Another server, with the same key for tokens, has its place. The old one says nothing more.
+	// Another server, with the same key for tokens, takes its place. The old one sends nothing more.
 	r.wire.open("192.0.2.99", 9)
 	old := r.transports[0].Conn.(*end)
 	e := r.wire.open(r.addresses[1], 443)

@@ -1,18 +1,18 @@
-/* TLS 1.3 records with ChaCha20-Poly1305 (RFC 8446, 5.2; RFC 8439), authenticated and decrypted in XDP: before the
+/* Authenticates and decrypts TLS 1.3 records with ChaCha20-Poly1305 (RFC 8446, 5.2; RFC 8439) in XDP, before the
  * host's network stack sees the packet.
  *
- * A packet of a registered flow is opened here if its TCP payload is exactly one application data record, and either
- * the next one or one that was opened before. Whatever else a registered flow carries in its payload goes to user space
- * over AF_XDP, or is dropped if no program listens there: it is never passed on, since behind this program an
+ * A packet of a registered flow is opened here if its TCP payload is exactly one application data record. The record
+ * must be the next one or one that was opened before. Any other payload of a registered flow goes to user space over
+ * AF_XDP, or is dropped if no program listens there. It is never passed on, since behind this program an
  * unauthenticated segment would look like plaintext. Segments without payload pass. Packets of other flows pass
  * untouched; `strict` lists the exceptions.
  *
  * The result, in the packet's place:  the 5 bytes of the record header | plaintext | zeroes | content length, 2 bytes,
  * big endian. It is as long as what came, so TCP's numbers stay as they are; the checksums are made right.
  *
- * Constant time: no branch and no address depends on the key, the text or the tag, except for the verdict on the tag
- * and, on an authentic record, its padding. Comparisons of secrets go through `hide`, or the compiler would make early
- * exits of them.
+ * Constant time: no branch and no address depends on the key, the text or the tag. The exceptions are the verdict on
+ * the tag and, in an authentic record, its padding. Comparisons of secrets go through `hide`; otherwise the compiler
+ * would make early exits of them.
  */
 #include <linux/bpf.h>
 
@@ -126,9 +126,9 @@ static __always_inline struct work *my_work(void)
 #define XOR_ROTATE(x, y, n) \
     "%[" #x "] ^= %[" #y "]\n %[t] = %[" #x "]\n %[t] >>= 32 - " #n "\n %[" #x "] <<= " #n "\n %[" #x "] |= %[t]\n"
 
-/* BPF has ten registers and the state sixteen words. What a quarter round needs first and has last, the second row,
- * stays in registers, with half of the fourth; the others are in memory, loaded and stored once. The compiler would not
- * do it so. The processor finds the quarter rounds that are independent by itself. */
+/* BPF has ten registers and the state sixteen words. The second row, which a quarter round needs first and writes
+ * last, stays in registers, with half of the fourth. The others are in memory, loaded and stored once. The compiler
+ * would choose differently. The processor finds the independent quarter rounds by itself. */
 #define LOAD(x, m) "%[" #x "] = *(u32 *)%[" #m "]\n"
 #define STORE(x, m) "*(u32 *)%[" #m "] = %[" #x "]\n"
 #define ADD(x, y) "%[" #x "] += %[" #y "]\n"
@@ -150,9 +150,9 @@ static __always_inline struct work *my_work(void)
           [c] "=&w"(c), [d] "=&w"(d), [t] "=&w"(t), [a0] "+m"(a0), [a1] "+m"(a1), [a2] "+m"(a2), [a3] "+m"(a3),   \
           [c0] "+m"(c0), [c1] "+m"(c1), [c2] "+m"(c2), [c3] "+m"(c3), [d2] "+m"(d2), [d3] "+m"(d3))
 
-/* RFC 8439, 2.5: h := (h + m) r mod 2^130 - 5. Words of 32 bits, and h4 for what is above: r's words have 28 bits, so
- * four products fit into 64. r1, r2 and r3 are multiples of 4, and 2^128 r_i = 2^130 r_i / 4 = 5 r_i / 4 = q_i; of r0
- * the two low bits are taken for themselves, which only h4 has to do with. m4 is the bit above the block.
+/* RFC 8439, 2.5: h := (h + m) r mod 2^130 - 5, in words of 32 bits, with h4 for the bits above. r's words have 28
+ * bits, so four products fit into 64. r1, r2 and r3 are multiples of 4, and 2^128 r_i = 2^130 r_i / 4 = 5 r_i / 4 =
+ * q_i. The two low bits of r0 are used separately, and affect only h4. m4 is the bit above the block.
  *
  *     d3 = h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 q3      top = h4 (r0 mod 4) + d3 / 2^32
  *     d0 = h0 r0 + h1 q3 + h2 q2 + h3 q1 + h4 q0 + 5 (top / 4), and so on with the carry of the one before
@@ -191,7 +191,8 @@ static __always_inline long chacha20_block(struct work *w)
     u32 b0 = w->state[4], b1 = w->first[5], b2 = w->first[6], b3 = w->first[7];
     u32 c0 = w->state[8], c1 = w->first[9], c2 = w->first[10], c3 = w->first[11];
     u32 d0 = number, d1 = w->first[13], d2 = w->first[14], d3 = w->first[15];
-    /* Poly1305 fills what ChaCha20's chain of dependent instructions leaves idle: a block after every fourth round. */
+    /* Poly1305 uses the time in which ChaCha20's chain of dependent instructions would be idle: a block after every
+     * fourth round. */
     u32 *text = (u32 *)&w->text[(number - 1 & TEXT_ROOM / 64 - 1) * 8];
     u64 before = 0, after = 0;
     u32 left = number ? w->bytes - (number - 1) * 64 : 0;
@@ -231,8 +232,8 @@ static __always_inline long chacha20_block(struct work *w)
     return left <= 64;
 }
 
-/* Where processors must not trust their prediction of returns, a return takes as long as several rounds. So there are
- * few functions, and some blocks in a call; not more, since the verifier goes through each. */
+/* Where processors must not predict returns, a return takes as long as several rounds. So there are few functions,
+ * and a call processes some blocks. More blocks would slow the verifier, which checks each. */
 #define AT_ONCE 4
 
 static long chacha20_blocks(u32 index, void *unused)
@@ -253,7 +254,7 @@ static __always_inline u64 sum_at(u32 offset, u64 sum)
     return offset & 1 ? sum << 8 : sum;
 }
 
-/* Prepares the record whose ciphertext and tag are in the work's text: takes the tag away, and zeroes its place. */
+/* Prepares the record whose ciphertext and tag are in the work's text: removes the tag, and zeroes its place. */
 static __always_inline int prepare(u32 bytes)
 {
     struct work *w = my_work();
@@ -287,7 +288,7 @@ static __always_inline int poly1305_end(void)
     struct work *w = my_work();
     if (!w || w->bytes > TEXT_MAX)
         return 1;
-    /* What the last block has behind the text is not to be seen, nor in the sum. */
+    /* Bytes of the last block behind the text must not be visible, nor be in the sum. */
     volatile u64 *behind = (u64 *)((u8 *)w->text + w->bytes);
     u64 sum = 0;
 #pragma clang loop unroll(full)
@@ -321,8 +322,8 @@ struct place { /* of the parts of a packet */
     u32 bytes;   /* of payload */
     u32 sequence;
     u16 checksum;
-    u8 whole; /* 0: a fragment, or headers beyond what is understood here */
-    u8 ports; /* 0: none in this packet */
+    u8 whole; /* 0: a fragment, or headers not understood here */
+    u8 ports; /* 0: no TCP in this packet */
 };
 
 #define VLAN 0x8100
@@ -355,7 +356,7 @@ static __always_inline u32 link_layer(struct xdp_md *ctx)
 /* IPv6: over at most four extension headers (RFC 8200, 4), from the offset of the first. */
 enum { EXTENSION_TOO_MANY = 256, FRAGMENT = 512, LATER_FRAGMENT = 1024 };
 
-/* Verified once, whatever leads here, since it is not static. */
+/* Not static, so that it is verified once, whatever calls it. */
 __noinline u32 extensions(struct xdp_md *ctx, u32 at, u32 next)
 {
     void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -434,14 +435,14 @@ static __always_inline int transport_layer(struct xdp_md *ctx, struct place *p)
     p->checksum = *(u16 *)(tcp + 16);
     p->payload = at + (tcp[12] >> 4) * 4;
     p->bytes = stop - p->payload;
-    /* Or it lies about its length. */
+    /* Otherwise the length in the packet is wrong. */
     if (p->payload < at + 20 || p->payload > stop || stop > (u32)((long)end - (long)data))
         p->whole = 0;
     return FOUND;
 }
 
-/* Where the content of the opened record in the work's text ends, or -1 if it is no application data: the inner type is
- * the last byte that is not zero. More padding than this is user space's. */
+/* The end of the content of the opened record in the work's text, or -1 if it is not application data. The inner type
+ * is the last byte that is not zero. Records with more padding than this go to user space. */
 static __always_inline int content_of(u32 length)
 {
     struct work *w = my_work();
@@ -477,7 +478,8 @@ static __always_inline int give(struct xdp_md *ctx, struct flow *f, u16 kind, u3
     return verdict;
 }
 
-/* The number of the record at a TCP sequence number: 1 the next one, 2 one that was opened before, 0 neither. */
+/* Compares a TCP sequence number with the records: 1 for the next one, 2 for one that was opened before, 0
+ * otherwise. */
 static __always_inline int expected(struct flow *f, u32 sequence, u64 *number, u64 *cursor)
 {
     *cursor = *(volatile u64 *)&f->cursor;

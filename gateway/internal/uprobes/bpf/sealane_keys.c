@@ -1,8 +1,9 @@
-/* TLS secrets as programs make them: a uprobe at the function of a TLS library that would write a key log, whether or
- * not the program asked for one. Each event has what a line of a key log has.
+/* Captures TLS secrets when programs make them. A uprobe is at the function of a TLS library that would write a key
+ * log, whether or not the program asked for one. Each event has the content of a key log line.
  *
- * User space does not trust what a process passes: it accepts only known labels and lengths. A process has a budget of
- * events, and the ring a size, so that no process can crowd out the others. Dropped events are counted.
+ * User space does not trust the data that a process passes: it accepts only known labels and lengths. The events of a
+ * process and the size of the ring are limited, so that no process can crowd out the others. Dropped events are
+ * counted.
  */
 #include <linux/bpf.h>
 #ifndef SEALANE_ARM64
