@@ -25,15 +25,16 @@ type ccm struct {
 	nonceSize, tagSize int
 }
 
-// NewCCM returns AES-CCM (NIST SP 800-38C, RFC 3610) with the key c, for protocols that require it: TLS (12-byte nonces
-// with tags of 16 bytes, or 8 in CCM_8 suites), 802.11, Bluetooth, Matter. Elsewhere prefer AES-GCM, which is several
-// times as fast.
+// NewCCM returns AES-CCM (NIST SP 800-38C, RFC 3610) with the key c, for protocols that require it. Those are TLS
+// (12-byte nonces with tags of 16 bytes, or 8 in CCM_8 suites), 802.11, Bluetooth and Matter. Elsewhere prefer
+// AES-GCM, which is several times as fast.
 //
 // A nonce has 7 to 13 bytes and must be used only once. A tag has an even number of bytes from 4 to 16; a forgery
 // passes a 4-byte tag with a probability of 2^-32. Seal panics if the nonce has another size, or if the plaintext has
-// 2^(8 * (15 - nonceSize)) bytes or more: 64 KiB with 13-byte nonces, 16 MiB with 12-byte nonces. Open panics if the
-// nonce has another size. Both panic, with nothing written, if the output overlaps the additional data, or overlaps the
-// input without starting at the same byte. If Open fails, the bytes that the plaintext would have filled are zero.
+// 2^(8 * (15 - nonceSize)) bytes or more. That is 64 KiB with 13-byte nonces and 16 MiB with 12-byte nonces. Open
+// panics if the nonce has another size. Both panic, with nothing written, if the output overlaps the additional data,
+// or overlaps the input without starting at the same byte. If Open fails, the bytes that the plaintext would have
+// filled are zero.
 //
 // The returned AEAD is safe for concurrent use. Package batch runs its packets side by side; give them their own
 // batches.

@@ -14,7 +14,7 @@ import (
 const sivChunk = 2048 // bytes that are reversed or counted at a time
 
 // sivWork is additional working space of a packet. POLYVAL equals GHASH of byte-reversed blocks, with a hash key that
-// is reversed and multiplied by x; its result is reversed again (RFC 8452, appendix A). An AES-GCM kernel takes such
+// is reversed and multiplied by x. Its result is reversed again (RFC 8452, appendix A). An AES-GCM kernel takes such
 // blocks as associated data, which it does not decrypt.
 type sivWork struct {
 	state kernel.GCMState

@@ -157,9 +157,9 @@ func (a *AEAD) give(o *operation, err error) {
 	a.open.Add(-1)
 }
 
-// Seal implements [cipher.AEAD]. It panics if the nonce is not 12 bytes, if the plaintext is too long for the
-// algorithm, if the output overlaps the additional data, or if it overlaps the plaintext without starting at the same
-// byte.
+// Seal implements [cipher.AEAD]. It panics if the nonce is not 12 bytes, or if the plaintext is too long for the
+// algorithm. It also panics if the output overlaps the additional data, or overlaps the plaintext without starting at
+// the same byte.
 func (a *AEAD) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	total := len(plaintext) + tagSize
 	if o := a.takeFor(dst, nonce, plaintext, additionalData, total); o != nil {
@@ -202,8 +202,8 @@ func (a *AEAD) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, erro
 	return opened, nil
 }
 
-// takeFor returns an operation for a packet, or nil if the process must handle it: the packet is too long, or its
-// arguments are wrong and the in-process cipher will panic.
+// takeFor returns an operation for a packet, or nil if the process must handle it. That is so if the packet is
+// too long, or if its arguments are wrong and the in-process cipher will panic.
 func (a *AEAD) takeFor(dst, nonce, input, ad []byte, total int) *operation {
 	if len(nonce) != nonceSize || len(ad)+max(len(input), total) > MaxPacket {
 		return nil

@@ -9,17 +9,17 @@
 //	go test -bench . github.com/sealane/sealane/afalg
 //
 // A program that imports this package can use an engine without other changes. With SEALANE_AFALG=auto in the
-// environment, package aesgcm gives its keys to the kernel under three conditions: the CPU has no AES instructions, the
-// kernel passed its known-answer tests, and the driver belongs to an engine that does all of AES-GCM. The decision
-// rests on instruction counts, not on timing, so it is the same at every start; [Selections] reports it. Set-uid
-// programs ignore the variable. Such keys use at most a quarter of the process's file descriptors; further keys stay in
-// the process.
+// environment, package aesgcm gives its keys to the kernel under three conditions. The CPU has no AES instructions,
+// the kernel passed its known-answer tests, and the driver belongs to an engine that does all of AES-GCM. The
+// decision rests on instruction counts, not on timing, so it is the same at every start; [Selections] reports it.
+// Set-uid programs ignore the variable. Such keys use at most a quarter of the process's file descriptors; further
+// keys stay in the process.
 //
-// Packets that the kernel refuses or fails to process (over [MaxPacket] bytes, no memory, no file descriptors) are
-// processed in the process, with the same result. Only a wrong tag is final.
+// The kernel may refuse packets or fail to process them (over [MaxPacket] bytes, no memory, no file descriptors).
+// These are processed in the process, with the same result. Only a wrong tag is final.
 //
-// Texts are copied. Splicing them into the socket takes more instructions for packets of 1420 bytes, and Linux has
-// removed zero-copy for safety, in 7.2 and in older series.
+// Texts are copied. Splicing them into the socket takes more instructions for packets of 1420 bytes. Linux has
+// also removed zero-copy for safety, in 7.2 and in older series.
 //
 // Source: Linux's Documentation/crypto/userspace-if.rst.
 package afalg

@@ -42,8 +42,8 @@ func driversIn(text string) []driver {
 const probes = 3
 
 // driverBehind returns the driver that the sockets of an algorithm use: the one whose reference count rises while
-// additional sockets are open. Priorities do not tell, since Linux 7.2 hides engine drivers from AF_ALG but still lists
-// them in /proc/crypto.
+// additional sockets are open. Priorities do not identify it, since Linux 7.2 hides engine drivers from AF_ALG but
+// still lists them in /proc/crypto.
 func driverBehind(algorithm string, open func() (int, error)) (driver, bool) {
 	before, err := os.ReadFile("/proc/crypto")
 	if err != nil {
@@ -102,9 +102,9 @@ var (
 	}
 )
 
-// hardware reports whether the driver, or one that it is composed of, belongs to a crypto engine: it has the name of an
-// engine, or it is asynchronous and has no name of the kernel's own code. The kernel's flag CRYPTO_ALG_KERN_DRIVER_ONLY
-// is not reliable, because many engine drivers do not set it.
+// hardware reports whether the driver, or one that it is composed of, belongs to a crypto engine. Such a driver has
+// the name of an engine, or is asynchronous and has no name of the kernel's own code. The kernel's flag
+// CRYPTO_ALG_KERN_DRIVER_ONLY is not reliable, because many engine drivers do not set it.
 func (d driver) hardware() bool {
 	// For example, gcm_base(ctr-aes-caam,ghash-generic) is a template over two drivers.
 	for _, part := range strings.FieldsFunc(d.name, func(r rune) bool { return r == ',' || r == ')' }) {

@@ -1,9 +1,9 @@
 /* Layout of the arguments of every sealane kernel: void kernel(const args *, void *scratch, const void *consts).
  *
- * The one place where offsets are defined. There are three kinds of kernels, and args is a structure for each: ARG is
- * of packets, BATCH of batches, MODE of AES modes and header masks. From here make gen writes the structures of C, Go
+ * The only place that defines offsets. There are three kinds of kernels, and args is a structure for each: ARG for
+ * packets, BATCH for batches, MODE for AES modes and header masks. From here make gen writes the structures of C, Go
  * and Rust, with these comments. Each has SEALANE_ARGS_BYTES. A slot is 8 bytes wide on every architecture, and a
- * pointer occupies its low bytes. A kernel does not read slots that its kind has no name for.
+ * pointer occupies its low bytes. A kernel does not read slots that its kind does not name.
  */
 #ifndef SEALANE_ASM_ARGS_H
 #define SEALANE_ASM_ARGS_H
@@ -49,19 +49,19 @@
 #define SEALANE_LANE_TAG 56   /* 16 bytes, written: the tag that belongs to the packet */
 #define SEALANE_LANE_STRIDE 64
 
-/* AES-GCM: the arguments and flags of ChaCha20-Poly1305, except these. KEY is a SEALANE_GCM_KEY, which a call with
- * SETUP alone makes from its ROUNDS and the raw key; NONCE, read with FIRST, is the 16-byte block J0 (NIST SP 800-38D,
- * 7.1).
+/* AES-GCM: the arguments and flags of ChaCha20-Poly1305, with these exceptions. KEY is a SEALANE_GCM_KEY, which a
+ * call with only SETUP makes from its ROUNDS and the raw key. NONCE, read with FIRST, is the 16-byte block J0 (NIST
+ * SP 800-38D, 7.1).
  */
 /* NONCE is 12 bytes, and J0 is those and a 32-bit 1: no copy in fresh memory to wait for. In later parts, where it may
  * be left out: J0 was that, so that the counter is public. */
 #define SEALANE_FLAG_NONCE 16
-#define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
+#define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; reads only KEY */
 /* SETUP with NONCE: make GCM_KEY_TABLE alone, of the hash key in the 16 bytes at NONCE; ROUNDS and SCHEDULE stay. */
-/* POLYVAL (RFC 8452, section 3) in place of GHASH, and no AES; for AES-GCM-SIV, on x86-64, ARM and at portable
- * levels. With SETUP and NONCE: POLYVAL's hash key is given, and in BYTES the longest text or associated data that it
- * is for. Else what is authenticated is AD and IN, and with LAST the lengths. OUT, NONCE and SCHEDULE are not used,
- * OPEN is not set, and of STATE there is Y alone. TAG is the sum. */
+/* POLYVAL (RFC 8452, section 3) in place of GHASH, and no AES. It is for AES-GCM-SIV, on x86-64, ARM and at portable
+ * levels. With SETUP and NONCE, POLYVAL's hash key is given, and BYTES is the longest text or associated data that it
+ * is for. Otherwise AD and IN are authenticated, and with LAST the lengths. OUT, NONCE and SCHEDULE are not used,
+ * OPEN is not set, and of STATE only Y is used. TAG is the sum. */
 #define SEALANE_FLAG_POLYVAL 32
 
 #define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
@@ -75,8 +75,8 @@
 #define SEALANE_GCM_STATE_MASK 32    /* 16 bytes: the encrypted J0 */
 #define SEALANE_GCM_STATE_BYTES 64
 
-/* Modes: AES in the modes that do not authenticate, one kernel a level, sealane_aes_<level>, and masks by ChaCha20. The
- * operation says which of the slots are used. All texts are whole blocks, none included. Front ends do the rest: a
+/* Modes: AES in the modes that do not authenticate, one kernel per level, sealane_aes_<level>, and masks by ChaCha20.
+ * The operation determines the slots that are used. All texts are whole blocks, or empty. Front ends do the rest: a
  * counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext stealing. Initial values and counters
  * are public, tweaks are not. OUT is IN or disjoint from it. */
 #define SEALANE_MODE_OPERATION 80 /* one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE */
@@ -85,7 +85,7 @@
 #define SEALANE_MODE_OUT 0
 #define SEALANE_MODE_IN 8
 #define SEALANE_MODE_BYTES 16 /* of the text */
-#define SEALANE_MODE_STATE 64 /* 16 bytes: read, and left as the text's next call wants them; apart from the text */
+#define SEALANE_MODE_STATE 64 /* 16 bytes: read, and updated for the text's next call; disjoint from the text */
 /* SETUP. */
 #define SEALANE_MODE_ENCRYPTS_ONLY 16 /* not 0: AES_KEY_INVERSE may stay as it is */
 /* Lanes, each with its own key: CBC encryption and masks. No lane overlaps another. */
@@ -103,7 +103,7 @@
 #define SEALANE_AES_ECB_ENCRYPT 1 /* every block by itself; no STATE */
 #define SEALANE_AES_ECB_DECRYPT 2
 #define SEALANE_AES_CTR 3         /* STATE: the counter block; its last 4 bytes count, big-endian, and wrap around */
-#define SEALANE_AES_CBC_DECRYPT 4 /* STATE: what the first block is chained to; left: the last block of the input */
+#define SEALANE_AES_CBC_DECRYPT 4 /* STATE: the block before the first; updated to the last block of the input */
 #define SEALANE_AES_XTS_ENCRYPT 5 /* STATE: the encrypted tweak of the first block; left: that behind the last block */
 #define SEALANE_AES_XTS_DECRYPT 6
 #define SEALANE_AES_CBC_ENCRYPT 7 /* lanes, each by itself */
@@ -116,15 +116,15 @@
 /* The first two like those of a SEALANE_GCM_KEY. */
 #define SEALANE_AES_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
 #define SEALANE_AES_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes */
-#define SEALANE_AES_KEY_INVERSE 256 /* what the level likes for decryption, 240 bytes */
+#define SEALANE_AES_KEY_INVERSE 256 /* the level's own form of decryption keys, 240 bytes */
 #define SEALANE_AES_KEY_BYTES 512
 
-/* Masks by ChaCha20 (RFC 9001, 5.4.4), sealane_chacha20masks_<level>, whatever the operation: of each lane the first 8
- * bytes of the block that 32 bytes of KEY give with the 16 bytes of IN, counter and nonce as they stand in ChaCha20's
- * state, go to OUT. */
+/* Masks by ChaCha20 (RFC 9001, 5.4.4), sealane_chacha20masks_<level>, for any operation. For each lane, KEY has 32
+ * bytes, and IN the counter and nonce in the order of ChaCha20's state, 16 bytes. The first 8 bytes of the resulting
+ * block go to OUT. */
 
 /* Scratch memory: 64-byte aligned, uninitialized. The kernel wipes all bytes that it wrote there before it returns. */
-#define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: of the macros, which need none at present */
+#define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: reserved for the macros, now unused */
 #define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use the bytes behind */
 #define SEALANE_SCRATCH_BYTES 4096
 #define SEALANE_BATCH_SCRATCH_BYTES 11776 /* of the kernels of many packets in one call */

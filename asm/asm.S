@@ -21,18 +21,18 @@
  * can have no alignment hints.
  * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
  *
- * In C the macros keep what the calling convention preserves on the stack, and say where (.cfi, on Windows .seh):
- * debuggers, profilers and exceptions find the caller, and its registers, from every instruction of a kernel. Bodies do
- * not touch the stack pointer, so one rule holds from prologue to epilogue; test/unwind.c goes through them step by
- * step.
+ * In C the macros keep the registers that the calling convention preserves on the stack, and describe where (.cfi, on
+ * Windows .seh). Debuggers, profilers and exceptions thus find the caller, and its registers, from every instruction
+ * of a kernel. Bodies do not touch the stack pointer, so one rule holds from prologue to epilogue. test/unwind.c
+ * steps through them.
  *
  * Constants are written between `constants name` and `endconstants`, in a read-only section: a kernel gets their
  * address as its third argument. Tables that Go needs are translated from there.
  */
 #include "args.h"
 
-/* Where the kernel's scratch memory ends, before its function, if it needs less than there is: a Go frame has no more.
- * make gen sees what it can see of that, test/check.c the rest. */
+/* The end of the kernel's scratch memory, stated before its function if it needs less than the maximum: a Go frame
+ * has no more. make gen checks the accesses that it can follow, test/check.c the others. */
 .macro scratch_end bytes
 #if defined(SEALANE_GO)
     .if (\bytes) > SEALANE_SCRATCH_BYTES
@@ -48,7 +48,8 @@
 #define SEALANE_SYMBOL(name) name
 #endif
 
-/* No ";" between statements and "%" instead of "@" before types: architectures differ in what begins a comment. */
+/* Without ";" between statements, and with "%" instead of "@" before types: the start of a comment differs by
+ * architecture. */
 .macro begin_function name
 #if defined(__APPLE__)
     .text
@@ -134,7 +135,7 @@ _\name:
 
 #if !defined(__x86_64__)
 
-/* The base architecture and nothing optional but what is named. */
+/* The base architecture and only the named optional extensions. */
 .macro isa extensions:vararg
     .irp extension, \extensions
         isa_\extension
@@ -206,8 +207,9 @@ _\name:
     mov r15, [rsp - 40]
 .endm
 
-/* later: where it can be, what is preserved is not saved before save_registers_later; what begins the function does
- * without those registers, and ends at the label that endfunction is given. In Mach-O no table can say that. */
+/* later: where possible, the preserved registers are not saved before save_registers_later. The beginning of the
+ * function does without those registers, and ends at the label that endfunction is given. In Mach-O no table can
+ * describe that. */
 .macro function name, later
     begin_function \name
 #if !defined(SEALANE_GO)
@@ -263,7 +265,7 @@ _\name:
 #endif
 .endm
 
-/* And before code that is for what has not saved them, too. They stay where they were saved. */
+/* Also before code that runs without having saved them. They stay where they were saved. */
 .macro restore_registers
 #if defined(SEALANE_SAVES_LATER)
     load_registers
@@ -359,9 +361,9 @@ _\name:
     .endm
 .endm
 
-/* Callers may be Thumb code: the symbol's type and instruction set make calls change over, and bx returns to either.
- * What debuggers and profilers unwind by is in .debug_frame; the C around has no tables for exceptions, and so neither
- * have kernels. */
+/* Callers may be Thumb code: the symbol's type and instruction set make calls switch, and bx returns to either.
+ * Debuggers and profilers unwind by .debug_frame. The surrounding C has no tables for exceptions, and so neither have
+ * kernels. */
 .macro function name
     .arm
 #if !defined(SEALANE_GO)
@@ -408,7 +410,8 @@ _\name:
 
 #define FRAME_BYTES 144     /* d8 to d15, x19 to x27, and nothing */
 
-/* Two registers of a frame, and the same for unwinding: DWARF's number of the first, what Windows calls the pair. */
+/* Two registers of a frame, and the same for unwinding: DWARF's number of the first, and Windows's name of the
+ * pair. */
 .macro save_pair x, y, dwarf, at, seh
     stp \x, \y, [sp, #\at]
 #if defined(_WIN32)
@@ -466,8 +469,8 @@ _\name:
 #endif
 .endm
 
-/* In Mach-O every label that stays in the symbol table begins a piece of its own, and no table can say how far the end
- * is from the beginning: there unwinding is right except at the one instruction between the last two. */
+/* In Mach-O every label that stays in the symbol table begins a separate piece, and no table can give the distance of
+ * the end from the beginning. Unwinding is right there, except at the one instruction between the last two. */
 .macro endfunction
 #if !defined(SEALANE_GO)
 #if defined(_WIN32)
@@ -494,8 +497,8 @@ _\name:
 
 #elif defined(__riscv)
 
-/* No 16-bit instructions, no code that the linker changes. The extensions behind M are those of the calling convention.
- * LLVM's assembler knows this directive from version 17 on only. */
+/* No 16-bit instructions, and no code that the linker changes. The extensions behind M are those of the calling
+ * convention. LLVM's assembler supports this directive from version 17 on only. */
 .macro isa_m
     .option norvc
     .option norelax

@@ -1,5 +1,5 @@
-/* What the ChaCha20-Poly1305 kernels of RISC-V and MIPS do alike, in integer registers. They define .macro
- * quarter_step, and w0 to w15.
+/* The code in integer registers that the ChaCha20-Poly1305 kernels of RISC-V and MIPS share. They define
+ * .macro quarter_step, and w0 to w15.
  */
 #include "chacha20.h"
 

@@ -1,4 +1,4 @@
-/* What the AES-GCM kernels compute as GHASH, and why; they hold no more of it than what each does in its own way.
+/* GHASH as the AES-GCM kernels compute it, and why. The kernels describe only their own differences.
  *
  * GHASH (NIST SP 800-38D, 6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. Kernels that take
  * n blocks at a time compute Y := (Y + c) H^n + c' H^(n-1) + .. + c'' H, with one reduction for all.

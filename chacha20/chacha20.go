@@ -65,8 +65,8 @@ func (c *Cipher) Implementation() string { return kernel.ChaCha20Poly1305Levels.
 // first 64-byte block, usually 0. A text may be split over several calls; each call except the last takes whole blocks.
 // Never use a block twice with one nonce.
 //
-// XOR panics, with nothing written, if the nonce is not 8 bytes, if dst is shorter than src, if dst overlaps src
-// without starting at the same byte, or if the counter after the text would be 2^64.
+// XOR panics, with nothing written, if the nonce is not 8 bytes or the counter after the text would be 2^64. It
+// also panics if dst is shorter than src, or overlaps src without starting at the same byte.
 func (c *Cipher) XOR(dst, src, nonce []byte, counter uint64) {
 	if len(nonce) != NonceSize {
 		panic("chacha20: bad nonce length")

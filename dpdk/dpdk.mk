@@ -21,7 +21,7 @@ $(B)/dpdk/test-driver: dpdk/test/driver.c dpdk/sealane_pmd.c $(B)/asan/libsealan
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(DPDK_FLAGS) $(SANITIZE) -o $@ $(filter %.c %.a,$^) $(LDFLAGS) $(DPDK_LIBRARIES)
 
 .PHONY: dpdk bench-dpdk
-dpdk: $(DPDK_DRIVER) ## the DPDK driver, librte_crypto_sealane.so; DPDK_SOURCE names DPDK's source, else the package's is fetched
+dpdk: $(DPDK_DRIVER) ## the DPDK driver, librte_crypto_sealane.so; DPDK_SOURCE names DPDK's source; by default the package's is fetched
 
 DPDK_RESULTS = bench/results/dpdk-$(CPU_NAME).md
 bench-dpdk: dpdk ## the driver beside DPDK's own; writes bench/results

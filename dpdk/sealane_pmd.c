@@ -202,7 +202,7 @@ static void run_batch(struct batch *batch, bool opens)
     batch->count = 0;
 }
 
-/* The segments of a packet, or none if it has more than PIECES. */
+/* The segments of a packet, or NULL if it has more than PIECES. */
 static struct rte_crypto_sgl segments_of(const struct rte_mbuf *packet, struct rte_crypto_vec segments[PIECES])
 {
     struct rte_crypto_sgl all = {segments, 0};

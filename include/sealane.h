@@ -115,11 +115,11 @@ SEALANE_API SEALANE_CHECKED const char *sealane_version(void);
 /* Does in advance, for all algorithms, the work of the first key and the first batch: chooses levels and runs their
  * known-answer tests. After it no function here makes a system call. Call it before a process gives up system calls
  * (seccomp), starts threads, or must not be late. It is optional, and may be called from any thread any number of
- * times. SEALANE_NO_LEVEL: an algorithm has none, and its keys will be refused. */
+ * times. SEALANE_NO_LEVEL: an algorithm has no level, and its keys will be refused. */
 SEALANE_API SEALANE_CHECKED int sealane_init(void);
 
-/* Any fault of the choice of levels so far, in one line of English: SEALANE_CPU or SEALANE_ASM has an invalid value,
- * or a level fails its known-answer test and a slower one is used. NULL if there is none. The library prints nothing
+/* Any fault of the choice of levels so far, in one line of English, or NULL. Either SEALANE_CPU or SEALANE_ASM has
+ * an invalid value, or a level fails its known-answer test and a slower one is used. The library prints nothing
  * itself, so call this after sealane_init. Any thread; the string is static. */
 SEALANE_API SEALANE_CHECKED const char *sealane_warning(void);
 
@@ -132,11 +132,11 @@ typedef struct sealane_key {
 /* Initializes a key for all functions below.
  *
  * key_bytes must match alg. The first call in a process picks the fastest level (implementation) of
- * ChaCha20-Poly1305, or of AES-GCM, that this CPU supports, that is allowed, and that passes a known-answer test.
- * sealane_set_max_level and the environment restrict the allowed levels: SEALANE_CPU (the name of the best level to
- * use) and SEALANE_ASM=0 (portable code only). The environment is read once, and never in privileged programs
- * (set-uid, set-gid, file capabilities). The choice holds for the life of the process. SEALANE_INVALID_KEY, _NULL,
- * _OVERLAP (key lies in *k) or _NO_LEVEL; then *k is zeroed and not a valid key. */
+ * ChaCha20-Poly1305, or of AES-GCM. The level must be supported by this CPU, be allowed, and pass a known-answer
+ * test. sealane_set_max_level and the environment restrict the allowed levels: SEALANE_CPU (the name of the best
+ * level to use) and SEALANE_ASM=0 (portable code only). The environment is read once, and never in privileged
+ * programs (set-uid, set-gid, file capabilities). The choice holds for the life of the process.
+ * SEALANE_INVALID_KEY, _NULL, _OVERLAP (key lies in *k) or _NO_LEVEL; then *k is zeroed and not a valid key. */
 SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes);
 
 /* sealane_key_init for protocols that truncate AES-GCM's tag (IPsec ESP with an ICV of 12 bytes, RFC 4106). All
@@ -230,7 +230,7 @@ typedef struct sealane_iovec {
     size_t bytes;
 } sealane_iovec;
 
-#define SEALANE_IOV_MAX 1024 /* most pieces of text, or of associated data, per call; else SEALANE_TOO_LONG */
+#define SEALANE_IOV_MAX 1024 /* most pieces of text, or of associated data, per call; otherwise SEALANE_TOO_LONG */
 
 /* sealane_seal and sealane_open of a packet in pieces; the result is that of their concatenation.
  *
@@ -542,9 +542,9 @@ SEALANE_API SEALANE_CHECKED int sealane_ssh_open(const sealane_ssh_key *k, uint3
                                                  size_t in_bytes);
 
 /* The original ChaCha20 (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008), with a 64-bit counter and a 64-bit
- * nonce, for protocols and formats that require it; RFC 8439 has 32 and 96 bits. It does NOT AUTHENTICATE: compare a
- * MAC over the ciphertext before you decrypt, or use sealane_seal. k must have SEALANE_CHACHA20_POLY1305, and no
- * other use.
+ * nonce. It is for protocols and formats that require it; RFC 8439 has 32 and 96 bits. It does NOT AUTHENTICATE:
+ * compare a MAC over the ciphertext before you decrypt, or use sealane_seal. k must have SEALANE_CHACHA20_POLY1305,
+ * and no other use.
  *
  * Encrypts or decrypts a text of any length (the same operation). counter is the number of its first 64-byte block,
  * usually 0. A text may be split over several calls; all except the last take whole blocks. Never use a block twice
@@ -590,7 +590,7 @@ typedef struct sealane_quic_packet {
     uint64_t number;  /* the packet number; unprotect: on entry, the expected one, 1 more than the largest of an
                          authentic packet, or 0; unchanged if the packet is refused */
     int phase;        /* unprotect: the key phase of `keys`, 0 or 1 */
-    uint8_t *payload; /* result of unprotect: within bytes; NULL if none */
+    uint8_t *payload; /* result of unprotect: within bytes, or NULL */
     size_t payload_bytes;
     sealane_status status; /* result */
     uint32_t reserved;     /* 80 bytes in total, as in a sealane_op */

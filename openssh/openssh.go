@@ -80,8 +80,8 @@ func (c *Cipher) Length(sequence uint32, packet []byte) uint32 {
 }
 
 // Seal encrypts a packet, which starts with its length field, and appends the result and its tag to dst. It panics,
-// with nothing written, if the packet has fewer than 4 bytes, or if the output overlaps the packet without starting at
-// the same byte.
+// with nothing written, if the packet has fewer than 4 bytes. It also panics if the output overlaps the packet
+// without starting at the same byte.
 func (c *Cipher) Seal(dst []byte, sequence uint32, packet []byte) []byte {
 	n := len(packet)
 	if n < LengthSize {

@@ -1,6 +1,6 @@
 /* AES-CBC (NIST SP 800-38A, section 6.2): text in pieces, with or without PKCS #7 padding, and records of TLS 1.0 to
- * 1.2, whose padding and MAC libssl leaves to the provider. Ciphertext stealing is not included; OpenSSL has it under
- * other names. */
+ * 1.2. libssl leaves padding and MAC of these records to the provider. Ciphertext stealing is not included; OpenSSL
+ * has it under other names. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE /* getentropy */
 #endif
@@ -186,8 +186,8 @@ static int explicit_iv(size_t version)
     }
 }
 
-/* The text starts after the explicit IV, where libssl looks for it. Only its length and the MAC tell what the padding
- * was. */
+/* The text starts after the explicit IV, where libssl looks for it. Only its length and the MAC reveal the
+ * padding. */
 static int decrypt_record(context *c, uint8_t *record, size_t *out_bytes, size_t bytes)
 {
     const int iv_bytes = explicit_iv(c->tls_version);

@@ -1,7 +1,7 @@
-/* AES-GCM (NIST SP 800-38D; in TLS 1.2, RFC 5288) like OpenSSL's default provider: the same results, return values and
- * errors, with differences on the safe side. If a key is set within a packet without a new IV, the packet starts again
- * with that key; the default provider of 3.0 continues with a zero counter block. A packet that failed to open takes no
- * more text. If a TLS record's part of an IV is longer than the IV, that is an error. */
+/* AES-GCM (NIST SP 800-38D; in TLS 1.2, RFC 5288) like OpenSSL's default provider: the same results, return values
+ * and errors, with differences on the safe side. A key may be set within a packet without a new IV. The packet then
+ * starts again with that key; the default provider of 3.0 continues with a zero counter block. A packet that failed
+ * to open takes no more text. If a TLS record's part of an IV is longer than the IV, that is an error. */
 #if defined(__linux__) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE /* getentropy */
 #endif
@@ -21,7 +21,7 @@ enum { TAG_BYTES = 16, TLS_AAD_BYTES = 13, TLS_FIXED_BYTES = 4, TLS_EXPLICIT_BYT
 
 #define NO_TAG ((size_t)-1)
 
-/* The state of the IV: none; waiting for the first call of the packet; in use; used up. */
+/* The state of the IV: absent; waiting for the first call of the packet; in use; used up. */
 enum { IV_NONE, IV_WAITING, IV_IN_USE, IV_USED };
 
 typedef struct {

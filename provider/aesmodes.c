@@ -111,7 +111,7 @@ static int is_padding_alone(const OSSL_PARAM p[])
     return IS_ALONE(p, OSSL_CIPHER_PARAM_PADDING, unsigned);
 }
 
-/* As OpenSSL before 3.2 asks at every init: the length of a key or an IV. */
+/* At every init OpenSSL before 3.2 asks for the length of a key or an IV. */
 static int answer_length_alone(const context *c, OSSL_PARAM p[])
 {
     const int key = IS_ALONE(p, OSSL_CIPHER_PARAM_KEYLEN, size_t);

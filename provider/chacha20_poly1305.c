@@ -1,8 +1,8 @@
-/* ChaCha20-Poly1305 (RFC 8439; in TLS, RFC 7905) like OpenSSL's default provider: the same results, return values and
- * errors for any order of calls, with differences on the safe side. Opening without a tag is an error; the default
- * provider of 3.0 accepts it. Text over RFC 8439's limit is refused; there it wraps into the nonce. Associated data
- * after text is refused, as since OpenSSL 3.6. A finished packet takes nothing more until a new IV is set; the default
- * provider continues with the same key stream or Poly1305 key. */
+/* ChaCha20-Poly1305 (RFC 8439; in TLS, RFC 7905) like OpenSSL's default provider. Results, return values and errors
+ * are the same for any order of calls, with differences on the safe side. Opening without a tag is an error; the
+ * default provider of 3.0 accepts it. Text over RFC 8439's limit is refused; there it wraps into the nonce.
+ * Associated data after text is refused, as since OpenSSL 3.6. A finished packet takes nothing more until a new IV is
+ * set; the default provider continues with the same key stream or Poly1305 key. */
 #include "cipher.h"
 #include "packet.h"
 #include "skey.h"

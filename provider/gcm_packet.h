@@ -1,7 +1,7 @@
 /* One AES-GCM packet in progress, in pieces as EVP passes them.
  *
- * Only the request for the tag shows that there is no more text. So the first piece is assumed to be the whole text:
- * its end goes through the kernel as the end of the packet, and the tag and the ciphertext of that end are kept. If
+ * Only the request for the tag shows that there is no more text. So the first piece is assumed to be the whole text.
+ * Its end goes through the kernel as the end of the packet, and the tag and the ciphertext of that end are kept. If
  * more text follows, the end is authenticated again from the copy, and the packet continues without guessing.
  *
  * All data is in the caller's memory, and may be copied at any time. */

@@ -6,7 +6,7 @@
 
 enum { PADDING_MAX = 256 /* padding bytes including the length byte */ };
 
-/* All ones if a <= b, else 0; both below 2^63. Hides a as well: compilers derive loop counts from b - a. */
+/* All ones if a <= b, otherwise 0; both below 2^63. Hides a as well: compilers derive loop counts from b - a. */
 static uint64_t at_most(uint64_t a, uint64_t b)
 {
     return hide((b - hide(a)) >> 63) - 1;

@@ -1,7 +1,7 @@
 /* Parameters: look-up by name, and conversion of numbers.
  *
- * OpenSSL passes an array of them for every tag and every TLS record, so each is examined once: its first letters leave
- * only one possible name. */
+ * OpenSSL passes an array of parameters for every tag and every TLS record. Each is examined once: its first letters
+ * leave only one possible name. */
 #ifndef SEALANE_PROVIDER_PARAMS_H
 #define SEALANE_PROVIDER_PARAMS_H
 

@@ -84,7 +84,7 @@ bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-go 
 PROVIDER := $(B)/provider/sealane.so
 EVP_VECTORS := $(B)/vectors.txt $(B)/aeads.txt
 PROVIDER_ASAN := $(B)/asan/provider/sealane.so
-# Without the AVX-512 levels, which a CPU that has AVX-512 uses by default.
+# Without the AVX-512 levels, the default on a CPU that has AVX-512.
 PROVIDER_LEVELS := $(filter-out avx512%,$(LEVELS))
 leaks := env LSAN_OPTIONS=exitcode=1
 

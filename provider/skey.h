@@ -1,6 +1,6 @@
 /* Keys as objects, which OpenSSL supports since 3.5 (EVP_SKEY). Ciphers of sealane accept only sealane's objects, and
- * other ciphers and MACs do not accept these. So only a program that asks for "provider=sealane-keys" gets them, not
- * one that prefers sealane.
+ * other ciphers and MACs do not accept these. Programs get them only by asking for "provider=sealane-keys", not by
+ * preferring sealane.
  *
  * The numbers are from OpenSSL 3.5's headers, so that the provider can be built with the headers of 3.0. Older OpenSSL
  * versions do not request these functions. */

@@ -36,7 +36,7 @@ var types1, types2 = [4]PacketType{Initial, ZeroRTT, Handshake, Retry}, [4]Packe
 
 // ParseHeader parses the header of the first packet in a datagram. dcidSize is the size of the connection ID in short
 // headers, which do not contain it. ParseHeader returns an error for versions other than 1 and 2, whose packet types
-// are unknown, and for a header that is truncated or states a length beyond the datagram.
+// are unknown. It also returns one for a header that is truncated or states a length beyond the datagram.
 func ParseHeader(datagram []byte, dcidSize int) (h Header, err error) {
 	if len(datagram) == 0 {
 		return h, ErrHeader

@@ -164,8 +164,8 @@ func NewKeys(v Version, s Suite, secret []byte) (*Keys, error) {
 	return k, nil
 }
 
-// NewKeysFrom makes keys from values that are already derived: the AEAD key and the header protection key hp, both of
-// the AEAD's key size, and a 12-byte iv. Such keys cannot be updated.
+// NewKeysFrom makes keys from values that are already derived. They are the AEAD key and the header protection key
+// hp, both of the AEAD's key size, and a 12-byte iv. Such keys cannot be updated.
 func NewKeysFrom(s Suite, key, iv, hp []byte) (*Keys, error) {
 	h, keySize := s.hash()
 	if h == nil {

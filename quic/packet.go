@@ -325,9 +325,9 @@ func decode(expected, bytes uint64, size int) uint64 {
 }
 
 // Mask returns the header mask of one packet (RFC 9001, section 5.4). sample is the 16 bytes of the protected packet
-// that start 4 bytes after the start of its packet number; it is only read. To apply the mask, AND its first byte with
-// 0x0f for a long header or 0x1f for a short one, and XOR it with the first byte of the packet. XOR the other bytes
-// with the packet number, as far as it reaches.
+// that start 4 bytes after the start of its packet number; it is only read. To apply the mask, AND its first byte
+// with 0x0f for a long header or 0x1f for a short one. XOR the result with the first byte of the packet. XOR the
+// other bytes with the packet number, as far as it reaches.
 //
 // [Protect] and [Unprotect] apply masks themselves, faster and for many packets at once. Mask is for implementations
 // that seal and open payloads separately. All Keys of one secret and its updates give the same masks. Nothing is

@@ -33,8 +33,8 @@ func (k *Keys) Seal(dst []byte, number uint64, payload, header []byte) (sealed [
 // sealed[:0] as dst. If the packet is not authentic, Open returns ErrAuthentication, and the bytes that the payload
 // would have filled are zeroes. Other errors and panics are those of Seal.
 //
-// The caller determines the packet number and the Keys of the packet's key phase, in a time that does not reveal them
-// (RFC 9001, section 9.5). [Unprotect] does this itself.
+// The caller determines the packet number and the Keys of the packet's key phase. This must take a time that does not
+// reveal them (RFC 9001, section 9.5). [Unprotect] does this itself.
 func (k *Keys) Open(dst []byte, number uint64, sealed, header []byte) (payload []byte, err error) {
 	var nonce [12]byte
 	if err := k.payloadNonce(&nonce, number); err != nil {

@@ -86,8 +86,8 @@ func protect(t *testing.T, k *Keys, header, payload []byte, number uint64) []byt
 	return b
 }
 
-// TestAppendixA checks the examples of RFC 9001 and RFC 9369 at every level of the masks: keys (A.1), client and server
-// Initials (A.2, A.3), a Retry (A.4), a short header with ChaCha20-Poly1305 and its key update (A.5).
+// TestAppendixA checks the examples of RFC 9001 and RFC 9369 at every level of the masks. They are keys (A.1), client
+// and server Initials (A.2, A.3), a Retry (A.4), and a short header with ChaCha20-Poly1305 and its key update (A.5).
 func TestAppendixA(t *testing.T) {
 	for _, a := range appendices(t) {
 		t.Run(a.Source, func(t *testing.T) {

@@ -1,4 +1,5 @@
-# Included by the Makefile. The Rust crates, which need only cargo. rust/check reports what it could not run.
+# Included by the Makefile. The Rust crates, which need only cargo. rust/check reports the checks that it could not
+# run.
 
 $(eval $(call suite,rust,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) test))
 $(eval $(call suite,rust-lint,,rust/check $(B) lint))

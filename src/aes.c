@@ -29,9 +29,9 @@ static inline aes_word rotate_right(aes_word x, int n)
     return x >> n | x << (BITS - n);
 }
 
-/* SubBytes without its constant 0x63, which is in the round keys. The circuit and its names are from Boyar and Peralta,
- * "A small depth-16 circuit for the AES S-box" (2011): a linear layer, the inversion in GF(2^4)^2, a linear layer. u0
- * and s0 are the most significant bits. */
+/* SubBytes without its constant 0x63, which is in the round keys. The circuit and its names are from Boyar and
+ * Peralta, "A small depth-16 circuit for the AES S-box" (2011). It has a linear layer, the inversion in GF(2^4)^2,
+ * and a linear layer. u0 and s0 are the most significant bits. */
 static inline void sub_bytes(aes_word q[8])
 {
     const aes_word u0 = q[7], u1 = q[6], u2 = q[5], u3 = q[4], u4 = q[3], u5 = q[2], u6 = q[1], u7 = q[0];

@@ -1,4 +1,4 @@
-/* AES-GCM (NIST SP 800-38D): what the front end needs in addition to the kernels. */
+/* AES-GCM (NIST SP 800-38D): front-end functions in addition to the kernels. */
 #ifndef SEALANE_SRC_AESGCM_H
 #define SEALANE_SRC_AESGCM_H
 

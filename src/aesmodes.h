@@ -1,4 +1,4 @@
-/* The unauthenticated modes of AES (NIST SP 800-38A, IEEE 1619): what front ends need in addition to the kernels. */
+/* The unauthenticated modes of AES (NIST SP 800-38A, IEEE 1619): front-end functions in addition to the kernels. */
 #ifndef SEALANE_SRC_AESMODES_H
 #define SEALANE_SRC_AESMODES_H
 
@@ -23,8 +23,8 @@ _Static_assert(SEALANE_AES_KEY_ROUNDS == SEALANE_GCM_KEY_ROUNDS && SEALANE_AES_K
 /* The schedules of a valid key, and the level that made them; NULL if *key is invalid. */
 const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key, const sealane_level **level);
 
-/* For the provider, whose contexts set key after key of one length, often for a few blocks each. Makes a key that only
- * encrypts: its decryption schedule may be stale. Does not wipe the previous key. Returns 0 if there is no such key. */
+/* Makes a key that only encrypts: its decryption schedule may be stale. Does not wipe the previous key. Returns 0 if
+ * there is no such key. For the provider, whose contexts set many keys of one length, often for a few blocks each. */
 int sealane_aes_key_encrypts(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes);
 
 /* Encrypts whole blocks in counter mode, with a key and arguments that were checked. */

@@ -66,7 +66,7 @@ typedef struct sealane_mode_args {
     uint64_t unused3[2];
     uint64_t key; /* a SEALANE_AES_KEY: of one text, and of SETUP */
     uint64_t unused6[2];
-    uint64_t state; /* 16 bytes: read, and left as the text's next call wants them; apart from the text */
+    uint64_t state; /* 16 bytes: read, and updated for the text's next call; disjoint from the text */
     uint64_t bytes_each; /* CBC encryption: bytes of text in each, 16 or more */
     uint64_t operation; /* one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE */
 } sealane_mode_args;

@@ -129,7 +129,7 @@ typedef struct {
     uint8_t subkey[CHUNK][32], subnonce[CHUNK][12]; /* XChaCha20-Poly1305 */
 } plan;
 
-/* The level whose keys get lanes. */
+/* The level of the keys that get lanes. */
 typedef struct {
     const sealane_level *level;
     const sealane_batch *batch;
@@ -221,7 +221,7 @@ static NOINLINE size_t plan_to_open(plan *p, sealane_op *ops, unsigned n, const 
     return make_plan(p, ops, n, r, 1);
 }
 
-/* Erases what forgery i has left. */
+/* Erases the data that forgery i has left. */
 static NOINLINE void take_back(sealane_op *op)
 {
     SEALANE_SCRATCH(scratch);

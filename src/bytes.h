@@ -169,11 +169,12 @@ static inline uint64_t hide(uint64_t v)
 #define DECLASSIFY(variable) ((void)0)
 #endif
 
-/* 1 if the two tags are equal, else 0; the time does not depend on where they differ. */
+/* 1 if the two tags are equal, otherwise 0; the time does not depend on where they differ. */
 static ON_SECRET_WORDS int equal16(const uint8_t *a, const uint8_t *b)
 {
-    /* Without memcpy, whose copies some compilers for ARM keep in memory. Each word is hidden once it is compared: GCC 14
-     * would join two in a vector that it splits on the stack; GCC 12 for ARM keeps on the stack what is hidden before. */
+    /* This avoids memcpy, whose copies some compilers for ARM keep in memory. Each word is hidden after it is
+     * compared. GCC 14 would join two words in a vector that it splits on the stack. GCC 12 for ARM keeps words on
+     * the stack if they are hidden before the comparison. */
     int equal = (hide(load64(a) ^ load64(b)) | hide(load64(a + 8) ^ load64(b + 8))) == 0;
     DECLASSIFY(equal);
     return equal;

@@ -9,8 +9,8 @@
 /* The largest possible object. The sum of two such lengths fits in a size_t. */
 #define LENGTH_MAX ((size_t)PTRDIFF_MAX)
 
-/* Each test is separate: compilers join tests of pointers with logical operations, three instructions each, although a
- * test and a branch that is not taken are one instruction. */
+/* Each test is separate. Compilers join tests of pointers with logical operations, three instructions each, although
+ * a test and an untaken branch are one instruction. */
 #define REFUSE_IF(condition, why) \
     do {                          \
         if (UNLIKELY(condition))  \

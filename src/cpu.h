@@ -41,9 +41,9 @@ enum {
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);
 
-/* Vendor and model of the CPU. On x86, the first four bytes of CPUID's vendor, and the family; on ARM, the implementer
- * and the part (MIDR_EL1); zeroes if neither the CPU nor the operating system reports them. With different cores, those
- * of the current core. */
+/* Vendor and model of the CPU. On x86, the first four bytes of CPUID's vendor, and the family. On ARM, the
+ * implementer and the part (MIDR_EL1). Both are zero if neither the CPU nor the operating system reports them. With
+ * different cores, they are those of the current core. */
 typedef struct {
     uint32_t vendor, model;
 } sealane_cpu_identity;

@@ -19,8 +19,9 @@
 extern int issetugid(void); /* from unistd.h, unless a macro of some system hides it */
 #endif
 
-/* Whether this process is privileged, so that the environment of its caller is not trusted: set-uid, set-gid, and on
- * Linux also file capabilities and the verdict of security modules. Linux reports it without a system call. */
+/* Whether this process is privileged, so that the environment of its caller is not trusted. Such are set-uid and
+ * set-gid programs, and on Linux also those with file capabilities or marked by security modules. Linux reports it
+ * without a system call. */
 static int privileged(void)
 {
 #if defined(__linux__)
@@ -72,7 +73,7 @@ static int cap_of_environment(int *meaningless)
 
 enum { SETTLED = 1 << 8 }; /* set once levels are chosen: a later cap of the program has no effect */
 
-static atomic_int program_cap; /* 0: none; otherwise an index + 1 */
+static atomic_int program_cap; /* 0: no cap; otherwise an index + 1 */
 
 int sealane_set_max_level(const char *name)
 {
@@ -93,7 +94,7 @@ static atomic_int environment_is_meaningless;
 
 int sealane_cap_of_process(void)
 {
-    static atomic_int environment_cap; /* 0: not read yet; 1: none; otherwise an index + 2 */
+    static atomic_int environment_cap; /* 0: not read yet; 1: no cap; otherwise an index + 2 */
     const int program = (atomic_fetch_or(&program_cap, SETTLED) & ~SETTLED) - 1;
     int known = atomic_load(&environment_cap);
     if (known == 0) {

@@ -1,8 +1,8 @@
 /* GHASH (NIST SP 800-38D, section 6.4) with the integer multiplier of any CPU.
  *
- * Carry-less products from integer products: an operand is split into four lanes that each keep every fourth bit. In a
- * product of two lanes, a column sum is at most 15, so no carry reaches the next column, and its lowest bit is the sum
- * modulo 2.
+ * Carry-less products are computed from integer products. An operand is split into four lanes that each keep every
+ * fourth bit. In a product of two lanes, a column sum is at most 15, so no carry reaches the next column, and its
+ * lowest bit is the sum modulo 2.
  *
  * A block is read as a 128-bit number, whose bit 127 - i is the coefficient of x^i. In the 256-bit product, the
  * coefficient of x^i is then bit 254 - i. Multiplying H by 1/x beforehand moves it to bit 255 - i, so the upper half of

@@ -73,8 +73,8 @@ static inline const sealane_level *key_level(const sealane_key *k)
     return &table_of(key_alg(k))->levels[key_index(k)];
 }
 
-/* The level of a key with a whole tag and 12-byte nonces, by the lower half of its word; NULL where no such key has
- * that word. Only such words are smaller than PLAIN_KEYS. */
+/* The level of a key with a whole tag and 12-byte nonces, indexed by the lower half of its word; NULL if no such
+ * key has that word. Only such words are smaller than PLAIN_KEYS. */
 enum { PLAIN_KEYS = SEALANE_LEVELS_MAX << KEY_ALG_BITS };
 extern HIDDEN const sealane_level *const sealane_plain_levels[PLAIN_KEYS];
 

@@ -40,7 +40,7 @@
  * least 1.
  */
 typedef struct sealane_batch {
-    sealane_kernel *kernel; /* NULL: none, all packets are processed individually */
+    sealane_kernel *kernel; /* NULL: all packets are processed individually */
     const void *consts;
     uint8_t few;                         /* smallest value of from; a smaller batch never uses the kernel */
     uint8_t classes;                     /* number of classes; longer packets never use the kernel */

@@ -2,7 +2,7 @@
  *
  * The state is that of the kernels, so whole 64-byte blocks go through the kernel of the key's level. For
  * ChaCha20-Poly1305, portable code processes the ends of pieces. AES-GCM keys can be read only by their level, so the
- * kernel does it: it seals zeroes to get the keystream, and opens a block again to authenticate it. */
+ * kernel processes these ends. It seals zeroes to get the keystream, and opens a block again to authenticate it. */
 #include "dit.h"
 #include "ghash.h"
 #include "key.h"

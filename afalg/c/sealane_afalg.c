@@ -76,8 +76,7 @@ static int run(int fd, const packet *p)
         struct cmsghdr align;
         uint8_t bytes[CMSG_SPACE(4) + CMSG_SPACE(sizeof iv) + CMSG_SPACE(4)];
     } controls = {.bytes = {0}};
-    uint8_t ad[SEALANE_AFALG_AD_MAX]; /* comes back, and has a byte for a read without output, which has to read
-                                         something */
+    uint8_t ad[SEALANE_AFALG_AD_MAX]; /* returned by the kernel; a read without output reads a byte */
     struct iovec in[3] = {{(void *)(uintptr_t)p->ad, p->ad_bytes},
                           {(void *)(uintptr_t)p->in, p->in_bytes},
                           {p->tag, sealing ? 0 : SEALANE_TAG_BYTES}};

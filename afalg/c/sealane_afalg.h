@@ -5,7 +5,7 @@
  * sealane has a kernel. Measure first. Add the two files to a program that has libsealane, or link
  * libsealane_afalg.a.
  *
- * The conventions are those of sealane.h, with three exceptions: errno may change, a packet needs 11 KiB of stack,
+ * The conventions are those of sealane.h, with three exceptions. errno may change, a packet needs 11 KiB of stack,
  * and the kernel's drivers determine how long a call takes. */
 #ifndef SEALANE_AFALG_H
 #define SEALANE_AFALG_H
@@ -39,7 +39,7 @@ typedef enum {
     SEALANE_AFALG_INVALID = -1,     /* the caller's mistake: alg, key_bytes, NULL */
     SEALANE_AFALG_UNSUPPORTED = -2, /* the kernel does not offer AF_ALG or the algorithm */
     SEALANE_AFALG_WRONG = -3,       /* the kernel does not seal or open as sealane does */
-    SEALANE_AFALG_FAILED = -4       /* no file descriptors, no memory, or whatever else the kernel said */
+    SEALANE_AFALG_FAILED = -4       /* no file descriptors, no memory, or another error of the kernel */
 } sealane_afalg_status;
 
 /* Passes a copy of a ChaCha20-Poly1305 or AES-GCM key to the kernel. The first call in a process for an alg compares

@@ -10,11 +10,12 @@
  * registers  all but sp, x18, x28, x29, x30
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, ROUNDS only
  *
- * Eight blocks go through the rounds together: enough for aese and aesmc of four cycles together where two of them
- * start in a cycle. The round keys are in registers, the last ones in the same for all lengths of key, so
- * that longer keys have rounds before. The rest, one to seven blocks, goes through the rounds with one, two, four
- * or eight states, some of which may be unused. Decryption is the equivalent inverse cipher (5.3.5), its keys in the
- * order of their use. Lanes have keys of their own, read round by round; a lane alone is like a text.
+ * Eight blocks go through the rounds together. That suffices for aese and aesmc with a joint latency of four cycles,
+ * of which two start in a cycle. The round keys are in registers, the last ones in the same registers for all key
+ * sizes; longer keys have additional rounds before them. The remaining one to seven blocks go through the rounds
+ * with one, two, four or eight states, some of which may be unused. Decryption is the equivalent inverse cipher
+ * (5.3.5), its keys in the order of their use. Lanes have keys of their own, read round by round; a single lane is
+ * processed like a text.
  */
 #include "../asm.S"
 
@@ -43,7 +44,7 @@
 #define polynomial x15 /* 0x87 */
 #define the_key x19
 #define rounds w22
-/* Of lanes, whose keys are at x19 .. x26. */
+/* Rounds of lanes, whose keys are at x19 .. x26. */
 #define lanes x3
 #define count x4
 #define total x5
@@ -139,7 +140,7 @@
     eor \x\().16b, \x\().16b, \y\().16b
 .endm
 
-/* v<x> := v<y>, whose number is a term. */
+/* v<x> := v<y>, where the number y is an expression. */
 .macro mov_from x, y
     .irp k, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     .if \k == \y
@@ -170,7 +171,7 @@
     add_to v7, v15
 .endm
 
-/* The same where each is added to the next state, the last one goes to the chain. */
+/* The same, where each is added to the next state and the last one to the chain. */
 .macro add_chained
     add_to v0, chain
     add_to v1, v8
@@ -229,7 +230,7 @@
     eor low, t0, low, lsl #1
 .endm
 
-/* Eight of them, alternating between two pairs of registers: the upper half of one goes to its vector after the lower
+/* Eight of them, alternating between two pairs of registers. The upper half of one goes to its vector after the lower
  * half of the next. */
 .macro tweak_low x, low_now, high_now
     and t0, polynomial, \high_now, asr #63

@@ -1,13 +1,14 @@
-/* AES (FIPS 197) with the crypto extensions: what the kernels that have it do alike. */
+/* AES (FIPS 197) with the crypto extensions: the code that its kernels share. */
 
 .macro aes_round x, round_key
     aese \x\().16b, \round_key\().16b
     aesmc \x\().16b, \x\().16b
 .endm
 
-/* The key schedule (5.2) by vectors: a word is the sum of the words up to its place in the vector before, and SubWord
- * of the word that precedes the vector. SubWord is a last round's SubBytes of four times the word. The key is at
- * the_key, its rounds are in x22; t0, t1, t2 and v0 to v7 are used. Afterwards end is behind the last round key.
+/* The key schedule (5.2) by vectors. A word is the sum of the words up to its place in the previous vector, and
+ * SubWord of the word that precedes the vector. SubWord is a last round's SubBytes of four copies of the word. The
+ * key is at the_key, its rounds are in x22; t0, t1, t2 and v0 to v7 are used. Afterwards end is behind the last round
+ * key.
  */
 #define next x8        /* to be made */
 #define end x9

@@ -1,11 +1,12 @@
-/* AES (FIPS 197) of one block or two, without the crypto extensions: what bit-slicing is too wide for.
+/* AES (FIPS 197) of one or two blocks, without the crypto extensions. Bit-slicing would waste most lanes on so few.
  *
- * The S-box lies in 16 vector registers, and tbl and tbx look bytes up in 64 of its bytes at a time: an index beyond
- * them gives 0, or leaves the byte. All four parts are read for each byte, so no address and no time depends on data.
+ * The S-box lies in 16 vector registers. tbl and tbx look bytes up in 64 of its bytes at a time: for an index outside
+ * these, tbl gives 0, and tbx leaves the byte. All four parts are read for each byte, so no address and no time
+ * depends on data.
  *
- * ShiftRows and SubBytes change places. With n the byte of the next row, o that of the opposite one, MixColumns is
- * u = 2 y + o and v = u + y, and then u + n of v (2 y + o + 2 n + n + n of o). ShiftRows of the next round is in the
- * permutations of both, and the round key is in u. InvMixColumns is MixColumns of y + 4 (y + o).
+ * ShiftRows and SubBytes change places. Let n be the byte of the next row, and o that of the opposite one.
+ * MixColumns is u = 2 y + o and v = u + y, and then u + n of v (2 y + o + 2 n + n + n of o). ShiftRows of the next
+ * round is in the permutations of both, and the round key is in u. InvMixColumns is MixColumns of y + 4 (y + o).
  *
  * A block has four vectors: its state, and three that hold nothing for long. Kernels name the registers of
  * aes_registers.h, key_0 and key_1, which point to the round keys of the blocks, and round.
@@ -13,7 +14,7 @@
 
 /* Constants, from LOOKUP on. */
 #define LOOKUP_SHIFT (LOOKUP + 0)        /* ShiftRows, and the next row of its input */
-#define LOOKUP_UNSHIFT (LOOKUP + 32)     /* InvShiftRows, likewise */
+#define LOOKUP_UNSHIFT (LOOKUP + 32)     /* InvShiftRows, and the next row of its input */
 #define LOOKUP_TIMES4 (LOOKUP + 64)      /* 4 x^6 times 0 .. 3 */
 #define LOOKUP_SBOX (LOOKUP + 80)
 #define LOOKUP_INVERSE (LOOKUP + 336)

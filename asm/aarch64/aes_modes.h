@@ -1,6 +1,6 @@
-/* What the aes_* kernels of arm64 do alike: arguments, and lanes, each a text with a key of its own. The files that
- * include this name lanes, the next one; count, of those that are left; total, bytes of each; at, bytes of them done.
- * q<i> is the state of the i-th.
+/* The code that the aes_* kernels of arm64 share: arguments, and lanes, each a text with a key of its own. The files
+ * that include this define lanes (the next one), count (lanes left), total (bytes of each) and at (bytes of them
+ * done). q<i> is the state of lane i.
  */
 
 /* The arguments of an operation on one text; to .Lsetup, .Llanes, or .Ldone if there is no text. */

@@ -1,9 +1,9 @@
-/* AES (FIPS 197) without the crypto extensions: what the kernels for NEON alone do alike.
+/* AES (FIPS 197) without the crypto extensions: the code that the kernels for plain NEON share.
  *
- * Eight blocks at a time, bit-sliced: vector i has bit i of all their bytes, byte p of it that of byte p of the eight.
- * SubBytes is the circuit of Boyar and Peralta (2010), less its complements: 0x63 is in the round keys, since
- * MixColumns leaves a state of equal bytes alone. ShiftRows is left out: round r works on the state as it would be
- * before r of them, MixColumns by other rotations, until the end (Adomnicai and Peyrin, 2021).
+ * Eight blocks at a time, bit-sliced: vector i has bit i of all their bytes, and its byte p has the bits of byte p of
+ * the eight blocks. SubBytes is the circuit of Boyar and Peralta (2010) without its complements. 0x63 is in the round
+ * keys, since MixColumns does not change a state of equal bytes. ShiftRows is left out. Round r works on the state as
+ * it would be before r of them, with other rotations in MixColumns, until the end (Adomnicai and Peyrin, 2021).
  *
  * Kernels name the registers scratch, consts, key, rounds, round, round_key and t0 to t3, and ROUND_KEYS in scratch.
  */
@@ -210,7 +210,7 @@
     .endif
 .endm
 
-/* \mix odd after round `round`, with the permutations that it wants; then to \again. */
+/* \mix odd after round `round`, with the permutations that it needs; then to \again. */
 .macro mix_by_round mix, again
     and t0, round, #3
     add t0, consts, t0, lsl #4
@@ -235,8 +235,8 @@
     b.ne .Lwipe_128\@
 .endm
 
-/* MixColumns (5.1.3) and, if keyed, AddRoundKey: 2 (x + n) + n + o (x + n), n being the next row's byte, o that of the
- * opposite row. */
+/* MixColumns (5.1.3) and, if keyed, AddRoundKey: 2 (x + n) + n + o (x + n), where n is the next row's byte and o the
+ * opposite row's. */
 .macro mix_columns odd, keyed=1
     next_row v17, b0
     .if \keyed

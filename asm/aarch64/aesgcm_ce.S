@@ -13,11 +13,11 @@
  *
  * GHASH (6.4): see ../ghash.h. Eight blocks at a time, with one reduction.
  *
- * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the
- * first round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What
- * aese and pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one
- * before it is added to the text and authenticated, in the order that aesgcm_ce.weave says. The remainder, J0 and
- * up to seven blocks, comes first.
+ * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, only the first
+ * column of the state after the first round (FIPS 197, 5.1) changes. The columns of four blocks come from one round.
+ * Work that does not need aese or pmull is done in integer registers, beside them. A group of eight is encrypted
+ * while the previous one is added to the text and authenticated, in the order given in aesgcm_ce.weave. The
+ * remainder, J0 and up to seven blocks, comes first.
  */
 #include "../asm.S"
 
@@ -90,7 +90,7 @@
 #define last_output x24
 #define mask0 x21      /* ones where the last block has bytes */
 #define mask1 x26
-#define rest x27       /* bytes of the partial block, 0 if there is none */
+#define rest x27       /* bytes of the partial block, or 0 */
 
 /* Vector registers: 0 .. 7 AES states, 16 .. 23 round keys, the tenth to third from the end, and */
 #define low v8          /* GHASH so far, not reduced */
@@ -119,8 +119,8 @@
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
-/* high := low + 2^64 (mid + low + high) + 2^128 high, reduced, with its upper half first; or, where mid is swapped, its
- * lower half. */
+/* high := low + 2^64 (mid + low + high) + 2^128 high, reduced, with its upper half first. If mid is swapped, its
+ * lower half is first. */
 .macro reduce item, swapped=high
     .if (\item) == 0
     pmull more.1q, low.1d, poly.1d                                               /* P w */
@@ -308,8 +308,8 @@
 
 #include "aesgcm_text.h"
 
-/* What becomes of block \index of text, of blocks up to \number - 1, J0 being block 0; block 1 is there or not. It goes
- * to vector x, and its keystream is in vector \index. */
+/* Processes block \index of text, among blocks up to \number - 1. J0 is block 0; block 1 may be absent. The result
+ * goes to vector x, and the block's keystream is in vector \index. */
 .macro head_load index, number, x
     .if \index == \number - 1
     ldr q\x, [last_text]
@@ -499,8 +499,9 @@
 
 /* ---- POLYVAL (RFC 8452, section 3) ----------------------------------------------------------------------------- */
 
-/* GHASH of blocks whose bytes are reversed. So blocks, powers and sums have their lower half first here, and the table
- * is of the hash key itself: that GHASH's is times x (appendix A) and the factor that its order of bits loses are one.
+/* GHASH of blocks whose bytes are reversed. So blocks, powers and sums have their lower half first here, and the
+ * table is of the hash key itself. GHASH's key is multiplied by x (appendix A), and its order of bits loses a factor
+ * x; the two cancel.
  */
 
 /* Three pairs of blocks a and b, their powers and the sums of the powers' halves, and three vectors of their own. */

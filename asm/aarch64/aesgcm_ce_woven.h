@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    c9ecff3cb434db4e061ca5e801a82b003c63087ad24063d955b1b023134796f5
+ * SHA-256    e144a3083e6c897521e5ded5dc0baf52958346474deaba95cef160ea015383ea
  */
 
 /* The first group: no group is before it. */
@@ -168,8 +168,8 @@
     ldp q6, q7, [scratch, #STATES + 96]
 .endm
 
-/* A group, whose states have had their first round; the one before it is sealed. A Cortex-A53 has one vector pipe,
- * which is idle in 6 of 151 cycles. */
+/* A group whose states have had their first round; the previous group is sealed. A Cortex-A53 has one vector
+ * pipe, which is idle in 6 of 151 cycles. */
 .macro group_seal
     aese v0.16b, v16.16b
     aesmc v0.16b, v0.16b
@@ -666,8 +666,8 @@
     eor mid.16b, mid.16b, power_sums.16b
 .endm
 
-/* A group, whose states have had their first round; the one before it is opened. A Cortex-A53 has one vector pipe,
- * which is idle in 6 of 151 cycles. */
+/* A group whose states have had their first round; the previous group is opened. A Cortex-A53 has one vector
+ * pipe, which is idle in 6 of 151 cycles. */
 .macro group_open
     aese v0.16b, v16.16b
     aesmc v0.16b, v0.16b

@@ -44,8 +44,8 @@
 #define WORK_END 1456
 #define SCRATCH_END 3632
 
-/* The key's tables: factors in 8 vectors, digits i and i + 8 for all places; 4 sums of i and i + 4; 4 with the sum of
- * the halves of i and i + 4; 4 halves with the sum of those. */
+/* The key's tables: factors in 8 vectors, with digits i and i + 8 for all places; 4 sums of i and i + 4; 4 with the
+ * sum of the halves of i and i + 4; 4 halves with the sum of those. */
 #define SAME 0         /* H^8 for every place */
 #define EACH 288       /* H^8 to H */
 
@@ -57,16 +57,16 @@
 #define key x6
 #define work x7
 #define table x8
-#define few x8          /* where the next of a few blocks goes */
+#define few x8          /* address for the next of a few blocks */
 #define counter w9
 #define round_key x14
 #define key_0 t2         /* of lookups */
 #define key_1 t3
 #define round x15
-#define fill x16       /* where the next block to be authenticated goes */
+#define fill x16       /* address for the next block to be authenticated */
 #define full x17
 #define keystream x19     /* the next block of keystream */
-#define pending x20    /* the first block to be authenticated, what was before must be added to it; or 0 */
+#define pending x20    /* the first block to be authenticated, to which the earlier sum must be added; or 0 */
 #define groups x21     /* of eight blocks, to be authenticated */
 #define flags w22
 #define SPREAD 64       /* with the flags of asm/args.h: there are bit-sliced round keys */
@@ -263,7 +263,7 @@
     str q30, [work, #\at + 224]
 .endm
 
-/* Columns k and k + 8 of the whole product, and k + 1 and k + 9, which are those of the product of sums so far. */
+/* Columns k and k + 8 of the whole product, and columns k + 1 and k + 9 of the product of sums so far. */
 .macro combine k, low0, high0, low1, high1
     ldr q0, [work, #LOW + 16*\k + 128]
     ldr q1, [work, #HIGH + 16*\k]
@@ -411,8 +411,8 @@
     rev counter, t3d
     b .Lbegin
 
-    /* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed (appendix A). Its text is more
-     * associated data. */
+    /* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed (appendix A). Its text is
+     * handled as additional associated data. */
 .Lpolyval:
     tbnz flags, #3, .Lpolyval_key
     ldr src, [args, #SEALANE_ARG_IN]

@@ -1,4 +1,4 @@
-/* What the AES-GCM kernels do alike. */
+/* The code that the AES-GCM kernels share. */
 
 /* Copies 1 to 15 bytes, x's, by two overlapping loads and stores. */
 .macro copy_partial x, from, to

@@ -10,18 +10,19 @@
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on the lanes' pointers and lengths, and on FLAGS only
  *
- * All packets' blocks of ChaCha20 (RFC 8439, 2.3) follow each other, block 0 of a packet, which is its Poly1305 key
- * (2.6), then those of its text. Each pass makes four of them, whosever they are: a vector holds one word of four
- * blocks. That fills the vectors with packets of any lengths, and with the blocks that a packet alone would not need.
+ * The ChaCha20 blocks (RFC 8439, 2.3) of all packets follow each other: block 0 of a packet, which is its Poly1305
+ * key (2.6), then the blocks of its text. Each pass makes four of them, whichever packets they belong to; a vector
+ * holds one word of four blocks. That fills the vectors with packets of any lengths, including the blocks that a
+ * single packet would not need.
  *
- * What a pass has made and encrypted, integer registers authenticate beside the next pass's rounds, Poly1305 (2.5) as
- * in chacha20poly1305_neon.S: each of the four records gets two double rounds for its up to five messages, the
- * ciphertext, padded, and behind the last block the lengths; or for r and s. Records are in order, so one accumulator
- * is enough. Beside the last two double rounds integer registers give out the next pass's blocks.
+ * Integer registers authenticate the output of a pass beside the next pass's rounds, with Poly1305 (2.5) as in
+ * chacha20poly1305_neon.S. Each of the four records gets two double rounds, for its up to five messages or for r and
+ * s. The messages are the ciphertext, padded, and behind the last block the lengths. Records are in order, so one
+ * accumulator is enough. Beside the last two double rounds, integer registers assign the next pass's blocks.
  *
- * In-order cores do a vector instruction and another in a cycle: all that is not vectors stands between them, and a
- * block has the same instructions whatever it is: block 0 encrypts zeroes, and a packet's last bytes are encrypted in a
- * copy.
+ * In-order cores run a vector instruction and another one in a cycle. So all other work stands between vector
+ * instructions, and every block has the same instructions. Block 0 encrypts zeroes, and a packet's last bytes are
+ * encrypted in a copy.
  */
 #include "../asm.S"
 
@@ -42,7 +43,7 @@ isa neon
 
 /* Scratch. */
 #define POLY_S 256
-#define TAG 272           /* where the packet that is authenticated wants it */
+#define TAG 272           /* output address of the packet that is authenticated */
 #define CONSTS 280
 #define MESSAGE 288
 #define WORK_LEFT 296
@@ -56,15 +57,15 @@ isa neon
 #define BLOCK_LANE 24
 #define BLOCK_IN 32       /* 64 bytes to encrypt: of the text, of zeroes or of the copy */
 #define BLOCK_OUT 40
-#define BLOCK_RECORD 48   /* what is to be authenticated, or r and s; */
+#define BLOCK_RECORD 48   /* bytes to authenticate, or r and s; */
 #define BLOCK_LENGTHS 112 /* and behind the last of a packet its lengths */
 #define BLOCK_BYTES 128
 #define TODO_WORK 512     /* of each block for two double rounds 8 bits each: */
 #define TODO_PARTS 520    /* of each block 8 bits: bytes, if they are not 64 */
 #define TODO_BYTES 528
 
-/* What is done beside a double round: the number of messages, at most 3; whether a packet begins; behind that how many
- * times 16 bytes to skip.
+/* The work beside a double round: the number of messages, at most 3, and whether a packet begins. Above that is how
+ * many times 16 bytes to skip.
  */
 #define WORK_BEGINS 2
 #define WORK_SKIP 3
@@ -82,7 +83,7 @@ isa neon
 #define rounds_done x14          /* double rounds done */
 #define sigma v21
 
-/* flags, beyond what the caller gave: no block is left, only records; there were copies. */
+/* flags in addition to the caller's: no block is left, only records; there were copies. */
 #define DRAIN 8
 #define COPIED 9
 
@@ -112,7 +113,7 @@ isa neon
 #define five_ u2
 #define work_ u3          /* CONST_WORK */
 #define nonce_low_w w12
-#define nonce_low_ x12    /* of the packet that is being given out, whose nonce may be overwritten soon */
+#define nonce_low_ x12    /* of the packet whose blocks are being assigned; its nonce may be overwritten soon */
 #define nonce_high_ x13
 
 .set TAKE_BEGIN_ITEMS, 9
@@ -193,7 +194,7 @@ isa neon
     .elseif \item == 24
     csel other_in_, other_in_, copy_, eq
     .elseif \item == 25
-    csel copy_, record_, copy_, eq          /* which is what is stored last */
+    csel copy_, record_, copy_, eq          /* which is stored last */
     .elseif \item == 26
     cset begins_, eq
     .elseif \item == 27
@@ -269,8 +270,8 @@ isa neon
     .endif
 .endm
 
-/* The tag of the packet that ends, and of the one that begins: r = the first words of block 0, clamped, s = the next
- * (RFC 8439, 2.5.1, 2.6). Leaves lane u1, bytes of associated data t5.
+/* The tag of the packet that ends, and the key of the one that begins: r = the first words of block 0, clamped, s =
+ * the next (RFC 8439, 2.5.1, 2.6). Leaves lane u1, bytes of associated data t5.
  */
 .set KEY_ITEMS, TAG_ITEMS + 15
 .macro key_item item
@@ -323,7 +324,7 @@ isa neon
     .endif
 .endm
 
-/* ---- What else is dealt out among the rounds ---- */
+/* ---- Other work spread among the rounds ---- */
 
 #define IN_2 u0
 #define OUT_2 u1
@@ -724,7 +725,7 @@ function sealane_chacha20poly1305_batch_neon
     add last_lane, lane, u0, lsl #6
     add next, scratch, #TODO
 
-/* No packet has begun: what is authenticated before goes nowhere. */
+/* No packet has begun, so the result of authentication before that is discarded. */
     add u0, scratch, #MESSAGE
     str u0, [scratch, #TAG]
     mov h0, xzr
@@ -842,8 +843,8 @@ function sealane_chacha20poly1305_batch_neon
     tbz flags, #DRAIN, .Lround_begun
     b .Ldrain_begun
 
-/* Last blocks of packets, of parts bytes, 8 bits for each of the pass's blocks, are copied to their place when they are
- * encrypted; in the record there are zeroes behind them up to 16 bytes, then the lengths.
+/* Last blocks of packets have `parts` bytes, 8 bits for each of the pass's blocks. They are copied to their place
+ * when they are encrypted. In the record, zeroes follow them up to 16 bytes, then the lengths.
  */
 .Lparts_out:
     sub u1, message, #BLOCK_RECORD

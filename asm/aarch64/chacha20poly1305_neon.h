@@ -153,7 +153,7 @@
     .elseif \item == 15
     and u0, u0, u2
     .elseif \item == 16
-    eor u0, u0, out                         /* seal: what has been written */
+    eor u0, u0, out                         /* seal: the written ciphertext */
     .elseif \item == 17
     mov rounds_left, #4
     .else
@@ -321,7 +321,7 @@
 
 /* ---- the kernel ---- */
 
-/* flags, beyond what the caller gave: one set and a block by rows; block 0 is still to be used. */
+/* flags in addition to the caller's: one set and a block by rows; block 0 is still to be used. */
 #define ROWS 8
 #define KEY_PENDING 9
 #define FIRST_RUN 10

@@ -11,19 +11,20 @@
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
- * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state.
- * Here a vector holds one word of 4 blocks, so that 16 vectors, a "set", are 4 blocks. Since their 4 chains leave an
- * out-of-order core idle for a third of the time, two more blocks are made beside them, with a vector for each row of 4
- * words; the first of all is block 0, the Poly1305 key (2.6). Packets of up to 64 bytes need only these two.
+ * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Here a vector
+ * holds one word of 4 blocks, so 16 vectors, a "set", are 4 blocks. Their 4 chains leave an out-of-order core idle
+ * for a third of the time. So two more blocks are made beside them, with a vector for each row of 4 words. The first
+ * of all is block 0, the Poly1305 key (2.6). Packets of up to 64 bytes need only these two.
  *
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
  * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0), then h += 5 (h >> 130) without these bits.
- * Five of these accompany two double rounds, of the input (open) or of the output one run before (seal).
+ * Five of these accompany two double rounds. They process the input (open) or the output of the previous run (seal).
  * The single instructions of all are spread evenly, because in-order cores issue neighbors together. Integer
- * registers are right for Poly1305 even where products are slow: a message takes 34 cycles of Cortex-A72's multiplier,
- * which a 64-bit product keeps for 2 more cycles and a high one for 3 (Software Optimization Guide, Arm UAN 0016A,
- * divide and multiply: 6 of 1 + 2 and 4 of 1 + 3), less than its vectors take to encrypt as many bytes.
+ * registers are right for Poly1305 even where products are slow. A message takes 34 cycles of Cortex-A72's
+ * multiplier, which a 64-bit product keeps for 2 more cycles and a high one for 3 (Software Optimization Guide, Arm
+ * UAN 0016A, divide and multiply: 6 of 1 + 2 and 4 of 1 + 3). Its vectors take longer than that to encrypt as many
+ * bytes.
  */
 #include "../asm.S"
 

@@ -1,5 +1,5 @@
-/* Rounds of ChaCha20, a word of 4 blocks in each vector, and Poly1305 in integer registers: single instructions, spread
- * evenly among each other, because in-order cores issue neighbors together.
+/* Rounds of ChaCha20, with a word of 4 blocks in each vector, and Poly1305 in integer registers. Their single
+ * instructions are spread evenly among each other, because in-order cores issue neighbors together.
  */
 
 /* Vectors: rows a, b, c, d of a set; temporaries. */
@@ -74,10 +74,10 @@
 
 /* ---- Poly1305 ---- */
 
-/* h = (h + m0 + 2^64 m1 + 2^128) r: instruction 0..24 of a block, in POLY_PERIOD cycles, the fewest for an in-order
- * core that does one of them a cycle. The top word comes first, so that 5 (h r >> 130) is there before the low words
- * are; what these then carry stays in h2, which is at most 5 afterwards. poly_due is when such a core is ready for the
- * instruction that follows. The next message is loaded ahead.
+/* h = (h + m0 + 2^64 m1 + 2^128) r: instruction 0..24 of a block, in POLY_PERIOD cycles. That is the fewest for an
+ * in-order core that runs one of them per cycle. The top word comes first, so that 5 (h r >> 130) is ready before the
+ * low words. The carry from these then stays in h2, which is at most 5 afterwards. poly_due is when such a core is
+ * ready for the instruction that follows. The next message is loaded ahead.
  */
 .set POLY_ITEMS, 25
 .set POLY_LOADS_NEXT, 8
@@ -301,9 +301,9 @@
     fill
 .endm
 
-/* Double rounds by two pairs of quarter rounds. The second is LAG steps behind the first, which keeps the unit busy
- * that shifts, and there is only one of it in Neoverse N1. So that no pair waits for the other's last step, the first
- * pair is columns 0, 1, then the diagonals from 0 and 3, where b0, b1 come from the first pair again.
+/* Double rounds by two pairs of quarter rounds. The second is LAG steps behind the first, which keeps the shift unit
+ * busy; Neoverse N1 has only one. So that no pair waits for the other's last step, the first pair is columns 0, 1,
+ * then the diagonals from 0 and 3, where b0, b1 come from the first pair again.
  */
 .set LAG, 2
 .macro first_pair at
@@ -370,8 +370,8 @@
     fill
 .endm
 
-/* Of two rows of the set, words w0..w3 and x0..x3 of the blocks in its elements, make 16 bytes of the blocks: 0 in w2,
- * x2; 1 in the temporaries wt, xt; 2 in w0, x0; 3 in w3, x3. w1, x1 are free then.
+/* From two rows of the set, words w0..w3 and x0..x3 of the blocks in its elements, makes 16 bytes of each block.
+ * Block 0 is in w2, x2; 1 in the temporaries wt, xt; 2 in w0, x0; 3 in w3, x3. w1, x1 are free then.
  */
 .macro transpose w0, w1, w2, w3, wt, x0, x1, x2, x3, xt
     vec trn1 \wt\().4s, \w0\().4s, \w1\().4s

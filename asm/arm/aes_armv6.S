@@ -13,10 +13,10 @@
  * Two blocks at a time, of a text or one of each of two lanes; one alone takes as long. See aes_armv6.h. There is one
  * SubBytes for both ways, and a loop over rounds.
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
- * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
- * bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as
- * polynomials modulo x^4 + 1 its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. L^-1 before and
+ * after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k
+ * + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), where a'' is the opposite row. As
+ * polynomials modulo x^4 + 1, its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
  */
 #include "../asm.S"
 

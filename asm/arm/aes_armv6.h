@@ -1,9 +1,9 @@
-/* AES (FIPS 197) in integer registers: what the kernels for ARMv6 do alike.
+/* AES (FIPS 197) in integer registers: the code that the kernels for ARMv6 share.
  *
  * Bit-sliced, two blocks at a time: a plane is a word, with bit k of row r, column c of block b at 8 r + 2 c + b.
- * ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of
- * row r lies at column c + n r, and MixColumns looks for it there: with a' the next row and t = a + a', a column
- * becomes 2 t + a' + t'', in which 2 t is t of the next lower plane. Round keys are laid out likewise.
+ * ShiftRows is never executed (Adomnicai and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021). After n rounds,
+ * column c of row r lies at column c + n r, and MixColumns looks for it there. With a' the next row and t = a + a', a
+ * column becomes 2 t + a' + t'', in which 2 t is t of the next lower plane. Round keys use the same layout.
  *
  * Kernels name where things lie in scratch.
  */
@@ -30,7 +30,7 @@
 #define unhalf r11
 #define round_key r12
 
-/* Plane i after n rounds; then row_sum is its sum with the next row, and sum all of the result but row_sum of
+/* Plane i after n rounds. Then row_sum is its sum with the next row, and sum is the result without row_sum of
  * plane i - 1. */
 .macro mix_plane n, i
     ldr plane, [r1, #OUTPUT + 4*\i]

@@ -11,9 +11,9 @@
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION and the number of rounds only
  *
- * Eight blocks at a time; the rest, one to seven, goes through the rounds with one, two, four or eight states, some of
- * which may be unused. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of their use.
- * Lanes, six at a time, have keys of their own, read round by round.
+ * Eight blocks are processed at a time. The remaining one to seven go through the rounds with one, two, four or eight
+ * states, some of which may be unused. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of
+ * their use. Lanes, six at a time, have keys of their own, read round by round.
  */
 #include "../asm.S"
 

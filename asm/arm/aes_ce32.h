@@ -1,4 +1,4 @@
-/* AES (FIPS 197) with the AES instructions of ARMv8 in 32-bit mode: what the kernels that have them do alike. */
+/* AES (FIPS 197) with the AES instructions of ARMv8 in 32-bit mode: the code that its kernels share. */
 
 #include "aes_key.h"
 

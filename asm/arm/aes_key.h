@@ -1,5 +1,5 @@
-/* Key expansion (FIPS 197, 5.2) around its SubBytes, for all AES kernels of 32-bit ARM. r12: the word before the next,
- * which is made at r5; r7: words to make, r8: words of the key, r9: the next one's number modulo r8.
+/* Key expansion (FIPS 197, 5.2) around its SubBytes, for all AES kernels of 32-bit ARM. r12 is the word before the
+ * next one, which is made at r5. r7: words to make; r8: words of the key; r9: the next word's number modulo r8.
  */
 
 /* The key, at r7, to r5; r6: rounds. After it r9 is 0, the number of the first word to make. */

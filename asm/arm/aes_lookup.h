@@ -1,13 +1,15 @@
-/* AES encryption (FIPS 197) of one block with NEON, without AES instructions: what bit-slicing is too wide for.
+/* AES encryption (FIPS 197) of one block with NEON, without AES instructions. Bit-slicing would waste most lanes on
+ * it.
  *
- * vtbl and vtbx look bytes up in 32 of the S-box's 256 at a time: an index beyond them gives 0, or leaves the byte. All
- * eight parts are read for each byte, so no address and no time depends on data. They come in the order 0, 1, 3, 2, 6,
- * 7, 5, 4, where one exclusive or with 32, 64 or 128 makes the index of the next part from that of one.
+ * vtbl and vtbx look bytes up in 32 of the S-box's 256 at a time: for an index outside these, vtbl gives 0, and vtbx
+ * leaves the byte. All eight parts are read for each byte, so no address and no time depends on data. They come in
+ * the order 0, 1, 3, 2, 6, 7, 5, 4. There one exclusive or with 32, 64 or 128 turns the index for one part into that
+ * for the next.
  *
  * ShiftRows and SubBytes change places. With n the byte of the next row, o that of the opposite one, MixColumns is
  * u = 2 y + o and v = u + y, and then u + n of v. ShiftRows of the next round is in the permutations of both. Round
- * keys lie as aes_neon.h wants them, and have SubBytes's 0x63, which the table is without: a permutation puts them
- * right.
+ * keys have the layout of aes_neon.h, which a permutation reverses. They contain SubBytes's 0x63, which the table
+ * lacks.
  */
 
 /* Constants, from CONST_LOOKUP on. */

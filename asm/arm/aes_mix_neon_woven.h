@@ -2,7 +2,7 @@
  *
  * source     aes_mix_neon.weave
  * cores      tools/armcost/cores.json
- * SHA-256    8f98bbbdde3a16d177907603ed0cc53372080f7c43333139d76ce4c99a4a727b
+ * SHA-256    c15a59101d71f6adf428c2ecf12c45545d755b443be4387ab1785e3835e67161
  */
 
 /* MixColumns (FIPS 197, 5.1.3), bit-sliced, and AddRoundKey for the NEON kernels: planes 7 .. 0 from where sub_bytes
@@ -139,7 +139,7 @@
     veor q0, q0, q13                        /* + t7 */
 .endm
 
-/* After an odd number of rounds, by the index in q14 of the next row; the second one is also two columns off. */
+/* After an odd number of rounds, uses the index in q14 of the next row; the second one is also two columns off. */
 .macro mix_columns_odd
     vtbl.8 d0, {d8, d9}, d28                /* 6' */
     vtbl.8 d1, {d8, d9}, d29

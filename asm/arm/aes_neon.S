@@ -13,10 +13,10 @@
  * Eight blocks at a time, of a text or one of each of eight lanes; a partial group takes as long (aes_neon.h). Up to
  * three lanes at the end run individually, by lookups (aes_lookup.h).
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
- * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
- * bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as
- * polynomials modulo x^4 + 1 its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. L^-1 before and
+ * after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k
+ * + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), where a'' is the opposite row. As
+ * polynomials modulo x^4 + 1, its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
  */
 #include "../asm.S"
 
@@ -31,7 +31,7 @@ isa neon
 #define CHAIN 416            /* the tweak, or the block that the text is chained to */
 #define OPERATION 480
 #define PART 484             /* bytes of the text, or lanes, that are done together */
-#define PASS 488             /* what the keystream is for */
+#define PASS 488             /* text for the keystream */
 #define LANES 492            /* the next */
 #define COUNT 496            /* lanes left */
 #define TOTAL 500            /* bytes of each; 0: masks */
@@ -104,7 +104,7 @@ endconstants
     veor q3, q11, q14
 .endm
 
-/* a + a'' of rows 0 and 1; that of rows 2 and 3 is the same or, after an odd number of rounds, two columns off. */
+/* a + a'' of rows 0 and 1. That of rows 2 and 3 is the same or, after an odd number of rounds, two columns off. */
 .macro half_sum to, low, high, odd
 .if \odd
     vrev32.16 \to, \high

@@ -1,10 +1,10 @@
-/* AES (FIPS 197) with NEON and without AES instructions: what the kernels for 32-bit ARM do alike.
+/* AES (FIPS 197) with NEON and without AES instructions: the code that the kernels for 32-bit ARM share.
  *
- * Bit-sliced: bit b of byte p in register k is bit k of byte p of block b, of eight blocks; those of counters that are
- * not secret begin at a multiple of eight. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and
- * Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and
- * MixColumns looks for it there: with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are
- * laid out likewise.
+ * Bit-sliced: bit b of byte p in register k is bit k of byte p of block b, for eight blocks. Blocks of public
+ * counters begin at a multiple of eight. Bytes stand row by row, p = 4 r + c. ShiftRows is never executed (Adomnicai
+ * and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021). After n rounds, column c of row r lies at column c + n r,
+ * and MixColumns looks for it there. With a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys
+ * use the same layout.
  *
  * Kernels define the layout of scratch, except these offsets.
  */
@@ -33,8 +33,8 @@
 #define CONST_FIXED_1 232 /* ones in the bytes that are the same for 128 blocks in round 1, */
 #define CONST_FIXED_2 248 /* in round 2; */
 #define CONST_VARYING 264 /* where the others are in round 2, twice */
-#define CONST_SPREAD_1 272 /* what they get in round 1's MixColumns from 1, 2, 3 times what varies; four passes */
-#define CONST_SPREAD_2 288 /* what all bytes get in round 2 */
+#define CONST_SPREAD_1 272 /* their terms in round 1's MixColumns, 1, 2, 3 times the varying byte; four passes */
+#define CONST_SPREAD_2 288 /* term of all bytes in round 2 */
 #define CONST_LOOKUP 304   /* of aes_lookup.h */
 
 .macro aes_rows
@@ -300,9 +300,9 @@
     bne .Lspread_round
 .endm
 
-/* A pass: keystream of eight blocks, for r4, which stays in PASS. From .Lrounds on the same for what is in planes in q0
- * .. q7, has its round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are in q8 .. q11 and q0 .. q3, and
- * r4 is what PASS is. */
+/* A pass: keystream of eight blocks for r4, which stays in PASS. Code from .Lrounds on does the same for planes in q0
+ * .. q7, with round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are in q8 .. q11 and q0 .. q3, and r4
+ * is PASS. */
 .macro encrypt_counters
     str r4, [r1, #PASS]
     ldr r3, [r1, #COUNTER]
@@ -375,10 +375,10 @@
     all_to_columns
 .endm
 
-/* Of counters: where the rounds that many have alike are done once. */
+/* For counters: does the rounds that many blocks share once. */
 .macro first_rounds
-/* In round 1 only the last byte of the counter varies within 128 blocks: SubBytes is done for all bytes of one block,
- * and for that one of all blocks. MixColumns makes four bytes of it, which are all that varies in round 2. */
+/* In round 1 only the last byte of the counter varies within 128 blocks. SubBytes is done for all bytes of one block,
+ * and for that byte of all blocks. MixColumns makes four bytes from it, the only ones that vary in round 2. */
 .Lcache_128:
     str r6, [r1, #CACHED_128]
     mov r3, r6, lsl #7
@@ -500,7 +500,7 @@
     subs r12, r12, #4
     b .Lround_3
 
-/* The counter comes from GHASH: eight blocks wherever it begins. */
+/* The counter comes from GHASH, so eight blocks are made wherever it begins. */
 .Lsecret_counter:
     add r4, r2, #CONST_SHIFTS
     vld1.8 {q10, q11}, [r4]                 /* 0, 8, 16, 24; 1, 1, 1, 1 */

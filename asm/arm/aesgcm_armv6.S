@@ -12,9 +12,9 @@
  *
  * AES (FIPS 197), bit-sliced, two blocks at a time: see aes_armv6.h.
  *
- * GHASH (6.4): see ../ghash.h. Each of the nine products of words is made of integer products, of every fourth bit of
- * one word and every fourth of the other, in which columns add up to 15 at most: no carry reaches the next column, and
- * the lowest bit of a sum is the sum modulo 2.
+ * GHASH (6.4): see ../ghash.h. Each of the nine products of words consists of integer products, of every fourth bit
+ * of one word and every fourth of the other. Columns in these are at most 15, so no carry reaches the next column,
+ * and the lowest bit of a sum is the sum modulo 2.
  */
 #include "../asm.S"
 
@@ -34,8 +34,8 @@ isa armv6
 #define LEFT 436      /* bytes of text left */
 #define COUNTER 440   /* of the next two blocks */
 #define AVAILABLE 444 /* unused bytes at the end of the keystream */
-#define PHASE 448     /* what GHASH goes on with */
-#define PASS 452      /* what the keystream is for */
+#define PHASE 448     /* next input of GHASH */
+#define PASS 452      /* text for the keystream */
 #define BLOCKS 456    /* of GHASH, left */
 #define MESSAGE 460   /* and where they are */
 #define AD_LEFT 464   /* bytes of associated data left */

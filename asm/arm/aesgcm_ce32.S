@@ -1,4 +1,4 @@
-/* AES-GCM (NIST SP 800-38D) with the AES instructions of ARMv8 in 32-bit mode: makes a key, or seals or opens one
+/* AES-GCM (NIST SP 800-38D) with the AES instructions of ARMv8 in 32-bit mode. Makes a key, or seals or opens one
  * packet or a part of one, in one call.
  *
  *     void sealane_aesgcm_ce32(const args *a, void *scratch, const void *consts);
@@ -37,9 +37,9 @@ isa neon, aes, pmull
 #define LEFT 324      /* bytes of text left */
 #define COUNTER 328   /* of the next eight blocks */
 #define AVAILABLE 332 /* unused bytes at the end of the keystream */
-#define PHASE 336     /* what GHASH goes on with */
-#define PASS 340      /* what the keystream is for */
-#define MESSAGE 348   /* behind what GHASH took in last */
+#define PHASE 336     /* next input of GHASH */
+#define PASS 340      /* text for the keystream */
+#define MESSAGE 348   /* end of GHASH's last input */
 #define AD_LEFT 352   /* bytes of associated data left */
 #define POWER 356     /* set-up: how many powers of H are left to make */
 #define KEYSTREAM 368    /* keystream of eight blocks */
@@ -116,7 +116,7 @@ endconstants
 
 /* ---- the kernel ---- */
 
-/* Eight blocks a += b, to r4, which goes on. */
+/* Eight blocks a += b, to r4, which advances. */
 .macro add_and_store a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7
     veor \a0, \a0, \b0
     veor \a1, \a1, \b1
@@ -499,7 +499,7 @@ function sealane_aesgcm_ce32
 .Lall_powers:
     str r5, [r1, #AVAILABLE]
 
-/* A power is in q15. Its product with x, or for POLYVAL the power itself, goes to its place. The loop ends when r4
+/* q15 has a power. Its product with x, or for POLYVAL the power itself, goes to its place. The loop ends when r4
  * reaches AVAILABLE, the number of powers not needed. */
 .Lpower:
     ldr r4, [r1, #POWER]

@@ -12,10 +12,10 @@
  *
  * AES (FIPS 197), bit-sliced, eight blocks at a time: see aes_neon.h.
  *
- * GHASH (6.4): see ../ghash.h. Up to eight blocks are multiplied by H^8 .. H and reduced once. Of the nine products of
- * words, those of a0, a2 and of a1, a3 stand side by side, of a0 + a1, a2 + a3, and of a0 + a2 and so on, two blocks of
- * these side by side. vmull.p8 makes eight products of bytes; bytes i of a word and (i + k) mod 4 of the other are
- * summed up over all blocks for k = 0 .. 3, and only the sums are moved to their places.
+ * GHASH (6.4): see ../ghash.h. Up to eight blocks are multiplied by H^8 .. H and reduced once. Of the nine products
+ * of words, pairs stand side by side: those of a0, a2 and of a1, a3, of a0 + a1, a2 + a3, and of a0 + a2 and so on,
+ * two blocks of these side by side. vmull.p8 makes eight products of bytes. Bytes i of a word and (i + k) mod 4 of
+ * the other are summed up over all blocks for k = 0 .. 3, and only the sums are moved to their places.
  */
 #include "../asm.S"
 
@@ -23,16 +23,16 @@
 
 isa neon
 
-/* Scratch, beside what aes_neon.h has in it. */
+/* Scratch, in addition to that of aes_neon.h. */
 #define Y 416                /* GHASH so far: first half, second half, bytes reversed */
 #define MASK 432             /* encrypted J0 */
 #define AVAILABLE 480        /* unused bytes at the end of the keystream */
-#define PHASE 484            /* what GHASH goes on with */
-#define PASS 488             /* what the keystream is for */
+#define PHASE 484            /* next input of GHASH */
+#define PASS 488             /* text for the keystream */
 #define BLOCKS 492           /* of GHASH, left */
 #define MESSAGE 496          /* and where they are */
 #define AD_LEFT 500          /* bytes of associated data left */
-#define POWER 504            /* set-up: where the next power of H goes */
+#define POWER 504            /* set-up: address for the next power of H */
 #define DATA (KEYS + 14*128) /* operands of products */
 #define SUMS (DATA + 192)    /* those of sums of words */
 #define RESULT (DATA + 288)  /* six vectors of products */
@@ -565,7 +565,7 @@ function sealane_aesgcm_neon
     vst1.8 {q0, q1}, [r3]
     str r4, [r1, #POWER]
 
-/* A power is in q15. Its product with x, or for POLYVAL the power itself, goes to its place. The higher ones are still
+/* q15 has a power. Its product with x, or for POLYVAL the power itself, goes to its place. The higher ones are still
  * zero. Then the table is made. */
 .Lpower:
     ldr r4, [r1, #POWER]

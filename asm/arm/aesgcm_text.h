@@ -1,5 +1,5 @@
-/* What the AES-GCM kernels for 32-bit ARM do alike, between the parts that they name .Lghash (r4 blocks at r3, then on
- * by the phase in r5) and .Lpass. They also name where things lie in scratch.
+/* The code that the AES-GCM kernels for 32-bit ARM share. They define .Lghash (r4 blocks at r3, then on by the phase
+ * in r5) and .Lpass between its parts. They also define the layout of scratch.
  */
 
 /* r3: FLAGS; to .Lexpand if a key is to be set up. \also is done on the way. */
@@ -108,8 +108,8 @@
     b .Lghash
 .endm
 
-/* A byte (b) or a word of text at r3 with the keystream at r8 to r4, and the ciphertext to r7, too; r5: bytes that are
- * left, r9: FLAGS. */
+/* A byte (b) or a word of text at r3 is combined with the keystream at r8 and stored at r4. The ciphertext also goes
+ * to r7. r5: bytes left, r9: FLAGS. */
 .macro xor_one b, bytes
     ldr\b r0, [r3], #\bytes
     ldr\b r2, [r8], #\bytes
@@ -128,10 +128,10 @@
     bne .Lxor_byte
 .endm
 
-/* POLYVAL (RFC 8452, section 3) of associated data, text and lengths: GHASH of blocks with their bytes reversed, up to
- * \most bytes at a time, under a table of the hash key itself (appendix A, whose factor x and the one that GHASH's
- * order of bits loses are one). The first half of a sum is at Y + \half. \reverse_block turns a block at r3 around to
- * r7, and moves both on. \whole may process more of the r6 bytes left at r3. r3: FLAGS.
+/* POLYVAL (RFC 8452, section 3) of associated data, text and lengths. It is GHASH of blocks with their bytes
+ * reversed, up to \most bytes at a time, with a table of the hash key itself. (Appendix A: GHASH's factor x cancels
+ * the one that its order of bits loses.) The first half of a sum is at Y + \half. \reverse_block reverses a block at
+ * r3 into r7, and advances both. \whole may process more of the r6 bytes left at r3. r3: FLAGS.
  */
 .macro polyval most, half, reverse_block, whole:vararg
 .Lpolyval:
@@ -247,7 +247,7 @@
 
 /* ---- NEON only ---- */
 
-/* To .Lgot_hash_key with H in \h if the caller gives it; else the round keys are made. r4: key. */
+/* To .Lgot_hash_key with H in \h if the caller gives it; otherwise the round keys are made. r4: key. */
 .macro take_hash_key_or_expand h
 .Lexpand:
     tst r3, #SEALANE_FLAG_NONCE
@@ -280,7 +280,7 @@
     load_counter
 .endm
 
-/* r6 bytes of text with the r7 bytes that are left of the keystream; the ciphertext goes to TAIL, too. */
+/* r6 bytes of text with the remaining r7 bytes of the keystream; the ciphertext goes to TAIL, too. */
 .macro text_keystream
 .Lkeystream:
     add r8, r1, #KEYSTREAM + 128

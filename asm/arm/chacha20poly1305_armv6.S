@@ -11,8 +11,8 @@
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
- * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Here no rotation
- * is an instruction: b and d are kept as they were before it, and are rotated on the way where they are used.
+ * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Here no
+ * rotation is an instruction. b and d stay unrotated, and the instructions that use them rotate them.
  *
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 .. h4 and
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
@@ -30,7 +30,7 @@ isa armv6
 #define FRAME (SEALANE_SCRATCH_SAVE_BYTES + 32)
 #define MESSAGE -32   /* authenticate from here */
 #define LIMIT -28     /* up to here */
-#define PHASE -24     /* what is made or authenticated: PHASE_* */
+#define PHASE -24     /* the current step: PHASE_* */
 #define FLAGS -20
 #define ARGS -16
 #define REMAINING -12 /* bytes of text to encrypt */

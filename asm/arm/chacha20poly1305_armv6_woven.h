@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_armv6.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    7b447b53047a8c67252556604d3beea7778c230786b72b5b753da50eb3f1bae7
+ * SHA-256    29cf9b8b66f0389a67d039561a970bbfd6125621e7581018fc1d91e0f61b22f4
  */
 
 /* A double round. Before and after it, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. Words of b

@@ -10,21 +10,21 @@
  * registers  all but r10, r13, r14; r1 holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on FLAGS, pointers and lengths only
  *
- * The packets' blocks of keystream, block 0 of the first packet (its Poly1305 key), block 1, .. , block 0 of the
- * second, .. , fill sets of four places one after the other; a vector holds one word of four places. When a set is
- * ready its text is encrypted or decrypted, and the ciphertext replaces the keystream. Everything else is done in
- * integer registers between the vector instructions of the next set, a task with each of its double rounds: first to
- * find the keys and rows d of the set after it, and then, in the order of the places, to take r and s from block 0, to
- * authenticate the text behind it, two blocks of Poly1305 at a time, and to make the tag. For packets of 64 bytes that
- * is nine tasks a set, as many as there are double rounds; tasks left over after these run by themselves. The
- * arithmetic is that of chacha20poly1305_neon.S.
+ * The packets' blocks of keystream fill sets of four places in order: block 0 of the first packet (its Poly1305 key),
+ * block 1, .. , block 0 of the second, .. . A vector holds one word of four places. When a set is ready its text is
+ * encrypted or decrypted, and the ciphertext replaces the keystream. Everything else is done in integer registers
+ * between the vector instructions of the next set, one task with each of its double rounds. The first tasks find the
+ * keys and rows d of the set after it. Further tasks follow the order of the places: take r and s from block 0,
+ * authenticate the text behind it, two blocks of Poly1305 at a time, and make the tag. For packets of 64 bytes that
+ * is nine tasks a set, as many as there are double rounds; remaining tasks run alone after these. The arithmetic is
+ * that of chacha20poly1305_neon.S.
  *
- * What a packet of 64 bytes cannot do without: two blocks of 80 quarter rounds of 15 vector instructions, done for four
- * places at a time, are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one a cycle, with integer
- * work beside it: 624 cycles. Cortex-A7 takes two cycles for each and issues nothing beside: 1248, with 38 for the
- * words that find no register and 200 for the multiplications of five blocks of Poly1305, 20 of two cycles each, 1486.
- * Other ways to make a block are slower there: about 900 cycles in integer registers, and 720 with a row in a vector,
- * where this is 600.
+ * The minimum for a packet of 64 bytes: two blocks of 80 quarter rounds of 15 vector instructions, done for four
+ * places at a time, are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one per cycle, with
+ * integer work beside it: 624 cycles. Cortex-A7 takes two cycles for each and issues nothing beside them: 1248. With
+ * 38 for the words that find no register and 200 for the multiplications of five blocks of Poly1305, 20 of two cycles
+ * each, that is 1486. Other ways to make a block are slower there: about 900 cycles in integer registers, and 720
+ * with a row in a vector, compared to 600.
  */
 #include "../asm.S"
 
@@ -71,7 +71,7 @@ isa neon
 #define ROWS_0 176       /* by place: rows d of the initial states, */
 #define KEYS 64          /* and where their keys are */
 #define ROWS_1 256
-#define BLOCK 384        /* a set's keystream, then what is authenticated; aligned to 64 bytes */
+#define BLOCK 384        /* a set's keystream, then the bytes to authenticate; aligned to 64 bytes */
 #define END 640
 
 #define MORE_AD 0x80000000
@@ -83,7 +83,7 @@ isa neon
 #define padded r0
 #define in_places r11
 #define next_place r11
-/* Associated data: LANE; where they are; a word of them; where their copy goes; how many bytes of it are left. */
+/* Associated data: LANE; their address; a word of them; address of their copy; bytes left. */
 #define this_lane r12
 #define ad_at r8
 #define ad_word r11
@@ -93,8 +93,8 @@ isa neon
 #define zero_1 r9
 #define zero_2 r12
 
-/* A byte (b) or a word of the text at r7 with the keystream at r0 to r9, and the ciphertext to r0; r11: bytes that are
- * left, r5: flags. */
+/* A byte (b) or a word of the text at r7 is combined with the keystream at r0 and stored at r9. The ciphertext also
+ * goes to r0. r11: bytes left, r5: flags. */
 .macro crypt_one b, bytes
     ldr\b r8, [r7], #\bytes
     ldr\b r12, [r0]
@@ -264,7 +264,7 @@ function sealane_chacha20poly1305_batch_neon
     str r9, [r1, #CRYPT_OUT]
     bne .Lset
 
-/* All text is encrypted; what is in the places is authenticated by itself. */
+/* All text is encrypted; the remaining places are authenticated without rounds. */
 .Lcrypted:
     mov r12, #0
     add r0, r1, #H
@@ -335,7 +335,7 @@ function sealane_chacha20poly1305_batch_neon
     str more, [r1, #MORE]
     str more, [r1, #REMAINING]
 
-/* On with rounds, or without where none are left. */
+/* Continue with rounds, or without if none are left. */
 .Lon:
     ldr rounds, [r1, #ROUNDS]
     cmp rounds, #0

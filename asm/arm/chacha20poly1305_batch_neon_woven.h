@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    504bf3ec8cdf4d874f729d967569827fcccb4ead838a903e1845297e2c10fe26
+ * SHA-256    d6958cc25e4886ad938826f9c631c5098321d8a23919f16794178ad558c98b02
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one
@@ -123,8 +123,8 @@
     vadd.i32 q10, q10, q14                  /* c3 += d3 */
 .endm
 
-/* A diagonal round and a column round of the set, along with keys and rows d for the next one: the last packet's
- * again when there are no more. h is read from H. After it bytes_left, place, places_end. */
+/* A diagonal round and a column round of the set, along with keys and rows d for the next one. The last packet's
+ * are used again if no packets are left. h is read from H. After it bytes_left, place, places_end. */
 .macro set_round_fill
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr r0, [r1, #ROWS]
@@ -328,7 +328,7 @@
 .endm
 
 /* The same along with r and s from block 0 in its place (RFC 8439, 2.6), h = 0, and the text in the places behind
- * it. After it bytes_left, of text, padded to blocks of Poly1305, more, ad_bytes, and Z: no rounds are left. */
+ * it. After it bytes_left (of text, padded to blocks of Poly1305), more, ad_bytes, and Z if no rounds are left. */
 .macro set_round_key
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr r12, [r1, #PLACE]
@@ -1238,8 +1238,8 @@
     vsri.32 q15, q14, #25                   /* b2 */
 .endm
 
-/* Then the keystream of the keys and the text: of place 1 from q7, q8, q13, q14 to q1, q12, q0, q5, of place 3 from
- * q9, q11, q2, q15 to q3, q6, q10, q4. After it Z: seal, r0, r8: places 1 and 3, r3, r4: text and packets that are
+/* Then the keystream of the keys and the text: of place 1 from q7, q8, q13, q14 to q1, q12, q0, q5, of place 3
+ * from q9, q11, q2, q15 to q3, q6, q10, q4. After it Z: seal, r0, r8: places 1 and 3, r3, r4: text and packets
  * left. */
 .macro places_crypt
     vtrn.32 q2, q3

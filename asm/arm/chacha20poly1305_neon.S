@@ -12,8 +12,8 @@
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
  * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. A vector holds
- * one word of 4 blocks, and 16 vectors, a "set", are 4 blocks; the first set makes the Poly1305 key (2.6) along with 3
- * blocks of text or, where the text fills whole sets, makes 4 blocks of text and leaves the key to integer registers.
+ * one word of 4 blocks, and 16 vectors, a "set", are 4 blocks. The first set makes the Poly1305 key (2.6) along with
+ * 3 blocks of text. If the text fills whole sets, it makes 4 blocks of text and leaves the key to integer registers.
  * Only the counter differs between blocks, so columns 1 .. 3 of the first round are made once for all of them. One or
  * two blocks are a "pair": there a vector is a row of a block.
  *
@@ -22,8 +22,8 @@
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 h4 r0,
  * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64, also with the next word's product with h4 in
- * its upper half: ri < 2^28, h4 < 8. It is made in integer registers between the vector instructions of a set or pair:
- * of the ciphertext so far when sealing, of the input when opening.
+ * its upper half: ri < 2^28, h4 < 8. It is computed in integer registers between the vector instructions of a set or
+ * pair. Its input is the ciphertext so far when sealing, and the input when opening.
  */
 #include "../asm.S"
 
@@ -62,7 +62,7 @@ isa neon
 #define TAIL 80       /* the last bytes, padded with zeroes to 16, or the lengths */
 #define STATE 96      /* initial state of the next block */
 #define BLOCK 160     /* keystream of up to 4 blocks */
-#define START 416     /* words of the set after what all blocks have in common of the first round */
+#define START 416     /* words of the set after the part of the first round that all blocks share */
 #define END 480
 
 #define CONST_SIGMA 0
@@ -240,7 +240,7 @@ function sealane_chacha20poly1305_neon
     continue_hash
     b .Ltext
 
-/* More keystream: two blocks, or a set of four; meanwhile Poly1305 goes through what there is of its message. */
+/* More keystream: two blocks, or a set of four. Meanwhile Poly1305 processes the available part of its message. */
 .Lmore:
     ldr r12, [r1, #FLAGS]
     ldr r8, [r1, #MESSAGE]
@@ -379,7 +379,7 @@ function sealane_chacha20poly1305_neon
     tst r12, #SEALANE_FLAG_OPEN
     beq .Lcrypt
 
-/* Open authenticates what is behind r11 bytes of keystream before it decrypts it, since it may be overwritten. */
+/* Open authenticates the text behind r11 bytes of keystream before decrypting it, since it may be overwritten. */
 .Lopen:
     ldr r7, [r1, #REMAINING]
     ldr r8, [r1, #MESSAGE]

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    3c459dc03b460a2edbb2dc066fdac5a58d5c72ee2adcb89027dd753904c80b13
+ * SHA-256    6492cce0736d28f6209fe9ca29a42ddb3c940c87b2059647bc43fc19877d9d37
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.
@@ -27,7 +27,7 @@
 #define late_r1 r6
 #define late_r2 r7
 #define late_r3 r4
-/* Words of the product by weight, 2^0 to 2^96; t1 .. t3 are what is added to p1 .. p3 with the carries. */
+/* Words of the product by weight, 2^0 to 2^96; t1 .. t3 are added to p1 .. p3 with the carries. */
 #define p0 r0
 #define p1 r12
 #define p2 r0
@@ -1424,7 +1424,7 @@
     adc h3, h3, r11
 .endm
 
-/* Scratch, from 64 bytes below r1 to END; r1 is what the caller gave again. */
+/* Scratch, from 64 bytes below r1 to END; r1 is again the caller's. */
 .macro wipe
     vmov.i32 q0, #0
     vmov.i32 q1, #0

@@ -1,5 +1,5 @@
-/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, over, and where
- * things lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
+/* The code in integer registers that the ChaCha20-Poly1305 kernels for 32-bit ARM share. They define h0 .. h4, over,
+ * and the layout of scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
 #include "../chacha20.h"
@@ -51,7 +51,7 @@
     bne .Lxor_byte
 .endm
 
-/* Another part of a packet goes on where the one before ended: r in r2 .. r5, s in its place. */
+/* Another part of a packet continues where the previous one ended: r in r2 .. r5, s in its place. */
 .macro continue_key
     ldr r12, [r0, #SEALANE_ARG_STATE]
     ldr r4, [r12, #SEALANE_STATE_COUNTER]
@@ -147,7 +147,8 @@
     bne .Lcopy_byte\@
 .endm
 
-/* Until all whole blocks are done; then what is behind them at r8, padded with zeroes; and on after all of PHASE. */
+/* Until all whole blocks are done; then the bytes behind them at r8, padded with zeroes; and on after all of
+ * PHASE. */
 .macro authenticate_more
     ldrd r8, r9, [r1, #MESSAGE]
     cmp r8, r9

@@ -5,10 +5,10 @@
  * CPU        MIPS32 release 2 (rotr, wsbh, ins; maddu in HI and LO), either byte order, no release 6
  * the rest   aesgcm_text.h
  *
- * GHASH: each of the nine products of words is a sum over POWERS blocks, made of 25 sums of integer products, of every
- * fifth bit of one word and every fifth of the other. Those of five whose bits fall in the same places are added. A
- * column is 31 at most, but for one five, which is done in two parts: no carry reaches the next column, and the lowest
- * bit of a sum is the sum modulo 2.
+ * GHASH: each of the nine products of words is a sum over POWERS blocks. It consists of 25 sums of integer products,
+ * of every fifth bit of one word and every fifth of the other. Five at a time have their bits in the same places, and
+ * are added. A column is at most 31, except for one group of five, which is done in two parts. So no carry reaches
+ * the next column, and the lowest bit of a sum is the sum modulo 2.
  */
 #include "../asm.S"
 
@@ -63,7 +63,7 @@ isa mips32r2
 #define high2 x17
 #define high3 x18
 #define high4 x19
-#define low x20     /* the last product, which comes 5 cycles after mflo */
+#define low x20     /* the last product, available 5 cycles after mflo */
 #define high x21
 
 /* The last product to \low_sum and \high_sum. */

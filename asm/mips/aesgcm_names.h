@@ -49,12 +49,12 @@
 #define UNUSED ARGS + 8*WORD /* address of the next block of keystream, in row 0 */
 #define ROUNDS ARGS + 9*WORD /* left */
 #define NEXT_KEY ARGS + 10*WORD
-#define PASS ARGS + 11*WORD /* what the keystream is for */
-#define PHASE ARGS + 12*WORD /* what GHASH goes on with */
+#define PASS ARGS + 11*WORD /* text for the keystream */
+#define PHASE ARGS + 12*WORD /* next input of GHASH */
 #define SLOT ARGS + 13*WORD /* address of the next block's factors */
 #define START ARGS + 14*WORD /* of those of the first block of these POWERS */
 #define LIMIT ARGS + 15*WORD /* of those behind the column's last */
-#define POWER ARGS + 16*WORD /* set-up: where the next power goes */
+#define POWER ARGS + 16*WORD /* set-up: address for the next power */
 #define NEXT_WORD ARGS + 17*WORD /* set-up: of the schedule */
 #define WORDS_LEFT ARGS + 18*WORD
 #define PLACE ARGS + 19*WORD /* the word's number modulo those of the key */

@@ -9,9 +9,9 @@
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and the number of rounds only; each is followed by its
  *            delay slot, which is indented
  *
- * AES (FIPS 197), bit-sliced, 2*WORD blocks at a time: in each half of 4 bytes, word 8 r + i has bit i of row r, that
- * of column c in block b at 8 c + b. ShiftRows rotates halves, and the rows that MixColumns adds are in words of their
- * own: with a' the next row and t = a + a', a column becomes 2 t + a' + t''.
+ * AES (FIPS 197) is bit-sliced, 2*WORD blocks at a time. In each half of 4 bytes, word 8 r + i has bit i of row r,
+ * and that of column c in block b is at 8 c + b. ShiftRows rotates halves, and the rows that MixColumns adds are in
+ * separate words. With a' the next row and t = a + a', a column becomes 2 t + a' + t''.
  *
  * GHASH (6.4): see ../ghash.h. The .S file multiplies.
  */
@@ -432,7 +432,7 @@ function KERNEL
     sw x5, MASK + \at(scratch)
     .endr
 
-/* The first time they fill what POWERS at a time leave over. */
+/* The first time, they take the remainder of POWERS at a time. */
 .Lblocks:
     andi x1, x0, SEALANE_FLAG_LAST
     srl x1, x1, 1

@@ -9,8 +9,8 @@
  * m0 .. m3, h4 and r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (m0 r0 + m1 s3 + m2 s2 + m3 s1) + 2^32 (m0 r1 + m1 r0 + m2 s3 + m3 s2 + h4 s1)
  *         + 2^64 (m0 r2 + m1 r1 + m2 r0 + m3 s3 + h4 s2) + 2^96 (m0 r3 + m1 r2 + m2 r1 + m3 r0 + h4 s3) + 2^128 h4 r0
- * The next block adds 5 (h >> 130) and drops these bits. ri < 2^28, and h4 <= 6 with the block: each sum and the carry
- * of the one before fit HI and LO, and 2^128's word is at most 11 2^28, of which 5/4 fit 32 bits.
+ * The next block adds 5 (h >> 130) and drops these bits. ri < 2^28, and h4 <= 6 with the block. Each sum and the
+ * carry of the previous one fit HI and LO. 2^128's word is at most 11 2^28, and 5/4 of it fit 32 bits.
  *
  * What is read from HI and LO arrives 5 cycles later on 24K: the next sum's products come before the carry to it.
  */
@@ -96,7 +96,8 @@ isa mips32r2
     sw h4, \at + 16 + LOW(\to)
 .endm
 
-/* HI and LO = a sum of products of m0 .. m3, and of h4, and what is above the sum before; then its word, k0 above. */
+/* HI and LO = a sum of products of m0 .. m3, and of h4, and the carry of the previous sum; then its word, k0
+ * above. */
 .macro sum h, f0, f1, f2, f3, f4
     multu m0, \f0
     maddu m1, \f1

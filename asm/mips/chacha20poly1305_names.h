@@ -2,7 +2,7 @@
 
 #include "words.h"
 
-/* ChaCha20: the 16 words; what is loaded; double rounds left; text, none for block 0. */
+/* ChaCha20: the 16 words; the loaded word; double rounds left; text, or 0 for block 0. */
 #define w0 $8
 #define w1 $9
 #define w2 $10
@@ -65,7 +65,7 @@
     addu \y, \y, k1
 .endm
 
-/* \m += \h + k0; k0 becomes what is above. */
+/* \m += \h + k0; k0 becomes the carry. */
 .macro add_word m, h
     addp \m, \m, \h
     sltu \h, \m, \h
@@ -74,7 +74,7 @@
     addp k0, k0, \h
 .endm
 
-/* \h += \carry; \carry becomes what is above. */
+/* \h += \carry; \carry becomes the carry. */
 .macro carry_word h, carry
     addp \h, \h, \carry
     sltu \carry, \h, \carry

@@ -18,7 +18,8 @@
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
  * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. The counter
- * enters the first quarter round of the columns only: what the others compute is the same for all blocks, and kept.
+ * enters the first quarter round of the columns only. The results of the others are the same for all blocks, and
+ * are kept.
  */
 #define STARTED END     /* words of the state behind the first round, those of the first column left out */
 #define SCRATCH_END (STARTED + 64)

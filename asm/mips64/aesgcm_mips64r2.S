@@ -5,10 +5,10 @@
  * CPU        MIPS64 release 2 (rotr, wsbh, dshd, ins, dinsu; dmultu to HI and LO), either byte order, no release 6
  * the rest   ../mips/aesgcm_text.h
  *
- * GHASH: each of the three products of words of 64 bits (Karatsuba) is a sum over POWERS blocks, made of 25 integer
- * products, of every fifth bit of one word and every fifth of the other. A column of bits is 13 at most, so no carry
- * reaches the next one, and the lowest bit of a sum is the sum modulo 2. Five products have their columns in the same
- * places.
+ * GHASH: each of the three products of words of 64 bits (Karatsuba) is a sum over POWERS blocks. It consists of 25
+ * integer products, of every fifth bit of one word and every fifth of the other. A column of bits is at most 13, so
+ * no carry reaches the next one, and the lowest bit of a sum is the sum modulo 2. Five products have their columns in
+ * the same places.
  */
 #include "../asm.S"
 
@@ -123,8 +123,8 @@ isa mips64r2
     xor result_high, result_high, sum_high
 .endm
 
-/* Five products, whose columns are from bit n on; the last stays in low and high, that of the five before is in low2
- * and high2. */
+/* Five products, whose columns start at bit n. The last stays in low and high, the sum of the previous five is in
+ * low2 and high2. */
 .macro five_products n, low, high, low2, high2, a0, b0, a1, b1, a2, b2, a3, b3, a4, b4
     product \a0, \b0, \low, \high
 .if \n > 0

@@ -8,8 +8,8 @@
  * Poly1305 (RFC 8439, 2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h + m =
  * m0, m1, h2 and r = r0, r1 in words of 64 bits, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (m0 r0 + m1 s1) + 2^64 (m0 r1 + m1 r0 + h2 s1) + 2^128 h2 r0
- * The next block adds 5 (h >> 130) and drops these bits. r0, r1 < 2^60, and h2 <= 6 with the block: h2 s1 and each
- * upper half fit 64 bits, and so does 5/4 of 2^128's word.
+ * The next block adds 5 (h >> 130) and drops these bits. r0, r1 < 2^60, and h2 <= 6 with the block. So h2 s1 and
+ * each upper half fit 64 bits, and so does 5/4 of 2^128's word.
  */
 #include "../asm.S"
 
@@ -134,7 +134,7 @@ isa mips64r2
     mflo c0                             /* m1 r0 */
     mfhi c1
     dmultu h2, s1
-    daddu h1, h1, a0                    /* what is above the first sum */
+    daddu h1, h1, a0                    /* carry of the first sum */
     carry_word h1, b0
     daddu k0, k0, b0
     mflo d0                             /* h2 s1 */

@@ -1,5 +1,5 @@
-/* AES (FIPS 197) with Zvkned: what the kernels that have it do alike. An element group is a block, four elements of 32
- * bits, and vector registers have numbers: v(n) is the name of number n.
+/* AES (FIPS 197) with Zvkned: the code that its kernels share. An element group is a block, four elements of 32 bits.
+ * Vector registers have numbers: v(n) is the name of number n.
  *
  * The files that include this name the_key, longer and longest: the number of rounds less 10, and less 12.
  */

@@ -1,4 +1,4 @@
-/* AES-GCM (NIST SP 800-38D) with vector instructions for AES and GHASH: seals or opens a packet, or a part of one, in
+/* AES-GCM (NIST SP 800-38D) with vector instructions for AES and GHASH. Seals or opens a packet, or a part of one, in
  * one pass; makes keys.
  *
  *     void sealane_aesgcm_zvkned(const args *a, void *scratch, const void *consts);
@@ -13,13 +13,13 @@
  *
  * A chunk is the k blocks that four vector registers hold side by side, 4 with vectors of 128 bits, 16 at most.
  *
- * GHASH (6.4) is Y := (Y + c) H for every block c. vghsh does that for all blocks of a chunk, each with a sum and a
- * power of its own. k sums take every k-th block, S := (S + c) H^k, and all chunks but the last multiply alike. If n
- * blocks follow the last chunk, the lengths included, it multiplies by H^(n+k) to H^(n+1), and those by H^n to H. Y is
- * the sum of all. vghsh takes bits in GCM's order.
+ * GHASH (6.4) is Y := (Y + c) H for every block c. vghsh does that for all blocks of a chunk, each with a separate
+ * sum and power. k sums take every k-th block, S := (S + c) H^k, and all chunks except the last multiply by the same
+ * power. If n blocks follow the last chunk, the lengths included, it multiplies by H^(n+k) to H^(n+1), and those by
+ * H^n to H. Y is the sum of all. vghsh takes bits in GCM's order.
  *
- * Counter mode (6.5): the counter blocks of a chunk are kept with the bytes of their words reversed, so that the last
- * words can be added to.
+ * Counter mode (6.5): the counter blocks of a chunk are kept with the bytes of their words reversed, so that integers
+ * can be added to their last words.
  */
 #include "../asm.S"
 
@@ -46,7 +46,7 @@ isa m, v, zvkb, zvkg, zvkned
 #define last s3     /* the last chunk */
 #define opening s4
 #define hash s5     /* H^n */
-#define factors s6  /* what the next chunk is multiplied by */
+#define factors s6  /* factor of the next chunk */
 #define weights s7  /* H^(n+k) */
 #define rest s8     /* bytes behind the chunks, */
 #define tail s9     /* filled up to whole blocks */
@@ -230,7 +230,7 @@ function sealane_aesgcm_zvkned
     chunks .Lseal, seal_chunk
     chunks .Lopen, open_chunk
 
-/* Where registers are longer than a chunk, what is behind it is undefined, and becomes zeroes. */
+/* If registers are longer than a chunk, the elements behind it are undefined, and become zeroes. */
 .Lchunks_done:
     vsetvli t0, zero, e32, m4, ta, ma
     beq t0, words, .Ltail

@@ -14,7 +14,7 @@
  * of the registers hold anything. Poly1305 is in poly1305.h.
  */
 
-/* ChaCha20: the 16 words; double rounds left; text, none for block 0. k0 to k3 hold factors of rotations, and loaded
+/* ChaCha20: the 16 words; double rounds left; text, or 0 for block 0. k0 to k3 hold factors of rotations, and loaded
  * values. */
 #define w0 t0
 #define w1 t1

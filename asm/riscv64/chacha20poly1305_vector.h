@@ -1,5 +1,5 @@
-/* ChaCha20-Poly1305 in vectors of any length from 128 bits on, for all levels of RV64: the file that includes this
- * names KERNEL, and may define WITH_ZVKB.
+/* ChaCha20-Poly1305 in vectors of any length from 128 bits on, for all levels of RV64. The file that includes this
+ * defines KERNEL, and may define WITH_ZVKB.
  *
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
  * scratch    END_VECTOR - STATE bytes behind the saved registers, wiped before the return; stack 0

@@ -94,7 +94,7 @@
     poly_line 22, add p0, p0, q0        /* h0 r0 + h1 s1 */
     poly_line 23, sltu q0, p0, q0
     poly_line 24, add u1, u1, y1
-    poly_line 25, add u0, u0, y0        /* h0 r1 + h1 r0 + h2 s1 + what is above 2^64 */
+    poly_line 25, add u0, u0, y0        /* h0 r1 + h1 r0 + h2 s1 + the carry above 2^64 */
     poly_line 26, sltu y0, u0, y0
     poly_line 27, add p1, p1, q0
     poly_line 28, add u0, u0, k0
@@ -161,7 +161,7 @@
     .endr
     j .Lwipe
 
-/* What the next part of a packet goes on from. */
+/* The state from which the next part of a packet continues. */
 .Lsave:
     ld k0, SEALANE_ARG_STATE(a0)
     ld k1, POLY_S(a1)

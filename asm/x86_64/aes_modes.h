@@ -1,9 +1,9 @@
 /* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619), for the widths of x86-64's vectors.
  *
  * V is a vector register's name without the number, WIDTH the blocks in a vector: 1, 2 or 4. Eight vectors go
- * through the rounds at a time, the rest in steps of four, two and one, and of blocks that fill no vector. A step
- * takes its input, goes through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round
- * key what the mode adds to its output, so that the last round adds both.
+ * through the rounds at a time. The rest goes in steps of four, two and one, and of blocks that do not fill a
+ * vector. A step takes its input, and goes through all rounds except the last (FIPS 197, 5.1; backwards 5.3.5). It
+ * adds the mode's term for the output to the last round key, so that the last round adds both.
  *
  *   CTR   E(c), E(c + 1), ..      are added to the text; where the last word counts, in blocks whose bytes are reversed
  *   CBC   D(c) + the block before it; going through a step's vectors from the last to the first, so that no block is
@@ -12,9 +12,10 @@
  *         the next eight is a shift by WIDTH bytes; the bytes shifted out, times x^7 + x^2 + x + 1, are added below
  *
  * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (the bytes that are
- * left), x_broadcast, x_broadcast_halves (of 16 bytes that two stores of 8 have just written: a load of all of them
- * would wait until both are in the cache), x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks before
+ * left), x_broadcast, x_broadcast_halves, x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks before
  * those of a vector).
+ * x_broadcast_halves is for 16 bytes that two stores of 8 have just written. A load of all of them would wait until
+ * both are in the cache.
  */
 
 #define BYTES (16*WIDTH)
@@ -255,7 +256,7 @@
     .endif
 .endm
 
-/* A step of n vectors, if text_left has that bit; label stands before the step. */
+/* A step of n vectors, if text_left has that bit; label is placed before the step. */
 .macro step_if n, label
     test text_left, BYTES*\n
     jz 8f
@@ -463,10 +464,10 @@
     .endif
 .endm
 
-/* The next four words of a schedule, behind four in x, as many before as the key has, to `at` bytes from rcx: SubWord
- * of the last word that there is, rotated and with a round constant or not, is added to the first, and each word to all
- * after it (FIPS 197, 5.2). Where x is not `last`, its own sum goes in as the round key of SubWord: only that and one
- * shuffle are waited for. */
+/* The next four words of a schedule, after the last four in x and as many words before as the key has, go to `at`
+ * bytes from rcx. SubWord of the last existing word, rotated and with a round constant or not, is added to the first,
+ * and each word to all after it (FIPS 197, 5.2). If x is not `last`, its own sum is used as the round key of SubWord.
+ * Then only that instruction and one shuffle are on the critical path. */
 .macro next_words v, x, last, rotate, at
     .if \rotate
     \v\()movdqa xmm2, \last

@@ -8,9 +8,9 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * Two blocks side by side, of a text or one of each of two lanes, by vector permutations (aes_ssse3.h). Where one is
- * left, it is both. Decryption is the equivalent inverse cipher (FIPS 197, 5.3.5): all round keys but the first and the
- * last have gone through InvMixColumns, which is MixColumns of y + 4 (y + o(y)).
+ * Vector permutations (aes_ssse3.h) process two blocks side by side, of a text or one of each of two lanes. A single
+ * remaining block is used twice. Decryption is the equivalent inverse cipher (FIPS 197, 5.3.5). All round keys except
+ * the first and the last have gone through InvMixColumns, which is MixColumns of y + 4 (y + o(y)).
  */
 #include "../asm.S"
 
@@ -25,7 +25,7 @@
 #define SAME 560      /* 16 bytes stay as they are */
 
 /* Scratch. */
-#define OTHERS 256    /* what is added to two blocks: tweaks, or what they are chained to; or the counter block, and */
+#define OTHERS 256    /* terms added to two blocks: tweaks, or the blocks before them; or the counter block, and */
 #define ORDER 272     /* how its bytes are shuffled: a counter at its begin is one at the end of its bytes reversed */
 #define LAST_KEY 288  /* where the last round key is, from the first */
 #define SCRATCH_END 304

@@ -98,7 +98,7 @@
     \op xmm5, xmm6, xmm7, xmm8, xmm9, key_1, \arguments
 .endm
 
-/* to := what the first table has of x, plus what the second has of y; t may be y. */
+/* to := the first table's entries for x, plus the second's for y; t may be y. */
 .macro look_up to, t, x, y, table
     movdqa \to, [consts + \table + 16]
     pshufb \to, \y
@@ -183,7 +183,7 @@
     pxor \x, \i
 .endm
 
-/* x := what leaves the last round, from io and jo. */
+/* x := the result of the last round, from io and jo. */
 .macro look_out x, i, io, jo, t, k, table
     look_up \x, \t, \io, \jo, \table
     add_key \x, \i, \io, \jo, \t, \k

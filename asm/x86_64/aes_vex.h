@@ -1,4 +1,5 @@
-/* The instructions of aes_modes.h that AVX2 and AVX-512 write alike: three operands, in vectors of any width. */
+/* The instructions of aes_modes.h that are written the same for AVX2 and AVX-512: three operands, in vectors of any
+ * width. */
 
 .macro x_add to, x, y
     vpaddd \to, \x, \y

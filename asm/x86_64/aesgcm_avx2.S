@@ -10,8 +10,8 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * A vector of 256 bits has two blocks. Counter mode (6.5) makes eight vectors of keystream at a time, and GHASH takes
- * in eight between the rounds: sealing, the eight before; opening, the same.
+ * A vector of 256 bits has two blocks. Counter mode (6.5) makes eight vectors of keystream at a time, and GHASH
+ * processes eight between the rounds. Sealing, these are the previous eight; opening, the same eight.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The two halves of Y add
  * up every second block; eight vectors at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last m blocks are
@@ -23,7 +23,7 @@
 
 /* Constants. */
 #define REVERSE 0    /* of 16 bytes */
-#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: the carry when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
 #define COUNT 64     /* 0 2 4 6, 1 3 5 7: dword i of half j is the counter of block j of vector i */
@@ -58,7 +58,7 @@
 
 /* Integer registers. */
 #define key r12
-#define mac r10      /* what is authenticated next */
+#define mac r10      /* the next bytes to authenticate */
 #define phase r10d   /* while a key is made: the word's number modulo words */
 #define power r13    /* key less 16 (18 - m): its H(18) is H^m */
 #define steps r14    /* of eight vectors, to be encrypted */
@@ -267,7 +267,7 @@
 5:
 .endm
 
-/* A vector with its keystream, and y added to what is authenticated; ymm4 reverses bytes. */
+/* XORs a vector with its keystream, and adds y to the vector that is authenticated; ymm4 reverses bytes. */
 .macro tail_vector keystream, y
     vmovdqu block_a, [src]
     vpxor block_b, block_a, \keystream
@@ -534,7 +534,7 @@
     .endr
     jmp .Ldone
 
-    /* Nothing but 32 to 64 bytes and the lengths: what one step hands to the next stays in registers. */
+    /* For 32 to 64 bytes of text and the lengths only, intermediate results stay in registers. */
 .Lshort:
     lea rax, [text_left - 32]
     cmp rax, 32
@@ -588,14 +588,14 @@
     neg rcx
     lea rcx, [key + rcx + H(2)]                                                 /* behind the last pair of powers */
 
-    /* Its powers, two at a time: H^2, H; H^4, H^3; and from then on the last pair but one times H^4, so that two are on
-     * their way. */
+    /* Its powers, two at a time: H^2, H; H^4, H^3. From then on, the last pair except one times H^4, so that two are
+     * in flight. */
     vpshufd xmm1, xmm0, 0x4e
     vpxor xmm1, xmm1, xmm0
     vmovdqa block_a, ymm0
     power_step                                                                  /* H^2 */
     vinserti128 ymm3, hi, xmm0, 1                                               /* H^2, H: the last powers, */
-    vmovdqa block_a, ymm3                                                       /* and what is multiplied next */
+    vmovdqa block_a, ymm3                                                       /* and the next factor */
     vpxor ymm2, ymm2, ymm2                                                      /* the lower powers */
     lea rax, [key + H(2)]
 .Lpowers_by:

@@ -10,15 +10,15 @@
  * Registers    all but rsp, rbp; stack 0, scratch 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * A vector of 512 bits has four blocks. Counter mode (6.5) makes one to eight vectors of keystream at a time. What is
- * authenticated next goes between the rounds (hash_step). Sealing, that is ciphertext of the vectors before, so few
- * vectors are left for the end. Opening, it is the input; the last vectors too are authenticated before they are
- * decrypted. J0 is encrypted in the last quarter of the last vector where that is free, as it is of most lengths.
+ * A vector of 512 bits has four blocks. Counter mode (6.5) makes one to eight vectors of keystream at a time. Between
+ * the rounds, hash_step authenticates data. Sealing, that is ciphertext of the previous vectors, so few vectors are
+ * left for the end. Opening, it is the input; the last vectors too are authenticated before they are decrypted. J0 is
+ * encrypted in the last quarter of the last vector if that is free, as it is for most lengths.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four quarters of Y
- * add up every fourth block; four vectors at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m
- * blocks, 4 or more if there were others, are multiplied by H^m .. H, and the quarters are summed. One reduction serves
- * all the vectors that are added to it.
+ * add up every fourth block. Four vectors at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m
+ * blocks (4 or more if others came before) are multiplied by H^m .. H, and the quarters are summed. One reduction
+ * serves all the vectors that are added to it.
  */
 #include "../asm.S"
 
@@ -26,7 +26,7 @@
 
 /* Constants. */
 #define REVERSE 0    /* of 16 bytes */
-#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: the carry when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
 #define COUNT 64     /* of a nonce of 12 bytes, the first counters: dword i of quarter j is of block j of vector i */
@@ -66,7 +66,7 @@
 
 /* Integer registers. */
 #define key rcx
-#define mac r10      /* what is authenticated next */
+#define mac r10      /* the next bytes to authenticate */
 #define phase r10d   /* while a key is made: the word's number modulo words */
 #define rounds dword ptr [key + SEALANE_GCM_KEY_ROUNDS]
 #define steps r12    /* of eight vectors; at the end: 1 if `ad` has a block */
@@ -102,8 +102,8 @@
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
-/* Of each block of a vector, a = a0 + 2^64 a1 and h likewise (asm/ghash.h); hs has h0 + h1. By r = xmm or ymm for less
- * than a whole vector: lo is register 16, mi 17, hi 18.
+/* For each block of a vector, a = a0 + 2^64 a1, and h has the same form (asm/ghash.h); hs has h0 + h1. With r = xmm
+ * or ymm it processes less than a whole vector. lo is register 16, mi 17, hi 18.
  *   lo := or += a0 h0,   hi := or += a1 h1,   mi := or += (a0 + a1) (h0 + h1)
  */
 .macro multiply first, a, h, hs, r=zmm
@@ -151,7 +151,7 @@
     .endif
 .endm
 
-/* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced: twice the lowest 64 bits w are folded upwards, as w becomes
+/* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced. The lowest 64 bits w are folded upwards twice, as w becomes
  * 2^64 w + P w, with P of poly (asm/ghash.h).
  */
 .macro reduce_to out, r=zmm
@@ -332,7 +332,7 @@
     .endif
 .endm
 
-/* A step of GHASH of what `hash` says: FOUR, AHEAD, or eight vectors. */
+/* A step of GHASH, by `hash`: FOUR, AHEAD, or eight vectors. */
 .macro hash_step step, hash
     .if \hash == 8
     eight_step (\step)
@@ -341,7 +341,7 @@
     .endif
 .endm
 
-/* Nothing is in the sums that FOUR adds to. */
+/* The sums that FOUR adds to are still empty. */
 .macro no_sums
     vpxord xmm16, xmm16, xmm16
     vpxord xmm17, xmm17, xmm17
@@ -465,7 +465,7 @@
     .endr
 .endm
 
-/* Seal: what was written, to 20 .. */
+/* Seal: the written ciphertext, to 20 .. */
 .macro keep_vectors n
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
@@ -493,8 +493,8 @@
     jmp .Lhash_vectors
 .endm
 
-/* The same, however many they are; between the rounds, `hash` says what is authenticated. Five have less than TAIL
- * bytes, so J0 fits. */
+/* The same for any number of vectors; between the rounds, data is authenticated according to `hash`. Five have
+ * less than TAIL bytes, so J0 fits. */
 .macro tail_of hash, with_j0
     cmp text_left, 64
     jbe 1f
@@ -710,7 +710,7 @@
     jz .Lpacket
 
     /* POLYVAL (RFC 8452, section 3). It is GHASH of blocks whose bytes are reversed, and the powers in the table are
-     * those of its own hash key (appendix A): so the bytes of blocks stay as they are. */
+     * those of its own hash key (appendix A). So the bytes of blocks stay in their order. */
     vbroadcasti32x4 reverse, [consts + SAME]
     xor steps, steps
     vpxord mask, mask, mask

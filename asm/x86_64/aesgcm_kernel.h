@@ -1,6 +1,6 @@
-/* What the AES-GCM kernels of one packet do alike, whatever the width of their vectors. Registers have the same names
- * in all. What includes this has named key, flags, power, steps, rounds and, where it uses the macros for 128 and 256
- * bits, lo, mi, hi and tmp before; hi is register 11 there.
+/* The code that the AES-GCM kernels of one packet share, for any width of their vectors. Registers have the same
+ * names in all. The includer has named key, flags, power, steps and rounds before. If it uses the macros for 128 and
+ * 256 bits, it has also named lo, mi, hi and tmp; hi is register 11 there.
  */
 
 /* Integer registers. */
@@ -57,8 +57,9 @@
     vpinsrd xmm0, xmm0, [rax + 8], 2
 .endm
 
-/* The begin of a call that has its own way up to `most` bytes: a whole packet, with at most one block of associated
- * data and a nonce of 12 bytes. What is like that but longer, or has no text, goes to `longer`. */
+/* The beginning of a call that has a separate path up to `most` bytes. That path is for a whole packet, with at
+ * most one block of associated data and a nonce of 12 bytes. Longer packets of this kind, and those without text,
+ * go to `longer`. */
 .macro little_begin longer, most=64
     mov eax, [args + SEALANE_ARG_FLAGS]
     and eax, ~SEALANE_FLAG_OPEN
@@ -106,8 +107,8 @@
 .endm
 
 /* POLYVAL (RFC 8452, section 3), 128 and 256 bits. It is GHASH of blocks whose bytes are reversed, and the powers in
- * the table are those of its own hash key (appendix A): so the bytes of blocks stay as they are. Text and
- * lengths go through the loop for associated data, too, which comes back to .Lpolyval_text. */
+ * the table are those of its own hash key (appendix A). So the bytes of blocks stay in their order. Text and lengths
+ * go through the loop for associated data, too, which returns to .Lpolyval_text. */
 .macro polyval
 .Lpolyval:
     vpxor hi, hi, hi
@@ -149,8 +150,9 @@
 
 /* ---- AES, 256 and 512 bits ---- */
 
-/* Round `number` of n vectors and, extra, of the mask. What includes this has round_key (rk := that), vector_round i
- * and mask_round; and, for `hash`, hash_step: eight steps of GHASH in a round, over the blocks that `hash` names. */
+/* Round `number` of n vectors and, if extra, of the mask. The includer has round_key (rk := that), vector_round i
+ * and mask_round. For `hash` it has hash_step: eight steps of GHASH in a round, over the blocks that `hash`
+ * names. */
 .macro vectors_round n, extra, number, hash=0
     round_key key + SEALANE_GCM_KEY_SCHEDULE + 16*\number
     round_of \n, \extra, \number, \hash
@@ -208,8 +210,8 @@
 
 /* ---- The end of a call, 128 and 256 bits ---- */
 
-/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block without its counter; or,
- * where the mask is still in a register, without the counter block. */
+/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block without its counter. If
+ * the mask is still in a register, the counter block is left out. */
 .macro finish mask
     mov rax, [args + SEALANE_ARG_STATE]
     .ifb \mask

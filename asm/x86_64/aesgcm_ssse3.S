@@ -10,17 +10,18 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * AES by vector permutations is in aes_ssse3.h. Two counter blocks are encrypted side by side; the first two are J0,
+ * AES by vector permutations is in aes_ssse3.h. Two counter blocks are encrypted side by side. The first two are J0,
  * which gives the mask of the tag, and the first block of text, which is made again with the second.
  *
- * GHASH (6.4): byte q of a block y has the coefficients of x^(8 q) to x^(8 q + 7), from its highest bit on. Two tables
- * have byte r of n(x) H and of x^4 n(x) H for the 16 nibbles n, r from 0 to 15. A nibble of byte q of y, looked up
- * there, gives a part of byte q + r of the product, so with W_r the sum of the lookups of all high and all low nibbles,
+ * GHASH (6.4): byte q of a block y has the coefficients of x^(8 q) to x^(8 q + 7), from its highest bit on. Two
+ * tables have byte r of n(x) H and of x^4 n(x) H for the 16 nibbles n, r from 0 to 15. A nibble of byte q of y,
+ * looked up there, gives a part of byte q + r of the product. So with W_r the sum of the lookups of all high and all
+ * low nibbles,
  *     y H = W_0 + x^8 W_1 + .. + x^120 W_15,    x^128 = 1 + x + x^2 + x^7.
  * What Horner's rule moves beyond x^127, one byte a table, is collected, and multiplied by that in the end: by tables.
  *
- * The way of a packet: .Lencrypt makes two blocks of keystream, .Lhash authenticates a text, and what follows each of
- * them depends on the phase.
+ * A packet is processed as follows. .Lencrypt makes two blocks of keystream, .Lhash authenticates a text, and the
+ * code after each of them depends on the phase.
  */
 #include "../asm.S"
 
@@ -35,7 +36,7 @@
 #define PERMUTE 176
 
 /* Integer registers. */
-#define mac r11       /* what is authenticated next, */
+#define mac r11       /* the next bytes to authenticate, */
 #define mac_left r12  /* its bytes */
 #define phase r13d
 #define flags r14d
@@ -65,7 +66,7 @@
 #define MASK 272      /* the encrypted J0 */
 #define Y 288         /* GHASH so far */
 #define KEYSTREAM 304    /* two blocks of keystream, for a text that ends in them */
-#define TAIL 336      /* what is authenticated, padded with zeroes to a block */
+#define TAIL 336      /* bytes to authenticate, padded with zeroes to a block */
 #define LAST_KEY 352  /* where the last round key is, from the key */
 #define SHIFTED 256   /* while a key is made: H x^0 .. H x^7 */
 #define SCRATCH_END 384
@@ -124,8 +125,8 @@
     bswap counter
     jmp .Ltext_begin
 
-/* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed, .Lhash_block reverses them, and a table of
- * its own hash key times x (appendix A). The text is one chunk, of which nothing is encrypted. */
+/* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed. .Lhash_block reverses them, and the
+ * table is of its own hash key times x (appendix A). The text is one chunk, of which nothing is encrypted. */
 .Lpolyval:
     test flags, SEALANE_FLAG_SETUP
     jnz .Lpolyval_key
@@ -243,7 +244,7 @@
     pxor xmm0, [scratch + Y]
     nibbles xmm0, xmm1                          /* xmm1: of x^0 .. x^3 */
     pxor xmm2, xmm2                             /* the product, */
-    pxor xmm3, xmm3                             /* and what is beyond x^127 */
+    pxor xmm3, xmm3                             /* and the terms beyond x^127 */
     .irp r, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
     movdqu xmm4, [key + SEALANE_GCM_KEY_TABLE + 32*\r]
     movdqu xmm5, [key + SEALANE_GCM_KEY_TABLE + 32*\r + 16]

@@ -1,4 +1,4 @@
-/* What the AES-GCM kernels do alike. v is v where instructions have VEX encodings, and nothing where they have not. */
+/* The code that the AES-GCM kernels share. v is v where instructions have VEX encodings, otherwise empty. */
 
 /* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx; word32 is the lower half of
  * word. */
@@ -105,8 +105,9 @@
     \v\()movd eax, xmm0
 .endm
 
-/* The key schedule (FIPS 197, 5.2) word by word, behind the key; eax: the last word, before: the one as many before as
- * the key has, which are `words`, in r8; word: where the next goes, in bytes from the schedule's begin. */
+/* The key schedule (FIPS 197, 5.2) word by word, behind the key. eax: the last word; before: the one as many words
+ * before as the key has, which are `words`, in r8; word: the place of the next, in bytes from the beginning of the
+ * schedule. */
 .macro schedule_words words, word, phase, end, rcon, schedule, before, constant, v
 .Lword:
     test \phase, \phase

@@ -10,10 +10,11 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing,
- * the eight before; opening, the same. The last one to eight blocks, the tail, are as many as there are; sealing, the
- * eight before them are taken in meanwhile and reduced with the tail; the table of H's powers serves both.
- * Where one call follows another AES waits for what is between its last round and its first: as little as can be.
+ * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH processes eight between the rounds.
+ * Sealing, these are the previous eight; opening, the same eight. The last one to eight blocks, the tail, are made in
+ * their exact number. Sealing, the eight before them are authenticated meanwhile and reduced with the tail; the table
+ * of H's powers serves both. If calls follow each other directly, AES waits for the code between its last round and
+ * its first, which is kept short.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. Eight blocks at a time:
  * Y := (Y + c) H^8 + c' H^7 + .. with one reduction.
@@ -68,12 +69,12 @@
 #define POWERS 17    /* eight blocks, eight of the tail, the lengths */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 32*(POWERS - (i)))
 #define S(i) (H(i) + 16)
-#define NEAR (H(0) + 128) /* what is within 128 bytes has a short address */
+#define NEAR (H(0) + 128) /* fields within 128 bytes have short addresses */
 
 /* Integer registers. */
 #define counter ecx  /* of the next block */
 #define key r10
-#define mac r12      /* what is authenticated next */
+#define mac r12      /* the next bytes to authenticate */
 #define phase r12d   /* while a key is made: the word's number modulo words */
 #define power r13    /* key less 32 m, plus NEAR: at H(i) - NEAR from it is H^(m+i) */
 #define word3 r13d   /* the first round key's last word */
@@ -84,7 +85,7 @@
 #define last_power rsi /* power of the last blocks, in place of scratch */
 
 /* Flags besides those of the call. They replace the key where it is no longer needed. */
-#define BEHIND 0x20  /* the eight blocks at mac are not authenticated yet; not with POLYVAL, whose bit it is */
+#define BEHIND 0x20  /* the eight blocks at mac are not authenticated yet; never with POLYVAL, which has the same bit */
 #define PLAIN 0x40   /* a whole packet with a nonce of 12 bytes and no associated data, and of at most */
 #define PLAIN_MOST 384 /* bytes: then all of its counters are in the table */
 #define FRESH 0x80   /* nothing was authenticated before the tail */
@@ -144,8 +145,8 @@
     product_of tmp, [consts+POLY], \v, 0x00
 .endm
 
-/* The sum of the halves of a block at \at, in integer registers: two shuffles less for the port that has the most to do
- * on some CPUs. Of pairs 1 and 3 that is; doing so for all of them would be too many instructions for others. */
+/* The sum of the halves of a block at \at, in integer registers. It saves two shuffles on the port that is busiest on
+ * some CPUs. It is used for pairs 1 and 3. For all pairs it would be too many instructions for other CPUs. */
 .macro scalar_sum step, i, at:vararg
     .if \step == 0
     mov rax, [\at]
@@ -277,8 +278,9 @@
     mov [scratch + BLOCKS + 16*\i + 12], eax
 .endm
 
-/* A round of n blocks from register `first` on and, extra, of that block; number 0: the one whose number times 16 is in
- * rax. hash 1: with each block a step of hashing eight; 2: of hashing the four blocks before. */
+/* A round of n blocks from register `first` on and, if extra, of that block. In round number 0, that is the one whose
+ * number times 16 is in rax. hash 1: with each block a step of hashing eight; 2: of hashing the previous four
+ * blocks. */
 .macro round n, extra, number, hash=0, first=0
     .if \number
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE+16*\number]
@@ -344,7 +346,7 @@
 #endif
 .endm
 
-/* The nonce, whatever the counter, and the first round key to all blocks of the next eight. */
+/* The nonce, without the counter, and the first round key to all blocks of the next eight. */
 .macro blocks_of v
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     vmovdqa [scratch+BLOCKS+16*\i], \v
@@ -368,8 +370,8 @@
 
 /* ---- The last blocks -------------------------------------------------------------------------------------------- */
 
-/* Block i of the rest, if it is there and whole. Its keystream lacks the last round, whose key is rk; and
- * sums += its product. */
+/* Block i of the rest, if it exists and is whole. Its keystream lacks the last round, whose key is rk;
+ * and sums += its product. */
 .macro last_block i, k, open
     cmp text_left, 16*\i + 16
     jb .Lblocks_end_\i
@@ -388,8 +390,8 @@
     multiply 0, last_power + H(1-\i) - NEAR
 .endm
 
-/* From here on J0 is not needed: it is wiped. In place of the key there is WHOLE or PART; a part's nonce, which is that
- * of its next counter block too, goes to the state. */
+/* From here on J0 is not needed: it is wiped. WHOLE or PART replaces the key. A part's nonce, which is also that of
+ * its next counter block, goes to the state. */
 .macro end_counters
     test flag_bits, PLAIN
     jnz 1f
@@ -412,7 +414,7 @@
     vmovdqa [scratch+J0], tmp
 .endm
 
-/* What else is wanted at the begin of a packet that is PLAIN. */
+/* Further values for the beginning of a packet that is PLAIN. */
 .macro plain_begin
     mov flags, [args + SEALANE_ARG_FLAGS]
     cmp text_left, PLAIN_MOST
@@ -735,8 +737,8 @@
     jnz .Ltail
     or flags, BEHIND
 
-    /* The tail: up to four blocks, or four and then up to four. One reduction is for all of them, the lengths and,
-     * sealing, the last of the eights. Counters are in a table where few blocks came before. */
+    /* The tail: up to four blocks, or four and then up to four. One reduction serves all of them, the lengths and,
+     * sealing, the last of the eights. Counters are in a table if few blocks came before. */
 .Ltail:
     lea rax, [text_left + 15]
     and eax, -16

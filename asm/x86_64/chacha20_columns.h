@@ -4,7 +4,7 @@
  *     MASKS       such that the bytes of words <<< 8 and 16 lie at MASKS + 4*8 and MASKS + 4*16, for vpshufb
  *     C_ROW(3)    where c3 lies: 16 words and a temporary want 17 registers
  *
- * or KERNEL_VPROLD, and then neither is needed.
+ * or KERNEL_VPROLD, which needs neither.
  */
 
 #if !defined(KERNEL_VPROLD)

@@ -32,8 +32,8 @@
     vpshufd \c, \c, \order_c
 .endm
 
-// A round of `groups` groups from `first` on: columns if a and c rotate by 1 and 3 words before the next round,
-// diagonals if by 3 and 1: b, always last, stays.
+// A round of `groups` groups from `first` on. It is a column round if a and c rotate by 1 and 3 words before
+// the next round, and a diagonal round if by 3 and 1. b, which is always last, stays.
 .macro rows_round groups, order_a, order_c, first=0
   .if \first == 0
     rows_half GROUP0, U0

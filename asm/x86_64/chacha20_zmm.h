@@ -1,4 +1,4 @@
-/* ChaCha20 (RFC 8439, 2.1 and 2.3) on 512-bit vectors: what the kernels of one packet and of many have alike. */
+/* ChaCha20 (RFC 8439, 2.1 and 2.3) on 512-bit vectors: the code that the kernels of one packet and of many share. */
 
 #include "../chacha20.h"
 

@@ -1,12 +1,12 @@
-/* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as
- * many keys side by side, a word of the state to a vector.
+/* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the vector widths of x86-64. LANES blocks of as
+ * many keys are processed side by side, with a word of the state in each vector.
  *
- * Vector j has 16 bytes of lane 4 q + j in part q, which has 128 bits; transposing 4 by 4 words in each part makes
- * words of all lanes. The words of a key and of a sample are the state's in their order, and of the block only the
- * first two are wanted. With less than LANES left the first does the work of those that are missing, again.
+ * Vector j has 16 bytes of lane 4 q + j in part q, which has 128 bits. Transposing 4 by 4 words in each part makes
+ * words of all lanes. The words of a key and of a sample are the state's in their order, and only the first two
+ * words of the block are needed. With less than LANES left, the first one replaces those that are missing.
  *
- * One or two lanes go one by one in integer registers: a block is a chain of 240 steps, which vectors make no shorter,
- * and on Zen 5 a step of theirs takes two cycles.
+ * One or two lanes are processed individually in integer registers. A block is a chain of 240 steps, which vectors do
+ * not shorten, and on Zen 5 each of their steps takes two cycles.
  *
  * Each includer has m_insert: 16 bytes of lane 4 q + j to part q of vector j, q not 0. */
 
@@ -49,7 +49,7 @@
     jb 1b
 .endm
 
-/* Vectors j of 0 to 3: 16 bytes of the lanes j, 4 + j, .. at what the slot points to. */
+/* Vectors j of 0 to 3: 16 bytes of the lanes j, 4 + j, .. at the address in the slot. */
 .macro load_lanes slot, at
     .irp j, 0, 1, 2, 3
     .irp q, 0, 1, 2, 3
@@ -78,7 +78,7 @@
     vpunpckhqdq \o3, \r0, \r2
 .endm
 
-/* Part q, in xmm4 (lanes 4 q and 4 q + 1) and xmm5 (the next two), to where it goes. */
+/* Part q, in xmm4 (lanes 4 q and 4 q + 1) and xmm5 (the next two), to its destination. */
 .macro outputs q
     .irp j, 0, 1, 2, 3
     mov rax, [scratch + LANE + 8*(4*\q + \j)]
@@ -100,7 +100,7 @@
 #define SINGLE 2        /* the most lanes that are processed individually */
 #define THIRD LANE      /* words 8 to 11, for which no registers are left */
 #define ROUNDS_LEFT (LANE + 16)
-#define AT_LANE (LANE + 24) /* what lanes and lanes_left are elsewhere */
+#define AT_LANE (LANE + 24) /* called lanes and lanes_left elsewhere */
 #define LANES_LEFT (LANE + 32)
 
 /* RFC 8439, 2.1; c in memory: from its last step in a round to its first in the next there is time enough. */

@@ -29,8 +29,8 @@
     vinserti32x4 zmm\j, zmm\j, \at, \q
 .endm
 
-/* Four quarter rounds (RFC 8439, 2.1), in the words w, x, y, z + 0 to 3; x, y, z begin elsewhere in a diagonal
- * round. */
+/* Four quarter rounds (RFC 8439, 2.1), in the words w, x, y, z + 0 to 3. In a diagonal round x, y, z begin
+ * elsewhere. */
 .macro quarters b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
     .irp half, 0, 1
     vpaddd zmm0, zmm0, zmm\b0

@@ -12,10 +12,10 @@
  *    4, 8   one or two sets of four registers; a register is one row of four blocks' states ("horizontal")
  *   16, 32  one or two sets of sixteen registers; a register is one word of sixteen blocks' states ("vertical")
  *   24      sixteen blocks vertically, eight horizontally
- * Where this code is fastest a vector operation takes two cycles, so 20 rounds of 12 dependent steps take 480 however
- * few blocks there are. Meanwhile integer registers, whose operations take one cycle, make block 0 of a first pass,
- * the Poly1305 key (2.6), and r^2, r^3, r^4; then vectors make r^5 .. r^24. Packets to 128 bytes need no more than r.
- * The bytes of text in a call choose its first pass: see the size classes below.
+ * Where this code is fastest a vector operation takes two cycles, so 20 rounds of 12 dependent steps take 480 for any
+ * number of blocks. Meanwhile integer registers, whose operations take one cycle, make block 0 of a first pass, the
+ * Poly1305 key (2.6), and r^2, r^3, r^4. Then vectors make r^5 .. r^24. Packets of up to 128 bytes need only r. The
+ * bytes of text in a call choose its first pass: see the size classes below.
  *
  * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
@@ -88,7 +88,7 @@
 #define src r8
 #define dst r9
 #define text_left r10 /* bytes from here on */
-#define mac r12       /* what is authenticated next */
+#define mac r12       /* the next bytes to authenticate */
 #define mleft r13     /* bytes to authenticate */
 #define enough r14    /* how far */
 #define acc_is r15d   /* what is in ACC: */
@@ -151,8 +151,8 @@
     .endif
 .endm
 
-/* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of nine products a limb no step overflows: 256 hi0, 256 hi1
- * and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
+/* lo, hi -> three limbs lo of 44 bits (lo2: slightly more). With nine products per limb no step overflows. 256 hi0,
+ * 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq requires, since 20 y1 and 20 y2 are below 2^48.4.
  */
 .macro carry
     vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
@@ -201,8 +201,8 @@
 
 #include "chacha20_zmm.h"
 
-/* Horizontal set: the diagonals are brought under each other by rotating rows a, c and d, not b, which is last to be
- * ready: so no rotation waits. half 0 is the column round, half 1 the diagonal round.
+/* Horizontal set: rotating rows a, c and d brings the diagonals under each other. b is not rotated because it is
+ * ready last; so no rotation waits. half 0 is the column round, half 1 the diagonal round.
  */
 .macro set_step step, half, a, b, c, d
     quarter \step, \a, \b, \c, \d
@@ -385,8 +385,8 @@
 
 /* ---- Size classes ----------------------------------------------------------------------------------------------- */
 
-/* The bytes of text in a call choose its first pass, which is written out for each class, and how many bytes of code
- * that is:
+/* The bytes of text in a call choose its first pass, which is written out for each class. The numbers are bytes of
+ * code:
  *
  *   bytes    blocks  first pass   code
  *   0             0  .Lempty        491  .Lshort follows: 789 for all the rest, with Poly1305 in integer registers
@@ -412,7 +412,8 @@
 #define TWENTYFOUR_BYTES (64*24)
 #define THIRTYTWO_BYTES (64*32)
 
-/* ---- First pass: what runs beside the vectors' rounds ----------------------------------------------------------- */
+/* ---- First pass: code that runs beside the vectors' rounds
+ * ------------------------------------------------------ */
 
 /* One block in integer registers: rows a, b, d in registers, row c in memory. */
 #define a0 eax
@@ -488,9 +489,9 @@
 .endm
 
 /* For one set. On Zen 5 a vector operation takes two cycles if it has to wait for its operands, but one if they are
- * there when it is dispatched. An integer double round and some nops between the steps let it come no sooner, after
- * lfence has let everything before arrive: a double round then takes 33 cycles, not 47. (64 bytes: 497 cycles; without
- * lfence 607; with it and 0, 2, 3, 5 nops 591, 516, 561, 519.)
+ * ready when it is dispatched. An integer double round and some nops between the steps delay it until then, after
+ * lfence has let all earlier instructions finish. A double round then takes 33 cycles, not 47. (64 bytes: 497 cycles;
+ * without lfence 607; with it and 0, 2, 3, 5 nops 591, 516, 561, 519.)
  */
 .macro four_quarter third, half, a, b, c, d
     .irp part, 0, 1, 2
@@ -513,7 +514,7 @@
     four_quarter 3, 1, a3, b0, 1, d2
 .endm
 
-/* Registers of what follows block 0: r, 5/4 r1, a power of r. */
+/* Registers of the step after block 0: r, 5/4 r1, a power of r. */
 #define r0 r14
 #define r1 r15
 #define s1 rdi        /* 2^128 = 5/4 mod p, and 4 divides r1 */
@@ -677,8 +678,8 @@
 .endm
 
 /* The first pass of 8, 16 or 24 blocks: ten double rounds, and beside them block 0, the key and the powers of r.
- * Block 0's ten take the time of the vectors' first six: 2, 1, 2, 2, 1, 2 go with these. COUNT has a bit for each of
- * the six, the first lowest, which is 1 where two go with it; it ends with the 1 behind them.
+ * Block 0's ten take the time of the vectors' first six, which are accompanied by 2, 1, 2, 2, 1, 2 of them. COUNT
+ * has a bit for each of the six, the first lowest, which is 1 if two accompany it. It ends with the 1 behind them.
  */
 #define TWO_BESIDE 0b101101
 #define SIX_END (1 << 6)
@@ -1016,8 +1017,9 @@
     save_acc lo0, lo1, lo2
     jmp .Lad_done
 
-    /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks a step; the first step takes what is over, in
-     * the highest elements. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
+    /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks are processed per step; the first step takes
+     * the remainder, in the highest elements. The window of 128 bytes at rbx has associated data from byte r11 on, up
+     * to byte r13.
      */
 .Lad_first:
     save_acc lo0, lo1, lo2
@@ -1097,8 +1099,8 @@
 
     /* ---- Keystream ---------------------------------------------------------------------------------------------- */
 
-    /* The rounds of 8 blocks, or of the first 16, end as keystream in registers 0 to 15; 16 to 23 have that of the
-     * other 8 of 24.
+    /* The rounds of 8 blocks, or of the first 16, end as keystream in registers 0 to 15. Registers 16 to 23 have
+     * that of the other 8 of 24.
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
@@ -1397,7 +1399,7 @@
 
     /* The elements' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
 .Llast_fold:
-    clear 30                                                           /* what is secret is wiped while the sum waits */
+    clear 30                                                           /* secrets are wiped while the sum waits */
     .irp i, 0, 1, 2
     vmovdqa64 [scratch + ACC + 64*\i], vx
     .irp j, 0, 1, 2, 3, 4

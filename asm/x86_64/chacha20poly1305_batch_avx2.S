@@ -8,9 +8,10 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers and lengths only.
  *
- * Packets are taken in waves of at most eight. A wave's blocks, block 0 of all packets (their Poly1305 keys), then
- * block 1 of all that have it, and so on, fill 8 places a pass; a register is one word of eight places' states. The
- * words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
+ * Packets are processed in waves of at most eight. A wave's blocks are block 0 of all packets (their Poly1305
+ * keys), then block 1 of all that have it, and so on. They fill 8 places per pass; a register is one word of eight
+ * places' states. The words of a wave's keys and nonces are copied beside each other once, [word][packet]; a pass
+ * selects from there.
  *
  * While vectors make the keystream of a pass, integer registers finish the places of the pass before, one in each
  * double round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag.
@@ -54,7 +55,7 @@
 #define DONE_END 316
 #define TODO 320      /* the wave's blocks that no place has been given to */
 #define FROM 324      /* the next packet in ACTIVE */
-#define TO 328        /* the end of what is known of ACTIVE for the next sweep */
+#define TO 328        /* the end of the known part of ACTIVE for the next sweep */
 #define ACTIVES 332   /* packets in ACTIVE in this sweep */
 #define BLOCK 336     /* the block that is handed out in this sweep */
 #define PLACES 340     /* of this pass */
@@ -79,7 +80,7 @@
 #define ONCE 1344     /* words 4 to 15 as a pass begins */
 #define C_ROW(i) (1728 + 32*(i))
 #define D_ROW(i) (1856 + 32*(i))
-#define KEYSTREAM 1984   /* 8 blocks of keystream, then what is authenticated */
+#define KEYSTREAM 1984   /* 8 blocks of keystream, then the bytes to authenticate */
 #define PAIR_R 2496   /* two places' r, while they are finished together; */
 #define PAIR_STATE 2560
 #define PAIR_LANE 2576

@@ -8,17 +8,17 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers and lengths only.
  *
- * Packets are taken in waves of at most 32, fewer if they are long. A wave's blocks, block 0 of all packets (their
- * Poly1305 keys), then block 1 of all that have it, and so on, fill 32 places a pass: two sets of sixteen registers, a
- * register being one word of sixteen places' states (16 places, one set, if no more are left). So places stay full
- * whatever the lengths. The words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass
- * picks from there.
+ * Packets are processed in waves of at most 32, fewer if they are long. A wave's blocks are block 0 of all packets
+ * (their Poly1305 keys), then block 1 of all that have it, and so on. They fill 32 places per pass: two sets of
+ * sixteen registers, where a register is one word of sixteen places' states. If 16 blocks or fewer are left, a pass
+ * has 16 places, one set. So places stay full for any lengths. The words of a wave's keys and nonces are copied
+ * beside each other once, [word][packet]; a pass selects from there.
  *
  * Poly1305 (2.5), p = 2^130 - 5, of eight packets at a time: a register is one limb of all eight. x = x0 + 2^44 x1 +
  * 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
- * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet's text: all end together,
- * and what lies before the beginning of a packet adds nothing. The block of lengths follows by itself.
+ * h := (h + m) r^2 + m' r. Steps of two times two blocks are counted from the end of a packet's text. All end
+ * together, and data before the beginning of a packet adds nothing. The block of lengths follows separately.
  */
 #include "../asm.S"
 
@@ -68,7 +68,7 @@
 #define PACKETS 280   /* in the wave */
 #define TODO 284      /* blocks that no place has been given to */
 #define FROM 288      /* the next packet in ACTIVE */
-#define TO 292        /* the end of what is known of ACTIVE for the next sweep */
+#define TO 292        /* the end of the known part of ACTIVE for the next sweep */
 #define ACTIVES 296   /* packets in ACTIVE in this sweep */
 #define BLOCK 300     /* the block that is handed out in this sweep */
 #define PLACES 304     /* places of this pass */
@@ -79,7 +79,7 @@
 #define CRYPT_END 336 /* of the places whose text waits for their keystream, in PLACE */
 #define SAVED_ARGS 344
 #define SAVED_CONSTS 352
-#define TEXT 360   /* by set: the first of 16 lanes, and what of their text the set is for, less 64; or 0, 0 */
+#define TEXT 360   /* by set: the first of 16 lanes, and the set's offset in their text, less 64; or 0, 0 */
 #define ONCE_AT 392   /* by set: its column of WORDS or ONCE */
 #define USED 408      /* bytes of VECTORS, or ONCE, that have been used */
 #define ACTIVE 448    /* packets that have blocks left, 32 of 32 bits */
@@ -320,8 +320,8 @@
     .irp r, \r13, \r14, \r15
     vmovdqa64 zmm\r, [r9 + WORD_STRIDE*(\r - \r4 - 1)]
     .endr
-    /* In the last pass whole blocks of text get it at once, unless the packets are to be authenticated first; else it
-     * waits for the next pass's rounds. */
+    /* In the last pass whole blocks of text get it at once, unless the packets are to be authenticated first.
+     * Otherwise they wait for the next pass's rounds. */
     vpbroadcastd zmm\r3, r12d
     vpcmpleud k1, zmm\r3, [scratch + FULL + 4*rax]
     kortestw k1, k1
@@ -547,9 +547,9 @@
     .endr
 .endm
 
-/* lo, hi -> three limbs of a little more than 44 bits, in 12 steps. Of two products, one of them of limbs of 45 bits,
- * no step overflows: 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are
- * below 2^48.4.
+/* lo, hi -> three limbs of slightly more than 44 bits, in 12 steps. With two products, one of them of limbs of 45
+ * bits, no step overflows. 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq requires, since 20 y1 and 20
+ * y2 are below 2^48.4.
  */
 .macro carry_step i, to0, to1, to2, l0, l1, l2, g0, g1, g2
     .if \i == 0
@@ -707,8 +707,8 @@
     vextracti32x4 [rax], zmm\register, \quarter
 .endm
 
-/* A step of whole blocks of text: h := ((h + b0) r^2 + b1 r + b2) r^2 + b3 r. Products and what has other ports
- * alternate: the schedulers hold too little to find it.
+/* A step of whole blocks of text: h := ((h + b0) r^2 + b1 r + b2) r^2 + b3 r. Products alternate with
+ * instructions for other ports, because the schedulers are too small to reorder them.
  */
 #define B0 zmm22, zmm23, zmm24
 #define B2 zmm8, zmm9, zmm10
@@ -767,8 +767,8 @@
 .endm
 
 #define STEPS30 STEPS18, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29
-/* h mod p, plus s, of vector v, in steps. h < 2^132.1; less p for each 2^130 that limb 2 has, it is below 2 p; then it
- * is to be reduced if h + 5 reaches 2^130.
+/* h mod p, plus s, of vector v, in steps. h < 2^132.1; after p is subtracted for each 2^130 in limb 2, it is below 2
+ * p. It is then reduced if h + 5 reaches 2^130.
  */
 .macro reduce i, v, k, h0, h1, h2, t, x0, x1
     .if \i == 0
@@ -905,7 +905,7 @@
     mov [scratch + BLOCK], block
     mov dword ptr [scratch + TABLE], 0
     lea rax, [scratch + PLACE + PLACE_HALF]
-    mov [scratch + CRYPT_END], rax                                              /* none */
+    mov [scratch + CRYPT_END], rax                                              /* no packet */
     mov r15d, WAVE
 
     /* Keys and nonces, 16 packets at a time: [packet][word] -> [word][packet]. */
@@ -957,8 +957,8 @@
     sub ecx, 16
     ja .Lwords
 
-    /* A pass. With its rounds text waiting for keystream gets it, from place r15 on, and blocks are handed out for the
-     * next pass, to the places that have become vacant.
+    /* A pass. Beside its rounds, text waiting for keystream gets it, from place r15 on. Blocks are assigned to the
+     * vacant places for the next pass.
      */
 .Lpass:
     mov ebx, [scratch + TABLE]
@@ -1043,9 +1043,8 @@
     test dword ptr [args + SEALANE_BATCH_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lwave_done
 
-    /* Poly1305 of the wave's packets, eight at a time in a vector. Every stage is done for all vectors before the next
-     * one begins: what one of them waits for the others fill. First what goes with the lengths, from the lanes'
-     * columns.
+    /* Poly1305 of the wave's packets, eight at a time in a vector. Every stage is done for all vectors before the
+     * next one begins: one vector's wait is filled by the others. The lengths come first, from the lanes' columns.
      */
 .Lauthenticate:
     vpbroadcastq mask44, [consts + MASK44]
@@ -1207,7 +1206,7 @@
     load_power POWERS, R
     load_power POWERS2, R2
     mov r9, [rbx + V_ENDS]
-    mov [rbx + V_LONGEST], r9                                                   /* what will be left */
+    mov [rbx + V_LONGEST], r9                                                   /* bytes left afterwards */
     neg r9
 .Lrun_step:
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7

@@ -1,6 +1,6 @@
-/* What the ChaCha20-Poly1305 kernels of many packets do alike: how a call and a wave begin. What includes this defines
- * the places in scratch memory SAVED_ARGS, SAVED_CONSTS, ACTIVE (packets that have blocks left) and BLOCKS (how many
- * each has), 32 bits a packet in the last two.
+/* The code that the ChaCha20-Poly1305 kernels of many packets share: the beginning of a call and of a wave. The
+ * includer defines the places in scratch memory SAVED_ARGS, SAVED_CONSTS, ACTIVE (packets that have blocks left) and
+ * BLOCKS (how many each has). The last two have 32 bits per packet.
  */
 
 /* r12: the first lane, r13: how many there are. */

@@ -6,9 +6,9 @@
  * Poly1305 (RFC 8439, 2.5): h = (h + m) r mod p = 2^130 - 5 for each block m of 16 bytes and a one above it. With
  * h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without those.
- * The next product waits for less if m comes into the sums of this one. What reaches 2^130 is folded as soon as the
- * upper sum is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
- * then: the sum of h0 r0 and 2^64 h2 s1 fits in 128 bits, as r0 < 2^60 and s1 < 1.25 2^60.
+ * The next product waits less if m is added to the sums of this one. Bits from 2^130 on are folded as soon as the
+ * upper sum is ready. So h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
+ * then. The sum of h0 r0 and 2^64 h2 s1 fits in 128 bits, as r0 < 2^60 and s1 < 1.25 2^60.
  */
 
 /* Scratch, relative to the displaced rsi. */
@@ -19,7 +19,7 @@
 #define OUT -104
 #define LEFT -96            /* bytes of IN */
 #define CHUNK -88           /* bytes of them in this pass */
-#define TAIL -48            /* bytes behind what is authenticated by blocks: less than a block */
+#define TAIL -48            /* bytes behind the whole blocks to authenticate: less than a block */
 #define KEY_AT -24
 #define H 0                 /* h0, h1, h2 */
 #define R 24                /* r0, r1, s1 */
@@ -81,7 +81,7 @@
   .endif
 .endm
 
-// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1): what reaches 2^130 is folded; the carry from there stays above
+// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1). Bits from 2^130 on are folded; the carry from there stays above
 .macro poly_fold h0, h1, h2
     mov \h2\()d, edi
     and \h2\()d, 3
@@ -114,7 +114,7 @@
     poly_key
 .endm
 
-// (In macros without a parameter Apple's assembler does not know \@: hence those that are named none.)
+// (Without a parameter, Apple's assembler does not support \@ in macros. So some macros have a parameter named none.)
 
 // add the last ecx bytes, 1 to 15, at \from and a one behind, padded with zeroes: by two or three overlapping loads
 .macro poly_tail from
@@ -310,7 +310,7 @@
     jnz .Lnext
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lfinal
-    span_begin                              // what was sealed last
+    span_begin                              // the text sealed last
     jmp .Lauthenticate
 .endm
 

@@ -19,11 +19,11 @@
  *     text in a pass       to 128 bytes       to 192               to 256
  *     first pass           to 64              to 128               to 192: block 0 is the first one
  *     label                .Ltwo_blocks       .Lthree_blocks       .Lfour_blocks
- * Beside the rounds of a pass, Poly1305 goes over its span: the input of this pass where a packet is opened, else what
- * the pass before has sealed. The span of a first pass is empty.
+ * Beside the rounds of a pass, Poly1305 processes its span. That is the input of this pass when opening, and the
+ * output of the previous pass when sealing. The span of a first pass is empty.
  *
- * A packet takes this way: .Lpass and one of the labels above; in the first pass r and s; .Lkey_known, the
- * associated data; .Lauthenticate, what is left of the span; .Lxor, the text; .Lpassed, which ends at .Lnext,
+ * The path of a packet: .Lpass and one of the labels above; in the first pass r and s; .Lkey_known, the
+ * associated data; .Lauthenticate, the rest of the span; .Lxor, the text; .Lpassed, which ends at .Lnext,
  * .Lauthenticate or .Lfinal; .Ltag. A part that is not the first begins at .Lresume.
  */
 #include "../asm.S"
@@ -33,10 +33,10 @@
 isa .sse2 .ssse3
 
 /* Scratch, relative to the displaced rsi; the rest is in chacha20poly1305_integer.h. */
-#define SPAN -80            /* what is authenticated in this pass, */
+#define SPAN -80            /* the bytes to authenticate in this pass, */
 #define SPAN_END -64        /* and where its whole blocks end */
 #define COUNT -32           /* double rounds to go */
-#define BLOCK_ZERO -16      /* bytes of keystream before KEYSTREAM: 64 in the first pass, then none */
+#define BLOCK_ZERO -16      /* bytes of keystream before KEYSTREAM: 64 in the first pass, then 0 */
 #define VECTOR 16
 #define MASKS (64-4*8)      /* + 4 left: the bytes of words <<< 8, then 16 */
 #define KEY 160             /* a copy, aligned */
@@ -53,7 +53,7 @@ isa .sse2 .ssse3
 #define CONST_ROTATE 112    /* + 4 left: the bytes of words <<< 8, then 16 */
 #define CONST_CLAMP 160     /* between these */
 
-#define KERNEL_SSE         /* what sse.h makes is not quite as good where an operand is in memory: chacha20_columns.h */
+#define KERNEL_SSE         /* sse.h is slightly slower with an operand in memory: chacha20_columns.h */
 #include "sse.h"
 #include "chacha20poly1305_integer.h"
 #include "chacha20_columns.h"
@@ -260,7 +260,7 @@ function sealane_chacha20poly1305_ssse3
     mov r15, [rsi+SPAN_END]
     poly_tail r15
     poly_store
-1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was what was sealed last
+1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was the text sealed last
     je .Ltag
 
 // ---- Text ^ KEYSTREAM: whole vectors, the last one so that it ends with the text ------------------------------------

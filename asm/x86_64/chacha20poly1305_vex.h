@@ -1,5 +1,5 @@
-/* ChaCha20-Poly1305 with vectors of 256 bits, for CPUs where an operation on one takes a cycle: the text of the levels
- * avx2 and avx512vl, which differ in how a word rotates (KERNEL_VPROLD).
+/* ChaCha20-Poly1305 with vectors of 256 bits, for CPUs where an operation on one takes a cycle. Levels avx2 and
+ * avx512vl share this text. They differ in how a word rotates (KERNEL_VPROLD).
  *
  *     void KERNEL_NAME(const args *a, void *scratch, const void *consts);
  *
@@ -13,9 +13,10 @@
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
  * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Block 0 has
  * the Poly1305 key r, s (2.6). Poly1305 is explained in chacha20poly1305_integer.h.
- * Two chains can share a long span of blocks, as each step of Poly1305 waits for the one before: A has all but the last
- * l, B those; if A has added its last block, but not yet multiplied it, the sum of both is hA r^(l+1) + hB. The powers
- * cost some 90 cycles that nothing hides: a packet has them where they save more, and else chain A alone.
+ * Two chains can share a long span of blocks, as each step of Poly1305 waits for the previous one. A has all blocks
+ * except the last l, B those. If A has added its last block, but not yet multiplied it, the sum of both is hA r^(l+1)
+ * + hB. The powers cost some 90 cycles that nothing hides. A packet uses them where they save more, and otherwise
+ * chain A alone.
  *
  * A pass makes the keystream of two, four, six or eight blocks. Up to six are made by rows, in which a vector has one
  * row of two blocks' states. Eight are made by columns, in which a vector has one word of each block.
@@ -25,18 +26,18 @@
  *     later pass           to 128           to 256           to 384           to 512
  *     label                .Llater_2        .Llater_4        .Llater_6        .Llater_8
  * In .Lfirst_4 and .Lfirst_6 two blocks, block 0 among them, are made ahead of the others, which end beside Poly1305.
- * A longer packet's first pass takes 448 bytes where it is sealed, and where it is opened as many blocks as leave whole
- * passes of 8. Beside the rounds of a later pass, Poly1305 goes over its span: the input of this pass where a packet is
- * opened, else what the pass before has sealed. What the first pass opens of a long packet is authenticated beside the
- * two passes behind it, and waits for that in KEYSTREAM (.Lbehind).
+ * A longer packet's first pass takes 448 bytes when sealing. When opening, it takes as many blocks as leave whole
+ * passes of 8. Beside the rounds of a later pass, Poly1305 processes its span. That is the input of this pass when
+ * opening, and the output of the previous pass when sealing. The text that the first pass opens of a long packet is
+ * authenticated beside the two passes behind it, and waits for that in KEYSTREAM (.Lbehind).
  *
- * A packet takes this way: one of .Lfirst_*; .Lpowers, if there are to be two chains; .Lkey_known, the associated data;
+ * The path of a packet: one of .Lfirst_*; .Lpowers, if two chains are used; .Lkey_known, the associated data;
  * .Lrounds_1 or .Lrounds_2, the rest of the first pass; .Lauthenticate, the rest of the span; .Lxor, the text;
  * .Lpassed, which ends at .Lnext, .Lauthenticate or .Lfinal; .Ltag. Later passes begin at .Lnext, a part that is not
  * the first at .Lresume.
  */
 /* Scratch, relative to the displaced rsi; the rest is in chacha20poly1305_integer.h. */
-#define SPAN -80            /* what is authenticated in this pass */
+#define SPAN -80            /* the bytes to authenticate in this pass */
 #define A_END -64           /* where chain A ends, */
 #define B_END -56           /* and chain B, with which the whole blocks of the span end */
 #define POWER_AT -40        /* r^(l+1), or 0 where chain B is empty */
@@ -397,9 +398,9 @@ endconstants
     mov dword ptr [rsi+LAGGING], 0
 .endm
 
-// Of two or three groups the last one begins first, so that r is known before the others end: they do so beside
-// Poly1305, at .Lrounds_*. It has block 0, and the first text block where a packet is sealed, but the last one where it
-// is opened: in KEYSTREAM it lies behind those of the others. Of three groups that seal, the second begins before the
+// Of two or three groups the last one begins first, so that r is known before the others end. Those end beside
+// Poly1305, at .Lrounds_*. The last group has block 0, and the first text block when sealing, but the last one when
+// opening. In KEYSTREAM it lies behind the blocks of the others. If three groups seal, the second begins before the
 // first.
 #define AHEAD_SEALING(groups) (4-(groups)) /* double rounds that the last group makes alone, */
 #define AHEAD_OPENING 3
@@ -589,7 +590,7 @@ function KERNEL_NAME
     mov ebx, 256+128
 1:  cmp rax, rdx
     jae 1f
-    lea edx, [rax+63]                       // modulo 512: what is opened first, or less than what is sealed last
+    lea edx, [rax+63]                       // modulo 512: the bytes opened first, or fewer than those sealed last
     and edx, ebx
     cmp edx, ebx
     jne .Lkey_known
@@ -658,7 +659,7 @@ function KERNEL_NAME
     mov MB, [rsi+B_END]
     poly_tail MB
     poly_store
-1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was what was sealed last
+1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was the text sealed last
     je .Ltag
     cmp dword ptr [rsi+WAITING], 0
     jne .Lpassed

@@ -1,6 +1,6 @@
-/* The names and three operands of AVX, made of SSE instructions: one text is a kernel with either. A vector has 128
- * bits, whichever name it has. An operand in memory is last, and aligned. Only commutative instructions have their
- * result last.
+/* The names and three operands of AVX, implemented with SSE instructions, so that one text is a kernel with either.
+ * A vector has 128 bits, whichever name it has. An operand in memory is last, and aligned. Only commutative
+ * instructions have their result last.
  */
 
 #define ymm0 xmm0

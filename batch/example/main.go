@@ -1,5 +1,5 @@
-// Command example sends datagrams between two sockets of this machine, and seals and opens them in batches, as a tunnel
-// does with the packets of many peers.
+// Command example sends datagrams between two sockets of this machine.
+// It seals and opens them in batches, as a tunnel does with the packets of many peers.
 //
 //	go run github.com/sealane/sealane/batch/example@latest
 //

@@ -1,5 +1,6 @@
-/* Compares crypto_sealane with sealane's own calls: random bursts of packets with different sessions, directions,
- * lengths, segments and positions, some of them forged; the synchronous interface; refusals.
+/* Compares crypto_sealane with sealane's own calls. It uses random bursts of packets with different sessions,
+ * directions, lengths, segments and positions, some of them forged. It also tests the synchronous interface and
+ * refusals.
  *
  *     driver EAL-OPTIONS -- [--plant=CHECK]      --plant makes one check fail */
 #include <errno.h>

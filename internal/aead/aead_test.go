@@ -92,7 +92,8 @@ func TestAppend(t *testing.T) {
 	})
 }
 
-// TestTamper flips every bit of short packets, in turn, and wants an error, no plaintext, and a zeroed output.
+// TestTamper flips every bit of short packets, one at a time, and expects an error, no plaintext, and a zeroed
+// output.
 func TestTamper(t *testing.T) {
 	lengths := []int{0, 1, 15, 16, 17, 64, 100}
 	if testing.Short() || raceEnabled {
@@ -134,7 +135,7 @@ func TestTamper(t *testing.T) {
 					target.b[i/8] ^= 1 << (i % 8)
 				}
 			}
-			// Nothing flipped: the same check must not hold.
+			// Without a flipped bit, the same check must fail.
 			if got, err := a.Open(out[:8:len(out)], nonce, sealed, ad); err != nil || !bytes.Equal(got[8:], text) {
 				t.Fatalf("%d bytes: the untouched packet is rejected", n)
 			}
@@ -161,7 +162,7 @@ func TestTamper(t *testing.T) {
 	})
 }
 
-// TestBadInput wants x/crypto's panics and errors, and nothing written.
+// TestBadInput expects x/crypto's panics and errors, and nothing written.
 func TestBadInput(t *testing.T) {
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		for n := range 65 {
@@ -214,7 +215,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// TestOverlap has every way that two slices of one buffer can overlap, and wants what x/crypto does.
+// TestOverlap tries every overlap of two slices of one buffer, and expects x/crypto's behavior.
 func TestOverlap(t *testing.T) {
 	forEach(t, func(t *testing.T, v variant, level kernel.Level) {
 		ours, err := v.ours(level, make([]byte, v.keySize))
@@ -273,7 +274,7 @@ func TestNoAllocations(t *testing.T) {
 			if n > 1420 {
 				runs = 2
 			}
-			// On the stack, where what escapes would be moved to the heap.
+			// On the stack. Escaping values would be moved to the heap.
 			if allocations := testing.AllocsPerRun(runs, func() {
 				sealed := a.Seal(buffer[:0], nonce, buffer[:n], ad)
 				if _, err := a.Open(sealed[:0], nonce, sealed, ad); err != nil {

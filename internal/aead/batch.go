@@ -48,8 +48,8 @@ func sideBySide(ops []Op, direction uint64) int {
 	return good
 }
 
-// chunk is the number of packets that are planned together. More packets fill the lanes better when lengths are mixed:
-// of 64 packets, an Internet mix has about 36 of 64 bytes, 20 of 576 and 5 of 1420.
+// chunk is the number of packets that are planned together. More packets fill the lanes better when lengths are
+// mixed. Of 64 packets, an Internet mix has about 36 of 64 bytes, 20 of 576 and 5 of 1420.
 const chunk = 64
 
 // SealBatch implements batch.SealBatch.

@@ -14,8 +14,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestBatchCollected runs batches of otherwise unreferenced packets, whose buffers are allocated for them, on small
-// stacks that grow, while the garbage collector runs all the time.
+// TestBatchCollected runs batches of otherwise unreferenced packets with newly allocated buffers, on small stacks
+// that grow. The garbage collector runs all the time.
 func TestBatchCollected(t *testing.T) {
 	rounds := 60
 	if testing.Short() || raceEnabled {

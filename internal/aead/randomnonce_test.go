@@ -30,7 +30,7 @@ func forEachRandomNonce(t *testing.T, f func(t *testing.T, ours, peer cipher.AEA
 	}
 }
 
-// TestRandomNonce opens what crypto/cipher seals and the other way round, apart, appended and in place.
+// TestRandomNonce opens packets that crypto/cipher seals and the other way round, apart, appended and in place.
 func TestRandomNonce(t *testing.T) {
 	lengths := []int{0, 1, 11, 12, 13, 28, 64, 100, 1420, 70000}
 	if testing.Short() {
@@ -94,7 +94,7 @@ func TestRandomNoncesDiffer(t *testing.T) {
 	})
 }
 
-// TestRandomNonceBadInput wants crypto/cipher's panics and errors.
+// TestRandomNonceBadInput expects crypto/cipher's panics and errors.
 func TestRandomNonceBadInput(t *testing.T) {
 	forEachRandomNonce(t, func(t *testing.T, ours, peer cipher.AEAD) {
 		space := make([]byte, 300)

@@ -19,9 +19,9 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestStress runs kernels under all stress from the runtime: profiling signals, garbage collection, goroutines that are
-// stopped and moved, and stacks that grow in the kernel's prologue. Results must stay right. The profile must show the
-// kernels with their callers, so the runtime can walk the stack from inside.
+// TestStress runs kernels under all stress from the runtime. That is profiling signals, garbage collection,
+// goroutines that are stopped and moved, and stacks that grow in the kernel's prologue. Results must stay right. The
+// profile must show the kernels with their callers, so the runtime can walk the stack from inside.
 func TestStress(t *testing.T) {
 	duration := max(600*time.Millisecond, *long)
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
@@ -130,7 +130,6 @@ var errSlowAtomics = errors.New("before ARMv7 Go's 64-bit atomic operations hold
 // slowAtomics reports whether this is a build for 32-bit ARM before ARMv7 (internal/runtime/atomic/atomic_arm.go:
 // addrLock). There, the SIGPROF handler has been seen to hang in profBuf.canWriteRecord, above goLoad64 of the same
 // word's lock. Builds with GOARM=7 show the profile.
-// SIGPROF in profBuf.canWriteRecord, for ever, above goLoad64 of the same word's lock. Builds with GOARM=7 show the profile.
 func slowAtomics() bool {
 	if runtime.GOARCH != "arm" {
 		return false

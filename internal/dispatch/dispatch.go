@@ -1,5 +1,6 @@
-// Package dispatch chooses, for each primitive, the best implementation that this process may use: the CPU has its
-// features, the environment does not exclude it, and it has just passed its known-answer test.
+// Package dispatch chooses, for each primitive, the best implementation that this process may use.
+// The CPU must have its features, the environment must not exclude it, and it must just have passed its
+// known-answer test.
 //
 // Packages dispatch and kernel are the core: they import so little that any package of the standard library could
 // import them. Package report produces the texts for users.
@@ -25,7 +26,7 @@ type Table struct {
 	Rows      []Row
 
 	mu      sync.Mutex
-	chosen  atomic.Uint32           // a level; 0 before the choice; none if no row passed
+	chosen  atomic.Uint32           // a level; 0 before the choice; the constant none if no row passed
 	results [LevelEnd]atomic.Uint32 // results of the known-answer tests by level: 0 before a test, passed or failed
 }
 

@@ -81,8 +81,8 @@ func (t *Table) start() int {
 	return max(capped, t.index(CPU().First[t.Primitive]))
 }
 
-// best returns the index of the first row that a cap allows: the row that it names, or the next lower one if it names
-// another of these levels. It returns -1 if name is not among levels.
+// best returns the index of the first row that a cap allows. That is the row that it names, or the next lower one if
+// it names another of these levels. It returns -1 if name is not among levels.
 func (t *Table) best(name string, levels []string) int {
 	if i := t.index(name); i >= 0 {
 		return i

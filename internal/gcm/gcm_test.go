@@ -12,7 +12,7 @@ import (
 	"github.com/sealane/sealane/internal/randomseed"
 )
 
-// seal and open are what the standard library's functions of that name are made to do.
+// seal and open are the standard library's functions of that name after the change.
 func seal(k *Key, out, nonce, text, data []byte, tagBytes int) {
 	var tag [tagSize]byte
 	run(k, out, nonce, text, data, &tag, Sealing)

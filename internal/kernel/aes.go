@@ -35,9 +35,9 @@ type aesKeys struct {
 	words  [aesRounds + 1]aesPlanes
 }
 
-// subBytes is SubBytes without its constant 0x63, which is in the round keys. The circuit and its names are from Boyar
-// and Peralta, "A small depth-16 circuit for the AES S-box" (2011): a linear layer, the inversion in GF(2^4)^2, a
-// linear layer. u0 and s0 are the most significant bits.
+// subBytes is SubBytes without its constant 0x63, which is in the round keys. The circuit and its names are from
+// Boyar and Peralta, "A small depth-16 circuit for the AES S-box" (2011). It has a linear layer, the inversion in
+// GF(2^4)^2, and a linear layer. u0 and s0 are the most significant bits.
 func (q *aesPlanes) subBytes() {
 	u0, u1, u2, u3, u4, u5, u6, u7 := q[7], q[6], q[5], q[4], q[3], q[2], q[1], q[0]
 

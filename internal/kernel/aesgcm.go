@@ -191,10 +191,10 @@ func PolyvalKey(level Level, k *GCMKey, h *[16]byte, longest int) {
 	AESGCM(level, &a)
 }
 
-// AESGCMNonce sets j0 to the first counter block for a nonce of any length except 0 and 12 (section 7.1): GHASH of the
-// nonce and its length. A kernel computes it as for associated data. For short nonces, the block of lengths is part of
-// that data. Otherwise portable code adds it, which avoids a long copy but needs the hash key: the encrypted zero
-// block, which is the mask for a zero J0.
+// AESGCMNonce sets j0 to the first counter block for a nonce of any length except 0 and 12 (section 7.1): GHASH of
+// the nonce and its length. A kernel computes it as for associated data. For short nonces, the block of lengths is
+// part of that data. Otherwise portable code adds it, which avoids a long copy but needs the hash key. The hash key
+// is the encrypted zero block, which is the mask for a zero J0.
 func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
 	var blocks [128]byte
 	var zero [16]byte

@@ -240,8 +240,9 @@ func inLanes(operation uint64) (lanes, oneBlock bool) {
 	return oneBlock || operation == AESCBCEncrypt, oneBlock
 }
 
-// TestModesAllLengths compares every level with the portable code: all lengths from 0 to 1100 bytes and all numbers of
-// lanes up to 36, ending at a guard page. Every second case is in place, and every second one uses two calls.
+// TestModesAllLengths compares every level with the portable code. It tries all lengths from 0 to 1100 bytes and all
+// numbers of lanes up to 36, ending at a guard page. Every second case is in place, and every second one uses two
+// calls.
 func TestModesAllLengths(t *testing.T) {
 	b := newModeBench(t)
 	forEachMode(t, func(t *testing.T, operation uint64, level Level) {

@@ -7,8 +7,8 @@ import (
 )
 
 // A BatchPlan decides when to use a batch kernel. For each number of whole blocks, it has the number of packets from
-// which on the kernel is faster, up to BatchFromMax, or 0 for never. Packets of mixed lengths use it if the sum of
-// 1/from is at least 1. The plans of the levels are in asm/levels.json.
+// which on the kernel is faster. That number is at most BatchFromMax, or 0 for never. Packets of mixed lengths use
+// it if the sum of 1/from is at least 1. The plans of the levels are in asm/levels.json.
 type BatchPlan struct {
 	From  [BatchClasses]uint8
 	Few   int     // a smaller batch never uses the kernel

@@ -274,8 +274,8 @@ func TestBatchKnownAnswer(t *testing.T) {
 	})
 }
 
-// TestBatchAccumulatorEdges opens ciphertexts whose last whole block makes the accumulator end next to 0, 2^128 or p,
-// where errors in carries and in the last reduction show first. The expected results are computed with big integers.
+// TestBatchAccumulatorEdges opens ciphertexts whose last whole block makes the accumulator end next to 0, 2^128 or p.
+// There, errors in carries and in the last reduction show first. The expected results are computed with big integers.
 func TestBatchAccumulatorEdges(t *testing.T) {
 	one := big.NewInt(1)
 	two128, p := new(big.Int).Lsh(one, 128), new(big.Int).Sub(new(big.Int).Lsh(one, 130), big.NewInt(5))

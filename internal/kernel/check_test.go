@@ -72,7 +72,7 @@ func (c *primitive) atLevel(level Level) func(*PacketArgs) {
 	return func(a *PacketArgs) { c.run(level, a) }
 }
 
-// A packet is one case: what is sealed or opened, where it lies and how it is fed.
+// A packet is one case: the text to seal or open, its place in memory, and how it is fed.
 type packet struct {
 	text, ad []byte // input text
 	key      [32]byte
@@ -134,7 +134,7 @@ func (p *packet) flags() uint64 {
 	return flags
 }
 
-// setup makes the key at memory as kernel wants it.
+// setup makes the key at memory in the form that kernel expects.
 func (p *packet) setup(kernel func(*PacketArgs), memory unsafe.Pointer) {
 	if !p.of.gcm {
 		*(*[32]byte)(memory) = p.key
@@ -204,7 +204,7 @@ type region struct {
 	name        string
 	memory      []byte
 	from, to    int
-	want, bytes []byte // what it must hold afterwards, and it
+	want, bytes []byte // its expected and its actual content afterwards
 }
 
 func place(name string, memory []byte, bytes, offset int) *region {
@@ -342,7 +342,7 @@ func (b *bench) run(kernel func(*PacketArgs), p *packet) (err error) {
 	return nil
 }
 
-// where says which argument an address is next to.
+// where returns which argument an address is next to.
 func where(address uintptr, regions []*region) string {
 	for _, r := range regions {
 		start := uintptr(unsafe.Pointer(unsafe.SliceData(r.memory)))

@@ -9,8 +9,9 @@ import (
 	"unsafe"
 )
 
-// TestAccumulatorEdges opens texts from states that make the Poly1305 accumulator end next to 0, 2^128 or p, where
-// errors in carries and in the last reduction show first. The expected results are computed with big integers.
+// TestAccumulatorEdges opens texts from states that make the Poly1305 accumulator end next to 0, 2^128 or p.
+// There, errors in carries and in the last reduction show first. The expected results are computed with big
+// integers.
 func TestAccumulatorEdges(t *testing.T) {
 	one := big.NewInt(1)
 	two128, p := new(big.Int).Lsh(one, 128), new(big.Int).Sub(new(big.Int).Lsh(one, 130), big.NewInt(5))

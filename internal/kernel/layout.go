@@ -78,7 +78,7 @@ type ModeArgs struct {
 	Key       unsafe.Pointer // a SEALANE_AES_KEY: of one text, and of SETUP
 	_         [8 - unsafe.Sizeof(uintptr(0))]byte
 	_         [16]byte
-	State     *[16]byte // 16 bytes: read, and left as the text's next call wants them; apart from the text
+	State     *[16]byte // 16 bytes: read, and updated for the text's next call; disjoint from the text
 	_         [8 - unsafe.Sizeof(uintptr(0))]byte
 	_         [8]byte
 	Operation uint64 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE

@@ -6,7 +6,7 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+// HasSIV reports whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
 const HasSIV = true
 
 var chaCha20Poly1305Rows = []dispatch.Row{
@@ -17,7 +17,7 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(SSSE3), Name: "ssse3", Summary: "1 to 4 blocks at a time in 128-bit vectors, Poly1305 in integer registers meanwhile", Needs: []string{"sse2", "ssse3"}},
 }
 
-// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case AVX512:
@@ -61,7 +61,7 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 	AVX2:      newBatchPlan([][2]int{{4, 4}, {6, 8}}),
 }
 
-// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which must exist. The CPU must have the level's features.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	raceBatch(a)
 	switch level {
@@ -86,7 +86,7 @@ var aesGCMRows = []dispatch.Row{
 	{Level: uint8(SSSE3), Name: "ssse3", Summary: "2 blocks at a time by byte shuffles, without AES instructions", Needs: []string{"sse2", "ssse3"}},
 }
 
-// AESGCM runs a level's kernel. The CPU must have what it needs.
+// AESGCM runs a level's kernel. The CPU must have the level's features.
 func AESGCM(level Level, a *PacketArgs) {
 	switch level {
 	case AVX512:
@@ -112,7 +112,7 @@ var aesLevelRows = []dispatch.Row{
 	{Level: uint8(SSSE3), Name: "ssse3", Summary: "2 blocks at a time by byte shuffles, without AES instructions", Needs: []string{"sse2", "ssse3"}},
 }
 
-// AES runs a level's kernel. The CPU must have what it needs.
+// AES runs a level's kernel. The CPU must have the level's features.
 func AES(level Level, a *ModeArgs) {
 	switch level {
 	case AVX512:
@@ -134,7 +134,7 @@ var chaCha20MasksRows = []dispatch.Row{
 	{Level: uint8(AVX2), Name: "avx2", Summary: "8 blocks of as many keys at a time in 256-bit vectors", Needs: []string{"avx", "avx2"}},
 }
 
-// ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Masks runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Masks(level Level, a *ModeArgs) {
 	switch level {
 	case AVX512:

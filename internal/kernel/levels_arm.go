@@ -6,7 +6,7 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+// HasSIV reports whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
 const HasSIV = true
 
 var chaCha20Poly1305Rows = []dispatch.Row{
@@ -14,7 +14,7 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(ARMv6), Name: "armv6", Summary: "one block at a time in integer registers", Needs: []string{"armv6"}},
 }
 
-// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case NEON:
@@ -35,7 +35,7 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 	NEON: newBatchPlan([][2]int{{4, 2}, {3, 2}, {4, 2}, {3, 2}, {4, 3}, {6, 3}}),
 }
 
-// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which must exist. The CPU must have the level's features.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	raceBatch(a)
 	switch level {
@@ -52,7 +52,7 @@ var aesGCMRows = []dispatch.Row{
 	{Level: uint8(ARMv6), Name: "armv6", Summary: "2 blocks at a time, bit by bit in integer registers", Needs: []string{"armv6"}},
 }
 
-// AESGCM runs a level's kernel. The CPU must have what it needs.
+// AESGCM runs a level's kernel. The CPU must have the level's features.
 func AESGCM(level Level, a *PacketArgs) {
 	switch level {
 	case CE32:
@@ -73,7 +73,7 @@ var aesLevelRows = []dispatch.Row{
 	{Level: uint8(ARMv6), Name: "armv6", Summary: "2 blocks at a time, bit by bit in integer registers", Needs: []string{"armv6"}},
 }
 
-// AES runs a level's kernel. The CPU must have what it needs.
+// AES runs a level's kernel. The CPU must have the level's features.
 func AES(level Level, a *ModeArgs) {
 	switch level {
 	case CE32:
@@ -90,7 +90,7 @@ func AES(level Level, a *ModeArgs) {
 
 var chaCha20MasksRows []dispatch.Row
 
-// ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Masks runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)

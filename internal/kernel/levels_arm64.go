@@ -6,7 +6,7 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+// HasSIV reports whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
 const HasSIV = true
 
 var chaCha20Poly1305Rows = []dispatch.Row{
@@ -14,7 +14,7 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(NEON), Name: "neon", Summary: "four blocks at a time in 128-bit vectors", Needs: []string{"neon"}},
 }
 
-// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case NEON6:
@@ -37,7 +37,7 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 	NEON:  newBatchPlan([][2]int{{4, 1}, {2, 4}, {4, 6}}),
 }
 
-// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which must exist. The CPU must have the level's features.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	raceBatch(a)
 	switch level {
@@ -55,7 +55,7 @@ var aesGCMRows = []dispatch.Row{
 	{Level: uint8(NEON), Name: "neon", Summary: "8 bit-sliced blocks at a time in 128-bit vectors", Needs: []string{"neon"}},
 }
 
-// AESGCM runs a level's kernel. The CPU must have what it needs.
+// AESGCM runs a level's kernel. The CPU must have the level's features.
 func AESGCM(level Level, a *PacketArgs) {
 	switch level {
 	case CE:
@@ -73,7 +73,7 @@ var aesLevelRows = []dispatch.Row{
 	{Level: uint8(NEON), Name: "neon", Summary: "8 bit-sliced blocks at a time in 128-bit vectors", Needs: []string{"neon"}},
 }
 
-// AES runs a level's kernel. The CPU must have what it needs.
+// AES runs a level's kernel. The CPU must have the level's features.
 func AES(level Level, a *ModeArgs) {
 	switch level {
 	case CE:
@@ -88,7 +88,7 @@ func AES(level Level, a *ModeArgs) {
 
 var chaCha20MasksRows []dispatch.Row
 
-// ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Masks runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)

@@ -6,14 +6,14 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+// HasSIV reports whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
 const HasSIV = false
 
 var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(MIPS64R2), Name: "mips64r2", Summary: "one block at a time in integer registers", Needs: []string{"mips64r2"}},
 }
 
-// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case MIPS64R2:
@@ -28,7 +28,7 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{}
 
 var chaCha20Poly1305BatchPlans = batchPlans{}
 
-// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which must exist. The CPU must have the level's features.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	raceBatch(a)
 	switch level {
@@ -41,7 +41,7 @@ var aesGCMRows = []dispatch.Row{
 	{Level: uint8(MIPS64R2), Name: "mips64r2", Summary: "16 blocks at a time, bit by bit in integer registers", Needs: []string{"mips64r2"}},
 }
 
-// AESGCM runs a level's kernel. The CPU must have what it needs.
+// AESGCM runs a level's kernel. The CPU must have the level's features.
 func AESGCM(level Level, a *PacketArgs) {
 	switch level {
 	case MIPS64R2:
@@ -54,7 +54,7 @@ func AESGCM(level Level, a *PacketArgs) {
 
 var aesLevelRows []dispatch.Row
 
-// AES runs a level's kernel. The CPU must have what it needs.
+// AES runs a level's kernel. The CPU must have the level's features.
 func AES(level Level, a *ModeArgs) {
 	AESPortable(a)
 	raceAESArgs(a)
@@ -62,7 +62,7 @@ func AES(level Level, a *ModeArgs) {
 
 var chaCha20MasksRows []dispatch.Row
 
-// ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Masks runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)

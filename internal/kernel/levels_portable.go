@@ -6,12 +6,12 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+// HasSIV reports whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
 const HasSIV = true
 
 var chaCha20Poly1305Rows []dispatch.Row
 
-// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	ChaCha20Poly1305Portable(a)
 	raceArgs(a)
@@ -21,7 +21,7 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{}
 
 var chaCha20Poly1305BatchPlans = batchPlans{}
 
-// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which must exist. The CPU must have the level's features.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	raceBatch(a)
 	switch level {
@@ -32,7 +32,7 @@ func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 
 var aesGCMRows []dispatch.Row
 
-// AESGCM runs a level's kernel. The CPU must have what it needs.
+// AESGCM runs a level's kernel. The CPU must have the level's features.
 func AESGCM(level Level, a *PacketArgs) {
 	AESGCMPortable(a)
 	raceGCMArgs(a)
@@ -40,7 +40,7 @@ func AESGCM(level Level, a *PacketArgs) {
 
 var aesLevelRows []dispatch.Row
 
-// AES runs a level's kernel. The CPU must have what it needs.
+// AES runs a level's kernel. The CPU must have the level's features.
 func AES(level Level, a *ModeArgs) {
 	AESPortable(a)
 	raceAESArgs(a)
@@ -48,7 +48,7 @@ func AES(level Level, a *ModeArgs) {
 
 var chaCha20MasksRows []dispatch.Row
 
-// ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Masks runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)

@@ -6,7 +6,7 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+// HasSIV reports whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
 const HasSIV = false
 
 var chaCha20Poly1305Rows = []dispatch.Row{
@@ -17,7 +17,7 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 	{Level: uint8(RV64), Name: "rv64", Summary: "one block at a time in integer registers", Needs: []string{"m"}},
 }
 
-// ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Poly1305 runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case ZVKB:
@@ -50,7 +50,7 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{}
 
 var chaCha20Poly1305BatchPlans = batchPlans{}
 
-// ChaCha20Poly1305Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
+// ChaCha20Poly1305Batch runs a level's batch kernel, which must exist. The CPU must have the level's features.
 func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	raceBatch(a)
 	switch level {
@@ -63,7 +63,7 @@ var aesGCMRows = []dispatch.Row{
 	{Level: uint8(ZVKNED), Name: "zvkned", Summary: "4 to 16 blocks at a time with vector instructions for AES and GHASH", Needs: []string{"m", "v", "zvkb", "zvkg", "zvkned"}},
 }
 
-// AESGCM runs a level's kernel. The CPU must have what it needs.
+// AESGCM runs a level's kernel. The CPU must have the level's features.
 func AESGCM(level Level, a *PacketArgs) {
 	switch level {
 	case ZVKNED:
@@ -78,7 +78,7 @@ var aesLevelRows = []dispatch.Row{
 	{Level: uint8(ZVKNED), Name: "zvkned", Summary: "4 to 16 blocks at a time with vector instructions for AES", Needs: []string{"m", "v", "zvkb", "zvkg", "zvkned"}},
 }
 
-// AES runs a level's kernel. The CPU must have what it needs.
+// AES runs a level's kernel. The CPU must have the level's features.
 func AES(level Level, a *ModeArgs) {
 	switch level {
 	case ZVKNED:
@@ -91,7 +91,7 @@ func AES(level Level, a *ModeArgs) {
 
 var chaCha20MasksRows []dispatch.Row
 
-// ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
+// ChaCha20Masks runs a level's kernel. The CPU must have the level's features.
 func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)

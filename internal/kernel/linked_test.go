@@ -264,8 +264,8 @@ type machine struct {
 	fill      bool                                                          // sections end with nops
 }
 
-// comparable returns machine code in the form that objects have: on RISC-V without the distances of jumps, which make
-// gen-check compares, and without the nops after its n bytes.
+// comparable returns machine code in the form that objects have, without the nops after its n bytes. On RISC-V it
+// removes the distances of jumps, which make gen-check compares.
 func (m *machine) comparable(code []byte, n int) []byte {
 	if !m.riscv && !m.fill || len(code) < n {
 		return code

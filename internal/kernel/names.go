@@ -5,7 +5,7 @@ package kernel
 // A Level is a way to run a primitive. Keys carry one.
 type Level uint8
 
-// The levels of all architectures, the best last: 0 is none.
+// The levels of all architectures, the best last; 0 is no level.
 const (
 	Portable Level = 1 + iota
 	MIPS32R2

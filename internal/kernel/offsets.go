@@ -42,7 +42,7 @@ const (
 	asmLaneStride  = 64
 
 	asmFlagNonce   = 16
-	asmFlagSetup   = 8 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
+	asmFlagSetup   = 8 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; reads only KEY
 	asmFlagPolyval = 32
 
 	asmGcmKeyRounds    = 0   // 64 bits: 10, 12 or 14, set before SETUP
@@ -59,7 +59,7 @@ const (
 	asmModeOut          = 0
 	asmModeIn           = 8
 	asmModeBytes        = 16 // of the text
-	asmModeState        = 64 // 16 bytes: read, and left as the text's next call wants them; apart from the text
+	asmModeState        = 64 // 16 bytes: read, and updated for the text's next call; disjoint from the text
 	asmModeEncryptsOnly = 16 // not 0: AES_KEY_INVERSE may stay as it is
 	asmModeLanes        = 8  // array of lanes
 	asmModeCount        = 16 // how many, 1 or more; all keys have the same ROUNDS
@@ -73,7 +73,7 @@ const (
 	asmAESECBEncrypt  = 1 // every block by itself; no STATE
 	asmAESECBDecrypt  = 2
 	asmAESCTR         = 3 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
-	asmAESCBCDecrypt  = 4 // STATE: what the first block is chained to; left: the last block of the input
+	asmAESCBCDecrypt  = 4 // STATE: the block before the first; updated to the last block of the input
 	asmAESXTSEncrypt  = 5 // STATE: the encrypted tweak of the first block; left: that behind the last block
 	asmAESXTSDecrypt  = 6
 	asmAESCBCEncrypt  = 7 // lanes, each by itself
@@ -81,10 +81,10 @@ const (
 	asmAESCTRLittle   = 9
 	asmAESKeyRounds   = 0   // 64 bits: 10, 12 or 14, set before SETUP
 	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
-	asmAESKeyInverse  = 256 // what the level likes for decryption, 240 bytes
+	asmAESKeyInverse  = 256 // the level's own form of decryption keys, 240 bytes
 	asmAESKeyBytes    = 512
 
-	asmScratchSave      = 0   // first 256 bytes: of the macros, which need none at present
+	asmScratchSave      = 0   // first 256 bytes: reserved for the macros, now unused
 	asmScratchSaveBytes = 256 // kernels use the bytes behind
 	asmScratchBytes     = 4096
 

@@ -10,8 +10,8 @@ import (
 	"github.com/sealane/sealane/internal/rfc8439"
 )
 
-// TestXOR compares every level with ChaCha20 from RFC 8439, whose ChaCha20-Poly1305 starts at block 1, and near the
-// last counter with portable code: many lengths, in place and separate.
+// TestXOR compares every level with ChaCha20 from RFC 8439, whose ChaCha20-Poly1305 starts at block 1. Near the
+// last counter it compares with portable code. It tries many lengths, in place and separate.
 func TestXOR(t *testing.T) {
 	seed := [32]byte{1}
 	random := rand.NewChaCha8(seed)

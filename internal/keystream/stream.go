@@ -38,8 +38,8 @@ func (s *Stream) init(level kernel.Level, key, nonce []byte) {
 }
 
 // XORKeyStream XORs the next len(src) bytes of keystream into src, and writes the result to dst. It panics, with
-// nothing written, if dst is shorter than src, if they overlap without starting at the same byte, or if the keystream
-// is exhausted.
+// nothing written, if dst is shorter than src or overlaps it without starting at the same byte. It also panics if the
+// keystream is exhausted.
 func (s *Stream) XORKeyStream(dst, src []byte) {
 	if len(dst) < len(src) {
 		panic("chacha20: output smaller than input")

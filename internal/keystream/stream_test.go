@@ -10,8 +10,9 @@ import (
 	"github.com/sealane/sealane/internal/randomseed"
 )
 
-// TestStream compares every level with portable code, which other tests compare with the standards: pieces of many
-// lengths, in place and separate, and tags of texts of all lengths. A wrong bit in a tag or text must be detected.
+// TestStream compares every level with portable code, which other tests compare with the standards. It tries
+// pieces of many lengths, in place and separate, and tags of texts of all lengths. A wrong bit in a tag or text
+// must be detected.
 func TestStream(t *testing.T) {
 	seed := randomseed.Of()
 	t.Logf("seed %d", seed)

@@ -31,8 +31,8 @@ const (
 type least struct{ ctr, decrypt, encrypt int }
 
 // leasts is indexed by level. Values were measured on Zen 5; those for ARM are estimates with some margin. Kernels
-// whose keys are not the round keys of FIPS 197 byte by byte are not called, because the standard library's key would
-// have to be expanded again. Portable code is not called, because the standard library's own is faster.
+// whose keys are not the round keys of FIPS 197 byte by byte are not called. The standard library's key would have to
+// be expanded again. Portable code is not called, because the standard library's own is faster.
 var leasts = [levels]least{
 	kernel.AVX512: {ctr: 256, decrypt: 32, encrypt: 32},
 	kernel.AVX2:   {ctr: 256, decrypt: 32, encrypt: 32},
@@ -115,8 +115,9 @@ func ctrInParts(level kernel.Level, key unsafe.Pointer, dst, src []byte, lo, hi 
 	}
 }
 
-// CBCDecrypt decrypts the whole blocks of src to dst, leaves the last block of src in iv, and returns true; or it does
-// nothing and returns false. dst is at least as long as src, and equal to it or disjoint from it. key is as in CTR.
+// CBCDecrypt decrypts the whole blocks of src to dst, leaves the last block of src in iv, and returns true. Otherwise
+// it does nothing and returns false. dst is at least as long as src, and equal to it or disjoint from it. key is as
+// in CTR.
 //
 //go:noinline
 func CBCDecrypt(key unsafe.Pointer, dst, src []byte, iv *[blockBytes]byte) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// TestPeer compares with the standard library at the chosen level: texts in place and separate, of all relevant
-// lengths, and counters that wrap around within them. Texts below a threshold must be left unchanged.
+// TestPeer compares with the standard library at the chosen level. It tries texts in place and separate, of all
+// relevant lengths, and counters that wrap around within them. Texts below a threshold must be left unchanged.
 func TestPeer(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 0))
 	random := func(n int) []byte {

@@ -1,5 +1,5 @@
-/* Differences between the default providers of OpenSSL versions, as far as these tests see them: the only place where
- * the tests may expect different results from different versions.
+/* Differences between the default providers of OpenSSL versions, as far as these tests see them. Only here may the
+ * tests expect different results from different versions.
  *
  * Each is observed from the default provider itself, not derived from its version number, because distributions
  * backport fixes. sealane behaves the same with every OpenSSL. */

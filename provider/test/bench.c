@@ -3,10 +3,10 @@
  *
  *     bench FOLDER [--seconds=N] [--rows]      FOLDER contains sealane.so
  *
- * --rows prints "cipher bytes operation default sealane", in nanoseconds, for a table of several OpenSSLs. A packet is
- * processed as in TLS: a reused context, a new IV, 13 bytes of associated data, one update, final, and the tag. The
- * program fails if a ratio is below the floor of its size and SEALANE_BENCH_CLASS, the CPU's class, is that of the
- * floors, or with --rows if it is below 1. */
+ * --rows prints "cipher bytes operation default sealane", in nanoseconds, for a table of several OpenSSLs. A packet
+ * is processed as in TLS: a reused context, a new IV, 13 bytes of associated data, one update, final, and the tag.
+ * The program fails if a ratio is below the floor of its size. This applies if SEALANE_BENCH_CLASS, the CPU's class,
+ * is that of the floors. With --rows it fails if a ratio is below 1. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <time.h>
@@ -18,7 +18,7 @@ enum { SIDES = 2, LONGEST = 16384, BATCH_NS = 20000 };
 typedef struct {
     const char *cipher;
     int bytes;
-    double seal_floor, open_floor; /* 0 for none */
+    double seal_floor, open_floor; /* 0 for no floor */
 } work;
 
 static const work works[] = {

@@ -84,7 +84,7 @@ typedef struct {
     int opens; /* AES-GCM: the last init was one to decrypt, and no failure, which leaves the providers as they were */
     int needs_iv; /* RECORD_ENDED or PACKET_ENDED: an AEAD packet has ended: what follows has no defined result until
                      there is a new IV */
-    int spoiled;  /* of several parameters some have been set, which ones is not said: no more calls */
+    int spoiled;  /* an unspecified part of several parameters has been set: no more calls */
     int has_text; /* ChaCha20-Poly1305, AES-GCM-SIV: the packet */
     int held;   /* AES-CBC: some of the text may wait for more, over which the default provider writes if it is in place
                  */
@@ -370,7 +370,7 @@ static void call_final(pair *p)
     note_end(p, 1);
     note(" final(%d)%.0d", has_out, 0);
     p->spoiled |=
-        p->is_cbc && ERR_GET_REASON(seen[DEFAULT].error) == PROV_R_BAD_DECRYPT; /* what it holds then is not said */
+        p->is_cbc && ERR_GET_REASON(seen[DEFAULT].error) == PROV_R_BAD_DECRYPT; /* its content is then unspecified */
     compare("final");
 }
 
@@ -719,13 +719,13 @@ static void call_params(pair *p)
             is_get ? EVP_CIPHER_CTX_get_params(p->ctx[s], params[s]) : EVP_CIPHER_CTX_set_params(p->ctx[s], params[s]);
         for (int i = 0; i < count && o->result; i++)
             o->parameter = o->parameter << 16 ^ (params[s][i].return_size & 0xffff);
-        o->output_bytes = o->result > 0 ? 32 * (size_t)count : 0; /* what a failure has written before is not said */
+        o->output_bytes = o->result > 0 ? 32 * (size_t)count : 0; /* data written before a failure is unspecified */
         memcpy(o->output, buffer[s], o->output_bytes);
         take_error(s);
         if (s == DEFAULT && o->result > 0)
             o->error = 0; /* 3.5 tries one type of an IV, and raises an error, before it answers in the other */
         if (count > 1 && o->result <= 0)
-            o->error = 0; /* which of them is looked at first is not said */
+            o->error = 0; /* the order of the checks is unspecified */
     }
     note(is_get ? " get-params(%d)%.0d" : " set-params(%d)%.0d", count, 0);
     compare("parameters");

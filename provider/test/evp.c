@@ -279,8 +279,8 @@ static void check_tampering(const EVP_CIPHER *cipher)
     verdict("every flipped bit is found", ok);
 }
 
-/* Calls that would seal two texts with one nonce, or authenticate ambiguous data, are refused and change nothing: text,
- * associated data or another end after the end; associated data after text. */
+/* Calls that would seal two texts with one nonce, or authenticate ambiguous data, are refused and change nothing.
+ * They are text, associated data or another end after the end, and associated data after text. */
 static void check_refusals(const EVP_CIPHER *cipher)
 {
     static packet p;

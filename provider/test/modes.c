@@ -1,5 +1,5 @@
-/* AES-CTR, AES-CBC and AES-XTS of sealane.so through EVP: published vectors, pieces, copies, places in a block,
- * padding, refusals, threads, allocations, and the random generator that takes AES-CTR.
+/* AES-CTR, AES-CBC and AES-XTS of sealane.so through EVP. Tests published vectors, pieces, copies, places in a
+ * block, padding, refusals, threads, allocations, and the random generator on AES-CTR.
  *
  *     modes FOLDER [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail */
 #include <pthread.h>

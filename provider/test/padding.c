@@ -1,6 +1,7 @@
-/* padding: provider/padding.c removes the same bytes as a straightforward implementation of RFC 5652 and RFC 5246, for
- * every length of padding and MAC. Under valgrind, whose memcheck follows the undefined bytes of a record through every
- * instruction, no branch and no address depends on them.
+/* padding: provider/padding.c removes the same bytes as a straightforward implementation of RFC 5652 and RFC 5246,
+ * for every length of padding and MAC.
+ * Under valgrind, memcheck follows the undefined bytes of a record through every instruction. No branch and no
+ * address may depend on them.
  *
  *     padding                           all results
  *     valgrind --quiet padding --secret    records are secret

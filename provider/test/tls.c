@@ -160,7 +160,7 @@ static SSL_CTX *new_ctx(OSSL_LIB_CTX *c, const suite *s, int is_server)
 typedef struct {
     SSL *end[2];
     BIO *in[2], *out[2];
-    int alert[2];  /* the last alert that each end received; -1 for none */
+    int alert[2];  /* the last alert that each end received, or -1 */
     int damage[2]; /* what to do to the next record from each end */
 } connection;
 
@@ -361,7 +361,7 @@ static void check_new_keys(const suite *s)
 /* The result of a damaged record. */
 typedef struct {
     int ok;    /* it was refused, and released no data */
-    int alert; /* received by the sender of the record; -1 for none */
+    int alert; /* received by the sender of the record, or -1 */
     int reason;
 } refusal;
 
@@ -389,8 +389,8 @@ static refusal damage_in(SSL_CTX *client, SSL_CTX *server, int from, int damage)
 
 static SSL_CTX *stock_client_ctx, *stock_server_ctx;
 
-/* OpenSSL before about 3.0.21 answers a TLS 1.2 record too short for AES-GCM with internal_error, and one too short for
- * a MAC over the ciphertext with decode_error, as the stock ends show. */
+/* OpenSSL before about 3.0.21 answers a TLS 1.2 record too short for AES-GCM with internal_error. One too short for a
+ * MAC over the ciphertext gets decode_error. The stock ends show both. */
 static int is_right_alert(int alert, int damage)
 {
     return alert == SSL_AD_BAD_RECORD_MAC ||

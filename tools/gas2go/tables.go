@@ -25,7 +25,7 @@ const (
 
 func levelHeader() string { return generatedMarker + "from " + levelSource + "; DO NOT EDIT.\n\n" }
 
-// tableData is what the templates see.
+// tableData is the input of the templates.
 type tableData struct {
 	*levelData
 	Primitives []*primitiveData
@@ -34,7 +34,7 @@ type tableData struct {
 	Asserted   []string // statements about structures
 }
 
-// Of are the levels of an instruction set, which may be none.
+// Of returns the levels of an instruction set, possibly an empty list.
 func (d tableData) Of(t *target, p *primitiveData) []*level {
 	if t == nil {
 		return nil
@@ -42,7 +42,7 @@ func (d tableData) Of(t *target, p *primitiveData) []*level {
 	return d.Levels[t.isa][p.Name]
 }
 
-// HasSIV says whether all AES code has what AES-GCM-SIV wants. Portable code does.
+// HasSIV reports whether all AES code supports AES-GCM-SIV. Portable code does.
 func (d tableData) HasSIV() bool {
 	if d.Target == nil {
 		return true
@@ -76,7 +76,7 @@ func (d tableData) OwnNames(t *target) (names []string) {
 	return names
 }
 
-// C's name of a feature is Rust's too; every x86-64 CPU has SSE2, which has none.
+// A feature has the same name in C and Rust. Every x86-64 CPU has SSE2, so SSE2 has no name.
 func features(prefix string, needs []string) string {
 	var words []string
 	for _, need := range needs {
@@ -91,7 +91,8 @@ func joined(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
-// VendorNumber is how a CPU tells its vendor: x86 in the first four letters that CPUID has in EBX.
+// VendorNumber is the number by which a CPU reports its vendor. On x86 it is the first four letters, which CPUID
+// returns in EBX.
 func (m *microarchitecture) VendorNumber() string {
 	if n, err := strconv.ParseUint(m.Vendor, 0, 32); err == nil || m.Vendor == "" {
 		return fmt.Sprintf("%#x", n)
@@ -202,7 +203,7 @@ const goLevelTemplate = `package kernel
 // A Level is a way to run a primitive. Keys carry one.
 type Level uint8
 
-// The levels of all architectures, the best last: 0 is none.
+// The levels of all architectures, the best last; 0 is no level.
 const (
 {{range $i, $name := backward .Names}}	{{levelName $name}}{{if not $i}} Level = 1 + iota{{end}}
 {{end}})
@@ -238,7 +239,7 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// HasSIV says whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
+// HasSIV reports whether the kernels have POLYVAL and AESCTRLittle, for AES-GCM-SIV.
 const HasSIV = {{.HasSIV}}
 {{range $p := .Primitives}}{{$levels := $d.Of $d.Target $p}}{{$go := goName $p.Name}}
 {{if $levels}}var {{$p.Rows}}Rows = []dispatch.Row{
@@ -246,7 +247,7 @@ const HasSIV = {{.HasSIV}}
 {{end}}}
 {{else}}var {{$p.Rows}}Rows []dispatch.Row
 {{end}}
-// {{$go}} runs a level's kernel. The CPU must have what it needs.
+// {{$go}} runs a level's kernel. The CPU must have the level's features.
 func {{$go}}(level Level, a *{{$p.Args}}) {
 {{if $levels}}	switch level {
 {{range $levels}}	case {{levelName .Name}}:
@@ -283,7 +284,7 @@ var {{$p.Rows}}BatchPlans = batchPlans{ {{- range $levels}}{{if .Batch}}
 {{- end}}{{end}}
 }
 
-// {{$go}}Batch runs a level's batch kernel, which there must be. The CPU must have what it needs.
+// {{$go}}Batch runs a level's batch kernel, which must exist. The CPU must have the level's features.
 func {{$go}}Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	{{$p.Batch}}(a)
 	switch level { {{- range $levels}}{{if .Batch}}
@@ -304,7 +305,7 @@ pub(crate) const NAMES: [&str; {{len .Names}}] = [
 `
 
 const rustTemplate = `//! The levels of this instruction set, best first.
-#![allow(unused_imports)] // where no row wants one
+#![allow(unused_imports)] // unused where no row needs one
 
 use super::layout::*;
 use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level, Microarchitecture};
@@ -330,7 +331,7 @@ unsafe extern "{{$d.Target.ABI}}" fn {{$p.Name}}_{{.Name}}(args: *const Args, sc
     if flags & WHOLE == WHOLE && bytes <= {{.Composition.Most}} {
 {{- end}}
         let constants = k::{{upper $p.Name}}_{{upper .Composition.Short}}_CONSTANTS.0.as_ptr();
-        // SAFETY: the same; this level needs what that one needs.
+        // SAFETY: the same; the CPU has this level's features too.
         unsafe { k::{{$p.Name}}_{{.Composition.Short}}(args, scratch, constants) };
     } else {
         // SAFETY: the same.

@@ -1,5 +1,6 @@
-//! Compares the crate with ring, aws-lc-rs, RustCrypto's crates, graviola, OpenSSL and the C library: seal and open in
-//! place, one key, a new nonce per packet, alternating in one process, with the minimum time of many short runs.
+//! Compares the crate with ring, aws-lc-rs, RustCrypto's crates, graviola, OpenSSL and the C library.
+//! It measures seal and open in place, with one key and a new nonce per packet. Candidates alternate in one process,
+//! and the minimum time of many short runs counts.
 //!
 //!     sealane-bench [--turns N] [--fault CANDIDATE]
 //!

@@ -9,8 +9,8 @@ use sealane::Algorithm;
 
 use crate::{Session, TAG};
 
-/// libcrypto's EVP as msquic calls it (src/platform/crypt_openssl.c): one context per key and direction; for each
-/// packet the nonce, the associated data, the text, the end and the tag.
+/// libcrypto's EVP as msquic calls it (src/platform/crypt_openssl.c). There is one context per key and direction.
+/// Each packet sets the nonce, the associated data, the text, the end and the tag.
 pub(crate) struct Evp {
     sealing: RefCell<CipherCtx>,
     opening: RefCell<CipherCtx>,

@@ -1,6 +1,6 @@
-//! Every cipher suite between sealane and ring's own provider, each as client and as server: resumed sessions, early
-//! data, key updates, records of all lengths, and records that are modified on the way, which must cause the same error
-//! as with ring. `SEALANE_PLANT` names a fault that a test must find.
+//! Every cipher suite between sealane and ring's own provider, each as client and as server.
+//! It tests resumed sessions, early data, key updates, and records of all lengths. Records that are modified on the
+//! way must cause the same error as with ring. `SEALANE_PLANT` names a fault that a test must find.
 
 use std::io::{IoSlice, Read, Write};
 use std::sync::Arc;

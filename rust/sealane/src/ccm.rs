@@ -145,7 +145,7 @@ fn double(block: &mut [u8; 16]) {
 }
 
 /// Turns E(0) into the final block: the last block of the text, padded if it is not whole, XOR a subkey (SP 800-38B,
-/// section 6.2, steps 1 and 4). 32-bit ARM has too few registers for this; the words that it spills are wiped.
+/// section 6.2, steps 1 and 4). The words that 32-bit ARM spills for lack of registers are wiped.
 fn add_last(block: &mut [u8; 16], last: &[u8]) {
     wiped::<32, _>(|| {
         double(block);

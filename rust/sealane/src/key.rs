@@ -141,11 +141,12 @@ impl core::fmt::Debug for Key {
 impl Key {
     /// Makes a key.
     ///
-    /// The first ChaCha20-Poly1305 key and the first AES-GCM key in a process choose a level (implementation): the
-    /// fastest that this CPU can run, that is allowed, and that passes a known-answer test. [`set_max_level`] can
-    /// exclude levels. With the feature `std`, the environment can exclude levels too: `SEALANE_CPU` names the best
-    /// level to use, and `SEALANE_ASM=0` allows only portable code. The environment is read once, and ignored in
-    /// privileged programs (setuid, setcap). The choice holds for the life of the process.
+    /// The first ChaCha20-Poly1305 key and the first AES-GCM key in a process choose a level (implementation). It
+    /// is the fastest that this CPU can run, that is allowed, and that passes a known-answer test.
+    /// [`set_max_level`] can exclude levels. With the feature `std`, the environment can exclude levels too:
+    /// `SEALANE_CPU` names the best level to use, and `SEALANE_ASM=0` allows only portable code. The environment is
+    /// read once, and ignored in privileged programs (setuid, setcap). The choice holds for the life of the
+    /// process.
     ///
     /// [`set_max_level`]: crate::set_max_level
     ///

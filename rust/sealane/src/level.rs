@@ -199,7 +199,7 @@ fn is_here(name: &str) -> bool {
 
 /// Set when levels are chosen: a later cap of the program has no effect.
 const SETTLED: usize = 1 << 8;
-/// An index into `NAMES` + 1; 0 for none.
+/// An index into `NAMES` + 1, or 0 for no level.
 static PROGRAM_CAP: AtomicUsize = AtomicUsize::new(0);
 
 /// Caps the levels that this process chooses from. `name` is the best level to use, as in the environment variable
@@ -250,9 +250,9 @@ fn environment_cap() -> Option<usize> {
     None
 }
 
-/// A problem with the choice of levels so far, in one line of English: `SEALANE_CPU` or `SEALANE_ASM` has an invalid
-/// value, or a level fails its known-answer test and a slower one is used. The crate itself prints nothing. Call this
-/// after making the first key.
+/// A problem with the choice of levels so far, in one line of English.
+/// Either `SEALANE_CPU` or `SEALANE_ASM` has an invalid value, or a level fails its known-answer test and a slower
+/// one is used. The crate itself prints nothing. Call this after making the first key.
 pub fn warning() -> Option<&'static str> {
     if ENVIRONMENT_IS_MEANINGLESS.load(Ordering::Relaxed) {
         return Some("SEALANE_CPU or SEALANE_ASM has a value that means nothing here, and no effect");

@@ -113,8 +113,8 @@ impl HeaderKey {
         self.key.level()
     }
 
-    /// The mask for a sample. XOR its first byte with the first byte of the packet (masked with 0x0f for a long header
-    /// or 0x1f for a short one), and the others with the packet number.
+    /// The mask for a sample. XOR its first byte with the first byte of the packet, after masking it with 0x0f for a
+    /// long header or 0x1f for a short one. XOR the others with the packet number.
     pub fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let _dit = Dit::on();
         let mut mask = [0; 5];

@@ -1,12 +1,12 @@
-//! One download over a real socket on the loopback interface, by rustls with ring's provider or with sealane's: over QUIC
-//! (quinn) or HTTPS (hyper), both ends in this process, in one thread.
+//! One download over a real socket on the loopback interface, by rustls with ring's provider or with sealane's.
+//! It uses QUIC (quinn) or HTTPS (hyper), with both ends in this process, in one thread.
 //!
 //!     sockets-demo https|quic ring|sealane SUITE MEGABYTES [share]
 //!
 //! Prints the CPU time of the process from the first byte of the handshake to the last of the download, as user and
-//! system time, in milliseconds. It fails if the SHA-256 of the received bytes differs from that of the sent ones, or
-//! if another provider or suite made a key of the connection. With `share` it also sums up the time of calls that seal
-//! and open, which costs two clock readings each.
+//! system time, in milliseconds. It fails if the SHA-256 of the received bytes differs from that of the sent ones. It
+//! also fails if another provider or suite made a key of the connection. With `share` it also sums up the time of
+//! calls that seal and open, which costs two clock readings each.
 //!
 //! `SEALANE_PLANT` names a fault that must be found: `byte` (a received byte is changed), `provider` (the other one is
 //! used).
@@ -163,7 +163,7 @@ fn run() -> Outcome<()> {
     let provider = Arc::new(providers[place].first(suite).ok_or(USAGE)?);
     let configs = configs(&provider)?;
 
-    // Stale memory cannot match this by chance, and no two pieces of it are alike.
+    // Stale memory cannot match this by chance, and no two pieces of it are equal.
     let mut state = 1_u64;
     let words = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,5 +1,6 @@
-//! Downloads over TLS 1.3, and QUIC packets, with rustls on ring's provider and on sealane's: the CPU time of both
-//! ends, in memory, alternating, with the minimum of each. Fails if the received bytes differ from the sent ones.
+//! Downloads over TLS 1.3, and QUIC packets, with rustls on ring's provider and on sealane's.
+//! It measures the CPU time of both ends, in memory, alternating, with the minimum of each. It fails if the
+//! received bytes differ from the sent ones.
 //!
 //!     tls-demo [MEGABYTES]
 

@@ -1,6 +1,6 @@
-//! The frame of kernels on 32-bit ARM, as words, because the assembler may know fewer instructions than the CPU:
-//! kernels may use CPU features that the target does not require. They are in the ARM instruction set; callers may use
-//! ARM or Thumb.
+//! The frame of kernels on 32-bit ARM. It is written as words, because the assembler may support fewer instructions
+//! than the CPU. Kernels may use CPU features that the target does not require. They are in the ARM instruction set;
+//! callers may use ARM or Thumb.
 
 #[rustfmt::skip]
 macro_rules! frame {

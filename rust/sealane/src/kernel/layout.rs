@@ -61,7 +61,7 @@ pub(crate) const LANE_NONCE: usize = 48;
 pub(crate) const LANE_TAG: usize = 56;
 pub(crate) const LANE_STRIDE: usize = 64;
 pub(crate) const FLAG_NONCE: usize = 16;
-// expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
+// expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; reads only KEY
 pub(crate) const FLAG_SETUP: usize = 8;
 pub(crate) const FLAG_POLYVAL: usize = 32;
 // 64 bits: 10, 12 or 14, set before SETUP
@@ -86,7 +86,7 @@ pub(crate) const MODE_OUT: usize = 0;
 pub(crate) const MODE_IN: usize = 8;
 // of the text
 pub(crate) const MODE_BYTES: usize = 16;
-// 16 bytes: read, and left as the text's next call wants them; apart from the text
+// 16 bytes: read, and updated for the text's next call; disjoint from the text
 pub(crate) const MODE_STATE: usize = 64;
 // not 0: AES_KEY_INVERSE may stay as it is
 pub(crate) const MODE_ENCRYPTS_ONLY: usize = 16;
@@ -108,7 +108,7 @@ pub(crate) const AES_ECB_ENCRYPT: usize = 1;
 pub(crate) const AES_ECB_DECRYPT: usize = 2;
 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
 pub(crate) const AES_CTR: usize = 3;
-// STATE: what the first block is chained to; left: the last block of the input
+// STATE: the block before the first; updated to the last block of the input
 pub(crate) const AES_CBC_DECRYPT: usize = 4;
 // STATE: the encrypted tweak of the first block; left: that behind the last block
 pub(crate) const AES_XTS_ENCRYPT: usize = 5;
@@ -122,10 +122,10 @@ pub(crate) const AES_CTR_LITTLE: usize = 9;
 pub(crate) const AES_KEY_ROUNDS: usize = 0;
 // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
 pub(crate) const AES_KEY_SCHEDULE: usize = 16;
-// what the level likes for decryption, 240 bytes
+// the level's own form of decryption keys, 240 bytes
 pub(crate) const AES_KEY_INVERSE: usize = 256;
 pub(crate) const AES_KEY_BYTES: usize = 512;
-// first 256 bytes: of the macros, which need none at present
+// first 256 bytes: reserved for the macros, now unused
 pub(crate) const SCRATCH_SAVE: usize = 0;
 // kernels use the bytes behind
 pub(crate) const SCRATCH_SAVE_BYTES: usize = 256;
@@ -225,7 +225,7 @@ pub(crate) struct ModeArgs {
     // a SEALANE_AES_KEY: of one text, and of SETUP
     pub(crate) key: u64,
     pub(crate) unused6: [u64; 2],
-    // 16 bytes: read, and left as the text's next call wants them; apart from the text
+    // 16 bytes: read, and updated for the text's next call; disjoint from the text
     pub(crate) state: u64,
     pub(crate) unused9: [u64; 1],
     // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE

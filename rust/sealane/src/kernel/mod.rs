@@ -572,8 +572,8 @@ impl Machine {
             flags: (flags | FLAG_FIRST | FLAG_LAST) as u64,
             ..PacketArgs::default()
         };
-        // Written separately: a caller has just written both addresses of a text, and one vector load of the two would wait
-        // until both stores have reached the cache.
+        // Written separately. A caller has just written both addresses of a text, and one vector load of the two
+        // would wait until both stores have reached the cache.
         // SAFETY: the slot belongs to this function.
         unsafe { core::ptr::write_volatile(&mut args.out, slot(text.output)) };
         // SAFETY: guaranteed by the caller, and the rest is borrowed by this call.
@@ -814,7 +814,7 @@ pub(crate) struct Chains<'a> {
     lane: [MaybeUninit<ModeLane>; TOGETHER], // the first `count` are initialized
     count: usize,
     bytes_each: usize,
-    key: Option<&'a AesKey>, // all others are alike
+    key: Option<&'a AesKey>, // all others are equal
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
