@@ -147,7 +147,7 @@ install-files: lib
 	        packaging/$$f.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sealane/$$f.cmake || exit 1; \
 	done
 
-uninstall: ## remove what install with the same PREFIX, LIBDIR, INCLUDEDIR and DESTDIR has put there
+uninstall: ## remove the files that install wrote with the same PREFIX, LIBDIR, INCLUDEDIR and DESTDIR
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
 	@rmdir $(addprefix $(DESTDIR),$(LIBDIR)/cmake/sealane $(PREFIX)/share/sealane) 2>/dev/null || true
 
@@ -181,9 +181,10 @@ IN_FULL := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 
 BOOTSTRAP := tools/bootstrap
 
-# The set of suites depends on what is installed. So a make that starts after the bootstrap knows all of them.
+# The set of suites depends on the installed programs. A make that starts after the bootstrap therefore knows all
+# suites.
 .PHONY: check check-suites test test-long installed-test installed-test-long first suites long-suites
-check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
+check: ## the checks to run after each change: they need only a C compiler and Go, and at most 2 minutes
 	$(IN_FULL)@$(SUITE) --begin $(words $(CHECK_SUITES))
 	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget check-suites || true
 	$(IN_FULL)@$(SUITE) --sum $(CHECK_SUITES)
@@ -193,7 +194,7 @@ test: ## all tests
 	@$(MAKE) --no-print-directory installed-test
 
 .PHONY: times
-times: ## what each suite took when it last ran here, the dearest first: seconds elapsed, processor seconds
+times: ## the elapsed and processor seconds of each suite's last run here, longest first
 	@[ -s $(B)/results/counts ] || { echo "no suite has run here: $(B)/results/counts"; exit 1; }
 	@sort -k 6,6nr -k 5,5nr $(B)/results/counts | awk '!seen[$$1]++ { printf "%6d %6d  %s\n", $$5, $$6, $$1 }'
 
@@ -405,7 +406,7 @@ $(eval $(call long_suite,long-staticcheck,,sh -c 'export CGO_ENABLED=0; GOBIN=$(
     for m in $(GO_MODULES); do (cd $$$$m && $(abspath $(B))/staticcheck ./...) || { echo "FAIL $$$$m"; failed=1; }; done; exit $$$$failed'))
 ifneq ($(wildcard chacha20poly1305/*.go),)
 GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
-# Without packages that have no kernels and so behave alike on all CPUs.
+# Packages without kernels behave the same on all CPUs, and are left out.
 GO_ON_KERNELS := $(filter-out ./afalg/... ./internal/... ./test/peers/...,$(GO_LIBRARY)) $(addprefix ./internal/,aead dispatch gcm kernel keystream modes)
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))

@@ -44,7 +44,7 @@ func TestEmulatedCPUs(t *testing.T) {
 }
 
 // TestPlatforms vets the packages, tests included, for systems of every kind, and runs tests under emulation for some
-// processors: s390x and ppc64 are big-endian; 386, arm and mipsle have 32 bits.
+// processors. s390x and ppc64 are big-endian; 386, arm and mipsle have 32 bits.
 func TestPlatforms(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: only with -long")

@@ -31,7 +31,7 @@ bench-modes: $(B)/bench-modes ## AES without authentication and QUIC's packets b
 $(B)/bench-go:
 	cd bench && CGO_ENABLED=0 $(GO) build -o $(abspath $@) .
 
-bench: ## sealane beside its peers, in about 7 minutes and what Rust takes to build; writes bench/results
+bench: ## compares sealane with its peers, in about 7 minutes plus Rust's build time; writes bench/results
 	@tools/bootstrap bench
 	@$(MAKE) --no-print-directory bench-measure
 

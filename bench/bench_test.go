@@ -156,7 +156,8 @@ func TestFloorsOfAClass(t *testing.T) {
 	}
 }
 
-// TestRustIsALanguage has a table of Rust beside none: its floors, its part of the report, and that it was not measured.
+// TestRustIsALanguage checks a report with Rust's table and one without: floors, Rust's section, and the note that
+// Rust was not measured.
 func TestRustIsALanguage(t *testing.T) {
 	tab := &table{Candidates: []candidate{{Name: "ring", Library: "ring"}, {Name: "aws-lc-rs", Library: "aws-lc-rs"},
 		{Name: "sealane avx512", Library: "sealane", Level: "avx512"}}, Ns: map[cell]map[string]float64{}}
@@ -227,7 +228,8 @@ func TestSweepFindsASlowerSize(t *testing.T) {
 	}
 }
 
-// TestCPUs has two results of one CPU and one of another: each CPU has one plot, the newest, and modeled figures have none.
+// TestCPUs has two results of one CPU and one of another. Each CPU gets one plot, of its newest result. Modeled
+// figures get none.
 func TestCPUs(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -298,7 +300,7 @@ func TestCommittedResults(t *testing.T) {
 	}
 }
 
-// readResults reads what raw wrote.
+// readResults parses the output of raw.
 func readResults(path string) (*results, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 )
 
 // A floor is the minimum ratio of throughputs, sealane's to a peer's, at each size. It applies to one key unless Keys
-// says otherwise, to packets without associated data, and to ChaCha20-Poly1305 unless Algorithm says otherwise. With
-// Batch it applies to that many packets in one call. Peer is a library, or any: the fastest of all in that language. It
-// applies to CPUs of one class, or of all classes.
+// is set, to packets without associated data, and to ChaCha20-Poly1305 unless Algorithm is set. With Batch it applies
+// to that many packets in one call. Peer is a library, or any: the fastest of all in that language. It applies to
+// CPUs of one class, or of all classes.
 type floor struct {
 	Class     string // machine.Class
 	NotHeld   bool   `json:"not_held"` // no run of make bench on such a CPU has met it yet

@@ -1,8 +1,8 @@
 // Command bench compares sealane with the alternatives for its users, in Go, C and Rust, and writes a table, the raw
 // figures and a plot.
 //
-// The C program, the Rust program and this one measure alternately, pinned to the same CPU, until the minimum times no
-// longer change or the time is up.
+// The C, Rust and Go programs measure alternately, pinned to the same CPU. They stop when the minimum times no longer
+// change or the time is up.
 package main
 
 import (
@@ -207,7 +207,7 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 	return nil
 }
 
-// sweepAgainst sets up the sweep of the level that programs get, or returns nil if there is none.
+// sweepAgainst sets up the sweep of the default level, or returns nil if the sweep is empty.
 func sweepAgainst(b *goBench, peer string) (*sweep, error) {
 	var ours, theirs *goCandidate
 	for i, c := range b.candidates {

@@ -68,7 +68,7 @@ func newGoSpace() *goBench {
 	return b
 }
 
-// level returns the sealane level that programs get, or "" if there is none.
+// level returns the sealane level that programs get by default, or "" without one.
 func (b *goBench) level() string {
 	for _, c := range b.candidates {
 		if c.chosen {

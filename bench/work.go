@@ -10,7 +10,7 @@ type algorithm struct {
 	Name         string // the same in the C program
 	Standard     string
 	KeyBytes     int
-	SetupLimitNs float64 // limit for sealane's key set-up, in C and Go; 0: none
+	SetupLimitNs float64 // limit for sealane's key set-up, in C and Go; 0: no limit
 	Batches      bool    // sealane has batch kernels
 	Peer         string  // peer for the comparison at all sizes in Go
 	Suffix       string  // suffix of the result files
@@ -95,7 +95,7 @@ var setup = cell{"setup", 0, 0, 1, 0}
 // A candidate is one implementation, as named in the results.
 type candidate struct {
 	Name    string `json:"name"`
-	Library string `json:"library"` // what a user installs; its fastest candidate represents it
+	Library string `json:"library"` // the library that a user installs; its fastest candidate represents it
 	Version string `json:"version"`
 	How     string `json:"how"` // which interface of the library
 	Level   string `json:"level,omitempty"`

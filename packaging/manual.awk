@@ -1,11 +1,11 @@
-# Manual pages from comments: of a C header all of it, of a shell script what stands at its head.
+# Makes manual pages from comments: all comments of a C header, or the first comment of a shell script.
 #
 #     awk -v name=sealane -v section=3 -v version=1.2.3 -v summary=... -f packaging/manual.awk include/sealane.h
 #
-# A paragraph is text up to an empty line. A line that begins with two blanks and a word, and two blanks behind it, opens an
-# item of a list; four blanks or more, an example.
+# A paragraph is text up to an empty line. A line with two spaces, a word and two spaces opens an item of a list.
+# Lines with four spaces or more are an example.
 
-# By split: awks differ in what a backslash means in gsub's replacement.
+# This uses split, because awks treat a backslash in gsub's replacement differently.
 function replaced(text, separator, by, parts, n, i) {
     n = split(text, parts, separator)
     text = parts[1]
@@ -56,7 +56,7 @@ section != 3 && NR > 1 && !/^#/ { exit }
 section != 3 && NR > 1 { sub(/^# ?/, ""); prose($0) }
 section != 3 { next }
 
-# A header: comments that begin a line are prose, what is between them are declarations.
+# In a header, comments that begin a line are prose, and the text between them is declarations.
 /^#/ && /\\$/ { directive = 1; next }
 directive { directive = /\\$/; next }
 /^\/\* / {

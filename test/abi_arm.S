@@ -1,5 +1,5 @@
-/* Calls a kernel and records what its calling convention (AAPCS32) says must not change; and calls that break each rule
- * on purpose (corrupters).
+/* Calls a kernel and records the registers that the calling convention (AAPCS32) preserves. Corrupters break each
+ * rule on purpose.
  *
  *     void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
  *

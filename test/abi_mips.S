@@ -1,5 +1,5 @@
-/* Calls a kernel and records what its calling convention (System V, o32 or n64) says must not change; and calls that
- * break each rule on purpose (corrupters).
+/* Calls a kernel and records the registers that the calling convention (System V, o32 or n64) preserves. Corrupters
+ * break each rule on purpose.
  *
  *     void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
  *
@@ -17,7 +17,7 @@
 #define STORE sw
 #define LOAD lw
 #define ADD addiu
-#define ARGUMENTS 16    /* what a callee may write */
+#define ARGUMENTS 16    /* the save area that a callee may write */
 .macro address register, symbol
     lui \register, %hi(\symbol)
     addiu \register, \register, %lo(\symbol)

@@ -1,5 +1,5 @@
-/* Calls a kernel and records what its calling convention (RISC-V psABI) says must not change; and calls that break
- * each rule on purpose (corrupters).
+/* Calls a kernel and records the registers that the calling convention (RISC-V psABI) preserves. Corrupters break
+ * each rule on purpose.
  *
  *     void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
  *

@@ -588,8 +588,8 @@ static void polyval_step(uint8_t sum[16], const uint8_t h[16], const uint8_t blo
     uint8_t product[16] = {0}, v[16];
     for (int i = 0; i < 16; i++)
         sum[i] ^= block[i];
-    /* sum * h * x^-128: from the highest power of x in h down, each step divides by x (x^128 = x^127 + x^126 + x^121 +
-     * 1, so that x^-1 = x^127 + x^126 + x^125 + x^120) */
+    /* sum * h * x^-128: from the highest power of x in h down, each step divides by x. From x^128 = x^127 + x^126 +
+     * x^121 + 1 follows x^-1 = x^127 + x^126 + x^125 + x^120. */
     memcpy(v, sum, 16);
     for (int bit = 127; bit >= 0; bit--) {
         uint8_t low = v[0] & 1;
@@ -727,8 +727,8 @@ static int check_ssh(void)
 
 /* ---- Plain ChaCha20 ---- */
 
-/* draft-agl-tls-chacha20poly1305-04, section 7: a key whose bytes are zero except the last, or count from zero; a nonce
- * likewise, or with only its first byte set; keystream from block 0 on. */
+/* draft-agl-tls-chacha20poly1305-04, section 7. The bytes of a key are zero except the last, or count from zero. So
+ * are those of a nonce, or only its first byte is set. The keystream starts at block 0. */
 static const struct {
     int key_end, nonce_begin, nonce_end;
     const char *stream;

@@ -866,7 +866,7 @@ static int check_damaged_keys(void)
 
 /* ---- Objects made from bytes inside them, or over others ---- */
 
-/* Nothing is written: no key is half of another, and none is made of zeroes. */
+/* No key is written: no key is half of another, and no key is all zeroes. */
 static int check_sources(void)
 {
     static union {

@@ -29,9 +29,9 @@ endef
 # $(call go_cpu,name,folder,environment,qemu and its options,options -- packages): runs these on one CPU.
 go_cpu = $(call suite,$(1),$(B)/linked/$(2)/built,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" test/linked $(B)/linked/$(2) "$(4)" $(5))
 
-# A kernel gives the same results on every CPU that has it. So each kernel runs on one CPU, and the others only test the
-# choice of a level. The C suites try other lengths of the same machine code. The suite go-root tries all of them, and what
-# does not depend on a kernel; make test-long also does so here.
+# A kernel gives the same results on every CPU that has it. So each kernel runs on one CPU, and the others only test
+# the choice of a level. The C suites try other lengths of the same machine code. The suite go-root tries all lengths,
+# and the code that does not depend on a kernel; make test-long also does so here.
 GO_KERNELS := -test.short '-test.skip=^TestSetMaxLevel|^TestEnvironment|NoAllocations$$$$|^TestFIPS140|/^portable|//^portable' -- $(GO_ON_KERNELS)
 GO_CHOICE := -test.short -- . ./aesgcm ./batch ./chacha20poly1305 ./internal/dispatch
 

@@ -9,7 +9,7 @@ enum { MAX_LANES = 70, LONGEST_LANE = 4096, LONGEST_LANE_AD = 300 };
 
 typedef struct {
     size_t bytes, ad_bytes;
-    int in_place, at_end, fill; /* fill: -1 for random text, else a byte */
+    int in_place, at_end, fill; /* fill: -1 for random text, otherwise a byte */
     int edge;                   /* 0, or its index in poly1305_edges + 1 */
     uint8_t *out, *in, *ad, *key, *nonce, *tag;
     uint8_t want_key[sizeof(sealane_gcm_key)], want_nonce[12], want_tag[16], want_ad[LONGEST_LANE_AD];
@@ -265,7 +265,7 @@ static void make_op(sealane_op *op, uint8_t *at, int mix)
     op->status = (sealane_status)99;
 }
 
-/* The op that opens the output of op, back to where the text came from. */
+/* Returns the op that opens the output of op into the buffer that the text came from. */
 static sealane_op opening(const sealane_op *op)
 {
     sealane_op o = *op;
@@ -356,7 +356,7 @@ static const sealane_batch *test_choice(const sealane_table *table, const sealan
     return table == &sealane_tables[SEALANE_CHACHA20POLY1305] ? &now.level.batch : NULL;
 }
 
-/* Replaces a batch kernel for portable code, which has none. */
+/* Replaces a batch kernel for portable code, which has no batch kernel. */
 static void SEALANE_KERNEL_ABI one_by_one(const void *args, void *scratch, const void *consts)
 {
     const sealane_batch_args *a = args;

@@ -414,7 +414,7 @@ static const corrupter mask_corrupters[] = {
     {"mode-self-test", NULL, NULL},
 };
 
-static const corrupter *corrupting; /* NULL: none */
+static const corrupter *corrupting; /* NULL: no batch kernel */
 
 static int corrupting_is(const char *name)
 {

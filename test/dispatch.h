@@ -245,7 +245,7 @@ static int check_failing(void)
             int next = i + 1;
             while (next < (int)table->count && (table->levels[next].needs & ~sealane_cpu_features()) != 0)
                 next++;
-            const int want = next == (int)table->count ? 15 : next; /* 15: none */
+            const int want = next == (int)table->count ? 15 : next; /* 15: not a level */
             if ((chosen_with_failing(table, i, 0) & ~BATCHES) != want + WARNED)
                 return fail("%s: %s fails, and another level than %d is taken, or there is no warning",
                             table->primitive, level->name, want);

@@ -16,7 +16,7 @@ static void mode_arenas_new(void)
 static struct {
     uint64_t operation;
     size_t blocks;  /* of the text, or of each lane */
-    unsigned count; /* of lanes; 0: none */
+    unsigned count; /* number of lanes; 0: no kernel of lanes */
 } mode;
 
 static const char *const operations[] = {"setup",       "ECB encrypt", "ECB decrypt", "CTR",   "CBC decrypt",
@@ -254,7 +254,7 @@ static int group_modes_counter(void)
     return 1;
 }
 
-/* Keys, states and texts of equal bytes; tweaks whose doubling reduces at every block, or never. */
+/* Keys, states and texts of equal bytes. For some tweaks each doubling reduces, for others no doubling does. */
 static int group_modes_edge(void)
 {
     static const int fills[] = {0, 0xff, 0x80, 0x01, 0x7f};

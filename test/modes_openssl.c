@@ -203,7 +203,7 @@ static void cmac(const uint8_t *key, size_t key_bytes)
     same("CMAC", 16);
 }
 
-/* In both directions; sometimes with associated data whose length takes six bytes. */
+/* Both directions are tried, sometimes with associated data whose length takes six bytes. */
 static void ccm(const uint8_t *key, size_t key_bytes)
 {
     static uint8_t ad[70000];

@@ -1,8 +1,9 @@
-/* modes_secret: what the calls sealane_aes_* and sealane_quic_* do does not depend on secrets, and nothing of them
- * stays on the stack, at the level of this process (SEALANE_CPU).
+/* modes_secret: sealane_aes_* and sealane_quic_* must not behave differently for different secrets, nor leave any
+ * of them on the stack.
+ * It tests the level of this process (SEALANE_CPU).
  *
- * Each call runs on a stack of its own that was filled before, twice with the same secrets and then with others: a byte
- * that changes with them was made of them.
+ * Each call runs on its own prefilled stack, twice with the same secrets and then with others. A byte that changes
+ * only with the secrets was derived from them.
  *
  *     modes_secret                                all lengths
  *     modes_secret --some                         texts of 17, 64 and 350 bytes, for emulated CPUs
@@ -267,8 +268,9 @@ static int is_opening(void)
     return now.way == UNPROTECT || now.way == FORGED;
 }
 
-/* Packets of a short header, 8 bytes of connection ID and 2 of number. What a header says is no secret once it is
- * known, and where the packet begins follows from it: unprotecting, its key is the same in all runs. */
+/* Packets with a short header, 8 bytes of connection ID and 2 of number. A header is not secret once it is
+ * unprotected, and the start of the packet depends on it. The key of header protection is therefore the same in
+ * all runs. */
 static int prepare_packets(void)
 {
     int bad = sealane_quic_keys_init(&now.quic, now.alg, now.key, now.iv, now.hp, now.key_bytes);
@@ -281,14 +283,14 @@ static int prepare_packets(void)
     }
     if (is_opening())
         bad |= sealane_quic_protect_batch(now.packets, PACKETS) != PACKETS;
-    if (is_opening()) /* what is on the wire is no secret, what it opens to is */
+    if (is_opening()) /* the bytes on the wire are public, the plaintext is secret */
         (void)VALGRIND_MAKE_MEM_DEFINED(now.texts, sizeof now.texts);
     if (now.way == FORGED)
         now.texts[4][40] ^= 1;
     return bad;
 }
 
-/* Of CMAC and CCM, whose fifth packet is forged. */
+/* Batches of CMAC and CCM, whose fifth packet is forged. */
 static int prepare_batches(void)
 {
     for (size_t i = 0; i < PACKETS; i++) {
@@ -344,7 +346,7 @@ static int prepare(int n, int is_undefined)
         (void)VALGRIND_MAKE_MEM_DEFINED(now.text, sizeof now.text);
         (void)VALGRIND_MAKE_MEM_DEFINED(now.tag, sizeof now.tag);
     }
-    if (now.way == CCM_OPEN) { /* what is on the wire is no secret */
+    if (now.way == CCM_OPEN) { /* the bytes on the wire are public */
         bad |= sealane_aes_ccm_seal(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
         (void)VALGRIND_MAKE_MEM_DEFINED(now.text, sizeof now.text);
         (void)VALGRIND_MAKE_MEM_DEFINED(now.tag, sizeof now.tag);
@@ -376,9 +378,9 @@ static void *preparation(void *made)
     return prepare(secrets_of[turn], 0) ? made : NULL;
 }
 
-/* Copies the stack as the call leaves it. A new thread begins with the registers of its creator, and saves some of
- * them. So a thread of their own makes the secrets, and nothing that a register holds over the start of the second
- * thread may differ between runs: there are no arguments, and turn is volatile. */
+/* Copies the stack right after the call. A new thread begins with the registers of its creator, and saves some of
+ * them. So a separate thread makes the secrets. No register may hold a value that differs between runs when the
+ * second thread starts: there are no arguments, and turn is volatile. */
 static NOINLINE int run(void)
 {
     pthread_t thread;
@@ -459,7 +461,7 @@ int main(int argc, char **argv)
     stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED || (is_undefined && !RUNNING_ON_VALGRIND))
         return 2;
-    if (!is_undefined) { /* what the library finds out once it has found out */
+    if (!is_undefined) { /* the CPU features that the library detects once */
         now.way = KEY, now.key_bytes = 16;
         failed += !prepare(0, 0) || call();
     }

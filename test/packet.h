@@ -390,9 +390,9 @@ static int run_now(void)
     return only_output_written(out);
 }
 
-/* With --some, four of five cases of lengths, alignments, parts and batches are skipped, but none of edges or counters.
- * Their inner loops have 4 or 8 variants: nearly each length and alignment is still tried in one variant, and each
- * variant at every fifth. */
+/* With --some, four of five cases of lengths, alignments, parts and batches are skipped, but edges and counters are
+ * all tried. The inner loops have 4 or 8 variants. Nearly each length and alignment is therefore tried in one
+ * variant, and each variant at every fifth. */
 static int some;
 
 static int left_out(void)

@@ -94,8 +94,8 @@ static int group_counter(void)
     return 1;
 }
 
-/* Accumulators and keys near p = 2^130 - 5 and near their largest values; texts of all ones and all zeroes. With r = 1
- * the final accumulator is the sum of all blocks, which is set to each of p - 8 to p + 8. */
+/* Accumulators and keys near p = 2^130 - 5 and near their largest values, with texts of all ones and all zeroes. With
+ * r = 1 the final accumulator is the sum of all blocks, which is set to each of p - 8 to p + 8. */
 static int group_edge(void)
 {
     static const uint64_t ones = ~(uint64_t)0;

@@ -1,6 +1,6 @@
 /* A part of check.c: groups of packets for AES-GCM only. */
 
-/* J0 whose counter wraps around at 2^32, in every block and every part of the packet. */
+/* J0 has a counter that wraps around at 2^32, in every block and every part of the packet. */
 static int group_gcm_counter(void)
 {
     for (uint32_t blocks = 1; blocks <= 150; blocks++)

@@ -78,7 +78,7 @@ static int run(const placement *p, int open)
                 : sealane_seal(p->key, out, tag, nonce, p->nonce_bytes, ad, p->ad_bytes, in, p->bytes);
 }
 
-/* The same in a batch, whose other packets must not be affected. */
+/* The same in a batch. The other packets must not be affected. */
 static int run_in_batch(const placement *p, int open)
 {
     static uint8_t texts[NEIGHBORS + 1][64], tags[NEIGHBORS + 1][TAG];

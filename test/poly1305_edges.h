@@ -1,6 +1,6 @@
-/* Sixteen packets of ChaCha20-Poly1305 whose sum, before s is added, is on the edge of a reduction mod p = 2^130 - 5:
- * key, nonce, and the 16 bytes of ciphertext that RFC 8439, 2.5 and 2.8, solved for them, want. Sums, in this order: 0,
- * 1, 4, 5, -1, -5, 2^128 - 1, 2^128, 2^129, 2^44 - 1, 2^88 - 1, -2^89, -2^44, -2^43, -2^88, -2^87.
+/* Sixteen packets of ChaCha20-Poly1305 whose sum, before s is added, is on the edge of a reduction mod p = 2^130 - 5.
+ * Each is a key, a nonce, and the 16 bytes of ciphertext that solve RFC 8439, 2.5 and 2.8, for that sum. Sums, in
+ * this order: 0, 1, 4, 5, -1, -5, 2^128 - 1, 2^128, 2^129, 2^44 - 1, 2^88 - 1, -2^89, -2^44, -2^43, -2^88, -2^87.
  */
 enum { POLY1305_EDGES = 16, POLY1305_EDGE_BYTES = 16 };
 

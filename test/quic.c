@@ -143,7 +143,7 @@ static void make_keys(void)
     }
 }
 
-/* alike: 0, or the size of every packet; their keys then have one algorithm, and their headers one length. */
+/* alike: 0, or the size of every packet. All keys then have one algorithm, and all headers one length. */
 static sealane_quic_packet make_packet(uint8_t *bytes, size_t *key, size_t alike)
 {
     const int is_long = (int)below(2);

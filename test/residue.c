@@ -1,11 +1,11 @@
 /* residue: the stack after a call does not depend on keys, texts or tags, so no secret remains there.
  *
  * A call runs on its own stack, which was filled with one byte, twice with the same secrets and then with others.
- * Everything else is equal: lengths, addresses, nonces, associated data. A byte that changes with the secrets, and not
- * by itself, was derived from them, in whatever form: a key, a round key, key stream, a power of H, a spilled register.
+ * Everything else is equal: lengths, addresses, nonces, associated data. A byte that changes only with the secrets
+ * was derived from them. Examples are a key, a round key, key stream, a power of H, or a spilled register.
  *
- * The same stack shows how much of it each call has used, and the first calls of a process: not more than sealane.h and
- * docs/api.md say.
+ * The same stack shows how much of it each call and the first calls of a process have used. This may not exceed the
+ * limits in sealane.h and docs/api.md.
  *
  *     residue                 all levels that this CPU can run
  *     residue --some          texts of 1, 64 and 350 bytes, for emulated CPUs, whose kernels take 320 bytes at a time

@@ -62,7 +62,7 @@ static int register_number(const char *name, size_t n, uint8_t *wide)
     return NO_REGISTER;
 }
 
-/* Parses "base + scale*index - offset" up to the bracket; 0 if it contains anything else. */
+/* Parses "base + scale*index - offset" up to the bracket. Returns 0 for any other content. */
 static int parse_operand(operand *o, const char *p)
 {
     int sign = 1;

@@ -4,7 +4,7 @@
  *     stream_example seal|open KEY IN OUT                  one packet: no output is kept unless its tag is right
  *     stream_example seal-chunks|open-chunks KEY IN OUT    numbered chunks, of which the last is marked
  *
- * KEY is a file of 32 random bytes. OUT appears when everything has succeeded; after a failure there is none. */
+ * KEY is a file of 32 random bytes. OUT appears only after everything has succeeded. */
 #include <sealane.h>
 
 #include <stdio.h>

@@ -3,11 +3,11 @@
  *     bench [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]
  *     bench --region NAME --bytes N [--alg NAME] [--open]
  *
- * All candidates run in this process, pinned to one CPU, and alternate within every repetition, so that a slow phase of
- * the machine affects all of them. A repetition is a batch of packets of about BATCH_NS. The printed time is the
- * minimum per packet over all repetitions. A library with a call for many packets is also measured with it, against the
- * others in a loop. Before the measurement, every candidate must seal to the same bytes as the first, open them again,
- * and refuse a changed tag; --fault plants a wrong byte in one to show that this check can fail.
+ * All candidates run in this process, pinned to one CPU. They alternate within every repetition, so that a slow phase
+ * of the machine affects all of them. A repetition is a batch of packets of about BATCH_NS. The printed time is the
+ * minimum per packet over all repetitions. A library with a call for many packets is also measured with it, against
+ * the others in a loop. Before the measurement, every candidate must seal to the same bytes as the first, open them
+ * again, and refuse a changed tag. --fault plants a wrong byte in one to show that this check can fail.
  *
  * --region measures nothing: one candidate seals or opens some packets, each between mark_start and mark_end, for
  * tools/x86cost.

@@ -3,8 +3,8 @@
  *     bench-modes [--seconds=S] [--fault=ROW] [--list]
  *
  * Each row alternates the peer and sealane in short repetitions, and takes the minimum time of each; ratios belong to
- * one run. Before that both must give the same bytes: --fault makes one of the peer's wrong, which must be found.
- * SEALANE_CPU names the level. */
+ * one run. Before that, both must give the same bytes. --fault corrupts one byte of the peer's output, which this
+ * check must find. SEALANE_CPU names the level. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif

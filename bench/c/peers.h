@@ -20,7 +20,7 @@ typedef struct packet {
 
 typedef struct peer {
     const char *name;    /* unique, as in the results */
-    const char *library; /* what a user installs */
+    const char *library; /* the library that a user installs */
     const char *how;     /* which interface of the library */
     const char *(*version)(void);
     /* Makes the library's per-key state; NULL on failure. Keys have alg->key_bytes. */

@@ -3,7 +3,7 @@
 GO ?= go
 
 .PHONY: $(B)/sealane test-cli
-$(B)/sealane: # the go command knows best what is out of date
+$(B)/sealane: # the go command decides what to rebuild
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 $(GO) build -C cmd/sealane -o $(abspath $@) .
 

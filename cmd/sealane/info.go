@@ -74,7 +74,7 @@ type machineCipher struct {
 
 // machineBatches describes when packets are processed side by side at the chosen level.
 type machineBatches struct {
-	From []int `json:"from"` // smallest useful batch, by the number of whole 64-byte blocks in its packets; 0: none
+	From []int `json:"from"` // smallest useful batch, by the number of whole 64-byte blocks in its packets; 0: no useful batch
 }
 
 // batches returns nil if the level in use processes packets individually.

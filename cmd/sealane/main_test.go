@@ -36,7 +36,7 @@ func command(environ []string, args ...string) (stdout, stderr string, err error
 	return out.String(), complaint.String(), err
 }
 
-// TestOneLineErrors gives the command what it cannot take.
+// TestOneLineErrors gives the command invalid arguments and inputs.
 func TestOneLineErrors(t *testing.T) {
 	for _, c := range []struct {
 		environ, args []string
@@ -96,7 +96,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestPrintReplaced: what does not call sealane is not listed, and a line without a list is not printed.
+// TestPrintReplaced: ciphers that do not call sealane are not listed, and a line without a list is not printed.
 func TestPrintReplaced(t *testing.T) {
 	for _, c := range []struct {
 		result accelerate.Result
@@ -115,7 +115,7 @@ func TestPrintReplaced(t *testing.T) {
 	}
 }
 
-// TestInfoBatches: info says which line of the table of CPUs decided, and when batches pay at the level in use.
+// TestInfoBatches: info prints which line of the table of CPUs decided, and when batches pay at the level in use.
 func TestInfoBatches(t *testing.T) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil || level == kernel.Portable {

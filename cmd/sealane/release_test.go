@@ -22,7 +22,7 @@ var released = map[string]string{".": "", "cmd/sealane": "", "gateway": "/cmd/se
 
 const repository = "../.."
 
-// TestModules wants one version in all, nothing replaced, and a root that asks its users for x/sys only.
+// TestModules expects one version everywhere, no replace directive, and a root module that requires only x/sys.
 func TestModules(t *testing.T) {
 	header, err := os.ReadFile(filepath.Join(repository, "include/sealane.h"))
 	if err != nil {
@@ -54,7 +54,8 @@ func TestModules(t *testing.T) {
 			}
 		}
 	}
-	// In a checkout, packages may import what another module of the workspace requires; not so those that users get.
+	// In a checkout, packages may import modules that another module of the workspace requires. Users have no
+	// workspace.
 	list := exec.Command("go", "list", "-test", "-deps", "./...")
 	list.Dir, list.Env = repository, append(os.Environ(), "GOWORK=off")
 	if out, err := list.CombinedOutput(); err != nil {
@@ -73,8 +74,9 @@ func TestModules(t *testing.T) {
 
 var long = flag.Bool("long", false, "run tests that take minutes")
 
-// TestInstall makes a module proxy of the files that git knows, as tags of a release would, and has the go command install
-// the programs from it by name. The gateway is compiled in make test-long; else its packages and their files are looked for.
+// TestInstall makes a module proxy of the files that git tracks, as tags of a release would. The go command then
+// installs the programs from it by name. make test-long also compiles the gateway; this test only looks for its
+// packages and their files.
 func TestInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN: builds the command")
@@ -144,7 +146,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// inModule says whether a file is in the module of a folder, and not in one nested in it.
+// inModule reports whether a file is in the module of a folder, and not in a nested one.
 func inModule(root, dir, name string) bool {
 	for at := filepath.Dir(name); at != dir; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(root, at, "go.mod")); err == nil || at == "." {
@@ -155,7 +157,7 @@ func inModule(root, dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// A file is one of a module, as package zip wants it.
+// A file is one of a module, in the form that package zip expects.
 type file struct{ on, name string }
 
 func (f file) Path() string                 { return f.name }

@@ -44,7 +44,8 @@ func (l wrongLine) String() string {
 		l.cipher, l.best, l.ratio, l.chosen, lineOf(l.cipher))
 }
 
-// wrongLines returns the ciphers for which the table entry is wrong on this CPU. It returns none if a level was named.
+// wrongLines returns the ciphers for which the table entry is wrong on this CPU. If a level was named, it returns
+// nil.
 func wrongLines(results []result, named bool) (wrong []wrongLine) {
 	if named {
 		return nil

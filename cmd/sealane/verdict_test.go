@@ -41,8 +41,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestWrongLine: a level that is faster than the one in use by more than noise over all measurements is reported, unless
-// the one in use was named.
+// TestWrongLine: a level is reported if it beats the one in use by more than noise over all measurements, unless the
+// one in use was named.
 func TestWrongLine(t *testing.T) {
 	results := func(chosen, other float64) (all []result) {
 		for i, size := range []int{64, 1420} {
@@ -75,8 +75,8 @@ func TestWrongLine(t *testing.T) {
 	}
 }
 
-// TestCheckFails measures the portable level, which no CPU runs as fast as assembly, against the peers: with --check the exit
-// status is 3, and without, as in make run, bench says the same and ends well.
+// TestCheckFails measures the portable level, which is slower than assembly on every CPU, against the peers. With
+// --check the exit status is 3. Without it, as in make run, bench reports the same and exits with 0.
 func TestCheckFails(t *testing.T) {
 	peers := map[string]string{"aes-128-gcm": "aes-128-gcm at level portable: seal, 1420 bytes"}
 	if runtime.GOARCH == "amd64" { // where x/crypto has assembly

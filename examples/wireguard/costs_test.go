@@ -10,7 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestCosts takes a profile apart whose parts are known.
+// TestCosts analyzes a profile with known parts.
 func TestCosts(t *testing.T) {
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples"}, {Type: "cpu"}}}
 	for _, s := range []struct {

@@ -1,7 +1,8 @@
 //go:build unix
 
-// Command wireguard shows what sealane changes for a program. It downloads a file through a WireGuard tunnel,
-// alternately with the stock ciphers, with sealane, and with sealane in batches, and reports the cost of each download.
+// Command wireguard shows the effect of sealane on a program. It downloads a file through a WireGuard tunnel,
+// alternately with the stock ciphers, with sealane, and with sealane in batches. It reports the cost of each
+// download.
 //
 // The programs are built from the same source, tunnel/, with go build, sealane build and sealane build --batch. With
 // -tls they are ../https, built with go build and sealane build --std, and the download uses HTTPS.

@@ -1,4 +1,5 @@
-# Homebrew formula of the C library and the command. It is written by make release; what was checked of it: docs/releasing.md.
+# Homebrew formula of the C library and the command, written by make release. docs/releasing.md lists the checks made
+# of it.
 class Sealane < Formula
   desc "Authenticated encryption of network packets"
   homepage "https://github.com/sealane/sealane"

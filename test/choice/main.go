@@ -1,5 +1,5 @@
-// Command choice makes a key of each cipher, and prints the levels and the batch plan that this process chose, and the
-// nanoseconds of the first key. test/choices starts many of it.
+// Command choice makes a key of each cipher. It prints the levels and the batch plan of this process, and the
+// nanoseconds of the first key. test/choices starts many such processes.
 package main
 
 import (

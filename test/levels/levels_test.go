@@ -1,5 +1,5 @@
-// Package levels holds what is written by hand to asm/levels.json: pages, and no list of levels beside it. What "make gen" writes
-// "make gen-check" compares.
+// Package levels compares handwritten text with asm/levels.json: pages, and lists of levels outside it. Generated
+// files are compared by "make gen-check".
 package levels
 
 import (
@@ -20,7 +20,7 @@ const (
 	master = "asm/levels.json"
 )
 
-// The page that says which CPU has which level of an instruction set.
+// This page says which CPU has which level of an instruction set.
 var pages = map[string]string{"x86_64": "docs/performance.md", "aarch64": "docs/arm.md", "arm": "docs/arm.md"}
 
 const otherPage = "docs/routers.md" // of all others
@@ -90,7 +90,7 @@ func TestPages(t *testing.T) {
 			if lacks := missing(string(page), heading, levels); len(levels) == 0 && primitive == "chacha20poly1305" || lacks != nil {
 				t.Errorf("%s lacks %q of %s", name, lacks, primitive)
 			}
-			// Without a level's name each is found to be missing.
+			// If a level's name is removed, the test reports it as missing.
 			for _, level := range levels {
 				planted := strings.ReplaceAll(string(page), "`"+level+"`", level)
 				if lacks := missing(planted, heading, levels); !slices.Equal(lacks, []string{level}) {
@@ -110,7 +110,7 @@ var lists = map[string]string{
 
 const tooMany = 4
 
-// isList says whether a line of a program has enough names of levels to be a list of them.
+// isList reports whether a line of a program has enough names of levels to be a list of them.
 func isList(line string) bool {
 	words := regexp.MustCompile(`\w+`).FindAllString(line, -1)
 	count := 0
@@ -122,7 +122,8 @@ func isList(line string) bool {
 	return count >= tooMany
 }
 
-// TestNoOtherList looks for lists of levels that somebody would have to keep. Pages for readers and results are none.
+// TestNoOtherList looks for lists of levels that would have to be maintained by hand. Pages for readers and results
+// are exempt.
 func TestNoOtherList(t *testing.T) {
 	if !isList(`LEVELS := avx512 avx2 aesni ssse3`) || isList(`{"avx512", "avx2", "aesni", "portable"}`) {
 		t.Error("a list is not told from what is none")

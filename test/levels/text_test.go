@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	equalLines = 6   // equal lines in a row that ought to be one macro
+	equalLines = 6   // consecutive equal lines that ought to be one macro
 	longest    = 120 // characters of a line
 )
 
-// A register's name that does not say what is in it. GHASH's Y is the standard's.
+// Such a register name does not describe its content. GHASH's Y is the standard's name.
 var hiding = regexp.MustCompile(`^(?:#define|alias) ([a-xz]|from|to|left|right)\s`)
 
 var comments = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
 
-// Faults of the sources of kernels as texts: lines that are too long, names that hide, and, blank lines, comments and spaces
-// aside, the first of six that stand in a row elsewhere too. What tools/weave makes of a source that ends in .weave may repeat
-// itself.
+// Faults in the text of kernel sources. They are lines that are too long and names that do not describe the content.
+// A third fault is six equal consecutive lines in two places, apart from blank lines, comments and spaces. Output of
+// tools/weave from a .weave file may repeat itself.
 func textFaults(t *testing.T, tree fs.FS) (faults []string) {
 	t.Helper()
 	first := map[string]string{} // six lines: where they are
@@ -75,7 +75,7 @@ func textFaults(t *testing.T, tree fs.FS) (faults []string) {
 	return faults
 }
 
-// What two kernels have alike stands once, in a header.
+// Code that two kernels share stands once, in a header.
 func TestText(t *testing.T) {
 	folder := filepath.Join(root, "asm")
 	for _, fault := range textFaults(t, os.DirFS(folder)) {

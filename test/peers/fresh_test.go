@@ -12,8 +12,8 @@ import (
 	"github.com/sealane/sealane/chacha20poly1305"
 )
 
-// BenchmarkFresh seals one packet in a goroutine that has done nothing yet: its stack grows to what the call needs. The
-// peers are x/crypto and the standard library, and a goroutine that does nothing.
+// BenchmarkFresh seals one packet in a new goroutine, whose stack grows to the size that the call needs. The peers
+// are x/crypto and the standard library, and a goroutine that does nothing.
 func BenchmarkFresh(b *testing.B) {
 	key := make([]byte, chacha20poly1305.KeySize)
 	block, err := aes.NewCipher(key[:16])

@@ -1,5 +1,6 @@
-// Package peers compares the ciphers with those of golang.org/x/crypto, which this module requires so that the library's
-// own need not: byte by byte, error by error, panic by panic. It does so with the reference of the library's own tests, too.
+// Package peers compares the ciphers with those of golang.org/x/crypto: outputs, errors and panics.
+// This module requires x/crypto so that the library's module need not. It also compares the reference of the
+// library's own tests.
 package peers
 
 import (
@@ -28,7 +29,7 @@ var pairs = []struct {
 	{"reference of XChaCha20-Poly1305", rfc8439.NewX, peer.NewX},
 }
 
-// outcome says what f returns or panics with.
+// outcome is the result of f: its return value or its panic.
 func outcome(f func() ([]byte, error)) (s string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -101,7 +102,7 @@ func TestRandom(t *testing.T) {
 				same("Open of a forgery", func(a cipher.AEAD) ([]byte, error) {
 					out := make([]byte, 0, len(text))
 					opened, err := a.Open(out, nonce, forged, ad)
-					return append(opened, out[:len(text)]...), err // what failure leaves behind, too
+					return append(opened, out[:len(text)]...), err // the content of the buffer after a failure, too
 				})
 				if len(text) > 1 {
 					same("Seal over its input", func(a cipher.AEAD) ([]byte, error) {

@@ -110,7 +110,7 @@ func TestGo(t *testing.T) {
 	})
 }
 
-// openFile is what tries the function of the example on streams: an authentic file, and a forged one.
+// openFile runs the example's function on streams: an authentic file, and a forged one.
 const openFile = `
 int main(int argc, char **argv)
 {
@@ -204,7 +204,7 @@ var elsewhere = map[string]struct{ file, text string }{
 	"go test -run NONE -bench . github.com/sealane/sealane/afalg":     {"afalg/packets_linux_test.go", "func Benchmark"},
 }
 
-// What is run in place of a command that wants what only the reader has: a release, root, a system to write to.
+// These run in place of commands that need the reader's environment: a release, root, a system to write to.
 var substitutes = map[string]string{
 	"go install github.com/sealane/sealane/cmd/sealane@latest": `go build -C "$SEALANE_ROOT/cmd/sealane" -o "$GOBIN/sealane" .`,
 
@@ -240,7 +240,7 @@ func main() {
 }
 `
 
-// prepare makes what the commands find: a folder for programs in PATH, a Go module and a C program.
+// prepare makes the files that the commands expect: a folder for programs in PATH, a Go module and a C program.
 func prepare(t *testing.T) (env []string) {
 	t.Helper()
 	top, err := filepath.Abs(root)
@@ -267,7 +267,8 @@ func prepare(t *testing.T) (env []string) {
 	return env
 }
 
-// Every line of a block of commands is run, or it is known which test does it. Blocks that are alike run once.
+// Every line of a block of commands is run here, or the name of the test that runs it is listed. Equal blocks run
+// once.
 func TestCommands(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("NOT RUN: the commands are those of Linux")
@@ -316,7 +317,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Every other block is in a language that a test here runs, or is the front page's of Rust, beside whose crate it is run.
+// Every other block is in a language that a test here runs. The exception is the Rust of the front page, which is run
+// beside its crate.
 func TestLanguages(t *testing.T) {
 	if !strings.Contains(read(t, filepath.Join(root, "rust", "check")), "front_page ../README.md") {
 		t.Error("rust/check does not run the front page's example")
@@ -363,7 +365,7 @@ func TestShort(t *testing.T) {
 // place is a path, with the name that docs/kernels.md places in it: a label, a macro or the words of a comment.
 var place = regexp.MustCompile("`(?:comment )?([^`]+)`")
 
-// missingPlaces returns which labels, macros and comments of a page's table of a kernel stand in none of the kernel's files.
+// missingPlaces returns the labels, macros and comments of a page's table that are missing from the kernel's files.
 func missingPlaces(page string, text string) (missing []string, count int) {
 	_, rest, _ := strings.Cut(page, "| Step | Where |")
 	body, _, _ := strings.Cut(rest, "\n\n")
@@ -465,7 +467,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// difference returns what only one of two lists has.
+// difference returns the elements that only one of two lists has.
 func difference(a, b []string) (only []string) {
 	for _, name := range slices.Concat(a, b) {
 		if !slices.Contains(a, name) || !slices.Contains(b, name) {

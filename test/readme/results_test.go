@@ -149,8 +149,8 @@ func modeled(text, algorithm string) (plain, corrected map[string]string) {
 	return plain, corrected
 }
 
-// wrongRows returns what differs between the modeled rows of x86-64 in the front page's table and the results, and how many
-// figures it compared.
+// wrongRows compares the modeled rows of x86-64 in the front page's table with the results. It returns the
+// differences, and how many figures it compared.
 func wrongRows(front, results string) (wrong []string, compared int) {
 	for line := range strings.Lines(front) {
 		cells := cellsOf(line)
@@ -259,7 +259,7 @@ func wrongOnARM(page, results string) (wrong []string, compared int) {
 	return wrong, compared
 }
 
-// TestARM: what docs/arm.md says of sealane is what make bench-arm wrote.
+// TestARM compares the figures of docs/arm.md with the output of make bench-arm.
 func TestARM(t *testing.T) {
 	page, results := read(t, root+"/docs/arm.md"), read(t, root+"/bench/results/arm-modelled.txt")
 	wrong, compared := wrongOnARM(page, results)

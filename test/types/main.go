@@ -1,5 +1,5 @@
-// Command types checks the types of packages for another system, which takes a tenth of the time of compiling them: of the packages that they
-// import, the bodies of functions are left out.
+// Command types checks the types of packages for another system. This takes a tenth of the time of compiling, because
+// the function bodies of imported packages are left out.
 //
 //	go run ./test/types GOOS/GOARCH PACKAGE...
 package main
@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// A listed package is what go list says of one.
+// A listed package is one entry in the output of go list.
 type listed struct {
 	Dir, ImportPath string
 	GoFiles         []string

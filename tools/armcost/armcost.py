@@ -2,9 +2,9 @@
 """Modeled cost, and a constant-time check, of 32-bit ARM and arm64 code, without ARM hardware.
 
 QEMU runs the program; region.c, a QEMU plugin, records every instruction and every memory access
-between two functions. `cost` replays that trace through models of real cores and prints cycles;
-`ct` runs the program with two different secrets and compares the traces. See README.md for what
-the figures are worth: every number of cycles is modeled, none is measured.
+between two functions. `cost` replays that trace through models of real cores and prints cycles.
+`ct` runs the program with two different secrets and compares the traces. README.md explains how
+reliable the figures are: every number of cycles is modeled.
 
 Exit status: 0 when done (`ct`: the traces agree), 1 when `ct` finds a difference, 2 on any error.
 """
@@ -48,8 +48,8 @@ class Target:
     """An instruction set: how to run it, how to decode it, and which cores are modeled for it."""
 
     qemu: str
-    default_cpu: str  # what QEMU pretends to be: it decides what the program detects and runs
-    decoder: tuple[int, int] | None  # architecture and mode for capstone; None: the scoreboard knows no core of it
+    default_cpu: str  # the CPU that QEMU emulates, which determines the level
+    decoder: tuple[int, int] | None  # architecture and mode for capstone; None: without a modeled core
     triple: str  # for LLVM, as are the attributes
     attributes: str
     in_order: tuple[str, ...]  # cores modeled by the scoreboard below
@@ -157,8 +157,8 @@ def plugin() -> Path:
 def record(options: argparse.Namespace, seed: str, directory: str) -> tuple[list[Path], str]:
     """Runs the program with this seed; returns the traces of its rounds and its output.
 
-    Each pass through the region is a round. The first, which pays for what happens only once, is
-    left out where there are more.
+    Each pass through the region is a round. The first includes costs that occur only once, and is
+    left out unless it is the only one.
     """
     binary, *arguments = options.command
     target, addresses = target_of(binary), functions(binary)
@@ -226,7 +226,7 @@ def first_difference(a: Path, b: Path) -> tuple[int, int]:
 
 
 class Kind(StrEnum):
-    """What an instruction asks of an in-order core."""
+    """The resources that an instruction needs on an in-order core."""
 
     INT = auto()
     INT_IMMEDIATE = auto()  # has an immediate operand, or is a plain move
@@ -394,8 +394,8 @@ class Core:
     wide_vector: int  # how long a 128-bit operation keeps the vector pipe
     beats_a_cycle: int  # of a load or store
     multiply: int  # how long a 32-bit multiplication keeps the multiplier
-    # Of two that issue together, one must be simple and none vector; and nothing issues while a
-    # vector operation or transfer keeps its pipe.
+    # Of two instructions that issue together, one must be simple, and both scalar. Nothing issues
+    # while a vector operation or transfer keeps its pipe.
     restricted: bool
 
     def pipe(self, operation: Operation) -> tuple[str, int]:
@@ -513,14 +513,14 @@ def out_of_order_cycles(target: Target, text: str, core: str) -> int:
 # Commands ----------------------------------------------------------------------------------------
 
 
-# How far a branch goes, or where something lies, costs nothing but changes with code elsewhere.
+# A branch's distance or an address costs nothing, but changes with code elsewhere.
 DISTANCE = re.compile(
     r"^((?:bl?(?:\.?(?:eq|ne|[hc]s|lo|cc|mi|pl|v[sc]|hi|l[set]|g[et]))?|[ct]bn?z|adrp)\s.*)#-?\w+$", re.M
 )
 
 
 def cache_file(directory: str, text: str) -> Path:
-    """Where the cycles of a trace are kept: they depend on it and on who models it."""
+    """The cache entry for the cycles of a trace. The cycles depend on the trace and on the model."""
     digest = hashlib.sha256(Path(__file__).read_bytes() + CORES_FILE.read_bytes())
     digest.update(run([f"llvm-mca{LLVM_SUFFIX}", "--version"]).encode())
     digest.update(capstone.__version__.encode())
@@ -562,8 +562,8 @@ def print_table(result: dict) -> None:
 
 
 def shortest_round(options: argparse.Namespace) -> Trace:
-    """The shortest round of a few runs, or of one if all its rounds are as long: what makes others longer is Go's
-    scheduler, not the code."""
+    """The shortest round of a few runs, or of one run if all its rounds take equally long. Go's scheduler, not
+    the code, makes other rounds longer."""
     traces = []
     for _ in range(COST_RUNS):
         with tempfile.TemporaryDirectory() as directory:
@@ -594,7 +594,7 @@ def ct(options: argparse.Namespace) -> int:
     """Looks for secrets in branches and addresses.
 
     Traces are equal to the last byte or they are different. Noise (a scheduler, an allocator that
-    starts elsewhere) makes equal programs differ now and then, so the program runs until every
+    starts elsewhere) makes equal programs differ now and then. So the program runs until every
     round has left the same trace with both seeds. A leak keeps them apart in all runs.
     """
     seen = [collections.defaultdict(set), collections.defaultdict(set)]  # by seed: round, digests

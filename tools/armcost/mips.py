@@ -1,9 +1,9 @@
-"""Cycles of MIPS code: what armcost.py's scoreboard is for ARM.
+"""Cycles of MIPS code, as armcost.py's scoreboard computes them for ARM.
 
-The cores' latencies are those of GCC 13 (gcc/config/mips/24k.md, 74k.md, octeon.md), which its authors, MIPS Technologies and
-Cavium among them, took from the manuals: MIPS32 24K Processor Core Family Software User's Manual, Rev 3.04; MIPS32 74K
-Microarchitecture Specification, Rev 01.02. GCC has one model for 24K, 34K and 1004K. Caches always hit, branches are predicted,
-and the second half of an unaligned load waits for the first as for any operand.
+The latencies are those of GCC 13 (gcc/config/mips/24k.md, 74k.md, octeon.md). GCC's authors, MIPS Technologies and
+Cavium among them, took them from the manuals: MIPS32 24K Processor Core Family Software User's Manual, Rev 3.04;
+MIPS32 74K Microarchitecture Specification, Rev 01.02. GCC has one model for 24K, 34K and 1004K. Caches always hit and
+branches are predicted. The second half of an unaligned load waits for the first as for any operand.
 """
 
 import collections
@@ -125,7 +125,7 @@ MEMORY = {Kind.LOAD, Kind.STORE, Kind.BRANCH}
 def cycles(words: list[int], core: Core) -> int:
     """When the last result of a straight-line trace is there."""
     ready = [-1] * 33
-    hilo_kind = None  # what wrote it
+    hilo_kind = None  # the instruction that wrote it
     used = collections.Counter()  # instructions by cycle, or by pipe and cycle
     multiplier = now = last = 0
     dispatched = collections.Counter()

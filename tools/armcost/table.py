@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the table of modeled costs: armcost.py cost of each cipher at each level, way and size, some at a time.
 
-A table is written whole or not at all: what fails is named, and the exit status is 1. With --only, rows whose titles do
-not match stay as they are in the table that is there.
+A table is written completely or not at all. Failed rows are named, and the exit status is 1. With --only, rows of the
+existing table whose titles do not match stay unchanged.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""What the scoreboard knows about 32-bit instructions. Each line is one check; the last ones show that they can fail."""
+"""Tests the scoreboard's tables of 32-bit instructions. Each line is one check; the last ones show that they can
+fail."""
 
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import armcost
 import mips
 
-# Opcode, instruction, what it reads, what it writes (Arm Architecture Reference Manual, ARMv7-A).
+# Opcode, instruction, registers read, registers written (Arm Architecture Reference Manual, ARMv7-A).
 REGISTERS = (
     (0xE0AC0792, "umlal r0, r12, r2, r7", "ip r0 r2 r7", "ip r0"),
     (0xE04C0792, "umaal r0, r12, r2, r7", "ip r0 r2 r7", "ip r0"),
@@ -105,14 +106,14 @@ DISTANCES = (
 
 
 def table_of(output: Path, *options: str) -> subprocess.CompletedProcess:
-    """Makes a table of two rows, whose program there is none of."""
+    """Makes a table of two rows with a missing program."""
     table = [sys.executable, str(Path(__file__).with_name("table.py")), "--programs", str(output.parent)]
     table += ["--cache", str(output.parent), "--runs", "arm,cortex-a7,chacha,neon", "--sizes", "64", *options, str(output)]
     return subprocess.run(table, capture_output=True, text=True)
 
 
 def failing_row_is_reported() -> bool:
-    """Whether a row that fails is named, fails the command and leaves the table alone."""
+    """Whether a failing row is named, fails the command and leaves the table unchanged."""
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory, "table.txt")
         output.write_text("as it was")
@@ -224,7 +225,7 @@ def main() -> int:
         failed += 1
     except ValueError:
         pass
-    # Planted: what capstone alone says.
+    # Planted: the registers that capstone alone reports.
     armcost.arm_registers = lambda _, reads, writes: (reads, writes)
     if wrong_registers(show=False) < 10:
         print("FAIL what capstone leaves out is not found")

@@ -227,7 +227,7 @@ func errorsOf(r *report) error {
 	return nil
 }
 
-// TestARMDecodersAlone: each decoder alone refuses what both together refuse.
+// TestARMDecodersAlone: each decoder alone refuses the instructions that both together refuse.
 func TestARMDecodersAlone(t *testing.T) {
 	l, err := readLayout(repository)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/sealane/sealane/tools/internal/gas"
 )
 
-// place says whether a register is known to point into scratch memory, and how many bytes behind its start.
+// place is the known content of a register: whether it points into scratch memory, and how many bytes behind its
+// start.
 type place struct {
 	scratch bool
 	offset  int
@@ -28,16 +29,17 @@ var (
 	armVectorMoves = regexp.MustCompile(`^(?:vmov|umov|smov|fmov)`)
 )
 
-// checkARMState finds what one instruction alone does not show: scratch accesses outside the kernel's part of it, and a
-// scratch pointer that does not come back.
+// checkARMState finds faults that span instructions: accesses to scratch memory outside the kernel's part, and a
+// scratch pointer that is not restored.
 func checkARMState(t *target, f *function, l *layout) []error {
 	_, errs := armScratchUse(t, f, l)
 	return errs
 }
 
-// armScratchUse returns the end of the scratch memory that f uses, or -1 if some accesses are by a register that scratch's
-// address went into in another way than by adding and subtracting constants; and errors for accesses outside the kernel's
-// part, and for r1 or x1 not pointing to scratch at the end. It follows the address through every general register.
+// armScratchUse returns the end of the scratch memory that f uses. It follows the scratch address through every
+// general register. It returns -1 if an access uses a register that got this address in another way than by adding
+// and subtracting constants. It also returns errors for accesses outside the kernel's part, and if r1 or x1 does not
+// point to scratch at the end.
 func armScratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 	var entry places
 	entry[1] = place{scratch: true}
@@ -104,7 +106,7 @@ func registerNumber(word string) int {
 	return n
 }
 
-// constant parses #4, #-4 and #0x10, as whatever decoder prints them.
+// constant parses #4, #-4 and #0x10, the forms of all decoders.
 func constant(word string) (int, bool) {
 	text, ok := strings.CutPrefix(strings.TrimSpace(word), "#")
 	if !ok {
@@ -114,7 +116,7 @@ func constant(word string) (int, bool) {
 	return int(n), err == nil
 }
 
-// moveARM is what an instruction does to the places of the general registers.
+// moveARM applies an instruction to the places of the general registers.
 func moveARM(ins *instruction, before places) places {
 	after := before
 	set := func(r int, p place) {
@@ -223,8 +225,8 @@ func sum(mnemonic string, parts []string, before places) place {
 	return place{true, before[from].offset + sign*n}
 }
 
-// armAccess returns the base register of a memory operand, the first byte relative to the base, and how many bytes; base is
-// -1 if there is no such operand, ok is false if the address is not base plus constant.
+// armAccess returns the base register of a memory operand, the first byte relative to the base, and the number of
+// bytes. base is -1 without such an operand; ok is false if the address is not base plus constant.
 func armAccess(ins *instruction) (base, from, bytes int, ok bool) {
 	parts := gas.Operands(ins.operands)
 	if block := armBlock.FindStringSubmatch(ins.mnemonic); block != nil {
@@ -271,7 +273,7 @@ func memoryPart(parts []string) []string {
 	return nil
 }
 
-// writeBack says whether the base register changes, and by how much, if that is known.
+// writeBack reports whether the base register changes, and by how much, if that is known.
 func writeBack(ins *instruction, parts []string) (step func() (int, bool), writes bool) {
 	for i, p := range parts {
 		if !strings.HasPrefix(p, "[") {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// object is what one .S file became.
+// object is an assembled .S file.
 type object struct {
 	functions []*function
 	constants []*constants
@@ -42,7 +42,7 @@ type assembler struct {
 	gnu     bool // switches extensions off, so the one that enforces the isa line
 }
 
-// assemblers returns what is installed for t, GNU as first, and a line for each that is not.
+// assemblers returns the installed assemblers for t, GNU as first, and a line for each missing one.
 func (t *target) assemblers() (found []assembler, missing []string) {
 	for _, name := range t.gnu {
 		if drivesGNU(name, t.isa) {
@@ -101,7 +101,7 @@ func (t *target) assemble(as assembler, source string) (*object, error) {
 	return o, nil
 }
 
-// takeApart finds the functions and constants of an object, and refuses everything else that would be loaded.
+// takeApart finds the functions and constants of an object, and refuses any other content that would be loaded.
 func (t *target) takeApart(f *elf.File) (*object, error) {
 	if f.Class != t.class || f.Machine != t.machine {
 		return nil, fmt.Errorf("object is %v %v, want %v %v", f.Class, f.Machine, t.class, t.machine)
@@ -165,7 +165,7 @@ func (t *target) takeApart(f *elf.File) (*object, error) {
 	return o, errors.Join(errs...)
 }
 
-// statedScratch reads what a scratch_end statement left: the value of a symbol that is in no section.
+// statedScratch reads the value that a scratch_end statement left: a symbol outside all sections.
 func (o *object) statedScratch(symbols []elf.Symbol) error {
 	for _, s := range symbols {
 		if s.Name != scratchEndSymbol {
@@ -195,7 +195,8 @@ func (t *target) withoutFill(data []byte, symbols []elf.Symbol, index elf.Sectio
 	return data
 }
 
-// wholeSection checks that the symbol name is exactly a section of that name and size, and that no other symbol calls a part of it data.
+// wholeSection checks that the symbol name spans exactly a section of that name and size. No other symbol may declare
+// a part of it as data.
 func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, section string, size uint64, kind elf.SymType, name string, dataSymbols *regexp.Regexp) error {
 	found := false
 	for _, sym := range symbols {
@@ -266,7 +267,7 @@ func (t *target) relocate(f *elf.File, r *elf.Section, symbols []elf.Symbol) (co
 	return code, errs
 }
 
-// difference says where two assemblers disagree, or "".
+// difference returns where two assemblers disagree, or "".
 func (t *target) difference(a, b *object, nameA, nameB string) string {
 	if len(a.functions) != len(b.functions) || len(a.constants) != len(b.constants) {
 		return fmt.Sprintf("%s makes %d functions and %d constants, %s %d and %d", nameA, len(a.functions), len(a.constants),
@@ -290,8 +291,9 @@ func (t *target) difference(a, b *object, nameA, nameB string) string {
 	return ""
 }
 
-// differences lists the instructions that differ between f and g, as far as they go in step. Padding comes last, and a
-// jump that differs only in its target follows from others: it is named only if there are none.
+// differences lists the instructions that differ between f and g, up to the first difference in length. Padding comes
+// last. A jump that differs only in its target results from other differences, and is named only if it is the only
+// one.
 func (t *target) differences(f, g *function, nameA, nameB string) []string {
 	var causes, jumps []string
 	times := make(map[string]int)
@@ -361,7 +363,7 @@ func (t *target) commuted(f, g *function) bool {
 	return exchanged
 }
 
-// indices tells which instruction of f is the first from an offset on.
+// indices returns the index of the first instruction of f at or after an offset.
 func (f *function) indices() func(offset int) int {
 	return func(offset int) int {
 		return sort.Search(len(f.body), func(i int) bool { return f.body[i].offset >= offset })

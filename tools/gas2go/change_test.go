@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A fact that is written once reaches every kernel that uses it. One is the rotations of ChaCha20's quarter round, which all
-// instruction sets take from one header. On arm64, where tools/weave makes no order, another is the time at which an in-order core is
-// ready for the next instruction of Poly1305; it replaces the machine table, tools/armcost/cores.json. On x86-64
-// all cores reorder, so no order follows from latencies. 32-bit ARM is in tools/weave.
+// A fact that is written once reaches every kernel that uses it. One is the rotations of ChaCha20's quarter round,
+// which all instruction sets take from one header. On arm64, where tools/weave makes no order, another is when an
+// in-order core can start the next instruction of Poly1305. It replaces the machine table, tools/armcost/cores.json.
+// On x86-64 all cores reorder, so no order follows from latencies. 32-bit ARM is in tools/weave.
 var oneChanges = []struct {
 	target         *target
 	file, old, new string

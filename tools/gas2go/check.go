@@ -83,7 +83,7 @@ func (t *target) end(f *function) int {
 	return len(f.body) - 1
 }
 
-// refuse says why instruction i of f breaks the convention, or "".
+// refuse returns why instruction i of f breaks the convention, or "".
 func (t *target) refuse(f *function, i int) string {
 	ins, r := &f.body[i], &t.rules
 	if r.nop.MatchString(ins.text) {

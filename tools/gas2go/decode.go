@@ -21,7 +21,7 @@ type instruction struct {
 	text     string // as printed, one space after the mnemonic, no comments
 	mnemonic string
 	operands string
-	target   int // where a direct jump goes, or -1
+	target   int // target of a direct jump, or -1
 }
 
 // disassembler is an installed program that decodes.
@@ -30,7 +30,7 @@ type disassembler struct {
 	command []string
 }
 
-// disassemblers returns what is installed for t: GNU objdump first, whose text becomes the comments.
+// disassemblers returns the installed disassemblers for t: GNU objdump first, whose text becomes the comments.
 func (t *target) disassemblers() (found []disassembler, missing []string) {
 	n := 0
 	for n < len(t.objdump) && !strings.HasPrefix(t.objdump[n], "-") {
@@ -56,7 +56,7 @@ func (t *target) disassemblers() (found []disassembler, missing []string) {
 	return found, missing
 }
 
-// decodedBy reports whether that GNU objdump is installed and knows the machine.
+// decodedBy reports whether that GNU objdump is installed and supports the machine.
 func (t *target) decodedBy(name string) bool {
 	version, err := exec.Command(name, "--version").Output()
 	if err != nil || !bytes.Contains(version, []byte("GNU objdump")) {
@@ -82,8 +82,8 @@ var (
 	encoding    = regexp.MustCompile(`^\{(?:vex[23]?|evex)\} `)
 )
 
-// decode splits code into instructions. It sees the bytes alone, without symbols, so that labels cannot make it start
-// afresh in the middle of an instruction.
+// decode splits code into instructions. It sees only the bytes, without symbols, so that labels cannot make it
+// restart in the middle of an instruction.
 func (t *target) decode(d disassembler, code []byte) ([]instruction, error) {
 	dir, err := os.MkdirTemp("", "gas2go")
 	if err != nil {
@@ -116,7 +116,7 @@ func (t *target) decode(d disassembler, code []byte) ([]instruction, error) {
 			return nil, fmt.Errorf("%s: skips from +%#x to +%#x", d.name, next, at)
 		}
 		ins := instruction{offset: next, code: code[next : next+n], target: -1}
-		if t.units[len(t.units)-1] == 1 { // fixed-width machines print words, whose order is the decoder's affair
+		if t.units[len(t.units)-1] == 1 { // fixed-width machines print words, in the byte order of the decoder
 			if raw, _ := hex.DecodeString(strings.ReplaceAll(m[2], " ", "")); !bytes.Equal(raw, ins.code) {
 				return nil, fmt.Errorf("%s+%#x: decoded other bytes than given", d.name, at)
 			}
@@ -196,7 +196,7 @@ func (t *target) bareObject(code []byte) []byte {
 	b.Write(make([]byte, at-b.Len()))
 	from := header
 	for i, s := range sections {
-		align := min(i, 1) // the first section is none
+		align := min(i, 1) // the first section is empty
 		if t.class == elf.ELFCLASS64 {
 			put(elf.Section64{Name: s.name, Type: s.typ, Flags: uint64(s.flags), Off: uint64(from), Size: uint64(len(s.data)), Addralign: uint64(align)})
 		} else {

@@ -17,11 +17,11 @@ const (
 	scratchAlign    = 64
 )
 
-// kernel is one function with its constants, as the emitter wants it.
+// kernel is one function with its constants, in the form that the emitter needs.
 type kernel struct {
 	*function
 	source     string // slash-separated, relative to the root
-	extensions string // what the isa line says
+	extensions string // value of the isa line
 	constants  *constants
 }
 

@@ -6,7 +6,7 @@ gen: ## regenerate asm/*/*_woven.h, internal/kernel, rust/sealane/src/kernel and
 	go run ./tools/weave gen
 	go run ./tools/gas2go gen
 
-gen-check: ## fail if they are not what gen would write, or kernels are too large
+gen-check: ## fail if they differ from the output of gen, or if kernels are too large
 	go run ./tools/weave check
 	go run ./tools/gas2go check
 

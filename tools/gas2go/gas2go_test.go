@@ -270,7 +270,7 @@ func removeTables(t *testing.T, root string) {
 	}
 }
 
-// TestGenerated says what the generated files must have.
+// TestGenerated checks the required content of the generated files.
 func TestGenerated(t *testing.T) {
 	needAssembler(t)
 	root := newRoot(t, goodKernels(t)...)
@@ -321,7 +321,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestReproducible: the same files whatever the path, and however it is written.
+// TestReproducible: the output does not depend on the path or its spelling.
 func TestReproducible(t *testing.T) {
 	needAssembler(t)
 	var first *report
@@ -429,7 +429,7 @@ func TestCheck(t *testing.T) {
 				t.Fatalf("status %d, want %d and %q:\n%s", status, c.status, c.want, out)
 			}
 			if !slices.Contains([]string{"machine code", "level", "missing", "source", "source gone from Rust", "levels of an architecture removed"}, c.name) {
-				return // gen writes everything anew, whatever differed
+				return // gen rewrites everything, whatever the difference
 			}
 			if status, out := gas2go("-root", root, "gen"); status != 0 {
 				t.Fatalf("gen: status %d:\n%s", status, out)

@@ -26,7 +26,7 @@ type levelData struct {
 	SIV                []string                       // the instruction sets whose kernels have POLYVAL
 }
 
-// A microarchitecture is a line that says from which level on the tables are tried on some CPUs.
+// A microarchitecture is a line that gives the first level to try in the tables on some CPUs.
 type microarchitecture struct {
 	Name, Vendor, From, To string
 	First                  map[string]string // by primitive
@@ -60,7 +60,7 @@ func (b *batchData) Packets() (packets []int) {
 	return packets
 }
 
-// Few is the least number of packets that ever pays.
+// Few is the smallest number of packets at which a batch can pay.
 func (b *batchData) Few() int {
 	return slices.Min(slices.DeleteFunc(b.Packets(), func(n int) bool { return n == 0 }))
 }
@@ -73,15 +73,15 @@ func (b *batchData) GoFrom() [][2]int {
 	return b.From
 }
 
-// primitiveData is what languages call the parts of a primitive.
+// primitiveData holds the names of a primitive's parts in each language.
 type primitiveData struct {
 	Name  string
-	Args  string // Go: what its kernels are called with
+	Args  string // Go: the argument type of its kernels
 	KeyAt string // C: where a sealane_key has it
 	Flags string // C: that go with a whole packet
 	Rows  string // Go: its levels
-	Race  string // Go: tells the race detector
-	Batch string // Go: the same of batches, or "" if it has none
+	Race  string // Go: the function that informs the race detector
+	Batch string // Go: the same for batches, or ""
 	Rust  string // Rust: the table
 	Type  string // Rust: the primitive
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/sealane/sealane/tools/internal/gas"
 )
 
-// What RISC-V and MIPS have alike: addresses are a register and a constant, and the first operand is the result.
+// RISC-V and MIPS have in common that an address is a register and a constant, and the first operand is the result.
 
-// loadStore is what sets such an instruction set apart.
+// loadStore holds the differences between such instruction sets.
 type loadStore struct {
 	scratch  string         // the register that points to scratch memory
 	add      *regexp.Regexp // mnemonic: adds a constant
@@ -24,15 +24,16 @@ type loadStore struct {
 
 var address = regexp.MustCompile(`^(-?(?:0x)?[0-9a-f]*)\((\w+)\)$`)
 
-// check finds what one instruction alone does not show: scratch accesses outside the kernel's part of it, and a scratch
-// pointer that does not come back.
+// check finds faults that span instructions: accesses to scratch memory outside the kernel's part, and a scratch
+// pointer that is not restored.
 func (ls *loadStore) check(t *target, f *function, l *layout) []error {
 	_, errs := ls.scratchUse(t, f, l)
 	return errs
 }
 
-// scratchUse returns the end of the scratch memory that f uses, or -1 if its address was lost in other ways than by adding
-// constants; and errors for accesses outside the kernel's part. It follows the address through all registers.
+// scratchUse returns the end of the scratch memory that f uses, and errors for accesses outside the kernel's part. It
+// returns -1 if the address was changed in other ways than by adding constants. It follows the address through all
+// registers.
 func (ls *loadStore) scratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 	names := make(map[string]int) // registers, numbered as they come
 	number := func(name string) int {

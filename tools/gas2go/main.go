@@ -5,11 +5,11 @@
 //	gas2go check    compare them with gen's output, and hold the machine code's size against the budget
 //	gas2go size     report machine code sizes
 //
-// It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte. (They
-// differ in padding by .p2align and a few instructions with two encodings, unless GNU as is told to optimize. So Go runs
-// the very bytes that a C build assembles.) It decodes the result with GNU objdump and, where installed, llvm-objdump,
-// which must agree on boundaries and jumps; refuses what breaks the convention of asm/asm.S; and emits the machine code
-// as Plan 9 assembly, and as rows of bytes, that need no C compiler.
+// It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte. (They differ in
+// padding by .p2align and a few instructions with two encodings, unless GNU as is told to optimize. So Go runs the
+// very bytes that a C build assembles.) It decodes the result with GNU objdump and, where installed, llvm-objdump,
+// which must agree on boundaries and jumps. It refuses code that breaks the convention of asm/asm.S. It emits the
+// machine code as Plan 9 assembly, and as rows of bytes, neither of which needs a C compiler.
 package main
 
 import (
@@ -101,7 +101,7 @@ func (r *report) write(out io.Writer) error {
 	return errors.Join(append(r.differ, err)...)
 }
 
-// compare says where the committed files differ from what write would write, and which kernels are too large together.
+// compare lists the committed files that differ from the output of write, and which kernels are too large together.
 func (r *report) compare(out io.Writer) error {
 	var errs []error
 	for _, name := range r.names() {

@@ -55,7 +55,7 @@ var mips = &target{
 			{pattern(`[a-z0-9]+\.[sdwl]|[ls][wd]x?c1|c[tf]c1`), floatReason, nil},
 		},
 		allowed: pattern(mipsAllowed),
-		vector:  regexp.MustCompile(`\b\B`), // none
+		vector:  regexp.MustCompile(`\b\B`), // matches nothing
 		reserved: merge(
 			reserve("belongs to Go's assembler", "s7"),
 			reserve("belongs to the system", "k0", "k1", "gp"),

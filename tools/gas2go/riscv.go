@@ -52,11 +52,12 @@ var riscv64 = &target{
 			{pattern(`auipc`), literalReason, nil},
 			{pattern(`f[a-z].*`), floatReason, nil},
 		},
-		// Of vectors those whose time does not depend on data (Zvkt), with addresses that are a constant apart.
+		// Only vector instructions whose time does not depend on data (Zvkt), with addresses a constant apart, are
+		// allowed.
 		allowed: pattern(`vseti?vli|v[ls]e(?:8|32)\.v|vssseg8e32\.v|v(?:add|xor|or|sll|srl)\.v[vxi]|vmv\.v\.[vxi]|vid\.v|vmv1r\.v|vmv\.(?:x\.s|s\.x)|vslide1?down\.vx|vslideup\.vi|` +
 			`vror\.vi|vb?rev8\.v|vghsh\.vv|vgmul\.vv|vaes(?:z|em|ef|dm|df)\.vs|vaeskf[12]\.vi|` +
 			`l[bhw]u?|ld|s[bhwd]|lui|addi?w?|subw?|xori?|ori?|andi?|slti?u?|s[rl]li?w?|srai?w?|mul|mulhu|mulw|rori?w?|rolw?|andn|orn|xnor|rev8`),
-		vector: regexp.MustCompile(`\b\B`), // none
+		vector: regexp.MustCompile(`\b\B`), // matches nothing
 		reserved: merge(
 			reserve(linkReason, "ra"),
 			reserve(stackReason, "sp"),
@@ -86,8 +87,8 @@ var riscv64 = &target{
 	budget: 32 << 10,
 }
 
-// resolveRISCV applies the relocations that assemblers leave of jumps inside a function, since linkers may remove code (RISC-V
-// ELF psABI, 8.4); .option norelax forbids that, so the distance is final.
+// resolveRISCV applies the relocations that assemblers leave for jumps inside a function, since linkers may remove
+// code (RISC-V ELF psABI, 8.4). .option norelax forbids that, so the distance is final.
 func resolveRISCV(code []byte, offset, to uint64, kind uint32) bool {
 	const branch, jal = 16, 17 // R_RISCV_BRANCH, R_RISCV_JAL
 	if offset+4 > uint64(len(code)) {
@@ -110,7 +111,8 @@ func resolveRISCV(code []byte, offset, to uint64, kind uint32) bool {
 	return true
 }
 
-// riscvAttributes is the section that tells decoders of extensions: vendor riscv, of the whole file, Tag_RISCV_arch (psABI, 8.6).
+// riscvAttributes is the section that lists the extensions for decoders: vendor riscv, of the whole file,
+// Tag_RISCV_arch (psABI, 8.6).
 func riscvAttributes(arch string) []byte {
 	const wholeFile, tagArch = 1, 5
 	tags := append([]byte{tagArch}, arch+"\x00"...)
@@ -119,9 +121,10 @@ func riscvAttributes(arch string) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{'A'}, uint32(4+len(vendor))), vendor...)
 }
 
-// riscvVectorCryptography are the instructions of Zvkb, Zvkg and Zvkned that kernels have ("RISC-V Cryptography Extensions Volume II",
-// version 1.0, chapter 3), which disassemblers know from GNU binutils 2.42 and LLVM 18 on: what the fields hold that are not operands,
-// and how those are printed, vd (bits 7 to 11), vs1 (15 to 19) and vs2 (20 to 24).
+// riscvVectorCryptography are the instructions of Zvkb, Zvkg and Zvkned in kernels ("RISC-V Cryptography Extensions
+// Volume II", version 1.0, chapter 3). Disassemblers support them from GNU binutils 2.42 and LLVM 18 on. An entry
+// gives the fields that are not operands, and how the operands vd (bits 7 to 11), vs1 (15 to 19) and vs2 (20 to 24)
+// are printed.
 var riscvVectorCryptography = []struct {
 	mask, word uint32
 	format     string

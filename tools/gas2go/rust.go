@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// The third output: the crate in rust/sealane gets each kernel's machine code as rows of data for global_asm!, without
-// prologue and return, which rust/sealane/src/kernel/mod.rs adds, and its constants as a static.
+// The third output is for the crate in rust/sealane: each kernel's machine code as rows of data for global_asm!, and
+// its constants as a static. rust/sealane/src/kernel/mod.rs adds prologue and return.
 
 const (
 	rustDir    = "rust/sealane/src/kernel"
@@ -37,12 +37,12 @@ func readVersion(root string) (string, error) {
 	return string(m[1]), nil
 }
 
-// rustSymbol is the name that the linker knows a kernel by: with the version, so that two of them link into one program.
+// rustSymbol is the linker's name of a kernel. It contains the version, so that two versions link into one program.
 func rustSymbol(kernel, version string) string {
 	return cPrefix + strings.ReplaceAll(version, ".", "_") + "_" + strings.TrimPrefix(kernel, cPrefix)
 }
 
-// rustAssembly makes the rows of the kernel that stands in one .S.
+// rustAssembly makes the rows of the kernel in one .S.
 func (t *target) rustAssembly(source string, k *kernel) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%sfrom %s; DO NOT EDIT.\n", generatedMarker, source)
@@ -54,7 +54,7 @@ func (t *target) rustAssembly(source string, k *kernel) []byte {
 	return b.Bytes()
 }
 
-// rustWords writes instructions of four bytes. ARM's directive says that they are code, RISC-V has none.
+// rustWords writes instructions of four bytes. ARM's directive marks them as code; RISC-V has no such directive.
 func (t *target) rustWords(code []byte) string {
 	directive := ".inst "
 	if t == riscv64 {
@@ -67,11 +67,11 @@ func (t *target) rustWords(code []byte) string {
 	return directive + strings.Join(parts, ",")
 }
 
-// rustRowBytes is how many bytes of instructions share a row. LLVM parses rows each time that a crate is built, more than
-// once, and a row of one byte after the other takes it four times as long as words do.
+// rustRowBytes is how many bytes of instructions share a row. LLVM parses rows several times in each build of a
+// crate, and rows of single bytes take it four times as long as words do.
 const rustRowBytes = 16
 
-// writeRustBytes writes instructions of any length, whole ones to a row, of which a jump's target is the first.
+// writeRustBytes writes instructions of any length. A row has whole instructions, and a jump's target begins a row.
 func (t *target) writeRustBytes(b *bytes.Buffer, f *function) {
 	var code []byte
 	var texts []string

@@ -7,7 +7,7 @@ import (
 
 // target is one architecture: where its kernels lie, the programs that assemble and decode them, and their rules.
 type target struct {
-	gnuOptions []string // what GNU as is told besides
+	gnuOptions []string // further options of GNU as
 
 	isa     string // asm/<isa>/*.S
 	goarch  string // internal/kernel/*_<goarch>.s
@@ -20,7 +20,7 @@ type target struct {
 	attributes string // RISC-V: the extensions that decoders need to know of
 
 	macro   string // C: defined where there are the kernels
-	feature string // C: what its names of features begin with
+	feature string // C: prefix of its feature names
 	rust    bool   // the crate has the kernels, too
 
 	delay bool // a jump's next instruction runs before its target
@@ -38,7 +38,7 @@ type target struct {
 	units     []int  // bytes per data directive of Go's assembler, largest first
 	epilogue  string // runs after the machine code
 	top       int    // bytes at the frame's top for prologue and epilogue
-	prologue  string // text/template over prologueData; leaves args, scratch and consts where the convention wants them
+	prologue  string // text/template over prologueData; puts args, scratch and consts into the convention's registers
 
 	budget int // bytes of machine code of all levels of one primitive together
 }
@@ -46,7 +46,7 @@ type target struct {
 // rules is the kernel convention as far as it can be seen in one instruction's disassembly; both disassemblers' dialects
 // must match. Patterns see lower case text without comments.
 type rules struct {
-	comment     *regexp.Regexp // what the disassembler adds to an instruction
+	comment     *regexp.Regexp // suffixes that the disassembler adds to an instruction
 	nop         *regexp.Regexp // whole instruction: padding, allowed where nothing runs
 	ret         *regexp.Regexp // whole instruction: the one way out
 	jump        *regexp.Regexp // mnemonic: continues at its operand
@@ -58,12 +58,12 @@ type rules struct {
 	reserved    map[string]string
 	dataSymbols *regexp.Regexp                                         // mapping symbols that announce data or another instruction set in text, or nil
 	decode      func(code []byte) string                               // instructions that disassemblers may not know, or ""; or nil
-	resolve     func(code []byte, offset, to uint64, kind uint32) bool // applies a jump's relocation; nil: assemblers leave none
-	dataflow    func(*target, *function, *layout) []error              // what only whole functions show
+	resolve     func(code []byte, offset, to uint64, kind uint32) bool // applies a jump's relocation; nil if assemblers leave no relocation
+	dataflow    func(*target, *function, *layout) []error              // checks that need the whole function
 	scratch     func(*target, *function, *layout) (int, []error)
 }
 
-// word finds the names in an operand list. The x of 0x30 begins none.
+// word finds the names in an operand list. The x of 0x30 does not begin a name.
 var word = regexp.MustCompile(`\b[a-z_][a-z0-9_]*`)
 
 type refusal struct {
@@ -80,8 +80,9 @@ type prologueData struct {
 	Save      int    // bytes of that part
 }
 
-// Below is how far below the stack pointer the address is that, cut to a multiple of scratchAlign, is that of scratch
-// memory whose part behind the saved registers begins first bytes above the stack pointer or later.
+// Below is the distance below the stack pointer of the scratch memory's address, before that is rounded down to a
+// multiple of scratchAlign. The part behind the saved registers then begins at least first bytes above the stack
+// pointer.
 func (d prologueData) Below(first int) int { return d.Save - first - (scratchAlign - 1) }
 
 func pattern(s string) *regexp.Regexp { return regexp.MustCompile("^(?:" + s + ")$") }

@@ -22,8 +22,8 @@ var (
 	}
 )
 
-// checkX86State finds what one instruction alone does not show: vector upper halves that are not zero at the end, scratch
-// accesses outside the kernel's part of it, and a scratch pointer that does not come back.
+// checkX86State finds faults that span instructions. They are upper vector halves that are not zero at the end,
+// scratch accesses outside the kernel's part, and a scratch pointer that is not restored.
 func checkX86State(t *target, f *function, l *layout) []error {
 	_, errs := scratchUse(t, f, l)
 	last := len(f.body) - 1
@@ -70,8 +70,9 @@ type pointer struct {
 	unknown bool
 }
 
-// scratchUse returns the end of the scratch memory that f uses, and errors for accesses below or above the kernel's part.
-// It sees [rsi + constant], also where constants were added to rsi, and returns -1 if there are other accesses by rsi.
+// scratchUse returns the end of the scratch memory that f uses, and errors for accesses below or above the kernel's
+// part. It sees [rsi + constant], also after constants were added to rsi. It returns -1 if there are other accesses
+// by rsi.
 func scratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 	at := forward(t, f, pointer{}, moveScratch, func(a, b pointer) pointer {
 		if a != b {
@@ -109,7 +110,7 @@ func scratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 	return end, errs
 }
 
-// moveScratch is what an instruction does to rsi.
+// moveScratch applies an instruction to rsi.
 func moveScratch(ins *instruction, p pointer) pointer {
 	operands := strings.Split(strings.ReplaceAll(ins.operands, " ", ""), ",")
 	if len(operands) > 1 && twoResults.MatchString(ins.mnemonic) && scratchName.MatchString(operands[1]) {
@@ -158,7 +159,7 @@ func scratchOffset(address string) (int, bool) {
 	return int(n), err == nil && strings.ContainsAny(displacement[:1], "+-")
 }
 
-// accessBytes is what the operand's size says; of a broadcast, both dialects name the size of one element.
+// accessBytes returns the size of the operand; of a broadcast, both dialects name the size of one element.
 func accessBytes(operands string) int {
 	for _, o := range operandBytes {
 		if strings.Contains(operands, o.name+" ") {

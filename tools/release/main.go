@@ -1,9 +1,9 @@
-// Command release makes what a release consists of, from the files of a checkout:
+// Command release makes the files of a release from a checkout:
 //
 //	go run ./tools/release [-out FOLDER] VERSION
 //
-// It checks that the checkout has no uncommitted changes and that NEWS.md describes VERSION, sets the version in every
-// file that states it, and writes to FOLDER (build/release/VERSION):
+// It checks that the checkout has no uncommitted changes and that NEWS.md describes VERSION. It sets the version in
+// every file that states it, and writes to FOLDER (build/release/VERSION):
 //
 //	sealane-VERSION.tar.gz        all files that git tracks
 //	sealane-VERSION-go.tar.gz     the Go modules that the commands and the gateway need, to be unpacked in the former
@@ -13,8 +13,8 @@
 //	notes.md                      the release's notes: its section of NEWS.md
 //	SHA256SUMS                    of all of these
 //
-// With -debian FOLDER it writes only the archives of a Debian source package, under the names that dpkg-source wants, for the
-// version and the date of debian/changelog.
+// With -debian FOLDER it writes only the archives of a Debian source package, under the names that dpkg-source
+// expects. Version and date come from debian/changelog.
 //
 // Every byte depends only on the files' contents: two runs write the same. The time in archives is the release's date.
 package main

@@ -41,7 +41,7 @@ func forgotten(name string, content []byte, version string) (lines []string) {
 	return lines
 }
 
-// TestPlaces wants the header's version at every place, and after a change of version the old one nowhere.
+// TestPlaces expects the header's version at every place. After a change of version the old one must be gone.
 func TestPlaces(t *testing.T) {
 	header, err := os.ReadFile("include/sealane.h")
 	if err != nil {
@@ -119,7 +119,7 @@ func TestChangelog(t *testing.T) {
 	}
 }
 
-// TestArchive wants archives that depend on names, contents and the right to execute, and on nothing else.
+// TestArchive checks that archives depend only on names, contents and the executable bit.
 func TestArchive(t *testing.T) {
 	day := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	pack := func(mode os.FileMode, modified time.Time, content string) []byte {

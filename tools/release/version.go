@@ -109,7 +109,7 @@ func changelog(content []byte, version string, date time.Time) []byte {
 	return append([]byte(entry), rest...)
 }
 
-// notes are what NEWS.md says about a version.
+// notes is the text of NEWS.md about a version.
 type notes struct {
 	date time.Time
 	text string

@@ -135,7 +135,7 @@ func (s *source) transfer64(mnemonic string, args []string) (effects, error) {
 	return e, nil
 }
 
-// sum is the value of a text like "#HASH + 32*3"; of none, 0.
+// sum is the value of a text like "#HASH + 32*3"; of empty text, 0.
 func (s *source) sum(text string) (int, error) {
 	total := 0
 	text = strings.TrimPrefix(strings.TrimSpace(text), "#")

@@ -11,7 +11,7 @@ import (
 
 type kind int
 
-// What an instruction asks of a core, as tools/armcost has it.
+// The resources that an instruction needs on a core, in the format of tools/armcost.
 const (
 	integer kind = iota
 	integerSimple
@@ -78,7 +78,7 @@ func readCores(file string) ([]core, []byte, error) {
 // without64 has cores without arm64, which have no say there.
 var without64 = map[string]bool{"cortex-a7": true}
 
-// coresOf are the cores that run what the file makes.
+// coresOf returns the cores that run the output of the file.
 func (s *source) coresOf(cores []core) []core {
 	if !s.arm64 {
 		return cores

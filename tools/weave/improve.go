@@ -6,12 +6,12 @@ const (
 	maxMoves = 400
 )
 
-// improve moves single instructions, the first that helps first, until none helps: a move helps if at least one core
-// needs fewer cycles and none needs more. There is no chance in it: the same steps and cores give the same order.
-// The first and last instructions, as many as these numbers say, stay.
+// improve moves single instructions, taking the first move that helps, until none helps. A move helps if at least
+// one core needs fewer cycles and none needs more. No step is random: the same steps and cores give the same order.
+// The given numbers of first and last instructions stay.
 func improve(steps []step, first, last int, cores []core, times int) (moves int) {
 	if times < 2 {
-		times = 2 // once more, for what a following piece waits for
+		times = 2 // again, for the results that a following piece waits for
 	}
 	best := make([]int, len(cores))
 	for k := range cores {

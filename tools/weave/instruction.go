@@ -11,8 +11,8 @@ import (
 
 // An instruction as far as an order depends on it: the values it reads and writes, and the core resources it uses.
 //
-// A unit is what a value can be in: a general register (r0 .. r12), half of a vector (d0 .. d31, or w.lo and w.hi of a
-// vector with a name), the flags, or a word of memory at r1 plus a fixed offset.
+// A unit is a place for a value: a general register (r0 .. r12), the flags, or a word of memory at r1 plus a fixed
+// offset. A unit can also be half of a vector (d0 .. d31, or w.lo and w.hi of a vector with a name).
 type effects struct {
 	reads, writes []string
 	memory        access
@@ -38,7 +38,7 @@ var conditions = map[string]bool{"eq": true, "ne": true, "hs": true, "lo": true,
 
 var registerName = regexp.MustCompile(`^[rqd][0-9]+$`)
 
-// units says which units a register is: halves of a vector, or itself. What is no register has none.
+// units returns the units of a register: halves of a vector, or itself. For any other operand it returns nil.
 func (s *source) units(name string) []string {
 	if s.arm64 {
 		return s.units64(name)
@@ -70,7 +70,8 @@ func (s *source) braced(text string) []string {
 	return list
 }
 
-// address adds what an address reads, and writes by way of ! or a register or constant behind it.
+// address adds the registers that an address reads, and those that it writes by ! or by a register or constant behind
+// it.
 func (s *source) addressOf(e *effects, args []string) error {
 	at := -1
 	for i, a := range args {

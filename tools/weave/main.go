@@ -1,5 +1,5 @@
-// Weave writes the woven texts that kernels include: instructions of several independent computations in one sequence, so
-// that cores that issue in order are kept busy.
+// Weave writes the woven texts that kernels include. They interleave instructions of several independent
+// computations, so that in-order cores are kept busy.
 //
 //	weave gen                   write the *_woven.h of every asm/*/*.weave
 //	weave check                 compare them with gen's output
@@ -142,7 +142,7 @@ func (s *source) weaveAll(cores []core) error {
 	return nil
 }
 
-// pairs says whether each AESMC stands right behind its AESE: cores issue such a pair as one instruction.
+// pairs reports whether each AESMC directly follows its AESE. Cores issue such a pair as one instruction.
 func pairs(steps []step) error {
 	for i, s := range steps {
 		if s.kind == aesMix && (i == 0 || steps[i-1].kind != aes || steps[i-1].writes != s.writes) {

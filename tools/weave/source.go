@@ -36,7 +36,7 @@ type input struct {
 	call   string
 }
 
-// macro is what is written for the assembler: streams, and the order of their instructions.
+// macro is the text written for the assembler: streams, and the order of their instructions.
 type macro struct {
 	name, params string
 	doc          []string
@@ -45,7 +45,7 @@ type macro struct {
 	order        string
 	times        int    // how often the model runs it one after the other: 3 for a loop
 	fixed        bool   // the order stays
-	begin, end   []step // what stays first and last
+	begin, end   []step // instructions that stay first and last
 	at           string // file and line, for errors
 }
 
@@ -55,7 +55,7 @@ type source struct {
 	arm64     bool
 	apart     map[string]bool   // registers at whose memory nothing of the others' lies, but where results depend on it anyway
 	aliases   map[string]string // register by name
-	words     map[string]bool   // names of vectors whose registers the order chooses
+	words     map[string]bool   // names of vectors whose registers are chosen by the order
 	lets      map[string]string
 	places    map[string]map[string]string
 	streams   map[string]*stream
@@ -65,7 +65,7 @@ type source struct {
 	asWritten map[string][]step // and with the first and last instructions of a macro
 	improved  map[string][]step
 	sequence  []*macro // as they stand, those of included files too
-	parts     []any    // what is written, in its order: string as it is, *macro
+	parts     []any    // the output in order: a string unchanged, or a *macro
 	files     []string
 }
 
@@ -75,7 +75,7 @@ func newSource(file string) *source {
 		woven: map[string][]step{}, improved: map[string][]step{}, asWritten: map[string][]step{}}
 }
 
-// physical reads instructions whose vectors are chosen: there d0 is a register, not a word.
+// physical reads instructions whose vectors are already chosen: there d0 is a register, not a word.
 func (s *source) physical() *source {
 	return &source{aliases: s.aliases, arm64: s.arm64, apart: s.apart, lets: s.lets}
 }

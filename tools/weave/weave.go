@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// value is one writing of a unit: what a later instruction reads is held to be the same as in the order of the source.
+// value is one write of a unit. Each read must see the same value as in the order of the source.
 type value int
 
 // thread is an input with its instructions, and the values that each reads and writes, in the order of the source.
@@ -118,7 +118,7 @@ func (s *source) start(m *macro) (*machine, error) {
 	return w, nil
 }
 
-// at gives the unit that a unit of the source is now in: that of a word lies in the word's vector.
+// at returns the current unit of a unit of the source. The unit of a word lies in the word's vector.
 func (w *machine) at(unit string) (string, error) {
 	word, half, ok := strings.Cut(unit, ".")
 	if !ok {
@@ -173,7 +173,7 @@ func (w *machine) render(text string, place func(word string) string) string {
 	return mnemonic + " " + out.String()
 }
 
-// exchanges says whether an instruction leaves results in the registers of both operands.
+// exchanges reports whether an instruction leaves results in the registers of both operands.
 func exchanges(text string) bool {
 	return strings.HasPrefix(text, "vswp") || strings.HasPrefix(text, "vtrn")
 }
@@ -204,8 +204,8 @@ func (w *machine) isFree(register string) bool {
 	return true
 }
 
-// automatic chooses the vector of a result: where it is already, else that which was freed last. The second half of a word
-// goes to where the first is.
+// automatic chooses the vector of a result: its present vector, or else the one freed last. The second half of a word
+// goes into the same vector as the first.
 func (w *machine) automatic(t *thread, i int) (string, error) {
 	words, isRead := t.targets(i)
 	if len(words) == 0 {
@@ -256,8 +256,9 @@ func vectorAfter(q string, k int) string {
 	return fmt.Sprintf("q%d", n+k)
 }
 
-// issue emits instruction i of thread t, its result in vector to, or where automatic says. It checks that it reads what it
-// reads in the order of the source, and overwrites nothing that is still to be read; if not it changes nothing.
+// issue emits instruction i of thread t, with its result in vector to, or in the one that automatic chooses. It
+// checks that the instruction reads the same values as in the source's order, and overwrites no value that is still
+// needed. If a check fails, it changes nothing.
 func (w *machine) issue(t *thread, i int, to string) (string, error) {
 	o, fx := t.ops[i], t.fx[i]
 	words, _ := t.targets(i)
@@ -417,7 +418,7 @@ func (s *source) weave(m *macro) ([]step, error) {
 	return w.steps, w.done()
 }
 
-// done says whether all is issued and the results are where they belong.
+// done reports whether all instructions are issued and the results are in their places.
 func (w *machine) done() error {
 	var list []error
 	for _, t := range w.threads {
@@ -446,7 +447,7 @@ func (w *machine) done() error {
 	return errors.Join(list...)
 }
 
-// read finds the order of a macro whose instructions stand in another order in lines: the way back.
+// read is the inverse: it finds the order of a macro whose instructions stand in another order in lines.
 func (s *source) readOrder(m *macro, lines []string) (string, error) {
 	w, err := s.start(m)
 	if err != nil {
@@ -505,7 +506,7 @@ func (s *source) readOrder(m *macro, lines []string) (string, error) {
 	return counted(tokens), nil
 }
 
-// counted writes n equal parts in a row as one.
+// counted writes n equal consecutive parts as one.
 func counted(tokens []string) string {
 	var out []string
 	for i := 0; i < len(tokens); {

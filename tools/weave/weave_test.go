@@ -162,7 +162,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// What the scoreboard says of a few sequences: the same cases, with the same figures, as tools/armcost/test_armcost.py's.
+// The scoreboard's results for a few sequences: the same cases, with the same figures, as in
+// tools/armcost/test_armcost.py.
 func TestCycles(t *testing.T) {
 	cores, _ := testCores(t)
 	s := newSource("")
@@ -199,7 +200,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// copyTree copies what gen reads and writes.
+// copyTree copies the inputs and outputs of gen.
 func copyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -244,8 +245,8 @@ func written(t *testing.T, root string) map[string]string {
 	return texts
 }
 
-// A rotation, or one latency, is changed in one place, and one command brings it into every kernel; taken back, all is as it
-// was, to the byte.
+// A rotation, or one latency, is changed in one place, and one command brings it into every kernel. After the change
+// is undone, all files are the same to the byte.
 func TestOneChange(t *testing.T) {
 	if !*long {
 		t.Skip("not run: takes half a minute; with -long")
@@ -313,8 +314,8 @@ func TestOneChange(t *testing.T) {
 
 var long = flag.Bool("long", false, "make everything from a copy of the whole tree with each change, by make gen")
 
-// The same through make gen and gen-check, to the kernels that Go and Rust link: those that have these lines change, of all
-// instruction sets, and no other file does.
+// The same through make gen and gen-check, for the kernels that Go and Rust link. Those that have these lines change,
+// on all instruction sets, and no other file changes.
 func TestOneChangeEverywhere(t *testing.T) {
 	if !*long {
 		t.Log("not run: takes half a minute; with -long")

@@ -1,4 +1,5 @@
-/* modes: one operation of AES without authentication, between the marks of x86cost.py. README.md says how to use it.
+/* modes runs one operation of AES without authentication, between the marks of x86cost.py. README.md says how to use
+ * it.
  *
  *     modes ctr|cbc|xts BYTES      sealane's C API, the level by SEALANE_CPU; openssl-ctr and so on: EVP of libcrypto
  *     modes masks-LEVEL COUNT      one kernel call for header masks of AES-128; chacha20masks-LEVEL: of ChaCha20

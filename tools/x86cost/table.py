@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the table of modeled cycles on x86-64: sealane beside its peers, in C and Go, on CPUs that are not at hand.
 
-The programs are those of make bench, with --region. A table is written whole or not at all: what fails is named, and
-the exit status is 1.
+The programs are those of make bench, with --region. A table is written completely or not at all. Failed rows are
+named, and the exit status is 1.
 """
 
 import argparse
@@ -22,13 +22,13 @@ import x86cost
 HERE = Path(__file__).parent
 ALGORITHMS = ("ChaCha20-Poly1305", "AES-128-GCM", "AES-256-GCM")
 OPS = ("seal", "open")
-FIRST = {"ChaCha20-Poly1305": "sealane avx512mix"}  # what asm/levels.json puts first on every modeled CPU that has its features
-SWEEP = {"ChaCha20-Poly1305": "x/crypto", "AES-128-GCM": "standard library"}  # in Go: what no size may be slower than
+FIRST = {"ChaCha20-Poly1305": "sealane avx512mix"}  # first in asm/levels.json on every modeled CPU that has its features
+SWEEP = {"ChaCha20-Poly1305": "x/crypto", "AES-128-GCM": "standard library"}  # in Go: no size may be slower than this level
 
-# What a peer may use, so that it does what it would do on the modeled CPU: SEALANE_BENCH_PEERS is for ipsec-mb
-# and libgcrypt; bits of OPENSSL_ia32cap switch off AVX-512, and VAES and VPCLMULQDQ; the C library copies.
+# Settings that make a peer behave as on the modeled CPU. SEALANE_BENCH_PEERS is for ipsec-mb and libgcrypt.
+# Bits of OPENSSL_ia32cap switch off AVX-512, and VAES and VPCLMULQDQ. The C library copies.
 NO_AVX512 = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + ",".join(f"-AVX512{x}" for x in ("F", "VL", "BW", "DQ", "CD"))}
-OWN = ("asm", "src", "include", "internal/aead", "internal/kernel")  # what sealane's own rows depend on, beside bench
+OWN = ("asm", "src", "include", "internal/aead", "internal/kernel")  # files that sealane's own rows depend on, beside bench
 PEERS = {
     "aesni": NO_AVX512 | {"SEALANE_BENCH_PEERS": "aesni", "OPENSSL_ia32cap": ":~0x600d0230000"},
     "vaes": NO_AVX512 | {"SEALANE_BENCH_PEERS": "vaes", "OPENSSL_ia32cap": ":~0xd0230000"},
@@ -123,7 +123,8 @@ def candidates(options: argparse.Namespace, language: str, algorithm: str, old: 
 
 
 def taken(algorithm: str, name: str, cpu: str) -> bool:
-    """Whether a candidate has a place in the table of a CPU before AVX2: not what needs AVX2, nor AES by other means where the CPU has it."""
+    """Whether a candidate belongs in the table of a CPU before AVX2. Excluded are candidates that need AVX2, and AES
+    without the CPU's AES instructions."""
     if cpu == "goldmont" and algorithm != "ChaCha20-Poly1305":
         return False
     slow = algorithm != "ChaCha20-Poly1305" and "aes" in x86cost.HAS[cpu] and name in ("sealane ssse3", "sealane portable")
@@ -151,7 +152,7 @@ def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
                       for name in candidates(options, language, algorithm, cpu) if taken(algorithm, name, cpu)
                       for size in options.sizes.split(",") if int(size) <= PORTABLE_MOST or not portable(algorithm, name, cpu)]
             for name in candidates(options, language, algorithm) if cpus else ():
-                same = language == "Go" or name.startswith("sealane ")  # whatever the others may use
+                same = language == "Go" or name.startswith("sealane ")  # whatever features the others may use
                 groups = [("aesni", cpus)] if same else [(k, tuple(v)) for k, v in classes.items() if v]
                 found += [Row(language, algorithm, name, op, int(size), peers, group)
                           for peers, group in groups for op in OPS for size in options.sizes.split(",")]
@@ -186,7 +187,7 @@ def git(*words: str) -> subprocess.CompletedProcess:
 
 
 def revision() -> str:
-    """The commit that sealane's own rows are of; with a + if what is in work differs from it. None known: empty."""
+    """The commit of sealane's own rows, with a + if the files in work differ from it. Empty if unknown."""
     folders = [f":/{name}" for name in OWN]
     head = git("rev-parse", "HEAD")
     if head.returncode:
@@ -195,7 +196,7 @@ def revision() -> str:
 
 
 def same_code(commit: str) -> bool:
-    """Whether that commit has the same kernels and front ends as what is in work."""
+    """Whether that commit has the same kernels and front ends as the files in work."""
     folders = [f":/{name}" for name in OWN]
     untracked = git("ls-files", "--others", "--exclude-standard", "--", *folders)
     return bool(re.fullmatch("[0-9a-f]{40}", commit)) and not untracked.stdout and (
@@ -259,7 +260,7 @@ class Figures:
         return self.cycles.setdefault(key, {})
 
     def level(self, language: str, algorithm: str, cpu: str) -> str | None:
-        """The level that a first key takes: FIRST where the CPU runs it, else the first that it runs."""
+        """The level that a first key takes: FIRST if the CPU runs it, otherwise the first level that it runs."""
         cells = self.cycles.get((language, algorithm, "seal", 64, cpu), {})
         names = [name for name in cells if name.startswith("sealane ")]
         return FIRST[algorithm] if FIRST.get(algorithm) in names else next(iter(names), None)
@@ -277,7 +278,7 @@ class Figures:
 
 @dataclass
 class Reference:
-    """A CPU that has both a model and results of make bench: it says how wrong the model is."""
+    """A CPU with both a model and results of make bench. It shows the error of the model."""
 
     cpu: str  # its name
     model: str
@@ -306,8 +307,8 @@ def references(paths: list[Path], figures: Figures) -> list[Reference]:
 
 
 def correction(measured: list[Reference], key: tuple, ours: str, peer: str) -> float | None:
-    """Measured over modeled ratio of two candidates, the geometric mean of all CPUs that have both; None where none has. In Go alone:
-    peers in C run other code where they were measured than on the modeled CPUs."""
+    """The ratio of two candidates, measured over modeled, as the geometric mean of all CPUs that have both, or None.
+    This is only for Go: peers in C run other code on the measured CPUs than on the modeled ones."""
     if key[0] != "Go":
         return None
     errors = [r.errors[*key, ours] / r.errors[*key, peer] for r in measured

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What x86cost knows of instructions and of pipelines. Each line is one check; the last ones show that they can fail.
+"""Tests x86cost's tables of instructions and pipelines. Each line is one check; the last ones show that they can
+fail.
 
 The programs' text goes to the assembler as it stands; registers and latencies are those of the vendors' manuals.
 """
@@ -16,7 +17,8 @@ from pathlib import Path
 import table
 import x86cost
 
-# Instruction (Intel's order), its bytes, what it reads, its addresses, what it writes, bytes loaded, bytes stored.
+# Instruction (Intel's order), its bytes, registers read, its addresses, registers written, bytes loaded, bytes
+# stored.
 REGISTERS = (
     ("add rax, rbx", "4801d8", "rax rbx", "", "rax flags", 0, 0),
     ("adc rax, [rsi+8]", "48134608", "rax flags", "rsi", "rax flags", 8, 0),
@@ -85,8 +87,8 @@ LATENCIES = (
     ("pshufb xmm0, xmm1", "660f3800c1", {"goldmont": 1}),
     ("ror eax, 7", "c1c807", {"nehalem": 1, "ivybridge": 1, "btver2": 1}),
 )
-# What many of one instruction take each, where none waits for another: ports of 512 bits are two on Ice Lake, and each is
-# taken for two cycles on Zen 4. Nehalem loads once a cycle. Jaguar has two pipes, and pshufb takes both units for two cycles.
+# The cycles per instruction of many independent ones. Ice Lake has two ports of 512 bits, and Zen 4 takes each for
+# two cycles. Nehalem loads once a cycle. Jaguar has two pipes, and pshufb takes both units for two cycles.
 THROUGHPUTS = (
     ("vpaddd zmm0, zmm1, zmm2", "62f17548fec2", {"icelake-server": 1 / 2, "znver4": 1 / 2}),
     ("vpaddd ymm0, ymm1, ymm2", "c5f5fec2", {"icelake-server": 1 / 3, "znver4": 1 / 4}),
@@ -285,7 +287,7 @@ def check_loads() -> None:
 
 
 def failing_row_is_reported() -> bool:
-    """Whether a row that fails is named, fails the command and leaves the table alone."""
+    """Whether a failing row is named, fails the command and leaves the table unchanged."""
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory, "table.md")
         output.write_text("as it was")

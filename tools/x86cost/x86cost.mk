@@ -31,7 +31,7 @@ bench-x86-old: $(X86COST_PYTHON) $(B)/bench-c $(B)/bench-go ## modelled: every c
 $(B)/x86cost-modes: tools/x86cost/modes.c asm/args.h $(HEADERS) $(B)/libsealane.a
 	$(CC) $(CFLAGS) -no-pie -std=c11 -Iinclude -Wall -Wextra -Werror -o $@ $< $(B)/libsealane.a -lcrypto
 
-# Runs OpenSSL as on a CPU without AVX-512 and VAES; OpenSSL 3.0 uses neither for these modes.
+# Runs OpenSSL as on a CPU without AVX-512 and VAES. OpenSSL 3.0 uses neither for these modes.
 X86COST_MODES := GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD OPENSSL_ia32cap=:~0xd0230000
 
 .PHONY: bench-x86-modes

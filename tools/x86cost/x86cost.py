@@ -4,12 +4,13 @@
 step.c, a ptrace single-stepper, runs the program on the CPU at hand and records the instructions and the
 registers of one pass through a marked region. Two models of other CPUs replay that trace:
 
-- `model`: a scheduler of this program's own, over LLVM's instruction tables (ports, latencies) and with the effects that
-  llvm-mca leaves out: true addresses of loads and stores (forwarding, and its failures), ports chosen when an
-  instruction is renamed, eliminated moves, fusion, taken branches, overlap of one call with the next;
+- `model`: a scheduler of this program's own, over LLVM's instruction tables (ports, latencies).
+  It also models effects that llvm-mca leaves out: true addresses of loads and stores (forwarding, and its failures),
+  ports chosen when an instruction is renamed, eliminated moves, fusion, taken branches, overlap of one call with the
+  next;
 - `mca`: llvm-mca itself, on the executed instructions as straight-line code.
 
-README.md says what the figures are worth. Every number of cycles is modeled, none is measured.
+README.md says how reliable the figures are. Every number of cycles is modeled, none is measured.
 
 Exit status: 0 when done, 2 on any error.
 """
@@ -31,7 +32,7 @@ from pathlib import Path
 
 LLVM_WANTED, LLVM_OLDEST = 22, 21  # the version that the figures were checked with; the oldest that prints whole tables
 STEPS_SECONDS = 300
-TRIES = 10  # to find Go's scheduler quiet: step.c says how it disturbs
+TRIES = 10  # until Go's scheduler does not interfere: see step.c
 ROUND = 6  # the pass through the region that is recorded
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "x86cost"
 
@@ -107,7 +108,7 @@ class Trace:
     code: list[bytes]  # of the distinct instructions, each 16 bytes from its address on
     order: list[int]  # indices into code
     taken: list[bool]  # whether the next instruction is not the one that follows
-    accesses: list[tuple]  # (load address, store address), None where there is none
+    accesses: list[tuple]  # (load address, store address), each possibly None
     operations: list  # Operation of each of code
 
 
@@ -255,7 +256,7 @@ class Decoder:
         if MASK.match(register) and op.vector:
             (writes if position == 0 else reads).add(register)
             if position == 1 and "{z}" not in insn.op_str and writes and not name.startswith("vpcmp"):
-                reads |= writes  # what the mask leaves out stays
+                reads |= writes  # elements outside the mask stay
         elif op.vector:
             # Vector code by rule: the first operand is written; without VEX it is mostly read too.
             if name in COMPARE_VECTORS or position > 0:
@@ -276,7 +277,7 @@ class Decoder:
 
     @staticmethod
     def implicit(insn, name, op, reads, writes) -> None:
-        """What no operand says. The stack engine moves rsp: no work for a port, no wait."""
+        """Effects that no operand shows. The stack engine moves rsp without a port or a wait."""
         if name == "mulx":
             reads.add("rdx")
         if name in ("mul", "imul", "div", "idiv") and len(insn.operands) == 1:
@@ -298,7 +299,7 @@ class Decoder:
             reads.add("flags")
 
     def same_registers(self, insn, name, op) -> bool:
-        """Notes moves that renaming does; whether the result is 0 whatever the registers hold."""
+        """Marks moves that renaming does, and whether the result is 0 for any register content."""
         operands = insn.operands
         if len(operands) < 2 or any(o.type != self.capstone.x86.X86_OP_REG for o in operands):
             return False
@@ -412,7 +413,7 @@ class Cpu:
     fetch_bytes: int = 256  # of instructions a cycle; the default is more than any can take
 
 
-# Extensions of those that features() tells apart. A figure for code that a CPU cannot run means nothing.
+# The extensions among those that features() distinguishes. A figure for code that a CPU cannot run means nothing.
 AVX = {"avx", "aes", "pclmulqdq"}
 OLD = AVX | {"movbe", "bmi1", "avx2", "bmi2", "adx"}
 NEW = OLD | {"vaes", "vpclmulqdq"}
@@ -456,8 +457,8 @@ MEMORY_PORT = {
 }
 
 
-# Where LLVM 22's tables are wrong: pattern of the instruction, micro-operations, latency without a load, ports.
-# README.md says which of them rest on LLVM's rows for neighboring CPUs, and which are not verified.
+# Corrections of LLVM 22's tables: pattern of the instruction, micro-operations, latency without a load, ports.
+# README.md lists those that rest on LLVM's rows for neighboring CPUs, and those that are not verified.
 CORRECTIONS = {
     "nehalem": [(r"ro[lr][lq] ", 1, 1, ["SBPort05"])],
     "ivybridge": [(r"ro[lr][lq] ", 1, 1, ["SBPort05"]), (r"v?pclmul", 18, 14, ["SBPort015"] * 24)],
@@ -486,14 +487,14 @@ EVEX_LOAD = r"v(movdq[au](8|16|32|64)|movup[sd]|movap[sd]|p?broadcast\w+) [^%]*\
 
 
 def corrected_avx512(row: Row, line: str, cpu: str, flat: dict) -> Row:
-    """What LLVM's rows of AVX-512 say of neither CPU right."""
+    """LLVM's rows of AVX-512 that are wrong for both CPUs."""
     uops, latency, ports = row.uops, row.latency, row.ports
     if cpu == "icelake-server":
         if re.match(EVEX_LOAD, line):
             uops, ports = 1, []
         if line.startswith("vpmadd52"):
             latency = row.latency - 1
-        if "%zmm" in line:  # nothing of 512 bits goes to port 1
+        if "%zmm" in line:  # no 512-bit operation goes to port 1
             closed = set(flat["ICXPort1"])
             ports = [tuple(port for port in group if port not in closed) or group for group in ports]
     if cpu == "znver4" and "%zmm" in line:  # a pipe takes one half after the other
@@ -519,7 +520,8 @@ BEFORE_AVX2 = [cpu for cpu, has in HAS.items() if "avx2" not in has]
 
 
 def corrected_old(row: Row, line: str, cpu: str, flat: dict) -> Row:
-    """LLVM's row as the model needs it on CPUs before AVX2. Nehalem gets its own ports of memory, in place of Sandy Bridge's."""
+    """LLVM's row in the model's form, for CPUs before AVX2. Nehalem gets its own memory ports, in place of Sandy
+    Bridge's."""
     ports, memory_ports = row.ports, row.memory_ports
     if cpu == "btver2":  # a pipe and its unit are one port, except where the unit is busy for longer
         pipes = sum(set(group) <= set(flat["JFPU01"]) for group in ports)
@@ -539,7 +541,7 @@ def corrected_old(row: Row, line: str, cpu: str, flat: dict) -> Row:
 
 
 def tables(lines: list[str], cpu: str) -> list[Row]:
-    """LLVM's rows for these instructions, each group of ports resolved into the uses it stands for."""
+    """LLVM's rows for these instructions, with each group of ports replaced by the ports that it uses."""
     command = [f"llvm-mca-{llvm()}", "-mtriple=x86_64-linux-gnu", f"-mcpu={cpu}", "--instruction-tables=full"]
     command += ["-mattr=+avx512f,+vaes,+vpclmulqdq,+bmi2,+adx", "-skip-unsupported-instructions=any"]
     report = run(command, input="\n".join(lines) + "\n")
@@ -584,8 +586,8 @@ def tables(lines: list[str], cpu: str) -> list[Row]:
                     (memory_ports if is_memory else ports).append(tuple(sorted(group)))
         uops, latency = int(match[1]), int(match[2])
         if cpu.startswith("znver") and (uops <= 1 or re.search(r" I?MULX?(32|64)", line)):
-            # LLVM says that adc, sbb, mov of a constant and mul keep a pipe for several cycles: those rows were
-            # measured in chains of flags. They keep one for one.
+            # In LLVM's tables, adc, sbb, mov of a constant and mul keep a pipe for several cycles. Those rows
+            # were measured in chains of flags. Here they keep it for one cycle.
             ports = [group for n, group in enumerate(ports) if group not in ports[:n]]
         row = corrected(Row(uops, latency, ports, memory_ports), lines[len(rows)], cpu, flat)
         rows.append(corrected_old(row, lines[len(rows)], cpu, flat) if cpu in BEFORE_AVX2 else row)
@@ -794,8 +796,8 @@ def simulate(trace: Trace, rows: list[Row], cpu: Cpu, iterations: int, bind: boo
 def choose(ports: dict, group: tuple, earliest: int, now: int, bind: bool, uses: int):
     """The port for one use.
 
-    Bound when the instruction is renamed, to the port for which the least waited at the start of that cycle
-    (bind), or the first port that is free, which no CPU can know.
+    An operation is bound when renamed, to the port for which the least waited at the start of that cycle
+    (bind). The alternative is the first free port, which no CPU can know.
     """
     best = None
     turn = uses % len(group)  # ties go round
@@ -824,7 +826,7 @@ def model_cycles(trace: Trace, lines: list[str], name: str, bind: bool = True) -
 
 
 def mca_cycles(trace: Trace, lines: list[str], name: str) -> int:
-    """llvm-mca: what a further call adds."""
+    """The cycles that llvm-mca adds for a further call."""
     text = "".join(f"{lines[index]}\n" for index in trace.order)
     cycles = []
     for iterations in (1, 2):

@@ -57,7 +57,7 @@ func main() {
 	json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// run downloads the file of that size, whose SHA-256 is want.
+// run downloads the file of that size, whose SHA-256 must be want.
 func run(size int64, want, profile string) (*Result, error) {
 	server, client, err := connect()
 	if err != nil {

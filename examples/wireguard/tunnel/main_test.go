@@ -38,7 +38,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestDownload has a small file go through the tunnel, and one that is not what was expected.
+// TestDownload sends a small file through the tunnel, and one that differs from the expected file.
 func TestDownload(t *testing.T) {
 	const size = 1<<20 + 5
 	want, err := checksum(newFile(size))

@@ -1,4 +1,4 @@
-# vcpkg port of the C library. It is written by make release; what was checked of it: docs/releasing.md.
+# vcpkg port of the C library, written by make release. docs/releasing.md lists the checks made of it.
 vcpkg_download_distfile(ARCHIVE
     URLS "https://github.com/sealane/sealane/releases/download/v@VERSION@/sealane-@VERSION@.tar.gz"
     FILENAME "sealane-@VERSION@.tar.gz"

@@ -1,5 +1,5 @@
-// Package gains builds programs that do not know of sealane, by the go command and by sealane build --std, has both
-// transfer a file, and says what they gain.
+// Package gains builds programs that do not import sealane, once with the go command and once with sealane build
+// --std. Both transfer a file, and the test reports the gain.
 package gains
 
 import (
@@ -44,7 +44,8 @@ func mustRun(t *testing.T, name string, args ...string) []byte {
 	return out
 }
 
-// TestGains wants every program to work on sealane, and those whose cipher is replaced to spend less CPU time on it.
+// TestGains checks that every program works on sealane, and that those with a replaced cipher spend less CPU time on
+// it.
 func TestGains(t *testing.T) {
 	sealane, demonstration := os.Getenv("SEALANE"), os.Getenv("DEMONSTRATION")
 	if sealane == "" || demonstration == "" {

@@ -1,6 +1,6 @@
-// Package quic runs the tests of two QUIC implementations, quic-go and golang.org/x/net/quic, with this project's package quic in place
-// of their own packet protection. Both come from the module cache in the versions that go.sum pins, with their tests, as a
-// module's archive has them; they are changed in a copy.
+// Package quic runs the tests of quic-go and golang.org/x/net/quic. In a copy of each, this project's package quic
+// replaces their own packet protection. Both come from the module cache in the versions that go.sum pins, with the
+// tests in their archives.
 package quic
 
 import (
@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/quic-go/quic-go" // whose version go.mod has
+	_ "github.com/quic-go/quic-go" // its version is in go.mod
 	_ "golang.org/x/net/quic"
 )
 
@@ -30,11 +30,11 @@ type stack struct {
 	remove         []string // files of the folder
 	add            string   // a folder of files that come in their place
 	change         map[string][]change
-	vectors        []string // arguments of go test: what finds the faults
+	vectors        []string // arguments of go test that find the faults
 	faults         []fault
 }
 
-// A change replaces text that is in a file once; if to begins with it alone, "func name(", the whole function goes.
+// A change replaces text that is in a file once. If to begins with just "func name(", the whole function is replaced.
 type change struct{ from, to string }
 
 // A fault is a change of the replacement in a stack.
@@ -220,7 +220,7 @@ func (s *stack) put(t *testing.T, dir string) {
 	}
 }
 
-// putFiles writes what the stack adds, as it is.
+// putFiles writes the files added to the stack, unchanged.
 func (s *stack) putFiles(t *testing.T, dir string) {
 	files, err := filepath.Glob(filepath.Join(s.add, "*.go.txt"))
 	if err != nil || len(files) == 0 {
@@ -253,7 +253,7 @@ func (of outcomes) without(other outcomes) (args []string) {
 // tries are how often one may fail: some have deadlines, such as a second for 32 handshakes, and other load on the machine counts.
 const tries = 10
 
-// TestUpstream: what passes as it comes passes with package quic, some of it by itself.
+// TestUpstream: tests that pass upstream also pass with package quic. Some are run separately.
 func TestUpstream(t *testing.T) {
 	for _, s := range stacks {
 		t.Run(s.module, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-// TestFaults plants faults in what takes a stack's place: its tests must find each.
+// TestFaults plants faults in the replaced packet protection. The stack's tests must find each.
 func TestFaults(t *testing.T) {
 	for _, s := range stacks {
 		dir := s.copied(t)
@@ -318,8 +318,9 @@ var figures = []struct{ pkg, pattern string }{
 	{"./integrationtests/self", "^BenchmarkTransfer$"},
 }
 
-// TestFigures times quic-go's benchmarks, alternately unchanged and with package quic, and prints the least times: a packet of 1200 bytes
-// sealed or opened, without its header's mask, and handshake and transfer over loopback.
+// TestFigures times quic-go's benchmarks, alternately unchanged and with package quic, and prints the least times.
+// The benchmarks are a packet of 1200 bytes sealed or opened (without its header's mask), and handshake and transfer
+// over loopback.
 func TestFigures(t *testing.T) {
 	s := &stacks[0]
 	dirs := [2]string{s.copied(t), s.copied(t)}

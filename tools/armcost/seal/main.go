@@ -5,15 +5,16 @@
 //
 // With more than one size it does each of them in turn.
 //
-// gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
-// batch, ChaCha20-Poly1305 with a key each; ccmbatchN is AES-CCM, cmacbatchN is AES-CMAC in one call of SumCMAC. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
-// what the comparison of traces must find.
+// gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it processes N messages in one call
+// of package batch, ChaCha20-Poly1305 with a key each. ccmbatchN is AES-CCM, cmacbatchN is AES-CMAC in one call of
+// SumCMAC. With aes it runs Go's AES-GCM, which on 32-bit ARM reads tables at secret addresses. The comparison of
+// traces must find that.
 //
 // ccm128, siv128 and cmac128 are AES-CCM, AES-GCM-SIV and AES-CMAC.
 //
-// gmac128 is AES-GCM without text; the bytes are associated data. MODE is an operation of the AES kernels that do not
-// authenticate, called alone: setup, ecb, ctr, cbc, xts, or cbcNx and masksNx, which have N lanes; open decrypts. modes is
-// all of them, one after the other. With plant, counters depend on the seed, and so do branches of the 32-bit NEON kernel.
+// gmac128 is AES-GCM without text; the bytes are associated data. MODE is an operation of the unauthenticated AES
+// kernels, called alone: setup, ecb, ctr, cbc, xts, or cbcNx and masksNx with N lanes. open decrypts. modes runs all
+// of them in sequence. With plant, counters and branches of the 32-bit NEON kernel depend on the seed.
 package main
 
 import (

@@ -19,7 +19,7 @@ type mode struct {
 	lanes     int // 0: a text
 }
 
-// modesNamed is one mode or all of them, nil if it is the name of none.
+// modesNamed returns one mode or all of them, or nil for an unknown name.
 func modesNamed(name string, open bool) (all []mode) {
 	names := []string{name}
 	if name == "modes" && open {

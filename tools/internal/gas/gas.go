@@ -3,8 +3,8 @@ package gas
 
 import "strings"
 
-// Operands splits what is behind a mnemonic at the commas outside brackets and braces, and takes the spaces around each off.
-// No text is one empty operand.
+// Operands splits the text behind a mnemonic at the commas outside brackets and braces, and trims the spaces around
+// each operand. Empty text is one empty operand.
 func Operands(text string) []string {
 	var list []string
 	depth, start := 0, 0

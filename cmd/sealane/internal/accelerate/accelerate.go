@@ -1,13 +1,12 @@
-// Package accelerate builds and tests unmodified Go programs with ciphers replaced by sealane:
-// golang.org/x/crypto/chacha20poly1305, the ChaCha20-Poly1305 of x/crypto/ssh, and plain ChaCha20 of x/crypto where
-// that has no assembly.
+// Package accelerate builds and tests unmodified Go programs with ciphers replaced by sealane.
+// It replaces golang.org/x/crypto/chacha20poly1305, the ChaCha20-Poly1305 of x/crypto/ssh, and plain ChaCha20 where
+// x/crypto has no assembly for it.
 //
 // It copies the program's own version of x/crypto, and makes New and NewX of chacha20poly1305 call sealane on CPUs for
 // which it has a kernel. The go command gets the copy from a module proxy, as a separate version of x/crypto, and a
 // go.mod (or go.work) that replaces the user's refers to it. Nothing of the user's is changed except the output
 // program; the module cache gains the new versions. If wireguard-go's workers are to use batches, the same is done with
 // wireguard-go: two of its loops are changed in the copy.
-// loops are changed in the copy.
 package accelerate
 
 import (
@@ -45,14 +44,14 @@ type Result struct {
 	Output       string
 	Crypto       string // version of x/crypto and its replacement; empty: the program does not use its cipher
 	Cipher       bool   // x/crypto's ChaCha20-Poly1305 is linked and calls sealane
-	Stream       bool   // plain ChaCha20 of x/crypto, likewise
-	SSH          bool   // ChaCha20-Poly1305 of x/crypto/ssh, likewise
+	Stream       bool   // as Cipher, for plain ChaCha20 of x/crypto
+	SSH          bool   // as Cipher, for ChaCha20-Poly1305 of x/crypto/ssh
 	SSHKept      error  // why SSH keeps its own cipher; nil: replaced or absent
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
 	StdGCM       bool   // its AES-GCM, likewise
 	StdModes     bool   // its AES-CTR or AES-CBC, likewise
-	Workers      string // the module whose workers use batches; empty: none
-	Fork         string // the module changed to use x/crypto on every architecture; empty: none
+	Workers      string // the module whose workers use batches, or empty
+	Fork         string // the module changed to use x/crypto on every architecture, or empty
 	GOOS, GOARCH string
 	Levels       []string // linked levels, best first
 	Others       []string // packages with their own ChaCha20-Poly1305, which are not changed

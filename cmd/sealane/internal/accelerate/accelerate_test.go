@@ -59,7 +59,7 @@ const mod = "module example.org/thing/v2\n\ngo 1.24.0\n"
 // versions of the modules that are certainly in the module cache: they are sealane's own.
 var cryptoVersion, sysVersion, goSum string
 
-// online is the GOPROXY from before TestMain set it to off, behind what the user's module cache has.
+// online is the GOPROXY from before TestMain set it to off. The user's module cache comes first.
 var online string
 
 // downloads is the user's module cache as a proxy.
@@ -187,7 +187,7 @@ type testCase struct {
 	setUp func(t *testing.T, dir string)
 	in    string // the folder to build in, of files
 	job   Job
-	want  string // of the error; empty: the program is built, and prints what the stock one prints
+	want  string // of the error; if empty, the program builds and prints the same as the stock one
 	built string // the file, if it is not as in the job
 }
 
@@ -562,7 +562,7 @@ func TestPatchStream(t *testing.T) {
 	}
 }
 
-// streamProgram prints what the bare ChaCha20 makes of texts, as it is called by pieces, and at its last counters.
+// streamProgram prints the output of plain ChaCha20 for texts in pieces, and at its last counters.
 const streamProgram = `package main
 
 import (
@@ -590,7 +590,8 @@ func main() {
 }
 `
 
-// TestNewerGo: a program that needs a newer Go is built with that if the go command may fetch it, or the error says what to do.
+// TestNewerGo builds a program that needs a newer Go. The build uses that Go if the go command may fetch it, and
+// otherwise explains the remedy.
 func TestNewerGo(t *testing.T) {
 	proxy := filepath.Join(t.TempDir(), "example.org", "newer", "@v")
 	if err := os.MkdirAll(proxy, 0o777); err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // cryptoSource returns the x/crypto in dir, with its ChaCha20-Poly1305 calling sealane. With ours, its plain ChaCha20
-// and SSH's cipher call sealane too. ours is false if the program requires sealane itself, whose packages must not be
+// and SSH's cipher call sealane too. ours is false if the program itself requires sealane, whose packages must not be
 // changed. kept is the reason why SSH's cipher is not replaced.
 func cryptoSource(dir string, tests, ours bool) (t tree, kept, err error) {
 	if t, err = moduleSource(dir, tests); err != nil {

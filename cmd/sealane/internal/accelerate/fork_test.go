@@ -29,7 +29,7 @@ func forked(edit ...string) map[string]string {
 	}, edit...)...)
 }
 
-// TestBuildFork: what such a program makes of packets is x/crypto's afterwards, as its own cipher here is none at all.
+// TestBuildFork: the fork's own cipher here does nothing, so output equal to x/crypto's shows that it was replaced.
 func TestBuildFork(t *testing.T) {
 	for _, c := range []testCase{
 		{name: "constructor gone", files: forked("wg/device/aead_asm.go", "package device\n\nimport _ \"github.com/tailscale/wireguard-go/tsasm/chacha20poly1305\"\n",

@@ -36,7 +36,7 @@ func (g *goCommand) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs the go command and returns what it prints. An error is one line.
+// output runs the go command and returns its output. An error is one line.
 func (g *goCommand) output(args ...string) ([]byte, error) {
 	cmd := g.command(args...)
 	var out, complaint bytes.Buffer

@@ -24,7 +24,7 @@ type build struct {
 	job         Job
 	env         environment
 	scratch     string
-	target      string               // what the go command builds
+	target      string               // the package that the go command builds
 	program     string               // its import path
 	usesSSH     bool                 // it uses x/crypto/ssh
 	sshKept     error                // why SSH's cipher is not replaced

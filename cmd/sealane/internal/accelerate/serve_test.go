@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// TestChangedVersion wants versions right behind those that they were made of.
+// TestChangedVersion expects each changed version to sort right after the original.
 func TestChangedVersion(t *testing.T) {
 	const hash = "0123456789ab"
 	for _, c := range []struct{ version, want, next string }{
@@ -64,8 +64,8 @@ func mustBuild(t *testing.T, job Job) {
 	}
 }
 
-// TestReproducible builds in two homes, with folders of other names everywhere, and wants the same bytes, and modules with
-// versions and sums in them.
+// TestReproducible builds in two homes, with different folder names everywhere. It expects the same bytes, and
+// modules with versions and sums in them.
 func TestReproducible(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: part of make test-long") // -trimpath compiles the standard library anew
@@ -91,7 +91,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// checkModules reads what go version -m prints.
+// checkModules parses the output of go version -m.
 func checkModules(t *testing.T, file string) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -140,7 +140,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// versions returns what a module cache has of ours: folders, and files of downloads.
+// versions returns the folders and download files of our versions in a module cache.
 func versions(t *testing.T, cache string) (folders, files []string) {
 	t.Helper()
 	err := filepath.WalkDir(cache, func(file string, entry fs.DirEntry, err error) error {
@@ -161,7 +161,7 @@ func versions(t *testing.T, cache string) (folders, files []string) {
 	return folders, files
 }
 
-// TestTamperedModule changes what the module cache has of ours: it must be noticed and replaced.
+// TestTamperedModule changes our modules in the module cache. The change must be noticed, and the modules replaced.
 func TestTamperedModule(t *testing.T) {
 	cache := moduleCache(t)
 	dir := workPlace(t)
@@ -190,7 +190,7 @@ func TestTamperedModule(t *testing.T) {
 	}
 }
 
-// TestPrune has versions of ours that were not used for long removed from the module cache, and nothing else.
+// TestPrune checks that our long-unused versions are removed from the module cache, and nothing else.
 func TestPrune(t *testing.T) {
 	cache, notes := moduleCache(t), t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", notes)

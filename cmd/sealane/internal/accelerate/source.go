@@ -45,8 +45,8 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// New returns ChaCha20-Poly1305, or nil where the caller's own is to be used: on CPUs that sealane has no kernel for, or if it
-// was told to use none.
+// New returns ChaCha20-Poly1305, or nil if the caller's own is to be used: on CPUs without a sealane kernel, or if
+// the environment disables sealane.
 func New(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil || level == kernel.Portable {
@@ -55,7 +55,7 @@ func New(key []byte) (cipher.AEAD, error) {
 	return aead.NewChaCha20Poly1305(level, key)
 }
 
-// NewX returns XChaCha20-Poly1305, likewise.
+// NewX does the same for XChaCha20-Poly1305.
 func NewX(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil || level == kernel.Portable {
@@ -69,7 +69,7 @@ package chacha20
 
 import "github.com/sealane/sealane/internal/keystream"
 
-// XOR adds key stream to whole blocks, or says that it does not.
+// XOR adds key stream to whole blocks, and reports whether it did.
 func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool {
 	return keystream.XOR(key, nonce, counter, dst, src)
 }
@@ -98,8 +98,8 @@ func OpenBatch(ops []Op) int { return aead.OpenBatch(ops) }
 `,
 }
 
-// sealaneSource returns sealane's packages as a module without requirements on the program: it requires neither newer
-// modules nor a newer language version, which would change the meaning of the program's own code.
+// sealaneSource returns sealane's packages as a module without requirements on the program. It requires neither newer
+// modules nor a newer language version, which would change the meaning of the program's code.
 func sealaneSource() (tree, error) {
 	license, err := source.Internal.ReadFile("LICENSE")
 	if err != nil {

@@ -24,8 +24,8 @@ const sshFile = "ssh/cipher.go"
 //go:embed ssh.go.txt
 var sshSource []byte
 
-// sshDeclarations implement chacha20-poly1305@openssh.com there: two methods whose calls change. Their handling of
-// lengths, padding and errors is not changed.
+// sshDeclarations implement chacha20-poly1305@openssh.com in x/crypto/ssh: two methods whose calls change. Their
+// handling of lengths, padding and errors is not changed.
 var sshDeclarations = []declaration{
 	{"", "chacha20Poly1305Cipher", "struct{ lengthKey, contentKey [32]byte }", relied},
 	{"", "chacha20Poly1305Cipher.readCipherPacket", "func(seqNum uint32, r io.Reader) ([]byte, error)", taken},
@@ -88,8 +88,9 @@ func (t tree) patchSSH() error {
 	return err
 }
 
-// sshCalls returns the replacements of a method's calls. The method must make two streams from the halves of the key,
-// take the one-time key from the start of the second half's stream, use that key for one sum, and do nothing else.
+// sshCalls returns the replacements of a method's calls. The method must make two streams from the halves of the key
+// and take the one-time key from the start of the second half's stream. It must use that key for one sum, and do
+// nothing else.
 func sshCalls(f *ast.FuncDecl) (map[ast.Node]string, error) {
 	if f.Body == nil || len(f.Recv.List[0].Names) != 1 {
 		return nil, errors.New("has no body, or no name for its receiver")

@@ -15,8 +15,8 @@ import (
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 )
 
-// sshProgram is one end of a connection over its standard input and output, or, without arguments, both ends and somebody between
-// them, who forges packets: it prints what the end says that gets them.
+// sshProgram is one end of a connection over its standard input and output. Without arguments it is both ends, and an
+// attacker between them who forges packets. It prints what the receiving end reports.
 const sshProgram = `package main
 
 import (
@@ -168,7 +168,8 @@ type half struct{ *os.File }
 func (h half) Write(p []byte) (int, error) { return h.File.Write(p[:len(p)/2]) }
 `
 
-// hostileTest goes into x/crypto: packets that are authentic and wrong, both ways, by x/crypto's own ChaCha20 and Poly1305.
+// hostileTest is added to x/crypto. It sends authentic but malformed packets both ways, with x/crypto's own ChaCha20
+// and Poly1305.
 const hostileTest = `package ssh
 
 import (
@@ -286,8 +287,8 @@ func sshModule(t *testing.T) string {
 	return dir
 }
 
-// TestSSH has a program as it is and the one on sealane talk to each other, both ways and at every way to run; and each say the
-// same of forged packets.
+// TestSSH connects the unmodified program with the one on sealane, both ways and in every way to run. Each must give
+// the same result for forged packets.
 func TestSSH(t *testing.T) {
 	if len(Kernels(runtime.GOARCH)) == 0 {
 		t.Skip("NOT RUN: sealane has no kernel for " + runtime.GOARCH)
@@ -323,7 +324,7 @@ func TestSSH(t *testing.T) {
 	}
 }
 
-// connect runs both ends and returns what they say.
+// connect runs both ends and returns their output.
 func connect(t *testing.T, server, client string) string {
 	t.Helper()
 	var said, serverSaid bytes.Buffer
@@ -353,8 +354,8 @@ func connect(t *testing.T, server, client string) string {
 	return said.String()
 }
 
-// TestSSHTests runs x/crypto's own tests of its ciphers, with -long all of its package ssh, and packets that are authentic and wrong:
-// with x/crypto as it is, and on sealane.
+// TestSSHTests runs x/crypto's own tests of its ciphers (with -long, all of its package ssh), and authentic but
+// malformed packets. It runs them with the original x/crypto and on sealane.
 func TestSSHTests(t *testing.T) {
 	if len(Kernels(runtime.GOARCH)) == 0 {
 		t.Skip("NOT RUN: sealane has no kernel for " + runtime.GOARCH)
@@ -418,8 +419,8 @@ func TestPatchSSH(t *testing.T) {
 	}
 }
 
-// TestSSHKept: a program with another x/crypto/ssh is built all the same, and the message says what is missing. Where nothing else is
-// replaced, that is the error.
+// TestSSHKept: a program with another x/crypto/ssh still builds, and the message lists the missing parts. If nothing
+// else is replaced, that message is the error.
 func TestSSHKept(t *testing.T) {
 	dir := sshModule(t)
 	fork(func(t *testing.T, dir string) {

@@ -310,9 +310,9 @@ func apply(content []byte, edits []edit) []byte {
 	return append(out, content[last:]...)
 }
 
-// linkRoot makes a symbolic link to a GOROOT in the module cache, where GOTOOLCHAIN downloads go, because the go
-// command cannot replace files in its module cache. The link always has the same path, so that compiled packages are
-// found again.
+// linkRoot makes a symbolic link to a GOROOT in the module cache, where GOTOOLCHAIN downloads go. The go command
+// cannot replace files in its module cache. The link always has the same path, so that compiled packages are found
+// again.
 func (b *build) linkRoot() error {
 	inside, err := filepath.Rel(b.env.GOMODCACHE, b.env.GOROOT)
 	if err != nil || !filepath.IsLocal(inside) {

@@ -236,7 +236,8 @@ func tlsFiles(edit ...string) map[string]string {
 
 func vendorSomething(t *testing.T, dir string) { mustRun(t, dir, "go", "mod", "vendor") }
 
-// TestStd builds programs on sealane that use the standard library's ciphers; they print what the stock ones do.
+// TestStd builds programs on sealane that use the standard library's ciphers. Their output must equal the stock
+// programs'.
 func TestStd(t *testing.T) {
 	if len(gcmKernels(runtime.GOARCH)) == 0 {
 		t.Skip("NOT RUN: sealane has no kernels for " + runtime.GOARCH)
@@ -305,8 +306,8 @@ func TestStdRefusesFIPS(t *testing.T) {
 	}
 }
 
-// levelProgram prints which of its ciphers run on sealane, and whether the stack of a new goroutine grows when it seals or
-// opens AES-GCM first thing, or when it calls a function that needs much stack; behind that what they make of a packet.
+// levelProgram prints which of its ciphers run on sealane. It also prints whether the stack of a new goroutine grows
+// when it first seals or opens AES-GCM, or calls a function that needs much stack. The output for one packet follows.
 const levelProgram = `package main
 
 import (
@@ -329,7 +330,7 @@ func deep(n int) {
 	sink += b[n/2]
 }
 
-// grows says whether f makes the stack of a new goroutine grow: then it moves.
+// grows reports whether f makes the stack of a new goroutine grow, which moves the stack.
 func grows(f func()) bool {
 	moved := make(chan bool)
 	go func() {
@@ -375,7 +376,7 @@ func main() {
 }
 `
 
-// TestStdPortable: where sealane has no kernel for the CPU, or is told to use none, the program's own code runs.
+// TestStdPortable: the program's own code runs if sealane has no kernel for the CPU or is disabled.
 func TestStdPortable(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("NOT RUN: an emulated CPU without AES is asked for as amd64's")
@@ -403,7 +404,7 @@ func TestStdPortable(t *testing.T) {
 		{"SEALANE_CPU=portable GODEBUG=cpu.aes=off,cpu.pclmulqdq=off", "", own},
 		{"SEALANE_ASM=0", "", own},
 		{"SEALANE_CPU=avx512", "qemu-x86_64 -cpu Westmere", ours},
-		// It has SSSE3, but no AES; the next one has neither.
+		// This CPU has SSSE3 but no AES; the next one has neither.
 		{"SEALANE_CPU=avx512", "qemu-x86_64 -cpu Nehalem", ours},
 		{"SEALANE_CPU=avx512", "qemu-x86_64 -cpu Opteron_G1", own},
 	} {
@@ -421,7 +422,8 @@ func TestStdPortable(t *testing.T) {
 	}
 }
 
-// TestStdPlanted: a fault in what the standard library calls for CTR or CBC shows in what the program of TestStd prints.
+// TestStdPlanted: a fault in the functions that the standard library calls for CTR or CBC changes the output of
+// TestStd's program.
 func TestStdPlanted(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: part of make test-long")
@@ -449,8 +451,9 @@ func TestStdPlanted(t *testing.T) {
 	}
 }
 
-// pathsProgram says whose code does each of the modes, in a program where sealane's leaves one bit wrong: the standard library's
-// single blocks tell what is right, and FIPS 197's example what these are.
+// pathsProgram prints whether sealane or the standard library runs each of the modes, in a program where sealane's
+// code flips one bit. The standard library's single blocks give the right output; the example of FIPS 197 checks
+// those.
 const pathsProgram = `package main
 
 import (
@@ -499,8 +502,8 @@ func whose(right bool) string {
 }
 `
 
-// TestStdPaths: single blocks, texts that are too short, and all texts on CPUs without AES instructions or at the portable level
-// are left to the standard library.
+// TestStdPaths: some cases are left to the standard library. They are single blocks, texts that are too short, and
+// all texts on CPUs without AES instructions or at the portable level.
 func TestStdPaths(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: part of make test-long")
@@ -524,7 +527,7 @@ func TestStdPaths(t *testing.T) {
 	if planted != 4 {
 		t.Errorf("%d calls of the kernels", planted)
 	}
-	mode := func(ctr, cbc string) string { // whose CTR of 4096 bytes, and CBC of more than a block
+	mode := func(ctr, cbc string) string { // the code that runs CTR of 4096 bytes, and CBC of more than a block
 		want := "blocks own\n"
 		for _, n := range []int{16, 128, 240, 4096} {
 			ctrs, cbcs := "own", "own"
@@ -573,8 +576,8 @@ func stdPlace(t *testing.T) string {
 	return dir
 }
 
-// TestStdCache builds stock, with --std and stock again: what was compiled for one is not taken for the other. Two builds
-// with --std at once do not disturb each other.
+// TestStdCache builds stock, with --std and stock again. Packages compiled for one are not used for the other. Two
+// builds with --std at once do not disturb each other.
 func TestStdCache(t *testing.T) {
 	dir := stdPlace(t)
 	mustRun(t, dir, "go", "build", "-o", "first", ".")
@@ -605,7 +608,7 @@ func TestStdCache(t *testing.T) {
 		t.Error("two builds with --std differ")
 	}
 	for name, want := range map[string]string{"first": binary.Stock, "ours0": binary.OnSealane} {
-		// sealane info --binary says the same in words: TestInfoBinary.
+		// sealane info --binary prints the same in words: TestInfoBinary.
 		if p, err := binary.Read(filepath.Join(dir, name)); err != nil || p.StdGCM != want || p.StdCipher != want {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
@@ -678,8 +681,8 @@ func stdOf(t *testing.T, goos, goarch string) build {
 	return build{env: environment{GOROOT: strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT")), GOVERSION: runtime.Version(), GOOS: goos, GOARCH: goarch}}
 }
 
-// TestStdDeclarations: what sealane takes is found for every system that it has kernels for, and a declaration that is missing or
-// of another type is named.
+// TestStdDeclarations: the declarations that sealane replaces are found for every system with kernels. A declaration
+// that is missing or of another type is named.
 func TestStdDeclarations(t *testing.T) {
 	for _, goarch := range []string{"amd64", "arm64", "arm"} {
 		b := stdOf(t, "linux", goarch)
@@ -745,7 +748,7 @@ func TestStdDeclarations(t *testing.T) {
 	}
 }
 
-// orderProgram says whether its AES-GCM and its AES-CBC run on sealane, and whether they are right.
+// orderProgram prints whether its AES-GCM and its AES-CBC run on sealane, and whether their output is right.
 const orderProgram = `package main
 
 import (
@@ -767,7 +770,8 @@ func main() {
 }
 `
 
-// orderPlace makes a folder with that program, and returns what it prints with the standard library's own ciphers, without whose they are.
+// orderPlace makes a folder with that program. It returns the program's output with the standard library's ciphers,
+// without the owner of each cipher.
 func orderPlace(t *testing.T) (stock string) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -780,7 +784,7 @@ func orderPlace(t *testing.T) (stock string) {
 	return strings.TrimSuffix(mustRun(t, dir, "./stock"), "false\n")
 }
 
-// orderPrints builds it with sealane, and returns what it prints.
+// orderPrints builds it with sealane, and returns its output.
 func orderPrints(t *testing.T, plant func(patched map[[2]string][]byte)) string {
 	mustBuild(t, Job{Std: true, Output: "ours", plantStd: plant})
 	return mustRun(t, ".", "./ours")
@@ -815,13 +819,13 @@ func TestStdOrder(t *testing.T) {
 const notStd = "^Test(FIPS140Only|FIPSServer|GCMNoncesFIPSV1|WithoutEnforcement|ACVP|CASTPasses|CASTFailures|IntegrityCheck" +
 	"|BogoSuite|VerifyHostname$|RealResumption)"
 
-// defaults is what GODEBUG is by default in a test of a package, in a folder's module: the language version decides.
+// defaults is the default GODEBUG in a test of a package in a folder's module. The language version determines it.
 func defaults(t *testing.T, dir, pkg string) string {
 	return strings.TrimSpace(mustRun(t, dir, "go", "list", "-test", "-f", `{{if eq .Name "main"}}{{.DefaultGODEBUG}}{{end}}`, pkg))
 }
 
-// testStd runs tests of the standard library with sealane in it. They run in a module of the language version that the
-// standard library has, so that they mean what they mean there.
+// testStd runs tests of the standard library with sealane in it. They run in a module of the standard library's
+// language version, so that they keep their meaning.
 func testStd(t *testing.T, job Job, packages ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -866,7 +870,7 @@ func TestStdAll(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: part of make test-long")
 	}
-	longModuleCache(t) // some fetch what they test with
+	longModuleCache(t) // some fetch the data that they test with
 	t.Setenv("GOTOOLCHAIN", "local")
 	stdPlace(t)
 	testStd(t, Job{Flags: []string{"-timeout=30m"}}, "crypto/...", "net/http")
@@ -892,8 +896,8 @@ func TestStdEmulated(t *testing.T) {
 	}
 }
 
-// releases returns the releases of Go that the proxy has from the oldest that sealane builds with on: of each the first and
-// the newest, with the newest of all last.
+// releases returns the proxy's Go releases, from the oldest that sealane builds with. Of each it returns the first
+// and the newest; the newest of all is last.
 func releases(t *testing.T) (versions []string) {
 	list := exec.Command("go", "list", "-m", "-versions", "-f", `{{join .Versions " "}}`, "golang.org/toolchain")
 	list.Env = append(os.Environ(), "GOPROXY="+strings.TrimPrefix(online, downloads+",")) // the module cache has no list

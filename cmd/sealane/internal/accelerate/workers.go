@@ -54,8 +54,8 @@ func (b *build) batchWorkers(device, fork *module, tests bool) error {
 	return b.replaceModule(device, copied)
 }
 
-// patchWorker changes a worker's loop in four places: it creates our worker, receives containers through it, and leaves
-// the packets and the unlocking of the containers to it.
+// patchWorker changes a worker's loop in four places. The loop creates our worker, receives containers through it,
+// and leaves it to process packets and unlock containers.
 func patchWorker(name string, content []byte, function, method, constructor string) ([]byte, error) {
 	if content == nil {
 		return nil, fmt.Errorf("it has no %s", name)

@@ -140,7 +140,7 @@ func batched(edit ...string) map[string]string {
 	}, edit...)...)
 }
 
-// TestBuildBatch builds programs whose workers take batches; they print what the stock ones do.
+// TestBuildBatch builds programs whose workers take batches. Their output must equal the stock programs'.
 func TestBuildBatch(t *testing.T) {
 	change := strings.NewReplacer("elem.Send", "aead", "for _, elem := range elemsContainer.elems {", "for _, elem := range elemsContainer.elems {\naead := elem.Send\n")
 	job := Job{Batch: true}

@@ -46,7 +46,7 @@ var stdModes = regexp.MustCompile(`^crypto/cipher\.New(CTR|CBCEncrypter|CBCDecry
 // modes are the functions that the standard library calls for them in a program built with sealane.
 const modes = sealaneModule + "/modes.C"
 
-// std records what the name of a function shows about the standard library's ciphers.
+// std records which standard-library ciphers a function's name reveals.
 func (p *Program) std(f string) {
 	if name, ok := strings.CutPrefix(f, stdCipher); ok {
 		switch {
@@ -100,7 +100,7 @@ type Program struct {
 	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, directly or through x/crypto
 	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, which calls sealane
 	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's plain ChaCha20
-	SSH       string   `json:"x_crypto_ssh,omitempty"`         // OnSealane or Stock, likewise the cipher of x/crypto/ssh
+	SSH       string   `json:"x_crypto_ssh,omitempty"`         // OnSealane or Stock; so is the cipher of x/crypto/ssh
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
 	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
 	StdModes  string   `json:"std_aes_modes,omitempty"`        // likewise AES-CTR or AES-CBC
@@ -214,8 +214,8 @@ func (p *Program) module(m *debug.Module) {
 }
 
 // functionsOf reads the function names from the table that every Go program contains for stack traces, even if
-// stripped. The table is found by its header (runtime/symtab.go, pcHeader): a magic number, two zeroes, the size of the
-// smallest instruction, the size of a pointer, and eight words.
+// stripped. The table is found by its header (runtime/symtab.go, pcHeader). The header has a magic number, two
+// zeroes, the sizes of the smallest instruction and of a pointer, and eight words.
 func functionsOf(content []byte) ([]string, error) {
 	for _, order := range []stdbinary.ByteOrder{stdbinary.LittleEndian, stdbinary.BigEndian} {
 		for _, magic := range []uint32{0xfffffff1, 0xfffffff0} { // since Go 1.20, 1.18
@@ -236,7 +236,7 @@ func functionsOf(content []byte) ([]string, error) {
 	return nil, errors.New("it has no table of functions that this version of sealane can read")
 }
 
-// readTable returns the names in a table at the start of p, or none if p is not such a table.
+// readTable returns the names in a table at the start of p, or nil if p is not such a table.
 func readTable(p []byte, order stdbinary.ByteOrder) (names []string) {
 	if len(p) < 72 || p[6] != 1 && p[6] != 2 && p[6] != 4 || p[7] != 4 && p[7] != 8 {
 		return nil
@@ -248,7 +248,7 @@ func readTable(p []byte, order stdbinary.ByteOrder) (names []string) {
 		return order.Uint64(p[8+8*i:])
 	}
 	// The function names, and the functions as pairs of 32-bit words. The second word of a pair is the offset of a
-	// description from the start of the pairs, and the second word of the description is the offset of the name.
+	// description from the start of the pairs. The second word of the description is the offset of the name.
 	functions, nameTable, table := word(0), word(3), word(7)
 	if nameTable >= table || table > uint64(len(p)) || functions > (uint64(len(p))-table)/8 {
 		return nil

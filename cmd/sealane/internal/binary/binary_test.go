@@ -11,7 +11,7 @@ import (
 	"github.com/sealane/sealane/internal/randomseed"
 )
 
-// TestDamaged reads damaged copies of this program: what is found may be wrong, but nothing panics.
+// TestDamaged reads damaged copies of this program. The names found may be wrong, but nothing panics.
 func TestDamaged(t *testing.T) {
 	whole, err := os.ReadFile(os.Args[0])
 	if err != nil {
@@ -39,7 +39,8 @@ func TestDamaged(t *testing.T) {
 			damaged = damaged[:r.IntN(len(damaged))]
 		}
 		for range 20 {
-			// Mostly in what the header refers to: in a damaged header little of the table is read.
+			// Damage mostly hits the data that the header refers to. With a damaged header, little of the table is
+			// read.
 			i := pairs + r.IntN(4000)
 			if r.IntN(20) == 0 {
 				i = table + r.IntN(72)

@@ -18,7 +18,7 @@ import (
 
 func main() { measure.Main("TLS_AES_128_GCM_SHA256", transfer) }
 
-// messageBytes is what a message carries at most.
+// messageBytes is the maximum size of a message's content.
 const messageBytes = 64 << 10
 
 // A sender writes messages.
@@ -31,7 +31,7 @@ func (s sender) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// A receiver reads what messages carry.
+// A receiver reads the content of messages.
 type receiver struct {
 	grpc.ClientStream
 	left []byte

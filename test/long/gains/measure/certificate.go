@@ -22,7 +22,7 @@ func Certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key}, err
 }
 
-// WantSuite says whether a connection has the cipher suite of that name.
+// WantSuite reports whether a connection has the cipher suite of that name.
 func WantSuite(state *tls.ConnectionState, suite string) error {
 	if state == nil {
 		return fmt.Errorf("the connection has no TLS")

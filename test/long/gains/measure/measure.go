@@ -1,5 +1,5 @@
-// Package measure holds the shared code of the programs here: a transfer in one process, of a file whose every byte is
-// compared, and its cost, in the form that the demonstration of make run reads.
+// Package measure holds the shared code of the programs here. It transfers a file in one process, compares its every
+// byte, and prints the cost in the format that the demonstration of make run reads.
 package measure
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A Result is what a transfer cost.
+// A Result is the cost of a transfer.
 type Result struct {
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"`
@@ -65,7 +65,7 @@ func cpuTime() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// block is what a file is made of, over and over; each copy begins with its number, in 8 bytes.
+// block is repeated to form a file. Each copy begins with its number, in 8 bytes.
 var block = func() []byte {
 	b := make([]byte, 1<<20)
 	rand.NewChaCha8([32]byte{}).Read(b)

@@ -1,5 +1,5 @@
-// Command tailscale transfers a file by TCP between two devices of tailscale's wireguard-go, the one that tailscaled has
-// inside, with TCP/IP in the process at both ends and UDP over 127.0.0.1 between them.
+// Command tailscale transfers a file by TCP between two devices of tailscale's wireguard-go, the one inside
+// tailscaled. TCP/IP runs in the process at both ends, with UDP over 127.0.0.1 between them.
 package main
 
 import (
@@ -71,7 +71,8 @@ func connect() (networks [2]*netstack.Net, err error) {
 		networks[i] = network
 		devices[i] = device.NewDevice(tun, conn.NewDefaultBind(), device.NewLogger(device.LogLevelError, "wireguard: "))
 	}
-	// Each is told where the other is: tailscaled tells its device too, which does not learn it from packets.
+	// Each device is given the other's address. tailscaled does this too, because its device does not learn addresses
+	// from packets.
 	var ports [2]string
 	for i, d := range devices {
 		if err := d.IpcSet(fmt.Sprintf("private_key=%x\n", keys[i].Bytes())); err != nil {

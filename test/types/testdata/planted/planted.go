@@ -1,4 +1,4 @@
-// Package planted is right on Linux with 64 bits, and nowhere else.
+// Package planted compiles only on 64-bit Linux.
 package planted
 
 // Mask does not fit into 32 bits.

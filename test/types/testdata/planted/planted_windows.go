@@ -2,5 +2,5 @@ package planted
 
 import "syscall"
 
-// Wait is what only Unix has.
+// Wait uses a call that only Unix has.
 var Wait = syscall.Wait4

@@ -15,5 +15,5 @@ type PacketArgs struct {
 
 var _ = [1]byte{}[unsafe.Sizeof(PacketArgs{})-asmArgsBytes]
 
-// BatchScratch stands for what batch kernels work in: there is none among the good kernels.
+// BatchScratch stands in for the scratch memory of batch kernels. The good kernels have no batch kernel.
 type BatchScratch byte

@@ -13,7 +13,7 @@ import (
 )
 
 // TestMask also starts goroutines on small stacks, which the kernel's frame makes grow, while the collector runs and
-// signals come in: a kernel that loses Go's registers does not survive it.
+// signals arrive. A kernel that clobbers Go's registers crashes.
 func TestMask(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
