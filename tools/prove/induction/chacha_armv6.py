@@ -49,7 +49,7 @@ class Layout:
 
     phase, phase_text = PHASE, PHASE_TEXT
     block_0 = True  # whether it is made by the loop that encrypts
-    ad_cases = ({},)  # Call.cases for associated data
+    ad_cases = callers = ({},)  # Call.cases for associated data; and for what only the code ahead of the loops reads
 
     def loops(self, shape):
         e = Loop(("add ip, r1, #0x80", 0), 64, IN_MEMORY, {IN: "in", OUT: "out", REMAINING: "left", COUNTER: "counter"})
@@ -247,8 +247,8 @@ def induction(kernel, shape, blocks=1, step=16, section=None):
     for i, of in enumerate((range(16) if last else (0,)) if shape.opens else (None,)):
         some = ((0, *ADS) if i == 0 else (ADS[i % len(ADS)],)) if shape.flags & FIRST else (0,)
         for ad_bytes, any_ in [*((n, None) for n in some), *([(0, section)] if section else [])]:
-            for case in layout.ad_cases if ad_bytes else ({},):
-                Call.cases = {**cases, **case}
+            for caller, ad in itertools.product(layout.callers, layout.ad_cases if ad_bytes else ({},)):
+                Call.cases = {**cases, **caller, **ad}
                 runs.append(begin(kernel, shape, e, a, of, ad_bytes, any_))
                 first.enter(runs[-1])
     Call.cases = cases

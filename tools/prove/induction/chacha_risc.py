@@ -2,8 +2,8 @@
 
     induction.chacha_risc [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
 
-These kernels go other ways where input, output, key or nonce are not aligned. Each way is shown by itself, from the first instruction to
-the return: a task has classes of residues of these pointers.
+These kernels go other ways where input, output, key or nonce are not aligned. Each way of the first two is shown by itself, from the first
+instruction to the return: a task has classes of residues of these pointers. Those of key and nonce matter only ahead of the loops.
 
 Associated data of any length go through the loop that authenticates, too, by an induction of their own (Section). It ends at the
 instruction behind them, with an accumulator of any value within bounds. Texts of every length then start from there.
@@ -233,7 +233,7 @@ def prepare(kernel, args):
 def tasks(kernel, args):
     found, layout = [], LAYOUTS[kernel.isa.MACHINE](kernel.isa)
     for shape in SHAPES[3:4] if args.quick else SHAPES:
-        for each in itertools.product(layout.texts(IN + 1), [{}] if shape.in_place else layout.texts(OUT + 3), layout.callers):
+        for each in itertools.product(layout.texts(IN + 1), [{}] if shape.in_place else layout.texts(OUT + 3)):
             case = {k: v for d in each for k, v in d.items()}
             found.append((f"{shape}, residues " + ", ".join(f"{of} of {n}" for n, of in case.values()), shape, case))
     short = [(f"{s}, any associated data", s, layout.callers[0]) for s in short_texts(args.quick)]
