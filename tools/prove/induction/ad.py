@@ -25,7 +25,7 @@ the bases of that induction, which must keep what it keeps. What each kernel's s
 import itertools
 
 from induction import chacha_arm, chacha_arm_open, chacha_armv6, chacha_avx512, chacha_x86, engine, gcm, gcm_ce
-from induction.ad_kinds import LEFT_OUT, Lanes, Sums, kind_of
+from induction.ad_kinds import LEFT_OUT, LEFT_OUT_PADDED, PADDED, Lanes, Sums, kind_of
 from induction.engine import BOTH, anew
 from isa import arm32, x86
 from run import kernels, lists, packets
@@ -107,8 +107,8 @@ class Section:
     """Of a kernel, with terms of a process: what its cells are where it begins. j0: of AES-GCM, with any J0. least: the
     fewest bytes of associated data."""
 
-    def __init__(self, kernel, j0=False, least=1, lemma=None):
-        self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, kind_of(kernel), j0, least, lemma
+    def __init__(self, kernel, j0=False, least=1, padded=0, lemma=None):
+        self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, kind_of(kernel, padded), j0, least, lemma
         self.width = kernel.isa.POINTER
         self.gcm = "aesgcm" in kernel.name
         self.begin, self.end, self.loop = self.kind.places(kernel)
@@ -117,7 +117,8 @@ class Section:
     def renew(self):
         """After terms have been forgotten."""
         self.pointer = self.base("ad", 1 << 20, 1 << self.width - 2, address=AD)
-        self.bytes = self.length("ad bytes", self.least)
+        most = self.kind.most_bytes
+        self.bytes = self.base("ad bytes", self.least, most) if most else self.length("ad bytes", self.least)
         self.values, self.bits = {}, 128
 
     def base(self, name, least, most, **more):
@@ -131,9 +132,9 @@ class Section:
 
     # ---- The section by itself ---------------------------------------------------------------------------------------
 
-    def before(self, text=300):
+    def before(self):
         """A call up to where the section begins."""
-        found = []
+        found, text = [], self.kind.text_before
         self.stop_there = found.append
         shape = GcmShape(text, j0=self.j0) if self.gcm else Shape(text)
         shape.section = self
@@ -183,10 +184,9 @@ class Section:
             raise Unproved(f"{stop:#x} is not reached")
 
     def find_needed(self):
-        """What the section reads before it has written it, with some lengths; that it is enough for all is shown."""
+        """What the section reads before it has written it."""
         reference, needed = self.before().cells(), set()
-        step = self.kind.step
-        for n in (*range(max(1, self.least), max(17, self.least + 1)), step, step + 1, 2 * step + 13):
+        for n in self.kind.tried(self.least):
             call = self.alone(reference, [(0, n)], self.pointer, const(n, self.width))
             call.memory.cells = memory = Recorder(call.memory.cells)
             m = call.machine
@@ -231,6 +231,8 @@ class Section:
         few, low = kind.few(residue, self.least)
         for n in few:
             self.finish(self.values, None, n)
+        if low is None:
+            return bound
         n = self.length("ad bytes", low, modulus=kind.modulus, of=(residue,))
         done = kind.taken(residue)
         call = self.alone(self.values, [(0, done)], self.pointer, n + 0)
@@ -452,7 +454,11 @@ def shapes(kernel, quick):
     ads = (5,) if quick else range(1, kind_of(kernel).block)
     texts = (17,) if quick and short else range(short)
     some = lambda n: ads if n <= 256 else ads[n % len(ads):][:1]
-    found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in texts for ad in some(n) for o in BOTH]
+    if kernel.name == chacha_avx512.NAME:
+        found += [padded_shape(n, blocks, o) for n in texts for blocks in range(1, len(PADDED) + 1) for o in BOTH]
+        found += [make(n, ad=64, opens=o) for n in texts for o in BOTH]
+    else:
+        found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in texts for ad in some(n) for o in BOTH]
     found += [make(n, ad=ad, opens=ad % 2 == 0, flags=FIRST) for n in range(0, 0 if quick else short, 64) for ad in ads]
     texts = (64,) if quick else range(0, least, 64)
     found += [make(n, opens=o, flags=FIRST, **bits(n // 64)) for n in texts for o in BOTH]
@@ -461,10 +467,16 @@ def shapes(kernel, quick):
     return found
 
 
+def padded_shape(n, blocks, opens):
+    shape = Shape(n, opens=opens)
+    shape.how = False, PADDED[blocks - 1].leasts[0], blocks
+    return shape
+
+
 def sections(kernel, common):
     """Of this process, as prepare() has shown them."""
     if not common["sections"]:
-        common["sections"] = {how: Section(kernel, *how, lemma) for how, lemma in common["lemmas"].items()}
+        common["sections"] = {how: Section(kernel, *how, lemma=lemma) for how, lemma in common["lemmas"].items()}
     return common["sections"]
 
 
@@ -482,7 +494,8 @@ def one(kernel, task, args, found):
         found.add(1, bases(kernel, shape, args.quick, found.common))
         return
     if shape.ad == 0:
-        shape.section = sections(kernel, found.common)[getattr(shape, "j0", False), kind_of(kernel).least(shape.size)]
+        how = getattr(shape, "how", None) or (getattr(shape, "j0", False), kind_of(kernel).least(shape.size))
+        shape.section = sections(kernel, found.common)[how]
     found.add(1, packets.aesgcm(kernel, shape) if isinstance(shape, GcmShape) else packets.chacha20poly1305(kernel, shape, args.queries))
 
 
@@ -596,6 +609,20 @@ def planted(kernel, args, attempt):
             (packets.aesgcm if section.gcm else packets.chacha20poly1305)(kernel, shape)
         attempt(what, show, insn)
 
+    def wrong_padded(what, insn=None, behind=None, **change):
+        def show():
+            anew()
+            for blocks in (1, 2):
+                section = Section(kernel, least=PADDED[blocks - 1].leasts[0], padded=blocks)
+                section.kind = engine.changed(section.kind, **change)
+                section.prove(True)
+                if behind:
+                    behind(section)
+                shape = Shape(100)
+                shape.section = section
+                packets.chacha20poly1305(kernel, shape)
+        attempt("before a short text, " + what, show, insn)
+
     def another(section):
         """Where the accumulator is behind the section there is another number than the lemma says."""
         value = section.kind.value
@@ -607,6 +634,13 @@ def planted(kernel, args, attempt):
 
     for what, text, number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_")]:
         wrong(what, [i for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
+    if isinstance(right, Lanes):
+        first, behind_it, _ = PADDED[0].places(kernel)
+        insns_short = list(kernel.isa.decoder().disasm(kernel.code[first:behind_it], first))
+        for what, text, number in LEFT_OUT_PADDED:
+            wrong_padded(what, [i for i in insns_short if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
+        wrong_padded("another number of blocks", inside=right.inside, step=48)
+        wrong_padded("the accumulator is another", behind=another)
     wrong("a pass has 16 bytes more", step=right.step + 16)
     if isinstance(right, Lanes):
         order, chacha_avx512.ORDER = chacha_avx512.ORDER, tuple(range(8))
@@ -631,7 +665,10 @@ def least(kernel):
 
 def prepare(kernel, args):
     lemmas, cases, steps = {}, 0, 0
-    for how in itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind_of(kernel).leasts):
+    ways = list(itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind_of(kernel).leasts))
+    if kernel.name == chacha_avx512.NAME:
+        ways += [(False, kind.leasts[0], blocks) for blocks, kind in enumerate(PADDED, 1)]
+    for how in ways:
         anew()
         section = Section(kernel, *how)
         n, i = section.prove(args.quick)

@@ -20,6 +20,7 @@ class Kind:
     modulus = 1  # entry and exits depend on the length modulo it
     counts_blocks = False  # the remaining length is counted in blocks
     given = {}
+    most_bytes, text_before = None, 300  # the most of associated data, where there is such; of a text to find what is before the section
 
     def __init__(self, step, places, least=1, short=-1, block=17, text=None, moved=()):
         self.step, self.places, self.short, self.block, self.text, self.moved = step, places, short, block, text, moved
@@ -32,6 +33,10 @@ class Kind:
     def few(self, residue, least):
         """With how many bytes the loop may not be reached: (of these, the fewest with which it is)."""
         return (range(least, self.block), self.block) if self.text else ((), least)
+
+    def tried(self, least):
+        """Lengths with which it is found what the section reads; that it is enough for all is shown."""
+        return *range(max(1, least), max(17, least + 1)), self.step, self.step + 1, 2 * self.step + 13
 
     def taken(self, residue):
         """Bytes before the induction begins; the loop is then reached for the second time."""
@@ -128,6 +133,40 @@ class Lanes(Kind):
         return spec.poly1305(h, r, spec.pad16(text)) if text else h
 
 
+class Padded(Kind):
+    """Of chacha20poly1305_avx512, with a short text: associated data of 1 to 4 blocks go to scratch, the last one padded, and nothing
+    is authenticated yet. Each length is run. 64 bytes, the most, are calls only: lengths on both sides of a comparison have no result."""
+
+    given = {("general", 3): "bytes", ("general", 12): "ad"}
+    text_before = 100
+
+    def __init__(self, blocks):
+        super().__init__(16 * blocks, padded_places, least=16 * blocks - 15)
+        self.most_bytes = min(self.step, 63)
+        self.inside = self.behind = [("memory", chacha_avx512.BUFFER + 4 * i) for i in range(4 * blocks)]
+
+    def few(self, residue, least):
+        return self.tried(least), None
+
+    def tried(self, least):
+        return range(least, self.most_bytes + 1)
+
+    def value(self, call, cells, r):
+        return spec.poly1305(0, self.key(128), call.memory.peek(chacha_avx512.BUFFER, self.step))
+
+    def set(self, call, cells, most):
+        call.change({c: symbol(f"ad padded {i}", 32) for i, c in enumerate(cells)})
+
+    def most(self, call, cells):
+        return ()
+
+    def key(self, bits):
+        return chacha_x86.one_time(FIRST)[0]
+
+    def absorb(self, h, r, text):
+        return spec.poly1305(h, r, spec.pad16(text))
+
+
 class Ghash(Kind):
     def __init__(self, step, register, **more):
         super().__init__(step, x86_places, **more)
@@ -216,6 +255,13 @@ def x86_places(kernel):
     return begin, end, [i.operands[0].imm for i in inside if begin < i.operands[0].imm < i.address][-1]
 
 
+def padded_places(kernel):
+    """Of chacha20poly1305_avx512's short packets: it has no loop."""
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+    test = next(i for i, insn in enumerate(insns) if f"{insn.mnemonic} {insn.op_str}" == "test rbx, rbx" and insns[i + 1].mnemonic == "je")
+    return insns[test].address, insns[test + 1].operands[0].imm, None
+
+
 def places(begin, end, loop):
     """How the instructions begin that these are, and the next: the first one; the first two behind it."""
     def find(kernel):
@@ -250,6 +296,8 @@ KINDS = {
     (arm32, "chacha20poly1305_armv6"):
         Poly1305(_PLACES6, _ARMV6, _ARMV6, least=0, moved=(chacha_arm.scratch(288 - 20),)),
 }
+
+PADDED = [Padded(blocks) for blocks in range(1, 5)]
 
 # Instructions of a section that a planted fault leaves out: (what that is, how they begin, which of them).
 _POINTER, _LEFT, _PRODUCT = "the pointer does not move", "the remaining length does not change", "a product is left out"
@@ -293,5 +341,12 @@ LEFT_OUT = {
 }
 
 
-def kind_of(kernel):
+LEFT_OUT_PADDED = [("the tail is not cut off", "bzhi rcx", 0), ("the tail is not stored", "vmovdqu64 zmmword ptr [r13]", 0),
+                   ("blocks are not counted whole", "and rcx", 0), ("text follows elsewhere", "add r13", 0)]
+
+
+def kind_of(kernel, padded=0):
+    """padded: blocks of associated data, where such few go another way with a short text."""
+    if padded:
+        return PADDED[padded - 1]
     return KINDS.get((kernel.isa, kernel.name.removeprefix("sealane_")))

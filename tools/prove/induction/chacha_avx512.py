@@ -22,7 +22,7 @@ NAME = "sealane_chacha20poly1305_avx512"
 PASS, AHEAD, LEAST = 2048, 384, 2048 + 1
 PHASES = 3
 OPTIONS = (("all", "every exit"),)
-COUNTER, ACC = SCRATCH + 256, SCRATCH + 384
+COUNTER, ACC, BUFFER = SCRATCH + 256, SCRATCH + 384, SCRATCH + 2240
 ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # the block that a lane has
 LEFT = 10  # r10
 

@@ -155,6 +155,11 @@ FAULTS = [
           [("aarch64/aesgcm_ce.S", r"    reduce \\i, mid\n", "")], of_polyval),
     Fault("POLYVAL: the block of the lengths as GHASH has it", "aarch64/aesgcm_neon",
           [("aarch64/aesgcm_neon.S", r"    tbz flags, #5, \.Llengths_append\n", "    b .Llengths_append\n")], of_polyval),
+    Fault("32-bit ARM, POLYVAL: the lengths the other way round", "arm/aesgcm_ce32",
+          [("arm/aesgcm_text.h", r"length_in_bits SEALANE_ARG_TOTAL\n    length_in_bits SEALANE_ARG_AD_BYTES",
+            "length_in_bits SEALANE_ARG_AD_BYTES\n    length_in_bits SEALANE_ARG_TOTAL")], of_polyval),
+    Fault("32-bit ARM, a counter at a block's begin: all blocks have the first one's", "arm/aes_ce32",
+          [("arm/aes_ce32.S", r"(vmov\.32 \\first\[0\], r2\n)    add r2, r2, #1\n", r"\1")], lambda s: s.mode == modes.CTR_LITTLE and s.blocks in (2, 9)),
     Fault("a counter at a block's begin that runs into the nonce", "x86_64/aes_aesni",
           [("x86_64/aes_aesni.S", r"paddd (.+)", r"paddq \1")], lambda s: s.mode == modes.CTR_LITTLE and s.blocks in (2, 9)),
     Fault("MIPS: a branch on the key", MIPS, entry("mips/chacha20poly1305_text.h", """    load_pointer k1, SEALANE_ARG_KEY, args

@@ -39,10 +39,10 @@ def shapes(kernel, quick):
     found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
     # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), *LONG)
-    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT) + (() if kernel.isa is arm32 else (CTR_LITTLE,)):
+    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CTR_LITTLE):
         for n in counts:
-            if n in LONG and not quick and kernel.bitsliced and not (mode == CTR and begins_with_many(kernel)):
-                continue  # induction/aes_modes.py shows these, and each block takes seconds
+            if n > 9 and n != 17 and not quick and kernel.bitsliced and not (mode == CTR and begins_with_many(kernel)):
+                continue  # induction/aes_modes.py shows these, and each block takes a part of a second
             found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3))
     for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
         for blocks in (1, 3):
