@@ -9,9 +9,9 @@
  * Branches and addresses depend on flags, pointers and lengths only.
  *
  * ChaCha20 (RFC 8439, 2.3) in passes of at most 32 blocks, laid out by their number:
- *    4, 8   one or two sets of four registers; a register is one row of four blocks' states ("horizontal")
- *   16, 32  one or two sets of sixteen registers; a register is one word of sixteen blocks' states ("vertical")
- *   24      sixteen blocks vertically, eight horizontally
+ *   4, 8, 12  one to three sets of four registers; a register is one row of four blocks' states ("horizontal")
+ *   16, 32    one or two sets of sixteen registers; a register is one word of sixteen blocks' states ("vertical")
+ *   20, 24    sixteen blocks vertically, the others horizontally
  * Where this code is fastest a vector operation takes two cycles, so 20 rounds of 12 dependent steps take 480 for any
  * number of blocks. Meanwhile integer registers, whose operations take one cycle, make block 0 of a first pass, the
  * Poly1305 key (2.6), and r^2, r^3, r^4. Then vectors make r^5 .. r^24. Packets of up to 128 bytes need only r. The
@@ -66,6 +66,7 @@
 #define COUNT 288     /* of double rounds, while block 0 has all integer registers */
 #define LENGTHS 288   /* of a short packet: where the block of lengths is */
 #define CWORDS 320    /* row c of the block in integer registers */
+#define BESIDE (COUNT - CWORDS) /* COUNT, from row c */
 #define RKEY 336      /* r, 16 bytes */
 #define SKEY 352      /* s, 16 bytes */
 #define ACC 384       /* three limbs of h, of 8 elements */
@@ -78,6 +79,7 @@
 #define R8 (8*24)      /* where in a limb those of r^8 .. r^1 begin, and so on */
 #define R16 (8*16)
 #define R24 (8*8)
+#define NEAR 1344     /* the middle of POWERS */
 
 /* Integer registers outside of the first pass. */
 #define args rdi
@@ -91,6 +93,7 @@
 #define mac r12       /* the next bytes to authenticate */
 #define mleft r13     /* bytes to authenticate */
 #define enough r14    /* how far */
+#define powers rcx    /* scratch + NEAR, while Poly1305 multiplies: offsets from it need one byte */
 #define acc_is r15d   /* what is in ACC: */
 #define ADDEND 0      /* 0 or the accumulator of an earlier part, to be added to the next block, in element 0 */
 #define SUM 1         /* a sum of earlier blocks, to be multiplied by a power of r */
@@ -231,12 +234,27 @@
     .endr
 .endm
 
+.macro twelve_round half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    set_step \step, \half, 0, 1, 2, 3
+    set_step \step, \half, 4, 5, 6, 7
+    set_step \step, \half, 8, 9, 10, 11
+    .endr
+.endm
+
 .macro sixteen_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     columns \half, 0, \step
     .endr
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     columns \half, 1, \step
+    .endr
+.endm
+
+.macro twenty_round half
+    sixteen_round \half
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    set_step \step, \half, 16, 17, 18, 19
     .endr
 .endm
 
@@ -279,6 +297,12 @@
     set_copy 4, 5, 6, 0, 1, 2
 .endm
 
+.macro twelve_begin
+    eight_begin
+    vpaddd zmm11, zmm7, vt
+    set_copy 8, 9, 10, 0, 1, 2
+.endm
+
 .macro sixteen_begin
     vpbroadcastd zmm12, ecx
     vpaddd zmm12, zmm12, [consts + IOTA]
@@ -293,13 +317,17 @@
     .endr
 .endm
 
-.macro twentyfour_begin
+.macro twenty_begin
     sixteen_begin
     row_d 19, ecx
     set_rows 16, 17, 18
-    vbroadcasti32x4 vx, [consts + SIXTEEN]
+    vbroadcasti32x4 vt, [consts + SIXTEEN]
+    vpaddd zmm19, zmm19, vt
+.endm
+
+.macro twentyfour_begin
+    twenty_begin
     vbroadcasti32x4 vt, [consts + FOUR]
-    vpaddd zmm19, zmm19, vx
     vpaddd zmm23, zmm19, vt
     set_copy 20, 21, 22, 16, 17, 18
 .endm
@@ -341,12 +369,24 @@
     vpaddd zmm31, zmm31, [consts + COUNTERS]
 .endm
 
+/* Of blocks 16 to 19. */
+.macro row_d_of_16
+    first_row_d
+    vbroadcasti32x4 zmm24, [consts + SIXTEEN]
+    vpaddd zmm31, zmm31, zmm24
+.endm
+
+/* Of the next four blocks. */
+.macro four_later
+    vbroadcasti32x4 zmm24, [consts + FOUR]
+    vpaddd zmm31, zmm31, zmm24
+.endm
+
 /* Eight blocks end; zmm31 is the initial row d of the first four. */
 .macro eight_end a, b, c, d, e, f, g, h
     set_rows 28, 29, 30
     set_end \a, \b, \c, \d
-    vbroadcasti32x4 zmm24, [consts + FOUR]
-    vpaddd zmm31, zmm31, zmm24
+    four_later
     set_end \e, \f, \g, \h
 .endm
 
@@ -389,33 +429,39 @@
  * code:
  *
  *   bytes    blocks  first pass   code
- *   0             0  .Lempty        491  .Lshort follows: 789 for all the rest, with Poly1305 in integer registers
- *   .. 128        4  .Lfour         844  likewise
- *   .. 512        8  .Leight       3417  .Lad follows
- *   .. 1024      16  .Lsixteen     4106  likewise
- *   .. 1536      24  .Ltwentyfour  5592  likewise
- *   more         32  .Lthirtytwo   3274  likewise; a later pass, of 32 blocks or the last 16, begins at .Lnext
+ *   0             0  .Lempty        443  .Lshort follows: 796 for all the rest, with Poly1305 in integer registers
+ *   .. 128        4  .Lfour         796  likewise
+ *   .. 512        8  .Leight       2077  .Lkey before the last rounds, .Lad behind them
+ *   .. 768       12  .Ltwelve      2489  likewise
+ *   .. 1024      16  .Lsixteen     2546  likewise
+ *   .. 1280      20  .Ltwenty      3132  likewise
+ *   .. 1536      24  .Ltwentyfour  3644  likewise
+ *   more         32  .Lthirtytwo   2363  likewise; a later pass, of 32 blocks or the last 16, begins at .Lnext
  *
  * The first two are whole packets with at most 64 bytes of associated data; others of their length are of the class of
- * 8 blocks. What follows the first pass is the same for all others:
+ * 8 blocks. The rest is the same for all others:
  *
- *   .Lad             767  associated data, or the accumulator of an earlier part
- *   .Lkeystream     1018  the rounds' end; then sealing .Lapply .Lauthenticate, opening .Lauthenticate .Lapply
- *   .Lapply         1931  text and keystream; of 32 blocks the second half's states become keystream here
- *   .Lauthenticate  1477  Poly1305 of 24 blocks at a time
+ *   .Lkey            602  the key of Poly1305, and r to r^4
+ *   .Lad             731  associated data, or the accumulator of an earlier part
+ *   .Lkeystream     1125  the rounds' end; then sealing .Lapply .Lauthenticate, opening .Lauthenticate .Lapply
+ *   .Lapply         1815  text and keystream; of 32 blocks the second half's states become keystream here
+ *   .Lauthenticate  1350  Poly1305 of 24 blocks at a time
  *   .Lnext          2331  the rounds of a later pass; then .Lkeystream
- *   .Llast          1896  at most 16 blocks and that of the lengths, the tag or the state, wiping
+ *   .Llast          1838  at most 16 blocks and that of the lengths, the tag or the state, wiping
  */
 #define FOUR_BYTES 128
 #define EIGHT_BYTES (64*8)
+#define TWELVE_BYTES (64*12)
 #define SIXTEEN_BYTES (64*16)
+#define TWENTY_BYTES (64*20)
 #define TWENTYFOUR_BYTES (64*24)
 #define THIRTYTWO_BYTES (64*32)
 
 /* ---- First pass: code that runs beside the vectors' rounds
  * ------------------------------------------------------ */
 
-/* One block in integer registers: rows a, b, d in registers, row c in memory. */
+/* One block in integer registers: rows a, b and d in registers, row c in memory. From integer_begin to integer_end,
+ * scratch points at row c, so that its addresses need one byte. */
 #define a0 eax
 #define a1 ebx
 #define a2 ecx
@@ -429,15 +475,17 @@
 #define d2 r14d
 #define d3 r15d
 #define cx edi
+#define words scratch
 
 .macro integer_begin
     mov d1, [rbx]
     mov d2, [rbx + 4]
     mov d3, [rbx + 8]
+    add scratch, CWORDS
     mov rdi, [key + 16]
-    mov [scratch + CWORDS], rdi
+    mov [words], rdi
     mov rdi, [key + 24]
-    mov [scratch + CWORDS + 8], rdi
+    mov [words + 8], rdi
     mov a0, [consts + SIGMA]
     mov a1, [consts + SIGMA + 4]
     mov a2, [consts + SIGMA + 8]
@@ -449,13 +497,17 @@
     mov a3, [consts + SIGMA + 12]
 .endm
 
+.macro integer_end
+    sub scratch, CWORDS
+.endm
+
 /* A quarter round in three parts. */
 .macro integer_part part, a, b, c, d
     .if \part == 0
     add \a, \b
     xor \d, \a
     rol \d, ROTATE_1
-    mov cx, [scratch + CWORDS + 4*\c]
+    mov cx, [words + 4*\c]
     add cx, \d
     .elseif \part == 1
     xor \b, cx
@@ -465,7 +517,7 @@
     rol \d, ROTATE_3
     .else
     add cx, \d
-    mov [scratch + CWORDS + 4*\c], cx
+    mov [words + 4*\c], cx
     xor \b, cx
     rol \b, ROTATE_4
     .endif
@@ -556,9 +608,7 @@
 .endm
 
 /* A power of r into some elements of the powers, limb by limb. */
-.macro power_elements elements
-    mov ebx, \elements
-    kmovw k1, ebx
+.macro power_elements
     mov rax, p0
     mov r10, p0
     shrd r10, p1, 44
@@ -623,13 +673,16 @@
     mov p0, r0
     mov p1, r1
     xor ecx, ecx
-    power_elements 0xff
-    power_times_r
-    power_elements 0x44
-    power_times_r
-    power_elements 0x22
-    power_times_r
-    power_elements 0x11
+    mov dword ptr [scratch + COUNT], 0x88                                       /* elements of r^2, twice */
+    mov ebx, 0xff
+    kmovw k1, ebx
+    power_elements
+1:  power_times_r
+    shr dword ptr [scratch + COUNT], 1
+    kmovw k1, [scratch + COUNT]
+    power_elements
+    cmp dword ptr [scratch + COUNT], 0x11
+    jne 1b
     mov consts, [scratch + SAVED_CONSTS]
     mov args, [scratch + SAVED_ARGS]
     mov latest, scratch
@@ -638,6 +691,7 @@
     .irp i, 0, 1, 2, 3, 4
     vmovdqa64 [scratch + POWERS + \i*LIMB + R8 + 64], vx
     .endr
+    lea powers, [scratch + NEAR]
     mov keep, 0xf0
     xor r12d, r12d                                                              /* the first step stays in place */
     mov steps, 3
@@ -662,11 +716,11 @@
     clear_hi
     kmovw k1, keep
     vmovdqa64 vx, [latest + POWERS + R8]
-    times 0, vx, scratch, R8, 1
+    times 0, vx, powers, R8-NEAR, 1
     vmovdqa64 vx, [latest + POWERS + 1*LIMB + R8]
-    times 1, vx, scratch, R8, 1
+    times 1, vx, powers, R8-NEAR, 1
     vmovdqa64 vx, [latest + POWERS + 2*LIMB + R8]
-    times 2, vx, scratch, R8, 1
+    times 2, vx, powers, R8-NEAR, 1
     carry
     vpblendmq lo0{k1}, lo0, [latest + POWERS + R8]
     vpblendmq lo1{k1}, lo1, [latest + POWERS + 1*LIMB + R8]
@@ -677,33 +731,35 @@
     mov r12d, 64
 .endm
 
-/* The first pass of 8, 16 or 24 blocks: ten double rounds, and beside them block 0, the key and the powers of r.
+/* The first pass of 8 to 24 blocks: ten double rounds, and beside them block 0, the key and the powers of r.
  * Block 0's ten take the time of the vectors' first six, which are accompanied by 2, 1, 2, 2, 1, 2 of them. COUNT
  * has a bit for each of the six, the first lowest, which is 1 if two accompany it. It ends with the 1 behind them.
+ * .Lkey is shared by all classes, and continues at .Lpowers_\blocks.
  */
 #define TWO_BESIDE 0b101101
 #define SIX_END (1 << 6)
 .macro first_pass blocks
     \blocks\()_begin
     integer_begin
-    mov dword ptr [scratch + COUNT], SIX_END + TWO_BESIDE
+    mov dword ptr [words + BESIDE], SIX_END + TWO_BESIDE
 2:  \blocks\()_round 0
     integer_double_round
     \blocks\()_round 1
-    shr dword ptr [scratch + COUNT], 1
+    shr dword ptr [words + BESIDE], 1
     jnc 3f
     integer_double_round
-3:  cmp dword ptr [scratch + COUNT], 1
+3:  cmp dword ptr [words + BESIDE], 1
     jne 2b
-    one_time_key
-    first_powers
-4:  \blocks\()_round 0
-    more_powers
-    \blocks\()_round 1
-    dec steps
-    jnz 4b
+    integer_end
+    jmp .Lkey
+.Lpowers_\blocks:
     \blocks\()_round 0
-    \blocks\()_round 1
+    dec steps
+    js 5f                                                                       /* the last double round */
+    more_powers
+5:  \blocks\()_round 1
+    test steps, steps
+    jns .Lpowers_\blocks
 .endm
 
 .macro save_acc l0, l1, l2
@@ -725,9 +781,9 @@
     vmovdqu64 vy, [mac + 64]
     limbs vx, vy, lo0, lo1, lo2
     clear_hi
-    times 0, h0, scratch, R8, 1
-    times 1, h1, scratch, R8, 1
-    times 2, h2, scratch, R8, 1
+    times 0, h0, powers, R8-NEAR, 1
+    times 1, h1, powers, R8-NEAR, 1
+    times 2, h2, powers, R8-NEAR, 1
     carry
     vmovdqa64 h0, lo0
     vmovdqa64 h1, lo1
@@ -824,10 +880,14 @@
     mov r9, [args + SEALANE_ARG_BYTES]
     cmp r9, TWENTYFOUR_BYTES
     ja .Lthirtytwo
-    cmp r9, SIXTEEN_BYTES
+    cmp r9, TWENTY_BYTES
     ja .Ltwentyfour
-    cmp r9, EIGHT_BYTES
+    cmp r9, SIXTEEN_BYTES
+    ja .Ltwenty
+    cmp r9, TWELVE_BYTES
     ja .Lsixteen
+    cmp r9, EIGHT_BYTES
+    ja .Ltwelve
     cmp r9, FOUR_BYTES
     ja .Leight
     mov eax, [args + SEALANE_ARG_FLAGS]
@@ -836,7 +896,6 @@
     jne .Leight
     cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 64
     ja .Leight
-    mov dword ptr [scratch + COUNT], 10
     test r9, r9
     jz .Lempty
 
@@ -845,21 +904,24 @@
     row_d 3, ecx
     set_rows 0, 1, 2
     integer_begin
+    mov dword ptr [words + BESIDE], 10
     lfence                                                                      /* see four_quarter */
 .Lfour_rounds:
     four_double_round
-    sub dword ptr [scratch + COUNT], 1
+    sub dword ptr [words + BESIDE], 1
     jnz .Lfour_rounds
     jmp .Lshort
 .Lempty:                                                                        /* no text: block 0 alone */
     integer_begin
+    mov dword ptr [words + BESIDE], 10
 .Lempty_rounds:
     integer_double_round
-    sub dword ptr [scratch + COUNT], 1
+    sub dword ptr [words + BESIDE], 1
     jnz .Lempty_rounds
 
     /* What is authenticated is put together in SECOND: RFC 8439, 2.8. */
 .Lshort:
+    integer_end
     one_time_key
     mov args, [scratch + SAVED_ARGS]
     mov consts, [scratch + SAVED_CONSTS]
@@ -954,18 +1016,28 @@
     first_pass eight
     jmp .Lad
 
+    /* Up to 12 blocks. */
+.Ltwelve:
+    first_pass twelve
+    jmp .Lad
+
     /* Up to 16 blocks. */
 .Lsixteen:
     first_pass sixteen
     jmp .Lad
 
-    /* Up to 24 blocks: sixteen vertically, eight horizontally. */
+    /* Up to 20 and 24 blocks: sixteen vertically, the others horizontally. */
+.Ltwenty:
+    first_pass twenty
+    mov key, [args + SEALANE_ARG_KEY]
+    row_d_of_16
+    set_rows 28, 29, 30
+    set_end 16, 17, 18, 19
+    jmp .Lad
 .Ltwentyfour:
     first_pass twentyfour
     mov key, [args + SEALANE_ARG_KEY]
-    first_row_d
-    vbroadcasti32x4 zmm24, [consts + SIXTEEN]
-    vpaddd zmm31, zmm31, zmm24
+    row_d_of_16
     eight_end 16, 17, 18, 19, 20, 21, 22, 23
     jmp .Lad
 
@@ -973,20 +1045,35 @@
 .Lthirtytwo:
     thirtytwo_begin
     integer_begin
-    mov dword ptr [scratch + COUNT], 10
+    mov dword ptr [words + BESIDE], 10
 .Lthirtytwo_beside_block0:
     thirtytwo_round 0
     integer_double_round
     thirtytwo_round 1
-    sub dword ptr [scratch + COUNT], 1
+    sub dword ptr [words + BESIDE], 1
     jnz .Lthirtytwo_beside_block0
+    integer_end
     save_second_half
+
+    /* Block 0 is ready: the key, and the first powers of r. */
+.Lkey:
     one_time_key
     first_powers
-.Lthirtytwo_powers:
+    mov rax, [args + SEALANE_ARG_BYTES]
+    cmp rax, EIGHT_BYTES
+    jbe .Lpowers_eight
+    cmp rax, TWELVE_BYTES
+    jbe .Lpowers_twelve
+    cmp rax, SIXTEEN_BYTES
+    jbe .Lpowers_sixteen
+    cmp rax, TWENTY_BYTES
+    jbe .Lpowers_twenty
+    cmp rax, TWENTYFOUR_BYTES
+    jbe .Lpowers_twentyfour
+.Lpowers_thirtytwo:
     more_powers
     dec steps
-    jnz .Lthirtytwo_powers
+    jnz .Lpowers_thirtytwo
 
     /* ---- Associated data, or the accumulator of an earlier part ------------------------------------------------- */
 .Lad:
@@ -1078,11 +1165,11 @@
     jne .Lad_save
     clear_hi
     vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
-    times 0, vx, scratch, R8, 1
+    times 0, vx, powers, R8-NEAR, 1
     vmovdqa64 vx, [scratch + ACC + 64]
-    times 1, vx, scratch, R8, 1
+    times 1, vx, powers, R8-NEAR, 1
     vmovdqa64 vx, [scratch + ACC + 128]
-    times 2, vx, scratch, R8, 1
+    times 2, vx, powers, R8-NEAR, 1
     carry
 .Lad_save:
     save_acc lo0, lo1, lo2
@@ -1099,15 +1186,19 @@
 
     /* ---- Keystream ---------------------------------------------------------------------------------------------- */
 
-    /* The rounds of 8 blocks, or of the first 16, end as keystream in registers 0 to 15. Registers 16 to 23 have
-     * that of the other 8 of 24.
+    /* The rounds of up to 12 blocks, or of the first 16, end as keystream in registers 0 to 15. Registers 16 to 23
+     * have that of the others of 20 and 24.
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
-    cmp qword ptr [args + SEALANE_ARG_BYTES], EIGHT_BYTES
+    cmp qword ptr [args + SEALANE_ARG_BYTES], TWELVE_BYTES
     ja .Lsixteen_end
     first_row_d
     eight_end 0, 1, 2, 3, 4, 5, 6, 7
+    cmp qword ptr [args + SEALANE_ARG_BYTES], EIGHT_BYTES
+    jbe .Ltext
+    four_later
+    set_end 8, 9, 10, 11
     jmp .Ltext
 .Lsixteen_end:
     sixteen_end
@@ -1168,10 +1259,12 @@
 
     /* Block i has its keystream in register i; the last block may be incomplete. */
 .Lapply_blocks:
+    mov eax, ecx
+    shr eax, 6                                                                  /* whole blocks */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
     vmovdqa64 vx, zmm\i
-    cmp chunk, 64*\i + 64
-    jb .Lapply_partial
+    cmp al, \i
+    jbe .Lapply_partial
     vpxorq vx, vx, [src + 64*\i]
     vmovdqu64 [dst + 64*\i], vx
     .endr
@@ -1206,6 +1299,7 @@
      * multiplication, so it is a short one.
      */
 .Lauthenticate:
+    lea powers, [scratch + NEAR]
     vmovdqa64 h0, [scratch + ACC]
     vmovdqa64 h1, [scratch + ACC + 64]
     vmovdqa64 h2, [scratch + ACC + 128]
@@ -1237,18 +1331,18 @@
     vmovdqu64 vx, [mac]
     vmovdqu64 vy, [mac + 64]
     limbs vx, vy, vx, vy, vz
-    times 0, vx, scratch, R16, 1
-    times 1, vy, scratch, R16, 1
-    times 2, vz, scratch, R16, 1
+    times 0, vx, powers, R16-NEAR, 1
+    times 1, vy, powers, R16-NEAR, 1
+    times 2, vz, powers, R16-NEAR, 1
     vmovdqu64 vx, [mac + 128]
     vmovdqu64 vy, [mac + 192]
     limbs vx, vy, vx, vy, vz
-    times 0, vx, scratch, R8, 1
-    times 1, vy, scratch, R8, 1
-    times 2, vz, scratch, R8, 1
-    times 0, h0, scratch, R24, 1
-    times 1, h1, scratch, R24, 1
-    times 2, h2, scratch, R24, 1
+    times 0, vx, powers, R8-NEAR, 1
+    times 1, vy, powers, R8-NEAR, 1
+    times 2, vz, powers, R8-NEAR, 1
+    times 0, h0, powers, R24-NEAR, 1
+    times 1, h1, powers, R24-NEAR, 1
+    times 2, h2, powers, R24-NEAR, 1
     carry
     vmovdqa64 h0, lo0
     vmovdqa64 h1, lo1

@@ -229,7 +229,7 @@ func (s *GCMState) Absorb(h *[16]byte, b []byte) {
 }
 
 // aesGCMAnswer is the last tag; TestAnswer computes it with another implementation.
-var aesGCMAnswer = [16]byte{0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14, 0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61}
+var aesGCMAnswer = [16]byte{0x7d, 0x70, 0x5a, 0x70, 0x0d, 0x51, 0x77, 0xea, 0x67, 0x24, 0xe1, 0x73, 0x2e, 0x84, 0x01, 0x88}
 
 // aesGCMTest is the known-answer test of a level, like chaCha20Poly1305Test. It alternates keys of the three lengths.
 // The counter of every second packet wraps around at 2^32. The parts are also opened. The C library has the same test.

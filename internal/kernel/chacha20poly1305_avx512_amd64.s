@@ -16,7 +16,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x035047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x3
 	WORD $0x0b75 // jne 0x22
 	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
-	LONG $0x6da4840f; WORD $0x0000 // je 0x6dc6
+	LONG $0x6e68840f; WORD $0x0000 // je 0x6e8a
 // 0x22:
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x305f8b48 // mov rbx,QWORD PTR [rdi+0x30]
@@ -33,22 +33,25 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0c868944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x10c],r8d
 	LONG $0x104f8b4c // mov r9,QWORD PTR [rdi+0x10]
 	LONG $0x00f98149; WORD $0x0006; BYTE $0x00 // cmp r9,0x600
-	LONG $0x3bdb870f; WORD $0x0000 // ja 0x3c46
+	LONG $0x3e97870f; WORD $0x0000 // ja 0x3f02
+	LONG $0x00f98149; WORD $0x0005; BYTE $0x00 // cmp r9,0x500
+	LONG $0x304e870f; WORD $0x0000 // ja 0x30c6
 	LONG $0x00f98149; WORD $0x0004; BYTE $0x00 // cmp r9,0x400
-	LONG $0x25f6870f; WORD $0x0000 // ja 0x266e
+	LONG $0x2405870f; WORD $0x0000 // ja 0x248a
+	LONG $0x00f98149; WORD $0x0003; BYTE $0x00 // cmp r9,0x300
+	LONG $0x1a06870f; WORD $0x0000 // ja 0x1a98
 	LONG $0x00f98149; WORD $0x0002; BYTE $0x00 // cmp r9,0x200
-	LONG $0x15df870f; WORD $0x0000 // ja 0x1664
+	LONG $0x1040870f; WORD $0x0000 // ja 0x10df
 	LONG $0x80f98149; WORD $0x0000; BYTE $0x00 // cmp r9,0x80
-	LONG $0x0879870f; WORD $0x0000 // ja 0x90b
+	LONG $0x0816870f; WORD $0x0000 // ja 0x8c2
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	LONG $0x086a850f; WORD $0x0000 // jne 0x90b
+	LONG $0x0807850f; WORD $0x0000 // jne 0x8c2
 	LONG $0x207f8348; BYTE $0x40 // cmp QWORD PTR [rdi+0x20],0x40
-	LONG $0x085f870f; WORD $0x0000 // ja 0x90b
-	QUAD $0x000a0000012086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x120],0xa
+	LONG $0x07fc870f; WORD $0x0000 // ja 0x8c2
 	WORD $0x854d; BYTE $0xc9 // test r9,r9
-	LONG $0x034c840f; WORD $0x0000 // je 0x40b
+	LONG $0x031c840f; WORD $0x0000 // je 0x3eb
 	LONG $0x00eeeeb8; BYTE $0x00 // mov eax,0xeeee
 	LONG $0xc892f8c5 // kmovw k1,eax
 	LONG $0xd144f8c5 // knotw k2,k1
@@ -61,10 +64,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
 	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
 	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
 	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
-	LONG $0x40be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rdi
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
 	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
-	LONG $0x48be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rdi
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
@@ -74,13 +78,14 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
 	WORD $0xae0f; BYTE $0xe8 // lfence
-// 0x137:
+// 0x14e:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -92,7 +97,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x90909090 // 4 x nop
@@ -100,7 +105,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
@@ -112,7 +117,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x90909090 // 4 x nop
@@ -120,7 +125,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -133,7 +138,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	LONG $0x90909090 // 4 x nop
@@ -142,7 +147,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
@@ -155,7 +160,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x90909090 // 4 x nop
@@ -163,7 +168,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -175,7 +180,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	LONG $0x90909090 // 4 x nop
@@ -183,7 +188,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
@@ -195,7 +200,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	LONG $0x90909090 // 4 x nop
@@ -203,7 +208,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -216,7 +221,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	LONG $0x90909090 // 4 x nop
@@ -225,7 +230,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
@@ -238,21 +243,22 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x90909090 // 4 x nop
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x90909090 // 4 x nop
-	LONG $0x0120ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x120],0x1
-	LONG $0xfd31850f; WORD $0xffff // jne 0x137
-	LONG $0x0001ebe9; BYTE $0x00 // jmp 0x5f6
-// 0x40b:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfd68850f; WORD $0xffff // jne 0x14e
+	LONG $0x0001bbe9; BYTE $0x00 // jmp 0x5a6
+// 0x3eb:
 	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
 	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
 	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
 	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
-	LONG $0x40be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rdi
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
 	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
-	LONG $0x48be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rdi
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
@@ -262,11 +268,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-// 0x449:
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+// 0x430:
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -274,13 +281,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -288,13 +295,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -302,13 +309,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -316,13 +323,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -330,13 +337,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -344,13 +351,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -358,13 +365,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -372,12 +379,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0x0120ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x120],0x1
-	LONG $0xfe53850f; WORD $0xffff // jne 0x449
-// 0x5f6:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfe8a850f; WORD $0xffff // jne 0x430
+// 0x5a6:
+	LONG $0x40ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x140
 	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
 	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
@@ -400,13 +408,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x1072234c // and r14,QWORD PTR [rdx+0x10]
 	LONG $0x187a234c // and r15,QWORD PTR [rdx+0x18]
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0x671
+	WORD $0x1475 // jne 0x628
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	LONG $0x18738b4c // mov r14,QWORD PTR [rbx+0x18]
 	LONG $0x207b8b4c // mov r15,QWORD PTR [rbx+0x20]
 	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
 	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0x671:
+// 0x628:
 	LONG $0x50b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r14
 	LONG $0x58be894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],r15
 	LONG $0x6086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],r8
@@ -439,7 +447,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0xffc0c748; WORD $0xffff; BYTE $0xff // mov rax,0xffffffffffffffff
 	LONG $0xc0ae8d4c; WORD $0x0008; BYTE $0x00 // lea r13,[rsi+0x8c0]
 	WORD $0x8548; BYTE $0xdb // test rbx,rbx
-	WORD $0x2374 // je 0x759
+	WORD $0x2374 // je 0x710
 	LONG $0xf5e0e2c4; BYTE $0xc8 // bzhi rcx,rax,rbx
 	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
 	LONG $0xc97fd162; WORD $0x246f; BYTE $0x24 // vmovdqu8 zmm4{k1}{z},ZMMWORD PTR [r12]
@@ -447,40 +455,40 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0f4b8d48 // lea rcx,[rbx+0xf]
 	LONG $0xf0e18348 // and rcx,0xfffffffffffffff0
 	WORD $0x0149; BYTE $0xcd // add r13,rcx
-// 0x759:
+// 0x710:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x0080840f; WORD $0x0000 // je 0x7e5
+	LONG $0x0080840f; WORD $0x0000 // je 0x79c
 	LONG $0x40e98348 // sub rcx,0x40
-	WORD $0x3d76 // jbe 0x7a8
+	WORD $0x3d76 // jbe 0x75f
 	LONG $0x48fdd162; WORD $0x20ef // vpxorq zmm4,zmm0,ZMMWORD PTR [r8]
 	LONG $0x48fed162; WORD $0x286f // vmovdqu64 zmm5,ZMMWORD PTR [r8]
 	LONG $0x48fed162; WORD $0x217f // vmovdqu64 ZMMWORD PTR [r9],zmm4
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0675 // jne 0x78c
+	WORD $0x0675 // jne 0x743
 	LONG $0x48fdf162; WORD $0xec6f // vmovdqa64 zmm5,zmm4
-// 0x78c:
+// 0x743:
 	LONG $0x48fed162; WORD $0x6d7f; BYTE $0x00 // vmovdqu64 ZMMWORD PTR [r13+0x0],zmm5
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c58349 // add r13,0x40
 	WORD $0x8949; BYTE $0xca // mov r10,rcx
 	LONG $0x48fdf162; WORD $0xc16f // vmovdqa64 zmm0,zmm1
-// 0x7a8:
+// 0x75f:
 	LONG $0xf5a8e2c4; BYTE $0xc8 // bzhi rcx,rax,r10
 	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
 	LONG $0xc97fd162; WORD $0x286f // vmovdqu8 zmm5{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x48fdf162; WORD $0xe5ef // vpxorq zmm4,zmm0,zmm5
 	LONG $0x497fd162; WORD $0x217f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm4
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0675 // jne 0x7d3
+	WORD $0x0675 // jne 0x78a
 	LONG $0xc97ff162; WORD $0xec6f // vmovdqu8 zmm5{k1}{z},zmm4
-// 0x7d3:
+// 0x78a:
 	LONG $0x48fed162; WORD $0x6d7f; BYTE $0x00 // vmovdqu64 ZMMWORD PTR [r13+0x0],zmm5
 	LONG $0x0fc28349 // add r10,0xf
 	LONG $0xf0e28349 // and r10,0xfffffffffffffff0
 	WORD $0x014d; BYTE $0xd5 // add r13,r10
-// 0x7e5:
+// 0x79c:
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
 	LONG $0x005d8949 // mov QWORD PTR [r13+0x0],rbx
 	LONG $0x08458949 // mov QWORD PTR [r13+0x8],rax
@@ -492,7 +500,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x314d; BYTE $0xc9 // xor r9,r9
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0xc0ae8d4c; WORD $0x0008; BYTE $0x00 // lea r13,[rsi+0x8c0]
-// 0x811:
+// 0x7c8:
 	LONG $0x0045034d // add r8,QWORD PTR [r13+0x0]
 	LONG $0x084d134d // adc r9,QWORD PTR [r13+0x8]
 	LONG $0x01d18348 // adc rcx,0x1
@@ -527,7 +535,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00d18348 // adc rcx,0x0
 	LONG $0x10c58349 // add r13,0x10
 	LONG $0x20ae3b4c; WORD $0x0001; BYTE $0x00 // cmp r13,QWORD PTR [rsi+0x120]
-	WORD $0x8176 // jbe 0x811
+	WORD $0x8176 // jbe 0x7c8
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm30
@@ -552,8 +560,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm30
-	LONG $0x0064bbe9; BYTE $0x00 // jmp 0x6dc6
-// 0x90b:
+	LONG $0x0065c8e9; BYTE $0x00 // jmp 0x6e8a
+// 0x8c2:
 	LONG $0x00eeeeb8; BYTE $0x00 // mov eax,0xeeee
 	LONG $0xc892f8c5 // kmovw k1,eax
 	LONG $0xd144f8c5 // knotw k2,k1
@@ -571,10 +579,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
 	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
 	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
 	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
-	LONG $0x40be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rdi
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
 	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
-	LONG $0x48be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rdi
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
@@ -584,8 +593,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	QUAD $0x006d0000012086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x120],0x6d
-// 0x9a9:
+	LONG $0x6de046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x6d
+// 0x95d:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -619,7 +628,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -627,13 +636,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -641,13 +650,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -655,13 +664,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -669,13 +678,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -683,13 +692,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -697,13 +706,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -711,13 +720,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -725,7 +734,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
@@ -758,12 +767,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x0120aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x120],1
-	LONG $0x01a0830f; WORD $0x0000 // jae 0xe79
+	WORD $0x6ed1; BYTE $0xe0 // shr DWORD PTR [rsi-0x20],1
+	LONG $0x016c830f; WORD $0x0000 // jae 0xdc2
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -771,13 +780,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -785,13 +794,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -799,13 +808,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -813,13 +822,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -827,13 +836,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -841,13 +850,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -855,13 +864,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -869,209 +878,15 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-// 0xe79:
-	LONG $0x0120be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x120],0x1
-	LONG $0xfb23850f; WORD $0xffff // jne 0x9a9
-	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
-	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
-	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
-	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
-	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
-	LONG $0x20e3c148 // shl rbx,0x20
-	LONG $0x20e2c148 // shl rdx,0x20
-	LONG $0x18348d4c // lea r14,[rax+rbx*1]
-	LONG $0x113c8d4c // lea r15,[rcx+rdx*1]
-	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
-	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
-	WORD $0x0344; BYTE $0x01 // add r8d,DWORD PTR [rcx]
-	LONG $0x04490344 // add r9d,DWORD PTR [rcx+0x4]
-	LONG $0x08510344 // add r10d,DWORD PTR [rcx+0x8]
-	LONG $0x0c590344 // add r11d,DWORD PTR [rcx+0xc]
-	LONG $0x20e1c149 // shl r9,0x20
-	LONG $0x20e3c149 // shl r11,0x20
-	WORD $0x094d; BYTE $0xc8 // or r8,r9
-	WORD $0x094d; BYTE $0xda // or r10,r11
-	LONG $0x1072234c // and r14,QWORD PTR [rdx+0x10]
-	LONG $0x187a234c // and r15,QWORD PTR [rdx+0x18]
-	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0xf01
-	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
-	LONG $0x18738b4c // mov r14,QWORD PTR [rbx+0x18]
-	LONG $0x207b8b4c // mov r15,QWORD PTR [rbx+0x20]
-	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
-	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0xf01:
-	LONG $0x50b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r14
-	LONG $0x58be894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],r15
-	LONG $0x6086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],r8
-	LONG $0x6896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r10
-	LONG $0x80aa8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rdx+0x180]
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
-	LONG $0x02efc148 // shr rdi,0x2
-	WORD $0x014c; BYTE $0xff // add rdi,r15
-	WORD $0x894d; BYTE $0xf0 // mov r8,r14
-	WORD $0x894d; BYTE $0xf9 // mov r9,r15
-	WORD $0xc931 // xor ecx,ecx
-	LONG $0x0000ffbb; BYTE $0x00 // mov ebx,0xff
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000044bb; BYTE $0x00 // mov ebx,0x44
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000022bb; BYTE $0x00 // mov ebx,0x22
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000011bb; BYTE $0x00 // mov ebx,0x11
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
-	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
-	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
-	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
-	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
-	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
-	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
-	LONG $0x48fd4162; WORD $0x437f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [r11+0x300],zmm24
-	LONG $0x48fd4162; WORD $0x4b7f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [r11+0x440],zmm25
-	LONG $0x48fd4162; WORD $0x537f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [r11+0x580],zmm26
-	LONG $0x48fd4162; WORD $0x5b7f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [r11+0x6c0],zmm27
-	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rsi+0x340],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x12 // vmovdqa64 ZMMWORD PTR [rsi+0x480],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x17 // vmovdqa64 ZMMWORD PTR [rsi+0x5c0],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x21 // vmovdqa64 ZMMWORD PTR [rsi+0x840],zmm30
-	LONG $0x00f0ba41; WORD $0x0000 // mov r10d,0xf0
-	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-	LONG $0x0003be41; WORD $0x0000 // mov r14d,0x3
-// 0x11be:
+// 0xdc2:
+	LONG $0x01e07e83 // cmp DWORD PTR [rsi-0x20],0x1
+	LONG $0xfb91850f; WORD $0xffff // jne 0x95d
+	LONG $0x40ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x140
+	LONG $0x0038f0e9; BYTE $0x00 // jmp 0x46c8
+// 0xdd8:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -1102,6 +917,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	WORD $0xff41; BYTE $0xce // dec r14d
+	LONG $0x016c880f; WORD $0x0000 // js 0x100f
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
@@ -1110,26 +927,26 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x0c // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x300]
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x580]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x440]
-	QUAD $0x080086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x440]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x100]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x16 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x580]
-	QUAD $0x06c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x300]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x240]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -1157,6 +974,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
+// 0x100f:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
@@ -1187,70 +1005,521 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	WORD $0xff41; BYTE $0xce // dec r14d
-	LONG $0xfce3850f; WORD $0xffff // jne 0x11be
+	WORD $0x8545; BYTE $0xf6 // test r14d,r14d
+	LONG $0xfcfe890f; WORD $0xffff // jns 0xdd8
+	LONG $0x0039c5e9; BYTE $0x00 // jmp 0x4aa4
+// 0x10df:
+	LONG $0x00eeeeb8; BYTE $0x00 // mov eax,0xeeee
+	LONG $0xc892f8c5 // kmovw k1,eax
+	LONG $0xd144f8c5 // knotw k2,k1
+	QUAD $0xfffc9b5ac97df262; WORD $0xffff // vbroadcasti32x4 zmm3{k1}{z},XMMWORD PTR [rbx-0x4]
+	LONG $0x4a7df262; WORD $0xd97c // vpbroadcastd zmm3{k2},ecx
+	LONG $0x4865f162; WORD $0x5afe; BYTE $0x02 // vpaddd zmm3,zmm3,ZMMWORD PTR [rdx+0x80]
+	LONG $0x487df262; WORD $0x025a // vbroadcasti32x4 zmm0,XMMWORD PTR [rdx]
+	LONG $0x487dd262; WORD $0x0b5a // vbroadcasti32x4 zmm1,XMMWORD PTR [r11]
+	LONG $0x487dd262; WORD $0x535a; BYTE $0x01 // vbroadcasti32x4 zmm2,XMMWORD PTR [r11+0x10]
+	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
+	LONG $0x48659162; WORD $0xfffe // vpaddd zmm7,zmm3,zmm31
+	LONG $0x48fdf162; WORD $0xe06f // vmovdqa64 zmm4,zmm0
+	LONG $0x48fdf162; WORD $0xe96f // vmovdqa64 zmm5,zmm1
+	LONG $0x48fdf162; WORD $0xf26f // vmovdqa64 zmm6,zmm2
+	LONG $0x48451162; WORD $0xdffe // vpaddd zmm11,zmm7,zmm31
+	LONG $0x48fd7162; WORD $0xc06f // vmovdqa64 zmm8,zmm0
+	LONG $0x48fd7162; WORD $0xc96f // vmovdqa64 zmm9,zmm1
+	LONG $0x48fd7162; WORD $0xd26f // vmovdqa64 zmm10,zmm2
+	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
+	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
+	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
+	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
+	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
+	WORD $0x028b // mov eax,DWORD PTR [rdx]
+	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
+	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
+	WORD $0x8b45; BYTE $0x03 // mov r8d,DWORD PTR [r11]
+	LONG $0x044b8b45 // mov r9d,DWORD PTR [r11+0x4]
+	LONG $0x08538b45 // mov r10d,DWORD PTR [r11+0x8]
+	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
+	LONG $0x6de046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x6d
+// 0x1192:
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
 	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
 	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
 	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
 	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
 	LONG $0x487df162; WORD $0xc070; BYTE $0x93 // vpshufd zmm0,zmm0,0x93
 	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
 	LONG $0x487df162; WORD $0xe470; BYTE $0x93 // vpshufd zmm4,zmm4,0x93
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x487d5162; WORD $0xc070; BYTE $0x93 // vpshufd zmm8,zmm8,0x93
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
 	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
 	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
 	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
 	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
 	LONG $0x487df162; WORD $0xd270; BYTE $0x39 // vpshufd zmm2,zmm2,0x39
 	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
 	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x487d5162; WORD $0xd270; BYTE $0x39 // vpshufd zmm10,zmm10,0x39
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
 	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
 	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
 	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
 	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
 	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
 	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
 	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
 	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
 	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
 	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x487d5162; WORD $0xc070; BYTE $0x39 // vpshufd zmm8,zmm8,0x39
 	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
 	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
 	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
 	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
 	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
 	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
 	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
 	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
 	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x487d5162; WORD $0xd270; BYTE $0x93 // vpshufd zmm10,zmm10,0x93
 	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
 	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x0032ace9; BYTE $0x00 // jmp 0x4910
-// 0x1664:
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
+	WORD $0x6ed1; BYTE $0xe0 // shr DWORD PTR [rsi-0x20],1
+	LONG $0x016c830f; WORD $0x0000 // jae 0x16b9
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x16b9:
+	LONG $0x01e07e83 // cmp DWORD PTR [rsi-0x20],0x1
+	LONG $0xfacf850f; WORD $0xffff // jne 0x1192
+	LONG $0x40ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x140
+	LONG $0x002ff9e9; BYTE $0x00 // jmp 0x46c8
+// 0x16cf:
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x487df162; WORD $0xc070; BYTE $0x93 // vpshufd zmm0,zmm0,0x93
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x487df162; WORD $0xe470; BYTE $0x93 // vpshufd zmm4,zmm4,0x93
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x487d5162; WORD $0xc070; BYTE $0x93 // vpshufd zmm8,zmm8,0x93
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x487df162; WORD $0xd270; BYTE $0x39 // vpshufd zmm2,zmm2,0x39
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x487df162; WORD $0xf670; BYTE $0x39 // vpshufd zmm6,zmm6,0x39
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x487d5162; WORD $0xd270; BYTE $0x39 // vpshufd zmm10,zmm10,0x39
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
+	WORD $0xff41; BYTE $0xce // dec r14d
+	LONG $0x016c880f; WORD $0x0000 // js 0x1967
+	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
+	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
+	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
+	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x0c // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x300]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x440]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x16 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x580]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
+	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
+	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
+	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
+	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
+	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
+	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
+	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
+	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
+	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
+	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
+	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
+	LONG $0x41bd4262; WORD $0x4364; BYTE $0x0c // vpblendmq zmm24{k1},zmm24,ZMMWORD PTR [r11+0x300]
+	LONG $0x41b54262; WORD $0x4b64; BYTE $0x11 // vpblendmq zmm25{k1},zmm25,ZMMWORD PTR [r11+0x440]
+	LONG $0x41ad4262; WORD $0x5364; BYTE $0x16 // vpblendmq zmm26{k1},zmm26,ZMMWORD PTR [r11+0x580]
+	WORD $0x294d; BYTE $0xe3 // sub r11,r12
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
+	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
+	LONG $0x48fd4162; WORD $0x437f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [r11+0x300],zmm24
+	LONG $0x48fd4162; WORD $0x4b7f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [r11+0x440],zmm25
+	LONG $0x48fd4162; WORD $0x537f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [r11+0x580],zmm26
+	LONG $0x48fd4162; WORD $0x5b7f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [r11+0x6c0],zmm27
+	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
+// 0x1967:
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x10 // vprold zmm3,zmm3,0x10
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x10 // vprold zmm7,zmm7,0x10
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x10 // vprold zmm11,zmm11,0x10
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x0c // vprold zmm1,zmm1,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x0c // vprold zmm9,zmm9,0xc
+	LONG $0x487df162; WORD $0xc1fe // vpaddd zmm0,zmm0,zmm1
+	LONG $0x485df162; WORD $0xe5fe // vpaddd zmm4,zmm4,zmm5
+	LONG $0x483d5162; WORD $0xc1fe // vpaddd zmm8,zmm8,zmm9
+	LONG $0x4865f162; WORD $0xd8ef // vpxord zmm3,zmm3,zmm0
+	LONG $0x487df162; WORD $0xc070; BYTE $0x39 // vpshufd zmm0,zmm0,0x39
+	LONG $0x4845f162; WORD $0xfcef // vpxord zmm7,zmm7,zmm4
+	LONG $0x487df162; WORD $0xe470; BYTE $0x39 // vpshufd zmm4,zmm4,0x39
+	LONG $0x48255162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm8
+	LONG $0x487d5162; WORD $0xc070; BYTE $0x39 // vpshufd zmm8,zmm8,0x39
+	LONG $0x4865f162; WORD $0xcb72; BYTE $0x08 // vprold zmm3,zmm3,0x8
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x08 // vprold zmm7,zmm7,0x8
+	LONG $0x4825d162; WORD $0xcb72; BYTE $0x08 // vprold zmm11,zmm11,0x8
+	LONG $0x486df162; WORD $0xd3fe // vpaddd zmm2,zmm2,zmm3
+	LONG $0x487df162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm3,zmm3,0x4e
+	LONG $0x484df162; WORD $0xf7fe // vpaddd zmm6,zmm6,zmm7
+	LONG $0x487df162; WORD $0xff70; BYTE $0x4e // vpshufd zmm7,zmm7,0x4e
+	LONG $0x482d5162; WORD $0xd3fe // vpaddd zmm10,zmm10,zmm11
+	LONG $0x487d5162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm11,zmm11,0x4e
+	LONG $0x4875f162; WORD $0xcaef // vpxord zmm1,zmm1,zmm2
+	LONG $0x487df162; WORD $0xd270; BYTE $0x93 // vpshufd zmm2,zmm2,0x93
+	LONG $0x4855f162; WORD $0xeeef // vpxord zmm5,zmm5,zmm6
+	LONG $0x487df162; WORD $0xf670; BYTE $0x93 // vpshufd zmm6,zmm6,0x93
+	LONG $0x48355162; WORD $0xcaef // vpxord zmm9,zmm9,zmm10
+	LONG $0x487d5162; WORD $0xd270; BYTE $0x93 // vpshufd zmm10,zmm10,0x93
+	LONG $0x4875f162; WORD $0xc972; BYTE $0x07 // vprold zmm1,zmm1,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x4835d162; WORD $0xc972; BYTE $0x07 // vprold zmm9,zmm9,0x7
+	WORD $0x8545; BYTE $0xf6 // test r14d,r14d
+	LONG $0xfc3c890f; WORD $0xffff // jns 0x16cf
+	LONG $0x00300ce9; BYTE $0x00 // jmp 0x4aa4
+// 0x1a98:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -1271,10 +1540,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
 	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
 	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
 	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
-	LONG $0x40be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rdi
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
 	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
-	LONG $0x48be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rdi
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
@@ -1284,8 +1554,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	QUAD $0x006d0000012086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x120],0x6d
-// 0x171f:
+	LONG $0x6de046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x6d
+// 0x1b50:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -1337,7 +1607,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -1345,13 +1615,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -1359,13 +1629,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -1373,13 +1643,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -1387,13 +1657,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -1401,13 +1671,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -1415,13 +1685,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -1429,13 +1699,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -1443,7 +1713,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
@@ -1494,12 +1764,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x0120aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x120],1
-	LONG $0x01a0830f; WORD $0x0000 // jae 0x1ccb
+	WORD $0x6ed1; BYTE $0xe0 // shr DWORD PTR [rsi-0x20],1
+	LONG $0x016c830f; WORD $0x0000 // jae 0x2091
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -1507,13 +1777,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -1521,13 +1791,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -1535,13 +1805,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -1549,13 +1819,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -1563,13 +1833,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -1577,13 +1847,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -1591,13 +1861,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -1605,209 +1875,15 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-// 0x1ccb:
-	LONG $0x0120be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x120],0x1
-	LONG $0xfa47850f; WORD $0xffff // jne 0x171f
-	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
-	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
-	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
-	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
-	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
-	LONG $0x20e3c148 // shl rbx,0x20
-	LONG $0x20e2c148 // shl rdx,0x20
-	LONG $0x18348d4c // lea r14,[rax+rbx*1]
-	LONG $0x113c8d4c // lea r15,[rcx+rdx*1]
-	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
-	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
-	WORD $0x0344; BYTE $0x01 // add r8d,DWORD PTR [rcx]
-	LONG $0x04490344 // add r9d,DWORD PTR [rcx+0x4]
-	LONG $0x08510344 // add r10d,DWORD PTR [rcx+0x8]
-	LONG $0x0c590344 // add r11d,DWORD PTR [rcx+0xc]
-	LONG $0x20e1c149 // shl r9,0x20
-	LONG $0x20e3c149 // shl r11,0x20
-	WORD $0x094d; BYTE $0xc8 // or r8,r9
-	WORD $0x094d; BYTE $0xda // or r10,r11
-	LONG $0x1072234c // and r14,QWORD PTR [rdx+0x10]
-	LONG $0x187a234c // and r15,QWORD PTR [rdx+0x18]
-	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0x1d53
-	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
-	LONG $0x18738b4c // mov r14,QWORD PTR [rbx+0x18]
-	LONG $0x207b8b4c // mov r15,QWORD PTR [rbx+0x20]
-	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
-	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0x1d53:
-	LONG $0x50b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r14
-	LONG $0x58be894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],r15
-	LONG $0x6086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],r8
-	LONG $0x6896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r10
-	LONG $0x80aa8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rdx+0x180]
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
-	LONG $0x02efc148 // shr rdi,0x2
-	WORD $0x014c; BYTE $0xff // add rdi,r15
-	WORD $0x894d; BYTE $0xf0 // mov r8,r14
-	WORD $0x894d; BYTE $0xf9 // mov r9,r15
-	WORD $0xc931 // xor ecx,ecx
-	LONG $0x0000ffbb; BYTE $0x00 // mov ebx,0xff
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000044bb; BYTE $0x00 // mov ebx,0x44
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000022bb; BYTE $0x00 // mov ebx,0x22
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000011bb; BYTE $0x00 // mov ebx,0x11
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
-	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
-	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
-	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
-	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
-	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
-	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
-	LONG $0x48fd4162; WORD $0x437f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [r11+0x300],zmm24
-	LONG $0x48fd4162; WORD $0x4b7f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [r11+0x440],zmm25
-	LONG $0x48fd4162; WORD $0x537f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [r11+0x580],zmm26
-	LONG $0x48fd4162; WORD $0x5b7f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [r11+0x6c0],zmm27
-	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rsi+0x340],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x12 // vmovdqa64 ZMMWORD PTR [rsi+0x480],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x17 // vmovdqa64 ZMMWORD PTR [rsi+0x5c0],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x21 // vmovdqa64 ZMMWORD PTR [rsi+0x840],zmm30
-	LONG $0x00f0ba41; WORD $0x0000 // mov r10d,0xf0
-	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-	LONG $0x0003be41; WORD $0x0000 // mov r14d,0x3
-// 0x2010:
+// 0x2091:
+	LONG $0x01e07e83 // cmp DWORD PTR [rsi-0x20],0x1
+	LONG $0xfab5850f; WORD $0xffff // jne 0x1b50
+	LONG $0x40ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x140
+	LONG $0x002621e9; BYTE $0x00 // jmp 0x46c8
+// 0x20a7:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -1856,6 +1932,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	WORD $0xff41; BYTE $0xce // dec r14d
+	LONG $0x016c880f; WORD $0x0000 // js 0x234c
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
@@ -1864,26 +1942,26 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x0c // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x300]
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x580]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x440]
-	QUAD $0x080086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x440]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x100]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x16 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x580]
-	QUAD $0x06c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x300]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x240]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -1911,6 +1989,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
+// 0x234c:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
@@ -1959,106 +2038,10 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	WORD $0xff41; BYTE $0xce // dec r14d
-	LONG $0xfc07850f; WORD $0xffff // jne 0x2010
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
-	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
-	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
-	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
-	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
-	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
-	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
-	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
-	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
-	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
-	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
-	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
-	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
-	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
-	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
-	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
-	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
-	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
-	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
-	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
-	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
-	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
-	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
-	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
-	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
-	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
-	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
-	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
-	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
-	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
-	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
-	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
-	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
-	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
-	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
-	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
-	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
-	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
-	LONG $0x0022a2e9; BYTE $0x00 // jmp 0x4910
-// 0x266e:
+	WORD $0x8545; BYTE $0xf6 // test r14d,r14d
+	LONG $0xfc22890f; WORD $0xffff // jns 0x20a7
+	LONG $0x00261ae9; BYTE $0x00 // jmp 0x4aa4
+// 0x248a:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -2085,20 +2068,16 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x487de262; WORD $0x025a // vbroadcasti32x4 zmm16,XMMWORD PTR [rdx]
 	LONG $0x487dc262; WORD $0x0b5a // vbroadcasti32x4 zmm17,XMMWORD PTR [r11]
 	LONG $0x487dc262; WORD $0x535a; BYTE $0x01 // vbroadcasti32x4 zmm18,XMMWORD PTR [r11+0x10]
-	LONG $0x487d6262; WORD $0x725a; BYTE $0x03 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x30]
-	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
-	LONG $0x40658162; WORD $0xdefe // vpaddd zmm19,zmm19,zmm30
-	LONG $0x40658162; WORD $0xfffe // vpaddd zmm23,zmm19,zmm31
-	LONG $0x48fda162; WORD $0xe06f // vmovdqa64 zmm20,zmm16
-	LONG $0x48fda162; WORD $0xe96f // vmovdqa64 zmm21,zmm17
-	LONG $0x48fda162; WORD $0xf26f // vmovdqa64 zmm22,zmm18
+	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x03 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x30]
+	LONG $0x40658162; WORD $0xdffe // vpaddd zmm19,zmm19,zmm31
 	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
 	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
 	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
 	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
-	LONG $0x40be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rdi
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
 	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
-	LONG $0x48be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rdi
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
@@ -2108,8 +2087,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	QUAD $0x006d0000012086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x120],0x6d
-// 0x278c:
+	LONG $0x6de046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x6d
+// 0x2586:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -2159,39 +2138,24 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x93 // vpshufd zmm16,zmm16,0x93
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x487da162; WORD $0xe470; BYTE $0x93 // vpshufd zmm20,zmm20,0x93
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x39 // vpshufd zmm18,zmm18,0x39
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -2199,13 +2163,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -2213,13 +2177,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -2227,13 +2191,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -2241,13 +2205,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -2255,13 +2219,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -2269,13 +2233,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -2283,13 +2247,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -2297,7 +2261,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
@@ -2349,41 +2313,26 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	LONG $0x0120aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x120],1
-	LONG $0x01a0830f; WORD $0x0000 // jae 0x2ebc
+	WORD $0x6ed1; BYTE $0xe0 // shr DWORD PTR [rsi-0x20],1
+	LONG $0x016c830f; WORD $0x0000 // jae 0x2b89
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -2391,13 +2340,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -2405,13 +2354,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -2419,13 +2368,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -2433,13 +2382,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -2447,13 +2396,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -2461,13 +2410,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -2475,13 +2424,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -2489,209 +2438,15 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
-// 0x2ebc:
-	LONG $0x0120be83; WORD $0x0000; BYTE $0x01 // cmp DWORD PTR [rsi+0x120],0x1
-	LONG $0xf8c3850f; WORD $0xffff // jne 0x278c
-	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
-	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
-	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
-	LONG $0x2d32c181; WORD $0x7962 // add ecx,0x79622d32
-	LONG $0x6574c281; WORD $0x6b20 // add edx,0x6b206574
-	LONG $0x20e3c148 // shl rbx,0x20
-	LONG $0x20e2c148 // shl rdx,0x20
-	LONG $0x18348d4c // lea r14,[rax+rbx*1]
-	LONG $0x113c8d4c // lea r15,[rcx+rdx*1]
-	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
-	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
-	WORD $0x0344; BYTE $0x01 // add r8d,DWORD PTR [rcx]
-	LONG $0x04490344 // add r9d,DWORD PTR [rcx+0x4]
-	LONG $0x08510344 // add r10d,DWORD PTR [rcx+0x8]
-	LONG $0x0c590344 // add r11d,DWORD PTR [rcx+0xc]
-	LONG $0x20e1c149 // shl r9,0x20
-	LONG $0x20e3c149 // shl r11,0x20
-	WORD $0x094d; BYTE $0xc8 // or r8,r9
-	WORD $0x094d; BYTE $0xda // or r10,r11
-	LONG $0x1072234c // and r14,QWORD PTR [rdx+0x10]
-	LONG $0x187a234c // and r15,QWORD PTR [rdx+0x18]
-	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0x2f44
-	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
-	LONG $0x18738b4c // mov r14,QWORD PTR [rbx+0x18]
-	LONG $0x207b8b4c // mov r15,QWORD PTR [rbx+0x20]
-	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
-	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0x2f44:
-	LONG $0x50b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r14
-	LONG $0x58be894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],r15
-	LONG $0x6086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],r8
-	LONG $0x6896894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x168],r10
-	LONG $0x80aa8b4c; WORD $0x0001; BYTE $0x00 // mov r13,QWORD PTR [rdx+0x180]
-	WORD $0x894c; BYTE $0xff // mov rdi,r15
-	LONG $0x02efc148 // shr rdi,0x2
-	WORD $0x014c; BYTE $0xff // add rdi,r15
-	WORD $0x894d; BYTE $0xf0 // mov r8,r14
-	WORD $0x894d; BYTE $0xf9 // mov r9,r15
-	WORD $0xc931 // xor ecx,ecx
-	LONG $0x0000ffbb; BYTE $0x00 // mov ebx,0xff
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000044bb; BYTE $0x00 // mov ebx,0x44
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000022bb; BYTE $0x00 // mov ebx,0x22
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000011bb; BYTE $0x00 // mov ebx,0x11
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
-	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
-	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
-	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
-	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
-	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
-	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
-	LONG $0x48fd4162; WORD $0x437f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [r11+0x300],zmm24
-	LONG $0x48fd4162; WORD $0x4b7f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [r11+0x440],zmm25
-	LONG $0x48fd4162; WORD $0x537f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [r11+0x580],zmm26
-	LONG $0x48fd4162; WORD $0x5b7f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [r11+0x6c0],zmm27
-	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
-	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rsi+0x340],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x12 // vmovdqa64 ZMMWORD PTR [rsi+0x480],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x17 // vmovdqa64 ZMMWORD PTR [rsi+0x5c0],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm30
-	LONG $0x48fd6162; WORD $0x767f; BYTE $0x21 // vmovdqa64 ZMMWORD PTR [rsi+0x840],zmm30
-	LONG $0x00f0ba41; WORD $0x0000 // mov r10d,0xf0
-	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-	LONG $0x0003be41; WORD $0x0000 // mov r14d,0x3
-// 0x3201:
+// 0x2b89:
+	LONG $0x01e07e83 // cmp DWORD PTR [rsi-0x20],0x1
+	LONG $0xf9f3850f; WORD $0xffff // jne 0x2586
+	LONG $0x40ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x140
+	LONG $0x001b29e9; BYTE $0x00 // jmp 0x46c8
+// 0x2b9f:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -2741,35 +2496,22 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x93 // vpshufd zmm16,zmm16,0x93
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x487da162; WORD $0xe470; BYTE $0x93 // vpshufd zmm20,zmm20,0x93
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x39 // vpshufd zmm18,zmm18,0x39
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	WORD $0xff41; BYTE $0xce // dec r14d
+	LONG $0x016c880f; WORD $0x0000 // js 0x2ea5
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
@@ -2778,26 +2520,26 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x0c // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x300]
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x580]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x440]
-	QUAD $0x080086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x440]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x100]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x16 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x580]
-	QUAD $0x06c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x300]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x240]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -2825,6 +2567,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
+// 0x2ea5:
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
@@ -2874,37 +2617,96 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
 	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
-	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
 	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
 	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
-	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
-	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
 	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
-	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
 	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
 	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
-	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
-	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
 	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
 	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
-	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
-	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
-	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
-	WORD $0xff41; BYTE $0xce // dec r14d
-	LONG $0xfa83850f; WORD $0xffff // jne 0x3201
+	WORD $0x8545; BYTE $0xf6 // test r14d,r14d
+	LONG $0xfb60890f; WORD $0xffff // jns 0x2b9f
+	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
+	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x10 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x100]
+	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
+	LONG $0x487d6262; WORD $0x425a; BYTE $0x03 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x30]
+	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
+	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
+	LONG $0x487d4262; WORD $0x2b5a // vbroadcasti32x4 zmm29,XMMWORD PTR [r11]
+	LONG $0x487d4262; WORD $0x735a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [r11+0x10]
+	LONG $0x407d8162; WORD $0xc4fe // vpaddd zmm16,zmm16,zmm28
+	LONG $0x40758162; WORD $0xcdfe // vpaddd zmm17,zmm17,zmm29
+	LONG $0x406d8162; WORD $0xd6fe // vpaddd zmm18,zmm18,zmm30
+	LONG $0x40658162; WORD $0xdffe // vpaddd zmm19,zmm19,zmm31
+	LONG $0x407d2362; WORD $0xc143; BYTE $0x44 // vshufi32x4 zmm24,zmm16,zmm17,0x44
+	LONG $0x406d2362; WORD $0xcb43; BYTE $0x44 // vshufi32x4 zmm25,zmm18,zmm19,0x44
+	LONG $0x407d2362; WORD $0xd143; BYTE $0xee // vshufi32x4 zmm26,zmm16,zmm17,0xee
+	LONG $0x406d2362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm27,zmm18,zmm19,0xee
+	LONG $0x403d8362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm16,zmm24,zmm25,0x88
+	LONG $0x403d8362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm17,zmm24,zmm25,0xdd
+	LONG $0x402d8362; WORD $0xd343; BYTE $0x88 // vshufi32x4 zmm18,zmm26,zmm27,0x88
+	LONG $0x402d8362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm19,zmm26,zmm27,0xdd
+	LONG $0x0019dee9; BYTE $0x00 // jmp 0x4aa4
+// 0x30c6:
+	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
+	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
+	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
+	LONG $0x487df262; WORD $0x4a58; BYTE $0x01 // vpbroadcastd zmm1,DWORD PTR [rdx+0x4]
+	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
+	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
+	LONG $0x487dd262; WORD $0x2358 // vpbroadcastd zmm4,DWORD PTR [r11]
+	LONG $0x487dd262; WORD $0x6b58; BYTE $0x01 // vpbroadcastd zmm5,DWORD PTR [r11+0x4]
+	LONG $0x487dd262; WORD $0x7358; BYTE $0x02 // vpbroadcastd zmm6,DWORD PTR [r11+0x8]
+	LONG $0x487dd262; WORD $0x7b58; BYTE $0x03 // vpbroadcastd zmm7,DWORD PTR [r11+0xc]
+	LONG $0x487d5262; WORD $0x4358; BYTE $0x04 // vpbroadcastd zmm8,DWORD PTR [r11+0x10]
+	LONG $0x487d5262; WORD $0x4b58; BYTE $0x05 // vpbroadcastd zmm9,DWORD PTR [r11+0x14]
+	LONG $0x487d5262; WORD $0x5358; BYTE $0x06 // vpbroadcastd zmm10,DWORD PTR [r11+0x18]
+	LONG $0x487d5262; WORD $0x5b58; BYTE $0x07 // vpbroadcastd zmm11,DWORD PTR [r11+0x1c]
+	LONG $0x487d7262; WORD $0x2b58 // vpbroadcastd zmm13,DWORD PTR [rbx]
+	LONG $0x487d7262; WORD $0x7358; BYTE $0x01 // vpbroadcastd zmm14,DWORD PTR [rbx+0x4]
+	LONG $0x487d7262; WORD $0x7b58; BYTE $0x02 // vpbroadcastd zmm15,DWORD PTR [rbx+0x8]
+	LONG $0x00eeeeb8; BYTE $0x00 // mov eax,0xeeee
+	LONG $0xc892f8c5 // kmovw k1,eax
+	LONG $0xd144f8c5 // knotw k2,k1
+	QUAD $0xfffc9b5ac97de262; WORD $0xffff // vbroadcasti32x4 zmm19{k1}{z},XMMWORD PTR [rbx-0x4]
+	LONG $0x4a7de262; WORD $0xd97c // vpbroadcastd zmm19{k2},ecx
+	LONG $0x4065e162; WORD $0x5afe; BYTE $0x02 // vpaddd zmm19,zmm19,ZMMWORD PTR [rdx+0x80]
+	LONG $0x487de262; WORD $0x025a // vbroadcasti32x4 zmm16,XMMWORD PTR [rdx]
+	LONG $0x487dc262; WORD $0x0b5a // vbroadcasti32x4 zmm17,XMMWORD PTR [r11]
+	LONG $0x487dc262; WORD $0x535a; BYTE $0x01 // vbroadcasti32x4 zmm18,XMMWORD PTR [r11+0x10]
+	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x03 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x30]
+	LONG $0x40658162; WORD $0xdffe // vpaddd zmm19,zmm19,zmm31
+	LONG $0x487d6262; WORD $0x7a5a; BYTE $0x02 // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx+0x20]
+	LONG $0x40658162; WORD $0xfffe // vpaddd zmm23,zmm19,zmm31
+	LONG $0x48fda162; WORD $0xe06f // vmovdqa64 zmm20,zmm16
+	LONG $0x48fda162; WORD $0xe96f // vmovdqa64 zmm21,zmm17
+	LONG $0x48fda162; WORD $0xf26f // vmovdqa64 zmm22,zmm18
+	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
+	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
+	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
+	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
+	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
+	WORD $0x028b // mov eax,DWORD PTR [rdx]
+	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
+	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
+	WORD $0x8b45; BYTE $0x03 // mov r8d,DWORD PTR [r11]
+	LONG $0x044b8b45 // mov r9d,DWORD PTR [r11+0x4]
+	LONG $0x08538b45 // mov r10d,DWORD PTR [r11+0x8]
+	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
+	LONG $0x6de046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0x6d
+// 0x31e1:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -2983,6 +2785,118 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
 	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
 	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
@@ -3061,6 +2975,342 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
 	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
 	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	WORD $0x6ed1; BYTE $0xe0 // shr DWORD PTR [rsi-0x20],1
+	LONG $0x016c830f; WORD $0x0000 // jae 0x38a6
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xce // xor r14d,ecx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xda // add edx,r11d
+	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x10c7c141 // rol r15d,0x10
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc8 // add eax,r9d
+	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
+	LONG $0x08c7c141 // rol r15d,0x8
+	WORD $0x0144; BYTE $0xff // add edi,r15d
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
+	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
+	LONG $0x07c1c141 // rol r9d,0x7
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0144; BYTE $0xe7 // add edi,r12d
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
+	WORD $0x3141; BYTE $0xfa // xor r10d,edi
+	LONG $0x07c2c141 // rol r10d,0x7
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x0cc3c141 // rol r11d,0xc
+	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0144; BYTE $0xef // add edi,r13d
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
+	WORD $0x3141; BYTE $0xfb // xor r11d,edi
+	LONG $0x07c3c141 // rol r11d,0x7
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc2 // add edx,r8d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0144; BYTE $0xf7 // add edi,r14d
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
+	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
+	LONG $0x07c0c141 // rol r8d,0x7
+// 0x38a6:
+	LONG $0x01e07e83 // cmp DWORD PTR [rsi-0x20],0x1
+	LONG $0xf931850f; WORD $0xffff // jne 0x31e1
+	LONG $0x40ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x140
+	LONG $0x000e0ce9; BYTE $0x00 // jmp 0x46c8
+// 0x38bc:
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
+	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
+	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
+	LONG $0x48157162; WORD $0xe9ef // vpxord zmm13,zmm13,zmm1
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x483d5162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm12
+	LONG $0x48355162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm13
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x4855d162; WORD $0xe9ef // vpxord zmm5,zmm5,zmm9
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
+	LONG $0x4865f162; WORD $0xdffe // vpaddd zmm3,zmm3,zmm7
+	LONG $0x480d7162; WORD $0xf2ef // vpxord zmm14,zmm14,zmm2
+	LONG $0x48057162; WORD $0xfbef // vpxord zmm15,zmm15,zmm3
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x482d5162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm14
+	LONG $0x48255162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm15
+	LONG $0x484dd162; WORD $0xf2ef // vpxord zmm6,zmm6,zmm10
+	LONG $0x4845d162; WORD $0xfbef // vpxord zmm7,zmm7,zmm11
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x487da162; WORD $0xc070; BYTE $0x93 // vpshufd zmm16,zmm16,0x93
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x487da162; WORD $0xe470; BYTE $0x93 // vpshufd zmm20,zmm20,0x93
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x487da162; WORD $0xd270; BYTE $0x39 // vpshufd zmm18,zmm18,0x39
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x487da162; WORD $0xf670; BYTE $0x39 // vpshufd zmm22,zmm22,0x39
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	WORD $0xff41; BYTE $0xce // dec r14d
+	LONG $0x016c880f; WORD $0x0000 // js 0x3c23
+	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
+	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
+	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
+	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x0c // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x300]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x440]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x48fd4162; WORD $0x736f; BYTE $0x16 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x580]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
+	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
+	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
+	LONG $0x40859162; WORD $0xd273; BYTE $0x2c // vpsrlq zmm31,zmm26,0x2c
+	LONG $0x50ad6162; WORD $0x52db; BYTE $0x30 // vpandq zmm26,zmm26,QWORD BCST [rdx+0x180]
+	LONG $0x50856262; WORD $0x42b4; BYTE $0x33 // vpmadd52luq zmm24,zmm31,QWORD BCST [rdx+0x198]
+	LONG $0x40859162; WORD $0xd073; BYTE $0x2c // vpsrlq zmm31,zmm24,0x2c
+	LONG $0x50bd6162; WORD $0x42db; BYTE $0x30 // vpandq zmm24,zmm24,QWORD BCST [rdx+0x180]
+	LONG $0x40b50162; WORD $0xcfd4 // vpaddq zmm25,zmm25,zmm31
+	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
+	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
+	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
+	LONG $0x41bd4262; WORD $0x4364; BYTE $0x0c // vpblendmq zmm24{k1},zmm24,ZMMWORD PTR [r11+0x300]
+	LONG $0x41b54262; WORD $0x4b64; BYTE $0x11 // vpblendmq zmm25{k1},zmm25,ZMMWORD PTR [r11+0x440]
+	LONG $0x41ad4262; WORD $0x5364; BYTE $0x16 // vpblendmq zmm26{k1},zmm26,ZMMWORD PTR [r11+0x580]
+	WORD $0x294d; BYTE $0xe3 // sub r11,r12
+	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x50b56262; WORD $0x5ab4; BYTE $0x33 // vpmadd52luq zmm27,zmm25,QWORD BCST [rdx+0x198]
+	LONG $0x50ad6262; WORD $0x62b4; BYTE $0x33 // vpmadd52luq zmm28,zmm26,QWORD BCST [rdx+0x198]
+	LONG $0x48fd4162; WORD $0x437f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [r11+0x300],zmm24
+	LONG $0x48fd4162; WORD $0x4b7f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [r11+0x440],zmm25
+	LONG $0x48fd4162; WORD $0x537f; BYTE $0x16 // vmovdqa64 ZMMWORD PTR [r11+0x580],zmm26
+	LONG $0x48fd4162; WORD $0x5b7f; BYTE $0x1b // vmovdqa64 ZMMWORD PTR [r11+0x6c0],zmm27
+	LONG $0x48fd4162; WORD $0x637f; BYTE $0x20 // vmovdqa64 ZMMWORD PTR [r11+0x800],zmm28
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
+// 0x3c23:
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x10 // vprold zmm15,zmm15,0x10
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x10 // vprold zmm12,zmm12,0x10
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x0c // vprold zmm5,zmm5,0xc
+	LONG $0x484df162; WORD $0xce72; BYTE $0x0c // vprold zmm6,zmm6,0xc
+	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
+	LONG $0x4875f162; WORD $0xcefe // vpaddd zmm1,zmm1,zmm6
+	LONG $0x48057162; WORD $0xf8ef // vpxord zmm15,zmm15,zmm0
+	LONG $0x481d7162; WORD $0xe1ef // vpxord zmm12,zmm12,zmm1
+	LONG $0x4805d162; WORD $0xcf72; BYTE $0x08 // vprold zmm15,zmm15,0x8
+	LONG $0x481dd162; WORD $0xcc72; BYTE $0x08 // vprold zmm12,zmm12,0x8
+	LONG $0x482d5162; WORD $0xd7fe // vpaddd zmm10,zmm10,zmm15
+	LONG $0x48255162; WORD $0xdcfe // vpaddd zmm11,zmm11,zmm12
+	LONG $0x4855d162; WORD $0xeaef // vpxord zmm5,zmm5,zmm10
+	LONG $0x484dd162; WORD $0xf3ef // vpxord zmm6,zmm6,zmm11
+	LONG $0x4855f162; WORD $0xcd72; BYTE $0x07 // vprold zmm5,zmm5,0x7
+	LONG $0x484df162; WORD $0xce72; BYTE $0x07 // vprold zmm6,zmm6,0x7
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x10 // vprold zmm13,zmm13,0x10
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x10 // vprold zmm14,zmm14,0x10
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x0c // vprold zmm7,zmm7,0xc
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x0c // vprold zmm4,zmm4,0xc
+	LONG $0x486df162; WORD $0xd7fe // vpaddd zmm2,zmm2,zmm7
+	LONG $0x4865f162; WORD $0xdcfe // vpaddd zmm3,zmm3,zmm4
+	LONG $0x48157162; WORD $0xeaef // vpxord zmm13,zmm13,zmm2
+	LONG $0x480d7162; WORD $0xf3ef // vpxord zmm14,zmm14,zmm3
+	LONG $0x4815d162; WORD $0xcd72; BYTE $0x08 // vprold zmm13,zmm13,0x8
+	LONG $0x480dd162; WORD $0xce72; BYTE $0x08 // vprold zmm14,zmm14,0x8
+	LONG $0x483d5162; WORD $0xc5fe // vpaddd zmm8,zmm8,zmm13
+	LONG $0x48355162; WORD $0xcefe // vpaddd zmm9,zmm9,zmm14
+	LONG $0x4845d162; WORD $0xf8ef // vpxord zmm7,zmm7,zmm8
+	LONG $0x485dd162; WORD $0xe1ef // vpxord zmm4,zmm4,zmm9
+	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
+	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x10 // vprold zmm19,zmm19,0x10
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x10 // vprold zmm23,zmm23,0x10
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x0c // vprold zmm17,zmm17,0xc
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x0c // vprold zmm21,zmm21,0xc
+	LONG $0x407da162; WORD $0xc1fe // vpaddd zmm16,zmm16,zmm17
+	LONG $0x405da162; WORD $0xe5fe // vpaddd zmm20,zmm20,zmm21
+	LONG $0x4065a162; WORD $0xd8ef // vpxord zmm19,zmm19,zmm16
+	LONG $0x487da162; WORD $0xc070; BYTE $0x39 // vpshufd zmm16,zmm16,0x39
+	LONG $0x4045a162; WORD $0xfcef // vpxord zmm23,zmm23,zmm20
+	LONG $0x487da162; WORD $0xe470; BYTE $0x39 // vpshufd zmm20,zmm20,0x39
+	LONG $0x4065b162; WORD $0xcb72; BYTE $0x08 // vprold zmm19,zmm19,0x8
+	LONG $0x4045b162; WORD $0xcf72; BYTE $0x08 // vprold zmm23,zmm23,0x8
+	LONG $0x406da162; WORD $0xd3fe // vpaddd zmm18,zmm18,zmm19
+	LONG $0x487da162; WORD $0xdb70; BYTE $0x4e // vpshufd zmm19,zmm19,0x4e
+	LONG $0x404da162; WORD $0xf7fe // vpaddd zmm22,zmm22,zmm23
+	LONG $0x487da162; WORD $0xff70; BYTE $0x4e // vpshufd zmm23,zmm23,0x4e
+	LONG $0x4075a162; WORD $0xcaef // vpxord zmm17,zmm17,zmm18
+	LONG $0x487da162; WORD $0xd270; BYTE $0x93 // vpshufd zmm18,zmm18,0x93
+	LONG $0x4055a162; WORD $0xeeef // vpxord zmm21,zmm21,zmm22
+	LONG $0x487da162; WORD $0xf670; BYTE $0x93 // vpshufd zmm22,zmm22,0x93
+	LONG $0x4075b162; WORD $0xc972; BYTE $0x07 // vprold zmm17,zmm17,0x7
+	LONG $0x4055b162; WORD $0xcd72; BYTE $0x07 // vprold zmm21,zmm21,0x7
+	WORD $0x8545; BYTE $0xf6 // test r14d,r14d
+	LONG $0xfa9e890f; WORD $0xffff // jns 0x38bc
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x10 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x100]
 	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
@@ -3095,8 +3345,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x403d8362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm21,zmm24,zmm25,0xdd
 	LONG $0x402d8362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm22,zmm26,zmm27,0x88
 	LONG $0x402d8362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm23,zmm26,zmm27,0xdd
-	LONG $0x000ccae9; BYTE $0x00 // jmp 0x4910
-// 0x3c46:
+	LONG $0x000ba2e9; BYTE $0x00 // jmp 0x4aa4
+// 0x3f02:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -3133,10 +3383,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x8b44; BYTE $0x2b // mov r13d,DWORD PTR [rbx]
 	LONG $0x04738b44 // mov r14d,DWORD PTR [rbx+0x4]
 	LONG $0x087b8b44 // mov r15d,DWORD PTR [rbx+0x8]
+	LONG $0x40c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x140
 	LONG $0x107b8b49 // mov rdi,QWORD PTR [r11+0x10]
-	LONG $0x40be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rdi
+	WORD $0x8948; BYTE $0x3e // mov QWORD PTR [rsi],rdi
 	LONG $0x187b8b49 // mov rdi,QWORD PTR [r11+0x18]
-	LONG $0x48be8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rdi
+	LONG $0x087e8948 // mov QWORD PTR [rsi+0x8],rdi
 	WORD $0x028b // mov eax,DWORD PTR [rdx]
 	WORD $0x5a8b; BYTE $0x04 // mov ebx,DWORD PTR [rdx+0x4]
 	WORD $0x4a8b; BYTE $0x08 // mov ecx,DWORD PTR [rdx+0x8]
@@ -3146,8 +3397,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0c5b8b45 // mov r11d,DWORD PTR [r11+0xc]
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x528b; BYTE $0x0c // mov edx,DWORD PTR [rdx+0xc]
-	QUAD $0x000a0000012086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x120],0xa
-// 0x3d62:
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+// 0x401b:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -3247,7 +3498,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0144; BYTE $0xc0 // add eax,r8d
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -3255,13 +3506,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc4 // xor r12d,eax
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	WORD $0x0144; BYTE $0xcb // add ebx,r9d
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -3269,13 +3520,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdd // xor r13d,ebx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -3283,13 +3534,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xce // xor r14d,ecx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xda // add edx,r11d
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -3297,13 +3548,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd7 // xor r15d,edx
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc8 // add eax,r9d
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x10c7c141 // rol r15d,0x10
-	LONG $0x0148be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x148]
+	WORD $0x7e8b; BYTE $0x08 // mov edi,DWORD PTR [rsi+0x8]
 	WORD $0x0144; BYTE $0xff // add edi,r15d
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x0cc1c141 // rol r9d,0xc
@@ -3311,13 +3562,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xc7 // xor r15d,eax
 	LONG $0x08c7c141 // rol r15d,0x8
 	WORD $0x0144; BYTE $0xff // add edi,r15d
-	LONG $0x0148be89; WORD $0x0000 // mov DWORD PTR [rsi+0x148],edi
+	WORD $0x7e89; BYTE $0x08 // mov DWORD PTR [rsi+0x8],edi
 	WORD $0x3141; BYTE $0xf9 // xor r9d,edi
 	LONG $0x07c1c141 // rol r9d,0x7
 	WORD $0x0144; BYTE $0xd3 // add ebx,r10d
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0x014cbe8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x14c]
+	WORD $0x7e8b; BYTE $0x0c // mov edi,DWORD PTR [rsi+0xc]
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x0cc2c141 // rol r10d,0xc
@@ -3325,13 +3576,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
 	LONG $0x08c4c141 // rol r12d,0x8
 	WORD $0x0144; BYTE $0xe7 // add edi,r12d
-	LONG $0x014cbe89; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],edi
+	WORD $0x7e89; BYTE $0x0c // mov DWORD PTR [rsi+0xc],edi
 	WORD $0x3141; BYTE $0xfa // xor r10d,edi
 	LONG $0x07c2c141 // rol r10d,0x7
 	WORD $0x0144; BYTE $0xd9 // add ecx,r11d
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0x0140be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x140]
+	WORD $0x3e8b // mov edi,DWORD PTR [rsi]
 	WORD $0x0144; BYTE $0xef // add edi,r13d
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x0cc3c141 // rol r11d,0xc
@@ -3339,13 +3590,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
 	LONG $0x08c5c141 // rol r13d,0x8
 	WORD $0x0144; BYTE $0xef // add edi,r13d
-	LONG $0x0140be89; WORD $0x0000 // mov DWORD PTR [rsi+0x140],edi
+	WORD $0x3e89 // mov DWORD PTR [rsi],edi
 	WORD $0x3141; BYTE $0xfb // xor r11d,edi
 	LONG $0x07c3c141 // rol r11d,0x7
 	WORD $0x0144; BYTE $0xc2 // add edx,r8d
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0x0144be8b; WORD $0x0000 // mov edi,DWORD PTR [rsi+0x144]
+	WORD $0x7e8b; BYTE $0x04 // mov edi,DWORD PTR [rsi+0x4]
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x0cc0c141 // rol r8d,0xc
@@ -3353,7 +3604,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
 	LONG $0x08c6c141 // rol r14d,0x8
 	WORD $0x0144; BYTE $0xf7 // add edi,r14d
-	LONG $0x0144be89; WORD $0x0000 // mov DWORD PTR [rsi+0x144],edi
+	WORD $0x7e89; BYTE $0x04 // mov DWORD PTR [rsi+0x4],edi
 	WORD $0x3141; BYTE $0xf8 // xor r8d,edi
 	LONG $0x07c0c141 // rol r8d,0x7
 	LONG $0x487df162; WORD $0xc5fe // vpaddd zmm0,zmm0,zmm5
@@ -3452,8 +3703,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x404db162; WORD $0xce72; BYTE $0x07 // vprold zmm22,zmm22,0x7
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
-	LONG $0x0120ae83; WORD $0x0000; BYTE $0x01 // sub DWORD PTR [rsi+0x120],0x1
-	LONG $0xf993850f; WORD $0xffff // jne 0x3d62
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xf9ca850f; WORD $0xffff // jne 0x401b
+	LONG $0x40ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x140
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm18
@@ -3470,6 +3722,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x30 // vmovdqa64 ZMMWORD PTR [rsi+0xc00],zmm29
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x31 // vmovdqa64 ZMMWORD PTR [rsi+0xc40],zmm30
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x32 // vmovdqa64 ZMMWORD PTR [rsi+0xc80],zmm31
+// 0x46c8:
 	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
 	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
@@ -3492,13 +3745,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x1072234c // and r14,QWORD PTR [rdx+0x10]
 	LONG $0x187a234c // and r15,QWORD PTR [rdx+0x18]
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x1475 // jne 0x44ba
+	WORD $0x1475 // jne 0x4743
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	LONG $0x18738b4c // mov r14,QWORD PTR [rbx+0x18]
 	LONG $0x207b8b4c // mov r15,QWORD PTR [rbx+0x20]
 	LONG $0x28438b4c // mov r8,QWORD PTR [rbx+0x28]
 	LONG $0x30538b4c // mov r10,QWORD PTR [rbx+0x30]
-// 0x44ba:
+// 0x4743:
 	LONG $0x50b6894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r14
 	LONG $0x58be894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x158],r15
 	LONG $0x6086894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x160],r8
@@ -3510,6 +3763,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x894d; BYTE $0xf0 // mov r8,r14
 	WORD $0x894d; BYTE $0xf9 // mov r9,r15
 	WORD $0xc931 // xor ecx,ecx
+	QUAD $0x00880000012086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x120],0x88
 	LONG $0x0000ffbb; BYTE $0x00 // mov ebx,0xff
 	LONG $0xcb92f8c5 // kmovw k1,ebx
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
@@ -3522,6 +3776,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
 	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
 	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
+// 0x47b6:
 	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
 	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
 	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
@@ -3551,8 +3806,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x0149; BYTE $0xd8 // add r8,rbx
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000044bb; BYTE $0x00 // mov ebx,0x44
-	LONG $0xcb92f8c5 // kmovw k1,ebx
+	LONG $0x0120aed1; WORD $0x0000 // shr DWORD PTR [rsi+0x120],1
+	QUAD $0x000001208e90f8c5 // kmovw k1,WORD PTR [rsi+0x120]
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894d; BYTE $0xc2 // mov r10,r8
 	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
@@ -3563,88 +3818,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
 	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
 	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000022bb; BYTE $0x00 // mov ebx,0x22
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0xf6ab42c4; BYTE $0xd8 // mulx r11,r10,r8
-	LONG $0xf6fbc2c4; BYTE $0xd9 // mulx rbx,rax,r9
-	WORD $0x8949; BYTE $0xcc // mov r12,rcx
-	LONG $0xe7af0f4c // imul r12,rdi
-	LONG $0xceaf0f49 // imul rcx,r14
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	LONG $0xf69bc2c4; BYTE $0xc9 // mulx rcx,r12,r9
-	WORD $0x894c; BYTE $0xfa // mov rdx,r15
-	WORD $0x014d; BYTE $0xe2 // add r10,r12
-	WORD $0x1149; BYTE $0xcb // adc r11,rcx
-	LONG $0xf69bc2c4; BYTE $0xc8 // mulx rcx,r12,r8
-	WORD $0x014c; BYTE $0xe0 // add rax,r12
-	WORD $0x1148; BYTE $0xcb // adc rbx,rcx
-	WORD $0x0149; BYTE $0xc3 // add r11,rax
-	LONG $0x00d38348 // adc rbx,0x0
-	WORD $0x8948; BYTE $0xd9 // mov rcx,rbx
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0xe183; BYTE $0x03 // and ecx,0x3
-	LONG $0xfce38348 // and rbx,0xfffffffffffffffc
-	LONG $0x02e8c148 // shr rax,0x2
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x894d; BYTE $0xd0 // mov r8,r10
-	WORD $0x894d; BYTE $0xd9 // mov r9,r11
-	WORD $0x0149; BYTE $0xd8 // add r8,rbx
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x000011bb; BYTE $0x00 // mov ebx,0x11
-	LONG $0xcb92f8c5 // kmovw k1,ebx
-	WORD $0x894c; BYTE $0xc0 // mov rax,r8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0xcaac0f4d; BYTE $0x2c // shrd r10,r9,0x2c
-	WORD $0x894c; BYTE $0xcb // mov rbx,r9
-	LONG $0xcbac0f48; BYTE $0x18 // shrd rbx,rcx,0x18
-	WORD $0x214c; BYTE $0xe8 // and rax,r13
-	WORD $0x214d; BYTE $0xea // and r10,r13
-	LONG $0x49fd6262; WORD $0xc07c // vpbroadcastq zmm24{k1},rax
-	LONG $0x49fd4262; WORD $0xca7c // vpbroadcastq zmm25{k1},r10
-	LONG $0x49fd6262; WORD $0xd37c // vpbroadcastq zmm26{k1},rbx
+	LONG $0x0120be83; WORD $0x0000; BYTE $0x11 // cmp DWORD PTR [rsi+0x120],0x11
+	LONG $0xff54850f; WORD $0xffff // jne 0x47b6
 	LONG $0x18968b48; WORD $0x0001; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x118]
 	LONG $0x10be8b48; WORD $0x0001; BYTE $0x00 // mov rdi,QWORD PTR [rsi+0x110]
 	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
@@ -3663,10 +3838,22 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x17 // vmovdqa64 ZMMWORD PTR [rsi+0x5c0],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x1c // vmovdqa64 ZMMWORD PTR [rsi+0x700],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x21 // vmovdqa64 ZMMWORD PTR [rsi+0x840],zmm30
+	LONG $0x408e8d48; WORD $0x0005; BYTE $0x00 // lea rcx,[rsi+0x540]
 	LONG $0x00f0ba41; WORD $0x0000 // mov r10d,0xf0
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	LONG $0x0003be41; WORD $0x0000 // mov r14d,0x3
-// 0x4777:
+	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
+	LONG $0x02003d48; WORD $0x0000 // cmp rax,0x200
+	LONG $0xc4d9860f; WORD $0xffff // jbe 0xdd8
+	LONG $0x03003d48; WORD $0x0000 // cmp rax,0x300
+	LONG $0xcdc4860f; WORD $0xffff // jbe 0x16cf
+	LONG $0x04003d48; WORD $0x0000 // cmp rax,0x400
+	LONG $0xd790860f; WORD $0xffff // jbe 0x20a7
+	LONG $0x05003d48; WORD $0x0000 // cmp rax,0x500
+	LONG $0xe27c860f; WORD $0xffff // jbe 0x2b9f
+	LONG $0x06003d48; WORD $0x0000 // cmp rax,0x600
+	LONG $0xef8d860f; WORD $0xffff // jbe 0x38bc
+// 0x492f:
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
@@ -3675,26 +3862,26 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x9278c1c4; BYTE $0xca // kmovw k1,r10d
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x0c // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x300]
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x580]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x440]
-	QUAD $0x080086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x440]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x100]
 	LONG $0x48fd4162; WORD $0x736f; BYTE $0x16 // vmovdqa64 zmm30,ZMMWORD PTR [r11+0x580]
-	QUAD $0x06c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x300]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x240]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -3723,8 +3910,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
 	WORD $0xff41; BYTE $0xce // dec r14d
-	LONG $0xfe67850f; WORD $0xffff // jne 0x4777
-// 0x4910:
+	LONG $0xfe8b850f; WORD $0xffff // jne 0x492f
+// 0x4aa4:
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
@@ -3732,7 +3919,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00350162; WORD $0xc9ef // vpxord xmm25,xmm25,xmm25
 	LONG $0x002d0162; WORD $0xd2ef // vpxord xmm26,xmm26,xmm26
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	WORD $0x6575 // jne 0x499b
+	WORD $0x6575 // jne 0x4b2f
 	LONG $0x0000bf41; WORD $0x0000 // mov r15d,0x0
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	WORD $0x8b48; BYTE $0x03 // mov rax,QWORD PTR [rbx]
@@ -3752,15 +3939,15 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
-	LONG $0x000266e9; BYTE $0x00 // jmp 0x4c01
-// 0x499b:
+	LONG $0x000242e9; BYTE $0x00 // jmp 0x4d71
+// 0x4b2f:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
 	LONG $0x0000bf41; WORD $0x0000 // mov r15d,0x0
 	LONG $0x206f8b4c // mov r13,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x023e840f; WORD $0x0000 // je 0x4c01
+	LONG $0x021a840f; WORD $0x0000 // je 0x4d71
 	LONG $0x185f8b48 // mov rbx,QWORD PTR [rdi+0x18]
 	LONG $0x0f5d8d4d // lea r11,[r13+0xf]
 	LONG $0x04ebc149 // shr r11,0x4
@@ -3771,7 +3958,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x04e3c149 // shl r11,0x4
 	WORD $0x294c; BYTE $0xdb // sub rbx,r11
 	WORD $0x014d; BYTE $0xdd // add r13,r11
-// 0x49ea:
+// 0x4b7e:
 	LONG $0xe0b60f44 // movzx r12d,al
 	LONG $0x04ecc141 // shr r12d,0x4
 	LONG $0x0055be41; WORD $0x0000 // mov r14d,0x55
@@ -3809,31 +3996,31 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	QUAD $0xa8304a2550856362 // vpternlogq zmm25,zmm31,QWORD BCST [rdx+0x180],0xa8
 	LONG $0x53ad6162; WORD $0x52eb; BYTE $0x31 // vporq zmm26{k3},zmm26,QWORD BCST [rdx+0x188]
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x011b850f; WORD $0x0000 // jne 0x4bca
+	LONG $0x00f7850f; WORD $0x0000 // jne 0x4d3a
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x48fd6162; WORD $0x766f; BYTE $0x06 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0x180]
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x580]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
 	LONG $0x48fd6162; WORD $0x766f; BYTE $0x07 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0x1c0]
-	QUAD $0x080086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x440]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x100]
 	LONG $0x48fd6162; WORD $0x766f; BYTE $0x08 // vmovdqa64 zmm30,ZMMWORD PTR [rsi+0x200]
-	QUAD $0x06c086b4508d6262; WORD $0x0000 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb5508d6262; WORD $0x0000 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x800]
-	LONG $0x508d6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x300]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx+0x180]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx+0x2c0]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx-0x240]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -3846,7 +4033,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x40859162; WORD $0xd173; BYTE $0x2c // vpsrlq zmm31,zmm25,0x2c
 	LONG $0x50b56162; WORD $0x4adb; BYTE $0x30 // vpandq zmm25,zmm25,QWORD BCST [rdx+0x180]
 	LONG $0x40ad0162; WORD $0xd7d4 // vpaddq zmm26,zmm26,zmm31
-// 0x4bca:
+// 0x4d3a:
 	LONG $0x48fd6162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm24
 	LONG $0x48fd6162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm25
 	LONG $0x48fd6162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm26
@@ -3855,14 +4042,14 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	WORD $0x3145; BYTE $0xdb // xor r11d,r11d
 	LONG $0x0000ffb8; BYTE $0x00 // mov eax,0xff
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfde9870f; WORD $0xffff // ja 0x49ea
-// 0x4c01:
+	LONG $0xfe0d870f; WORD $0xffff // ja 0x4b7e
+// 0x4d71:
 	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xe0450f4d // cmovne r12,r8
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
-	QUAD $0x00000200107f8148 // cmp QWORD PTR [rdi+0x10],0x200
-	LONG $0x00d3870f; WORD $0x0000 // ja 0x4cf4
+	QUAD $0x00000300107f8148 // cmp QWORD PTR [rdi+0x10],0x300
+	LONG $0x013e870f; WORD $0x0000 // ja 0x4ecf
 	LONG $0x487d6262; WORD $0x7e5a; BYTE $0x10 // vbroadcasti32x4 zmm31,XMMWORD PTR [rsi+0x100]
 	LONG $0x40056162; WORD $0x7afe; BYTE $0x02 // vpaddd zmm31,zmm31,ZMMWORD PTR [rdx+0x80]
 	LONG $0x487d6262; WORD $0x225a // vbroadcasti32x4 zmm28,XMMWORD PTR [rdx]
@@ -3894,8 +4081,24 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x403d9362; WORD $0xe943; BYTE $0xdd // vshufi32x4 zmm5,zmm24,zmm25,0xdd
 	LONG $0x402d9362; WORD $0xf343; BYTE $0x88 // vshufi32x4 zmm6,zmm26,zmm27,0x88
 	LONG $0x402d9362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm7,zmm26,zmm27,0xdd
-	LONG $0x000215e9; BYTE $0x00 // jmp 0x4f09
-// 0x4cf4:
+	QUAD $0x00000200107f8148 // cmp QWORD PTR [rdi+0x10],0x200
+	LONG $0x0277860f; WORD $0x0000 // jbe 0x50e4
+	LONG $0x487d6262; WORD $0x425a; BYTE $0x02 // vbroadcasti32x4 zmm24,XMMWORD PTR [rdx+0x20]
+	LONG $0x40050162; WORD $0xf8fe // vpaddd zmm31,zmm31,zmm24
+	LONG $0x483d1162; WORD $0xc4fe // vpaddd zmm8,zmm8,zmm28
+	LONG $0x48351162; WORD $0xcdfe // vpaddd zmm9,zmm9,zmm29
+	LONG $0x482d1162; WORD $0xd6fe // vpaddd zmm10,zmm10,zmm30
+	LONG $0x48251162; WORD $0xdffe // vpaddd zmm11,zmm11,zmm31
+	LONG $0x483d4362; WORD $0xc143; BYTE $0x44 // vshufi32x4 zmm24,zmm8,zmm9,0x44
+	LONG $0x482d4362; WORD $0xcb43; BYTE $0x44 // vshufi32x4 zmm25,zmm10,zmm11,0x44
+	LONG $0x483d4362; WORD $0xd143; BYTE $0xee // vshufi32x4 zmm26,zmm8,zmm9,0xee
+	LONG $0x482d4362; WORD $0xdb43; BYTE $0xee // vshufi32x4 zmm27,zmm10,zmm11,0xee
+	LONG $0x403d1362; WORD $0xc143; BYTE $0x88 // vshufi32x4 zmm8,zmm24,zmm25,0x88
+	LONG $0x403d1362; WORD $0xc943; BYTE $0xdd // vshufi32x4 zmm9,zmm24,zmm25,0xdd
+	LONG $0x402d1362; WORD $0xd343; BYTE $0x88 // vshufi32x4 zmm10,zmm26,zmm27,0x88
+	LONG $0x402d1362; WORD $0xdb43; BYTE $0xdd // vshufi32x4 zmm11,zmm26,zmm27,0xdd
+	LONG $0x000215e9; BYTE $0x00 // jmp 0x50e4
+// 0x4ecf:
 	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
 	LONG $0x586df162; WORD $0x52fe; BYTE $0x02 // vpaddd zmm2,zmm2,DWORD BCST [rdx+0x8]
@@ -3977,16 +4180,16 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x403d9362; WORD $0xf943; BYTE $0xdd // vshufi32x4 zmm7,zmm24,zmm25,0xdd
 	LONG $0x402d1362; WORD $0xdb43; BYTE $0x88 // vshufi32x4 zmm11,zmm26,zmm27,0x88
 	LONG $0x402d1362; WORD $0xfb43; BYTE $0xdd // vshufi32x4 zmm15,zmm26,zmm27,0xdd
-// 0x4f09:
+// 0x50e4:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x00f3840f; WORD $0x0000 // je 0x5009
+	LONG $0x00f3840f; WORD $0x0000 // je 0x51e4
 	LONG $0x102c8d4f // lea r13,[r8+r10*1]
 	LONG $0x00b08d4d; WORD $0x0008; BYTE $0x00 // lea r14,[r8+0x800]
 	WORD $0x294d; BYTE $0xe5 // sub r13,r12
 	LONG $0x00fa8149; WORD $0x0004; BYTE $0x00 // cmp r10,0x400
-	LONG $0x0863860f; WORD $0x0000 // jbe 0x5794
+	LONG $0x07ef860f; WORD $0x0000 // jbe 0x58fb
 	QUAD $0x00000600107f8148 // cmp QWORD PTR [rdi+0x10],0x600
-	LONG $0x0855870f; WORD $0x0000 // ja 0x5794
+	LONG $0x07e1870f; WORD $0x0000 // ja 0x58fb
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm18
@@ -3995,12 +4198,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fde162; WORD $0x6e7f; BYTE $0x28 // vmovdqa64 ZMMWORD PTR [rsi+0xa00],zmm21
 	LONG $0x48fde162; WORD $0x767f; BYTE $0x29 // vmovdqa64 ZMMWORD PTR [rsi+0xa40],zmm22
 	LONG $0x48fde162; WORD $0x7e7f; BYTE $0x2a // vmovdqa64 ZMMWORD PTR [rsi+0xa80],zmm23
-	LONG $0x000818e9; BYTE $0x00 // jmp 0x5794
-// 0x4f7c:
+	LONG $0x0007a4e9; BYTE $0x00 // jmp 0x58fb
+// 0x5157:
 	LONG $0x00fa8149; WORD $0x0004; BYTE $0x00 // cmp r10,0x400
-	LONG $0x0080860f; WORD $0x0000 // jbe 0x5009
+	LONG $0x0080860f; WORD $0x0000 // jbe 0x51e4
 	QUAD $0x00000600107f8148 // cmp QWORD PTR [rdi+0x10],0x600
-	WORD $0x7677 // ja 0x5009
+	WORD $0x7677 // ja 0x51e4
 	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
 	LONG $0x48fde162; WORD $0x466f; BYTE $0x23 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x8c0]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm31
@@ -4018,12 +4221,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x29 // vmovdqa64 ZMMWORD PTR [rsi+0xa40],zmm31
 	LONG $0x48fde162; WORD $0x7e6f; BYTE $0x2a // vmovdqa64 zmm23,ZMMWORD PTR [rsi+0xa80]
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x2a // vmovdqa64 ZMMWORD PTR [rsi+0xa80],zmm31
-// 0x5009:
+// 0x51e4:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x00fa8149; WORD $0x0004; BYTE $0x00 // cmp r10,0x400
-	LONG $0x0413860f; WORD $0x0000 // jbe 0x542c
+	LONG $0x0413860f; WORD $0x0000 // jbe 0x5607
 	QUAD $0x00000600107f8148 // cmp QWORD PTR [rdi+0x10],0x600
-	LONG $0x0405860f; WORD $0x0000 // jbe 0x542c
+	LONG $0x0405860f; WORD $0x0000 // jbe 0x5607
 	LONG $0x48fdd162; WORD $0x00ef // vpxorq zmm0,zmm0,ZMMWORD PTR [r8]
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
 	LONG $0x48f5d162; WORD $0x48ef; BYTE $0x01 // vpxorq zmm1,zmm1,ZMMWORD PTR [r8+0x40]
@@ -4178,132 +4381,134 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x000400b9; BYTE $0x00 // mov ecx,0x400
 	WORD $0x3949; BYTE $0xca // cmp r10,rcx
 	LONG $0xca420f49 // cmovb rcx,r10
-// 0x542c:
+// 0x5607:
+	WORD $0xc889 // mov eax,ecx
+	WORD $0xe8c1; BYTE $0x06 // shr eax,0x6
 	LONG $0x48fd6162; WORD $0xf06f // vmovdqa64 zmm30,zmm0
-	LONG $0x40f98348 // cmp rcx,0x40
-	LONG $0x02f5820f; WORD $0x0000 // jb 0x5731
+	WORD $0x003c // cmp al,0x0
+	LONG $0x027e860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x30ef // vpxorq zmm30,zmm30,ZMMWORD PTR [r8]
 	LONG $0x48fe4162; WORD $0x317f // vmovdqu64 ZMMWORD PTR [r9],zmm30
 	LONG $0x48fd6162; WORD $0xf16f // vmovdqa64 zmm30,zmm1
-	LONG $0x80f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0x80
-	LONG $0x02d6820f; WORD $0x0000 // jb 0x5731
+	WORD $0x013c // cmp al,0x1
+	LONG $0x0264860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x01 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm30
 	LONG $0x48fd6162; WORD $0xf26f // vmovdqa64 zmm30,zmm2
-	LONG $0xc0f98148; WORD $0x0000; BYTE $0x00 // cmp rcx,0xc0
-	LONG $0x02b5820f; WORD $0x0000 // jb 0x5731
+	WORD $0x023c // cmp al,0x2
+	LONG $0x0248860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x02 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x80]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm30
 	LONG $0x48fd6162; WORD $0xf36f // vmovdqa64 zmm30,zmm3
-	LONG $0x00f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x100
-	LONG $0x0294820f; WORD $0x0000 // jb 0x5731
+	WORD $0x033c // cmp al,0x3
+	LONG $0x022c860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x03 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0xc0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm30
 	LONG $0x48fd6162; WORD $0xf46f // vmovdqa64 zmm30,zmm4
-	LONG $0x40f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x140
-	LONG $0x0273820f; WORD $0x0000 // jb 0x5731
+	WORD $0x043c // cmp al,0x4
+	LONG $0x0210860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x04 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x100]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm30
 	LONG $0x48fd6162; WORD $0xf56f // vmovdqa64 zmm30,zmm5
-	LONG $0x80f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x180
-	LONG $0x0252820f; WORD $0x0000 // jb 0x5731
+	WORD $0x053c // cmp al,0x5
+	LONG $0x01f4860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x05 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x140]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm30
 	LONG $0x48fd6162; WORD $0xf66f // vmovdqa64 zmm30,zmm6
-	LONG $0xc0f98148; WORD $0x0001; BYTE $0x00 // cmp rcx,0x1c0
-	LONG $0x0231820f; WORD $0x0000 // jb 0x5731
+	WORD $0x063c // cmp al,0x6
+	LONG $0x01d8860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x06 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x180]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm30
 	LONG $0x48fd6162; WORD $0xf76f // vmovdqa64 zmm30,zmm7
-	LONG $0x00f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x200
-	LONG $0x0210820f; WORD $0x0000 // jb 0x5731
+	WORD $0x073c // cmp al,0x7
+	LONG $0x01bc860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x07 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x1c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm30
 	LONG $0x48fd4162; WORD $0xf06f // vmovdqa64 zmm30,zmm8
-	LONG $0x40f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x240
-	LONG $0x01ef820f; WORD $0x0000 // jb 0x5731
+	WORD $0x083c // cmp al,0x8
+	LONG $0x01a0860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x08 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x200]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x08 // vmovdqu64 ZMMWORD PTR [r9+0x200],zmm30
 	LONG $0x48fd4162; WORD $0xf16f // vmovdqa64 zmm30,zmm9
-	LONG $0x80f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x280
-	LONG $0x01ce820f; WORD $0x0000 // jb 0x5731
+	WORD $0x093c // cmp al,0x9
+	LONG $0x0184860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x09 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x240]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [r9+0x240],zmm30
 	LONG $0x48fd4162; WORD $0xf26f // vmovdqa64 zmm30,zmm10
-	LONG $0xc0f98148; WORD $0x0002; BYTE $0x00 // cmp rcx,0x2c0
-	LONG $0x01ad820f; WORD $0x0000 // jb 0x5731
+	WORD $0x0a3c // cmp al,0xa
+	LONG $0x0168860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0a // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x280]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [r9+0x280],zmm30
 	LONG $0x48fd4162; WORD $0xf36f // vmovdqa64 zmm30,zmm11
-	LONG $0x00f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x300
-	LONG $0x018c820f; WORD $0x0000 // jb 0x5731
+	WORD $0x0b3c // cmp al,0xb
+	LONG $0x014c860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0b // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x2c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [r9+0x2c0],zmm30
 	LONG $0x48fd4162; WORD $0xf46f // vmovdqa64 zmm30,zmm12
-	LONG $0x40f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x340
-	LONG $0x016b820f; WORD $0x0000 // jb 0x5731
+	WORD $0x0c3c // cmp al,0xc
+	LONG $0x0130860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0c // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x300]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0c // vmovdqu64 ZMMWORD PTR [r9+0x300],zmm30
 	LONG $0x48fd4162; WORD $0xf56f // vmovdqa64 zmm30,zmm13
-	LONG $0x80f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x380
-	LONG $0x014a820f; WORD $0x0000 // jb 0x5731
+	WORD $0x0d3c // cmp al,0xd
+	LONG $0x0114860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0d // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x340]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0d // vmovdqu64 ZMMWORD PTR [r9+0x340],zmm30
 	LONG $0x48fd4162; WORD $0xf66f // vmovdqa64 zmm30,zmm14
-	LONG $0xc0f98148; WORD $0x0003; BYTE $0x00 // cmp rcx,0x3c0
-	LONG $0x0129820f; WORD $0x0000 // jb 0x5731
+	WORD $0x0e3c // cmp al,0xe
+	LONG $0x00f8860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0e // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x380]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0e // vmovdqu64 ZMMWORD PTR [r9+0x380],zmm30
 	LONG $0x48fd4162; WORD $0xf76f // vmovdqa64 zmm30,zmm15
-	LONG $0x00f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x400
-	LONG $0x0108820f; WORD $0x0000 // jb 0x5731
+	WORD $0x0f3c // cmp al,0xf
+	LONG $0x00dc860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x0f // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x3c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x0f // vmovdqu64 ZMMWORD PTR [r9+0x3c0],zmm30
 	LONG $0x48fd2162; WORD $0xf06f // vmovdqa64 zmm30,zmm16
-	LONG $0x40f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x440
-	LONG $0x00e7820f; WORD $0x0000 // jb 0x5731
+	WORD $0x103c // cmp al,0x10
+	LONG $0x00c0860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x10 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x400]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x10 // vmovdqu64 ZMMWORD PTR [r9+0x400],zmm30
 	LONG $0x48fd2162; WORD $0xf16f // vmovdqa64 zmm30,zmm17
-	LONG $0x80f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x480
-	LONG $0x00c6820f; WORD $0x0000 // jb 0x5731
+	WORD $0x113c // cmp al,0x11
+	LONG $0x00a4860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x11 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x440]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x11 // vmovdqu64 ZMMWORD PTR [r9+0x440],zmm30
 	LONG $0x48fd2162; WORD $0xf26f // vmovdqa64 zmm30,zmm18
-	LONG $0xc0f98148; WORD $0x0004; BYTE $0x00 // cmp rcx,0x4c0
-	LONG $0x00a5820f; WORD $0x0000 // jb 0x5731
+	WORD $0x123c // cmp al,0x12
+	LONG $0x0088860f; WORD $0x0000 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x12 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x480]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x12 // vmovdqu64 ZMMWORD PTR [r9+0x480],zmm30
 	LONG $0x48fd2162; WORD $0xf36f // vmovdqa64 zmm30,zmm19
-	LONG $0x00f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x500
-	LONG $0x0084820f; WORD $0x0000 // jb 0x5731
+	WORD $0x133c // cmp al,0x13
+	WORD $0x7076 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x13 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x4c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x13 // vmovdqu64 ZMMWORD PTR [r9+0x4c0],zmm30
 	LONG $0x48fd2162; WORD $0xf46f // vmovdqa64 zmm30,zmm20
-	LONG $0x40f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x540
-	WORD $0x6772 // jb 0x5731
+	WORD $0x143c // cmp al,0x14
+	WORD $0x5876 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x14 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x500]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x14 // vmovdqu64 ZMMWORD PTR [r9+0x500],zmm30
 	LONG $0x48fd2162; WORD $0xf56f // vmovdqa64 zmm30,zmm21
-	LONG $0x80f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x580
-	WORD $0x4a72 // jb 0x5731
+	WORD $0x153c // cmp al,0x15
+	WORD $0x4076 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x15 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x540]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x15 // vmovdqu64 ZMMWORD PTR [r9+0x540],zmm30
 	LONG $0x48fd2162; WORD $0xf66f // vmovdqa64 zmm30,zmm22
-	LONG $0xc0f98148; WORD $0x0005; BYTE $0x00 // cmp rcx,0x5c0
-	WORD $0x2d72 // jb 0x5731
+	WORD $0x163c // cmp al,0x16
+	WORD $0x2876 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x16 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x580]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x16 // vmovdqu64 ZMMWORD PTR [r9+0x580],zmm30
 	LONG $0x48fd2162; WORD $0xf76f // vmovdqa64 zmm30,zmm23
-	LONG $0x00f98148; WORD $0x0006; BYTE $0x00 // cmp rcx,0x600
-	WORD $0x1072 // jb 0x5731
+	WORD $0x173c // cmp al,0x17
+	WORD $0x1076 // jbe 0x5898
 	LONG $0x408d4162; WORD $0x70ef; BYTE $0x17 // vpxorq zmm30,zmm30,ZMMWORD PTR [r8+0x5c0]
 	LONG $0x48fe4162; WORD $0x717f; BYTE $0x17 // vmovdqu64 ZMMWORD PTR [r9+0x5c0],zmm30
-	WORD $0x40eb // jmp 0x5771
-// 0x5731:
+	WORD $0x40eb // jmp 0x58d8
+// 0x5898:
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x3974 // je 0x5771
+	WORD $0x3974 // je 0x58d8
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -4314,25 +4519,26 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x497f4162; WORD $0x347f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+rax*1]{k1},zmm30
 	LONG $0xc97f0162; WORD $0xf66f // vmovdqu8 zmm30{k1}{z},zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm30
-// 0x5771:
+// 0x58d8:
 	WORD $0x0149; BYTE $0xc8 // add r8,rcx
 	WORD $0x0149; BYTE $0xc9 // add r9,rcx
 	WORD $0x2949; BYTE $0xca // sub r10,rcx
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x05c9850f; WORD $0x0000 // jne 0x5d50
+	LONG $0x054a850f; WORD $0x0000 // jne 0x5e38
 	WORD $0x894d; BYTE $0xcd // mov r13,r9
 	WORD $0x294d; BYTE $0xe5 // sub r13,r12
 	LONG $0xffc6c749; WORD $0xffff; BYTE $0xff // mov r14,0xffffffffffffffff
-// 0x5794:
+// 0x58fb:
+	LONG $0x408e8d48; WORD $0x0005; BYTE $0x00 // lea rcx,[rsi+0x540]
 	LONG $0x48fde162; WORD $0x466f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rsi+0x180]
 	LONG $0x48fde162; WORD $0x4e6f; BYTE $0x07 // vmovdqa64 zmm17,ZMMWORD PTR [rsi+0x1c0]
 	LONG $0x48fde162; WORD $0x566f; BYTE $0x08 // vmovdqa64 zmm18,ZMMWORD PTR [rsi+0x200]
 	LONG $0x48fde262; WORD $0x7a59; BYTE $0x30 // vpbroadcastq zmm23,QWORD PTR [rdx+0x180]
 	LONG $0x48fde262; WORD $0x5a59; BYTE $0x31 // vpbroadcastq zmm19,QWORD PTR [rdx+0x188]
 	LONG $0x01ff8341 // cmp r15d,0x1
-	WORD $0x7274 // je 0x582f
+	WORD $0x7274 // je 0x599d
 	LONG $0xf0fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0xf0
-	WORD $0x6976 // jbe 0x582f
+	WORD $0x6976 // jbe 0x599d
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -4349,12 +4555,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-// 0x582f:
+// 0x599d:
 	LONG $0x80fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x180
-	LONG $0x034a820f; WORD $0x0000 // jb 0x5b86
+	LONG $0x02e8820f; WORD $0x0000 // jb 0x5c92
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	LONG $0x0341830f; WORD $0x0000 // jae 0x5b86
-// 0x5845:
+	LONG $0x02df830f; WORD $0x0000 // jae 0x5c92
+// 0x59b3:
 	QUAD $0x0424746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x100]
 	QUAD $0x05246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x140]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -4378,24 +4584,24 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
 	LONG $0x4085a362; WORD $0xef25; BYTE $0xa8 // vpternlogq zmm21,zmm31,zmm23,0xa8
 	LONG $0x40cda162; WORD $0xf3eb // vporq zmm22,zmm22,zmm19
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x58 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x2c0]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x58 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x2c0]
-	QUAD $0x04008eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x0400a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x400]
-	QUAD $0x054096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x0540aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x540]
-	QUAD $0x07c086b450d56262; WORD $0x0000 // vpmadd52luq zmm24,zmm21,QWORD BCST [rsi+0x7c0]
-	QUAD $0x07c09eb550d56262; WORD $0x0000 // vpmadd52huq zmm27,zmm21,QWORD BCST [rsi+0x7c0]
-	LONG $0x50d56262; WORD $0x4eb4; BYTE $0x58 // vpmadd52luq zmm25,zmm21,QWORD BCST [rsi+0x2c0]
-	LONG $0x50d56262; WORD $0x66b5; BYTE $0x58 // vpmadd52huq zmm28,zmm21,QWORD BCST [rsi+0x2c0]
-	QUAD $0x040096b450d56262; WORD $0x0000 // vpmadd52luq zmm26,zmm21,QWORD BCST [rsi+0x400]
-	QUAD $0x0400aeb550d56262; WORD $0x0000 // vpmadd52huq zmm29,zmm21,QWORD BCST [rsi+0x400]
-	QUAD $0x068086b450cd6262; WORD $0x0000 // vpmadd52luq zmm24,zmm22,QWORD BCST [rsi+0x680]
-	QUAD $0x06809eb550cd6262; WORD $0x0000 // vpmadd52huq zmm27,zmm22,QWORD BCST [rsi+0x680]
-	QUAD $0x07c08eb450cd6262; WORD $0x0000 // vpmadd52luq zmm25,zmm22,QWORD BCST [rsi+0x7c0]
-	QUAD $0x07c0a6b550cd6262; WORD $0x0000 // vpmadd52huq zmm28,zmm22,QWORD BCST [rsi+0x7c0]
-	LONG $0x50cd6262; WORD $0x56b4; BYTE $0x58 // vpmadd52luq zmm26,zmm22,QWORD BCST [rsi+0x2c0]
-	LONG $0x50cd6262; WORD $0x6eb5; BYTE $0x58 // vpmadd52huq zmm29,zmm22,QWORD BCST [rsi+0x2c0]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb0 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x280]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb0 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x280]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xd8 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x140]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xd8 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x140]
+	LONG $0x508d6262; WORD $0x11b4 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx]
+	LONG $0x508d6262; WORD $0x29b5 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx]
+	LONG $0x50d56262; WORD $0x41b4; BYTE $0x50 // vpmadd52luq zmm24,zmm21,QWORD BCST [rcx+0x280]
+	LONG $0x50d56262; WORD $0x59b5; BYTE $0x50 // vpmadd52huq zmm27,zmm21,QWORD BCST [rcx+0x280]
+	LONG $0x50d56262; WORD $0x49b4; BYTE $0xb0 // vpmadd52luq zmm25,zmm21,QWORD BCST [rcx-0x280]
+	LONG $0x50d56262; WORD $0x61b5; BYTE $0xb0 // vpmadd52huq zmm28,zmm21,QWORD BCST [rcx-0x280]
+	LONG $0x50d56262; WORD $0x51b4; BYTE $0xd8 // vpmadd52luq zmm26,zmm21,QWORD BCST [rcx-0x140]
+	LONG $0x50d56262; WORD $0x69b5; BYTE $0xd8 // vpmadd52huq zmm29,zmm21,QWORD BCST [rcx-0x140]
+	LONG $0x50cd6262; WORD $0x41b4; BYTE $0x28 // vpmadd52luq zmm24,zmm22,QWORD BCST [rcx+0x140]
+	LONG $0x50cd6262; WORD $0x59b5; BYTE $0x28 // vpmadd52huq zmm27,zmm22,QWORD BCST [rcx+0x140]
+	LONG $0x50cd6262; WORD $0x49b4; BYTE $0x50 // vpmadd52luq zmm25,zmm22,QWORD BCST [rcx+0x280]
+	LONG $0x50cd6262; WORD $0x61b5; BYTE $0x50 // vpmadd52huq zmm28,zmm22,QWORD BCST [rcx+0x280]
+	LONG $0x50cd6262; WORD $0x51b4; BYTE $0xb0 // vpmadd52luq zmm26,zmm22,QWORD BCST [rcx-0x280]
+	LONG $0x50cd6262; WORD $0x69b5; BYTE $0xb0 // vpmadd52huq zmm29,zmm22,QWORD BCST [rcx-0x280]
 	QUAD $0x0224746f48fe4162 // vmovdqu64 zmm30,ZMMWORD PTR [r12+0x80]
 	QUAD $0x03246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0xc0]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -4406,42 +4612,42 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x40859162; WORD $0xf773; BYTE $0x14 // vpsllq zmm31,zmm31,0x14
 	LONG $0x4085a362; WORD $0xef25; BYTE $0xa8 // vpternlogq zmm21,zmm31,zmm23,0xa8
 	LONG $0x40cda162; WORD $0xf3eb // vporq zmm22,zmm22,zmm19
-	LONG $0x508d6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm30,QWORD BCST [rsi+0x300]
-	LONG $0x508d6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm30,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb4508d6262; WORD $0x0000 // vpmadd52luq zmm25,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b5508d6262; WORD $0x0000 // vpmadd52huq zmm28,zmm30,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b4508d6262; WORD $0x0000 // vpmadd52luq zmm26,zmm30,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb5508d6262; WORD $0x0000 // vpmadd52huq zmm29,zmm30,QWORD BCST [rsi+0x580]
-	QUAD $0x080086b450d56262; WORD $0x0000 // vpmadd52luq zmm24,zmm21,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb550d56262; WORD $0x0000 // vpmadd52huq zmm27,zmm21,QWORD BCST [rsi+0x800]
-	LONG $0x50d56262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm21,QWORD BCST [rsi+0x300]
-	LONG $0x50d56262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm21,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b450d56262; WORD $0x0000 // vpmadd52luq zmm26,zmm21,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb550d56262; WORD $0x0000 // vpmadd52huq zmm29,zmm21,QWORD BCST [rsi+0x440]
-	QUAD $0x06c086b450cd6262; WORD $0x0000 // vpmadd52luq zmm24,zmm22,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb550cd6262; WORD $0x0000 // vpmadd52huq zmm27,zmm22,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb450cd6262; WORD $0x0000 // vpmadd52luq zmm25,zmm22,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b550cd6262; WORD $0x0000 // vpmadd52huq zmm28,zmm22,QWORD BCST [rsi+0x800]
-	LONG $0x50cd6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm22,QWORD BCST [rsi+0x300]
-	LONG $0x50cd6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm22,QWORD BCST [rsi+0x300]
-	LONG $0x50fd6262; WORD $0x46b4; BYTE $0x50 // vpmadd52luq zmm24,zmm16,QWORD BCST [rsi+0x280]
-	LONG $0x50fd6262; WORD $0x5eb5; BYTE $0x50 // vpmadd52huq zmm27,zmm16,QWORD BCST [rsi+0x280]
-	LONG $0x50fd6262; WORD $0x4eb4; BYTE $0x78 // vpmadd52luq zmm25,zmm16,QWORD BCST [rsi+0x3c0]
-	LONG $0x50fd6262; WORD $0x66b5; BYTE $0x78 // vpmadd52huq zmm28,zmm16,QWORD BCST [rsi+0x3c0]
-	QUAD $0x050096b450fd6262; WORD $0x0000 // vpmadd52luq zmm26,zmm16,QWORD BCST [rsi+0x500]
-	QUAD $0x0500aeb550fd6262; WORD $0x0000 // vpmadd52huq zmm29,zmm16,QWORD BCST [rsi+0x500]
-	QUAD $0x078086b450f56262; WORD $0x0000 // vpmadd52luq zmm24,zmm17,QWORD BCST [rsi+0x780]
-	QUAD $0x07809eb550f56262; WORD $0x0000 // vpmadd52huq zmm27,zmm17,QWORD BCST [rsi+0x780]
-	LONG $0x50f56262; WORD $0x4eb4; BYTE $0x50 // vpmadd52luq zmm25,zmm17,QWORD BCST [rsi+0x280]
-	LONG $0x50f56262; WORD $0x66b5; BYTE $0x50 // vpmadd52huq zmm28,zmm17,QWORD BCST [rsi+0x280]
-	LONG $0x50f56262; WORD $0x56b4; BYTE $0x78 // vpmadd52luq zmm26,zmm17,QWORD BCST [rsi+0x3c0]
-	LONG $0x50f56262; WORD $0x6eb5; BYTE $0x78 // vpmadd52huq zmm29,zmm17,QWORD BCST [rsi+0x3c0]
-	QUAD $0x064086b450ed6262; WORD $0x0000 // vpmadd52luq zmm24,zmm18,QWORD BCST [rsi+0x640]
-	QUAD $0x06409eb550ed6262; WORD $0x0000 // vpmadd52huq zmm27,zmm18,QWORD BCST [rsi+0x640]
-	QUAD $0x07808eb450ed6262; WORD $0x0000 // vpmadd52luq zmm25,zmm18,QWORD BCST [rsi+0x780]
-	QUAD $0x0780a6b550ed6262; WORD $0x0000 // vpmadd52huq zmm28,zmm18,QWORD BCST [rsi+0x780]
-	LONG $0x50ed6262; WORD $0x56b4; BYTE $0x50 // vpmadd52luq zmm26,zmm18,QWORD BCST [rsi+0x280]
-	LONG $0x50ed6262; WORD $0x6eb5; BYTE $0x50 // vpmadd52huq zmm29,zmm18,QWORD BCST [rsi+0x280]
+	LONG $0x508d6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm30,QWORD BCST [rcx-0x240]
+	LONG $0x508d6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm30,QWORD BCST [rcx-0x100]
+	LONG $0x508d6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x508d6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm30,QWORD BCST [rcx+0x40]
+	LONG $0x50d56262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm21,QWORD BCST [rcx+0x2c0]
+	LONG $0x50d56262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm21,QWORD BCST [rcx+0x2c0]
+	LONG $0x50d56262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm21,QWORD BCST [rcx-0x240]
+	LONG $0x50d56262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm21,QWORD BCST [rcx-0x240]
+	LONG $0x50d56262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm21,QWORD BCST [rcx-0x100]
+	LONG $0x50d56262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm21,QWORD BCST [rcx-0x100]
+	LONG $0x50cd6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm22,QWORD BCST [rcx+0x180]
+	LONG $0x50cd6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm22,QWORD BCST [rcx+0x180]
+	LONG $0x50cd6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm22,QWORD BCST [rcx+0x2c0]
+	LONG $0x50cd6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm22,QWORD BCST [rcx+0x2c0]
+	LONG $0x50cd6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm22,QWORD BCST [rcx-0x240]
+	LONG $0x50cd6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm22,QWORD BCST [rcx-0x240]
+	LONG $0x50fd6262; WORD $0x41b4; BYTE $0xa8 // vpmadd52luq zmm24,zmm16,QWORD BCST [rcx-0x2c0]
+	LONG $0x50fd6262; WORD $0x59b5; BYTE $0xa8 // vpmadd52huq zmm27,zmm16,QWORD BCST [rcx-0x2c0]
+	LONG $0x50fd6262; WORD $0x49b4; BYTE $0xd0 // vpmadd52luq zmm25,zmm16,QWORD BCST [rcx-0x180]
+	LONG $0x50fd6262; WORD $0x61b5; BYTE $0xd0 // vpmadd52huq zmm28,zmm16,QWORD BCST [rcx-0x180]
+	LONG $0x50fd6262; WORD $0x51b4; BYTE $0xf8 // vpmadd52luq zmm26,zmm16,QWORD BCST [rcx-0x40]
+	LONG $0x50fd6262; WORD $0x69b5; BYTE $0xf8 // vpmadd52huq zmm29,zmm16,QWORD BCST [rcx-0x40]
+	LONG $0x50f56262; WORD $0x41b4; BYTE $0x48 // vpmadd52luq zmm24,zmm17,QWORD BCST [rcx+0x240]
+	LONG $0x50f56262; WORD $0x59b5; BYTE $0x48 // vpmadd52huq zmm27,zmm17,QWORD BCST [rcx+0x240]
+	LONG $0x50f56262; WORD $0x49b4; BYTE $0xa8 // vpmadd52luq zmm25,zmm17,QWORD BCST [rcx-0x2c0]
+	LONG $0x50f56262; WORD $0x61b5; BYTE $0xa8 // vpmadd52huq zmm28,zmm17,QWORD BCST [rcx-0x2c0]
+	LONG $0x50f56262; WORD $0x51b4; BYTE $0xd0 // vpmadd52luq zmm26,zmm17,QWORD BCST [rcx-0x180]
+	LONG $0x50f56262; WORD $0x69b5; BYTE $0xd0 // vpmadd52huq zmm29,zmm17,QWORD BCST [rcx-0x180]
+	LONG $0x50ed6262; WORD $0x41b4; BYTE $0x20 // vpmadd52luq zmm24,zmm18,QWORD BCST [rcx+0x100]
+	LONG $0x50ed6262; WORD $0x59b5; BYTE $0x20 // vpmadd52huq zmm27,zmm18,QWORD BCST [rcx+0x100]
+	LONG $0x50ed6262; WORD $0x49b4; BYTE $0x48 // vpmadd52luq zmm25,zmm18,QWORD BCST [rcx+0x240]
+	LONG $0x50ed6262; WORD $0x61b5; BYTE $0x48 // vpmadd52huq zmm28,zmm18,QWORD BCST [rcx+0x240]
+	LONG $0x50ed6262; WORD $0x51b4; BYTE $0xa8 // vpmadd52luq zmm26,zmm18,QWORD BCST [rcx-0x2c0]
+	LONG $0x50ed6262; WORD $0x69b5; BYTE $0xa8 // vpmadd52huq zmm29,zmm18,QWORD BCST [rcx-0x2c0]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -4460,26 +4666,26 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x80c48149; WORD $0x0001; BYTE $0x00 // add r12,0x180
 	LONG $0x80ed8149; WORD $0x0001; BYTE $0x00 // sub r13,0x180
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	WORD $0x0d73 // jae 0x5b80
+	WORD $0x0d73 // jae 0x5c8c
 	LONG $0x80fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x180
-	LONG $0xfcc5830f; WORD $0xffff // jae 0x5845
-// 0x5b80:
+	LONG $0xfd27830f; WORD $0xffff // jae 0x59b3
+// 0x5c8c:
 	LONG $0x0001bf41; WORD $0x0000 // mov r15d,0x1
-// 0x5b86:
+// 0x5c92:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x2375 // jne 0x5bb2
+	WORD $0x2375 // jne 0x5cbe
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x0adc840f; WORD $0x0000 // je 0x6674
+	LONG $0x0ab8840f; WORD $0x0000 // je 0x675c
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm18
-	LONG $0x0001a7e9; BYTE $0x00 // jmp 0x5d59
-// 0x5bb2:
+	LONG $0x000183e9; BYTE $0x00 // jmp 0x5e41
+// 0x5cbe:
 	LONG $0x00fa8149; WORD $0x0008; BYTE $0x00 // cmp r10,0x800
-	LONG $0x0ab5860f; WORD $0x0000 // jbe 0x6674
-// 0x5bbf:
+	LONG $0x0a91860f; WORD $0x0000 // jbe 0x675c
+// 0x5ccb:
 	WORD $0x394d; BYTE $0xf4 // cmp r12,r14
-	LONG $0x016e830f; WORD $0x0000 // jae 0x5d36
+	LONG $0x014a830f; WORD $0x0000 // jae 0x5e1e
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -4493,24 +4699,24 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
-	LONG $0x50fd6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm16,QWORD BCST [rsi+0x300]
-	LONG $0x50fd6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm16,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb450fd6262; WORD $0x0000 // vpmadd52luq zmm25,zmm16,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b550fd6262; WORD $0x0000 // vpmadd52huq zmm28,zmm16,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b450fd6262; WORD $0x0000 // vpmadd52luq zmm26,zmm16,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb550fd6262; WORD $0x0000 // vpmadd52huq zmm29,zmm16,QWORD BCST [rsi+0x580]
-	QUAD $0x080086b450f56262; WORD $0x0000 // vpmadd52luq zmm24,zmm17,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb550f56262; WORD $0x0000 // vpmadd52huq zmm27,zmm17,QWORD BCST [rsi+0x800]
-	LONG $0x50f56262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm17,QWORD BCST [rsi+0x300]
-	LONG $0x50f56262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm17,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b450f56262; WORD $0x0000 // vpmadd52luq zmm26,zmm17,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb550f56262; WORD $0x0000 // vpmadd52huq zmm29,zmm17,QWORD BCST [rsi+0x440]
-	QUAD $0x06c086b450ed6262; WORD $0x0000 // vpmadd52luq zmm24,zmm18,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb550ed6262; WORD $0x0000 // vpmadd52huq zmm27,zmm18,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb450ed6262; WORD $0x0000 // vpmadd52luq zmm25,zmm18,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b550ed6262; WORD $0x0000 // vpmadd52huq zmm28,zmm18,QWORD BCST [rsi+0x800]
-	LONG $0x50ed6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm18,QWORD BCST [rsi+0x300]
-	LONG $0x50ed6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm18,QWORD BCST [rsi+0x300]
+	LONG $0x50fd6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm16,QWORD BCST [rcx-0x240]
+	LONG $0x50fd6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm16,QWORD BCST [rcx-0x240]
+	LONG $0x50fd6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm16,QWORD BCST [rcx-0x100]
+	LONG $0x50fd6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm16,QWORD BCST [rcx-0x100]
+	LONG $0x50fd6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm16,QWORD BCST [rcx+0x40]
+	LONG $0x50fd6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm16,QWORD BCST [rcx+0x40]
+	LONG $0x50f56262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm17,QWORD BCST [rcx+0x2c0]
+	LONG $0x50f56262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm17,QWORD BCST [rcx+0x2c0]
+	LONG $0x50f56262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm17,QWORD BCST [rcx-0x240]
+	LONG $0x50f56262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm17,QWORD BCST [rcx-0x240]
+	LONG $0x50f56262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm17,QWORD BCST [rcx-0x100]
+	LONG $0x50f56262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm17,QWORD BCST [rcx-0x100]
+	LONG $0x50ed6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm18,QWORD BCST [rcx+0x180]
+	LONG $0x50ed6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm18,QWORD BCST [rcx+0x180]
+	LONG $0x50ed6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm18,QWORD BCST [rcx+0x2c0]
+	LONG $0x50ed6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm18,QWORD BCST [rcx+0x2c0]
+	LONG $0x50ed6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm18,QWORD BCST [rcx-0x240]
+	LONG $0x50ed6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm18,QWORD BCST [rcx-0x240]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -4528,23 +4734,23 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd8162; WORD $0xd26f // vmovdqa64 zmm18,zmm26
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfffe89e9; BYTE $0xff // jmp 0x5bbf
-// 0x5d36:
+	LONG $0xfffeade9; BYTE $0xff // jmp 0x5ccb
+// 0x5e1e:
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rsi+0x200],zmm18
-	LONG $0xfff2b9e9; BYTE $0xff // jmp 0x5009
-// 0x5d50:
+	LONG $0xfff3ace9; BYTE $0xff // jmp 0x51e4
+// 0x5e38:
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x106d840f; WORD $0x0000 // je 0x6dc6
-// 0x5d59:
+	LONG $0x1049840f; WORD $0x0000 // je 0x6e8a
+// 0x5e41:
 	LONG $0x01008683; WORD $0x0000; BYTE $0x10 // add DWORD PTR [rsi+0x100],0x10
 	LONG $0x285f8b4c // mov r11,QWORD PTR [rdi+0x28]
 	LONG $0x01008e8b; WORD $0x0000 // mov ecx,DWORD PTR [rsi+0x100]
 	LONG $0x049e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x104]
 	LONG $0x00000ab8; BYTE $0x00 // mov eax,0xa
 	LONG $0x00fa8149; WORD $0x0004; BYTE $0x00 // cmp r10,0x400
-	LONG $0x02e0870f; WORD $0x0000 // ja 0x6063
+	LONG $0x02e0870f; WORD $0x0000 // ja 0x614b
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -4562,7 +4768,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x487d7262; WORD $0x2b58 // vpbroadcastd zmm13,DWORD PTR [rbx]
 	LONG $0x487d7262; WORD $0x7358; BYTE $0x01 // vpbroadcastd zmm14,DWORD PTR [rbx+0x4]
 	LONG $0x487d7262; WORD $0x7b58; BYTE $0x02 // vpbroadcastd zmm15,DWORD PTR [rbx+0x8]
-// 0x5df6:
+// 0x5ede:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x481d7162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm0
@@ -4660,9 +4866,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	WORD $0xc8ff // dec eax
-	LONG $0xfd98850f; WORD $0xffff // jne 0x5df6
-	LONG $0xffec91e9; BYTE $0xff // jmp 0x4cf4
-// 0x6063:
+	LONG $0xfd98850f; WORD $0xffff // jne 0x5ede
+	LONG $0xffed84e9; BYTE $0xff // jmp 0x4ecf
+// 0x614b:
 	LONG $0x487d7262; WORD $0xe17c // vpbroadcastd zmm12,ecx
 	LONG $0x481d7162; WORD $0x62fe; BYTE $0x01 // vpaddd zmm12,zmm12,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487df262; WORD $0x0258 // vpbroadcastd zmm0,DWORD PTR [rdx]
@@ -4696,7 +4902,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd4162; WORD $0xf66f // vmovdqa64 zmm30,zmm14
 	LONG $0x48fd4162; WORD $0xff6f // vmovdqa64 zmm31,zmm15
 	LONG $0x581d6162; WORD $0x62fe; BYTE $0x0c // vpaddd zmm28,zmm12,DWORD BCST [rdx+0x30]
-// 0x6137:
+// 0x621f:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -4890,7 +5096,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x4045b162; WORD $0xcf72; BYTE $0x07 // vprold zmm23,zmm23,0x7
 	LONG $0x405db162; WORD $0xcc72; BYTE $0x07 // vprold zmm20,zmm20,0x7
 	WORD $0xc8ff // dec eax
-	LONG $0xfb38850f; WORD $0xffff // jne 0x6137
+	LONG $0xfb38850f; WORD $0xffff // jne 0x621f
 	LONG $0x48fde162; WORD $0x467f; BYTE $0x23 // vmovdqa64 ZMMWORD PTR [rsi+0x8c0],zmm16
 	LONG $0x48fde162; WORD $0x4e7f; BYTE $0x24 // vmovdqa64 ZMMWORD PTR [rsi+0x900],zmm17
 	LONG $0x48fde162; WORD $0x567f; BYTE $0x25 // vmovdqa64 ZMMWORD PTR [rsi+0x940],zmm18
@@ -4907,10 +5113,10 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x30 // vmovdqa64 ZMMWORD PTR [rsi+0xc00],zmm29
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x31 // vmovdqa64 ZMMWORD PTR [rsi+0xc40],zmm30
 	LONG $0x48fd6162; WORD $0x7e7f; BYTE $0x32 // vmovdqa64 ZMMWORD PTR [rsi+0xc80],zmm31
-	LONG $0xffe680e9; BYTE $0xff // jmp 0x4cf4
-// 0x6674:
+	LONG $0xffe773e9; BYTE $0xff // jmp 0x4ecf
+// 0x675c:
 	LONG $0xf0fd8149; WORD $0x0000; BYTE $0x00 // cmp r13,0xf0
-	LONG $0x016e860f; WORD $0x0000 // jbe 0x67ef
+	LONG $0x014a860f; WORD $0x0000 // jbe 0x68b3
 	LONG $0x48fe4162; WORD $0x346f; BYTE $0x24 // vmovdqu64 zmm30,ZMMWORD PTR [r12]
 	QUAD $0x01246c6f48fec162 // vmovdqu64 zmm21,ZMMWORD PTR [r12+0x40]
 	LONG $0x408d2162; WORD $0xfd6d // vpunpckhqdq zmm31,zmm30,zmm21
@@ -4924,24 +5130,24 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00250162; WORD $0xdbef // vpxord xmm27,xmm27,xmm27
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
-	LONG $0x50fd6262; WORD $0x46b4; BYTE $0x60 // vpmadd52luq zmm24,zmm16,QWORD BCST [rsi+0x300]
-	LONG $0x50fd6262; WORD $0x5eb5; BYTE $0x60 // vpmadd52huq zmm27,zmm16,QWORD BCST [rsi+0x300]
-	QUAD $0x04408eb450fd6262; WORD $0x0000 // vpmadd52luq zmm25,zmm16,QWORD BCST [rsi+0x440]
-	QUAD $0x0440a6b550fd6262; WORD $0x0000 // vpmadd52huq zmm28,zmm16,QWORD BCST [rsi+0x440]
-	QUAD $0x058096b450fd6262; WORD $0x0000 // vpmadd52luq zmm26,zmm16,QWORD BCST [rsi+0x580]
-	QUAD $0x0580aeb550fd6262; WORD $0x0000 // vpmadd52huq zmm29,zmm16,QWORD BCST [rsi+0x580]
-	QUAD $0x080086b450f56262; WORD $0x0000 // vpmadd52luq zmm24,zmm17,QWORD BCST [rsi+0x800]
-	QUAD $0x08009eb550f56262; WORD $0x0000 // vpmadd52huq zmm27,zmm17,QWORD BCST [rsi+0x800]
-	LONG $0x50f56262; WORD $0x4eb4; BYTE $0x60 // vpmadd52luq zmm25,zmm17,QWORD BCST [rsi+0x300]
-	LONG $0x50f56262; WORD $0x66b5; BYTE $0x60 // vpmadd52huq zmm28,zmm17,QWORD BCST [rsi+0x300]
-	QUAD $0x044096b450f56262; WORD $0x0000 // vpmadd52luq zmm26,zmm17,QWORD BCST [rsi+0x440]
-	QUAD $0x0440aeb550f56262; WORD $0x0000 // vpmadd52huq zmm29,zmm17,QWORD BCST [rsi+0x440]
-	QUAD $0x06c086b450ed6262; WORD $0x0000 // vpmadd52luq zmm24,zmm18,QWORD BCST [rsi+0x6c0]
-	QUAD $0x06c09eb550ed6262; WORD $0x0000 // vpmadd52huq zmm27,zmm18,QWORD BCST [rsi+0x6c0]
-	QUAD $0x08008eb450ed6262; WORD $0x0000 // vpmadd52luq zmm25,zmm18,QWORD BCST [rsi+0x800]
-	QUAD $0x0800a6b550ed6262; WORD $0x0000 // vpmadd52huq zmm28,zmm18,QWORD BCST [rsi+0x800]
-	LONG $0x50ed6262; WORD $0x56b4; BYTE $0x60 // vpmadd52luq zmm26,zmm18,QWORD BCST [rsi+0x300]
-	LONG $0x50ed6262; WORD $0x6eb5; BYTE $0x60 // vpmadd52huq zmm29,zmm18,QWORD BCST [rsi+0x300]
+	LONG $0x50fd6262; WORD $0x41b4; BYTE $0xb8 // vpmadd52luq zmm24,zmm16,QWORD BCST [rcx-0x240]
+	LONG $0x50fd6262; WORD $0x59b5; BYTE $0xb8 // vpmadd52huq zmm27,zmm16,QWORD BCST [rcx-0x240]
+	LONG $0x50fd6262; WORD $0x49b4; BYTE $0xe0 // vpmadd52luq zmm25,zmm16,QWORD BCST [rcx-0x100]
+	LONG $0x50fd6262; WORD $0x61b5; BYTE $0xe0 // vpmadd52huq zmm28,zmm16,QWORD BCST [rcx-0x100]
+	LONG $0x50fd6262; WORD $0x51b4; BYTE $0x08 // vpmadd52luq zmm26,zmm16,QWORD BCST [rcx+0x40]
+	LONG $0x50fd6262; WORD $0x69b5; BYTE $0x08 // vpmadd52huq zmm29,zmm16,QWORD BCST [rcx+0x40]
+	LONG $0x50f56262; WORD $0x41b4; BYTE $0x58 // vpmadd52luq zmm24,zmm17,QWORD BCST [rcx+0x2c0]
+	LONG $0x50f56262; WORD $0x59b5; BYTE $0x58 // vpmadd52huq zmm27,zmm17,QWORD BCST [rcx+0x2c0]
+	LONG $0x50f56262; WORD $0x49b4; BYTE $0xb8 // vpmadd52luq zmm25,zmm17,QWORD BCST [rcx-0x240]
+	LONG $0x50f56262; WORD $0x61b5; BYTE $0xb8 // vpmadd52huq zmm28,zmm17,QWORD BCST [rcx-0x240]
+	LONG $0x50f56262; WORD $0x51b4; BYTE $0xe0 // vpmadd52luq zmm26,zmm17,QWORD BCST [rcx-0x100]
+	LONG $0x50f56262; WORD $0x69b5; BYTE $0xe0 // vpmadd52huq zmm29,zmm17,QWORD BCST [rcx-0x100]
+	LONG $0x50ed6262; WORD $0x41b4; BYTE $0x30 // vpmadd52luq zmm24,zmm18,QWORD BCST [rcx+0x180]
+	LONG $0x50ed6262; WORD $0x59b5; BYTE $0x30 // vpmadd52huq zmm27,zmm18,QWORD BCST [rcx+0x180]
+	LONG $0x50ed6262; WORD $0x49b4; BYTE $0x58 // vpmadd52luq zmm25,zmm18,QWORD BCST [rcx+0x2c0]
+	LONG $0x50ed6262; WORD $0x61b5; BYTE $0x58 // vpmadd52huq zmm28,zmm18,QWORD BCST [rcx+0x2c0]
+	LONG $0x50ed6262; WORD $0x51b4; BYTE $0xb8 // vpmadd52luq zmm26,zmm18,QWORD BCST [rcx-0x240]
+	LONG $0x50ed6262; WORD $0x69b5; BYTE $0xb8 // vpmadd52huq zmm29,zmm18,QWORD BCST [rcx-0x240]
 	LONG $0x509d6262; WORD $0x52b4; BYTE $0x32 // vpmadd52luq zmm26,zmm28,QWORD BCST [rdx+0x190]
 	LONG $0x50a56262; WORD $0x4ab4; BYTE $0x32 // vpmadd52luq zmm25,zmm27,QWORD BCST [rdx+0x190]
 	LONG $0x50956262; WORD $0x42b4; BYTE $0x34 // vpmadd52luq zmm24,zmm29,QWORD BCST [rdx+0x1a0]
@@ -4959,13 +5165,13 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x48fd8162; WORD $0xd26f // vmovdqa64 zmm18,zmm26
 	LONG $0x80c48149; WORD $0x0000; BYTE $0x00 // add r12,0x80
 	LONG $0x80ed8149; WORD $0x0000; BYTE $0x00 // sub r13,0x80
-	LONG $0xfffe85e9; BYTE $0xff // jmp 0x6674
-// 0x67ef:
+	LONG $0xfffea9e9; BYTE $0xff // jmp 0x675c
+// 0x68b3:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x2e74 // je 0x6826
+	WORD $0x2e74 // je 0x68ea
 	WORD $0x8944; BYTE $0xe8 // mov eax,r13d
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
-	WORD $0x2674 // je 0x6826
+	WORD $0x2674 // je 0x68ea
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf5f8e2c4; BYTE $0xc3 // bzhi rax,rbx,rax
 	LONG $0x92fbe1c4; BYTE $0xc8 // kmovq k1,rax
@@ -4973,7 +5179,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0xc0e08348 // and rax,0xffffffffffffffc0
 	LONG $0xc97f4162; WORD $0x346f; BYTE $0x04 // vmovdqu8 zmm30{k1}{z},ZMMWORD PTR [r12+rax*1]
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm30
-// 0x6826:
+// 0x68ea:
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x809e8d48; WORD $0x0008; BYTE $0x00 // lea rbx,[rsi+0x880]
 	LONG $0x40fd8349 // cmp r13,0x40
@@ -5009,7 +5215,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x0fc58349 // add r13,0xf
 	LONG $0x04edc149 // shr r13,0x4
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x5b74 // je 0x6948
+	WORD $0x5b74 // je 0x6a0c
 	LONG $0x00050162; WORD $0xffef // vpxord xmm31,xmm31,xmm31
 	LONG $0x00046162; WORD $0x7f12; BYTE $0x04 // vmovlps xmm31,xmm31,QWORD PTR [rdi+0x20]
 	LONG $0x00046162; WORD $0x7f16; BYTE $0x09 // vmovhps xmm31,xmm31,QWORD PTR [rdi+0x48]
@@ -5026,7 +5232,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x3179e3c4; WORD $0x08c9 // kshiftrd k1,k1,0x8
 	LONG $0x49fd8162; WORD $0xe76f // vmovdqa64 zmm20{k1},zmm31
 	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0x6948:
+// 0x6a0c:
 	QUAD $0x00000000ed1c8d4a // lea rbx,[r13*8+0x0]
 	WORD $0xf748; BYTE $0xdb // neg rbx
 	WORD $0x0148; BYTE $0xf3 // add rbx,rsi
@@ -5047,11 +5253,11 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
 	LONG $0x00150162; WORD $0xedef // vpxord xmm29,xmm29,xmm29
 	LONG $0x00ff8341 // cmp r15d,0x0
-	WORD $0x1275 // jne 0x69d5
+	WORD $0x1275 // jne 0x6a99
 	LONG $0x408d2162; WORD $0xf0d4 // vpaddq zmm30,zmm30,zmm16
 	LONG $0x40d5a162; WORD $0xe9d4 // vpaddq zmm21,zmm21,zmm17
 	LONG $0x40cda162; WORD $0xf2d4 // vpaddq zmm22,zmm22,zmm18
-// 0x69d5:
+// 0x6a99:
 	LONG $0x408d6262; WORD $0x43b4; BYTE $0x0d // vpmadd52luq zmm24,zmm30,ZMMWORD PTR [rbx+0x340]
 	LONG $0x408d6262; WORD $0x5bb5; BYTE $0x0d // vpmadd52huq zmm27,zmm30,ZMMWORD PTR [rbx+0x340]
 	LONG $0x408d6262; WORD $0x4bb4; BYTE $0x12 // vpmadd52luq zmm25,zmm30,ZMMWORD PTR [rbx+0x480]
@@ -5071,7 +5277,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x40cd6262; WORD $0x53b4; BYTE $0x0d // vpmadd52luq zmm26,zmm22,ZMMWORD PTR [rbx+0x340]
 	LONG $0x40cd6262; WORD $0x6bb5; BYTE $0x0d // vpmadd52huq zmm29,zmm22,ZMMWORD PTR [rbx+0x340]
 	LONG $0x08fd8349 // cmp r13,0x8
-	LONG $0x00c1860f; WORD $0x0000 // jbe 0x6b1e
+	LONG $0x00c1860f; WORD $0x0000 // jbe 0x6be2
 	LONG $0x48fe6162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm30,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x40e52262; WORD $0xf476 // vpermi2q zmm30,zmm19,zmm20
 	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x04 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x100]
@@ -5100,9 +5306,9 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x40cd6262; WORD $0x63b5; BYTE $0x22 // vpmadd52huq zmm28,zmm22,ZMMWORD PTR [rbx+0x880]
 	LONG $0x40cd6262; WORD $0x53b4; BYTE $0x0e // vpmadd52luq zmm26,zmm22,ZMMWORD PTR [rbx+0x380]
 	LONG $0x40cd6262; WORD $0x6bb5; BYTE $0x0e // vpmadd52huq zmm29,zmm22,ZMMWORD PTR [rbx+0x380]
-// 0x6b1e:
+// 0x6be2:
 	LONG $0x01ff8341 // cmp r15d,0x1
-	LONG $0x0096850f; WORD $0x0000 // jne 0x6bbe
+	LONG $0x0096850f; WORD $0x0000 // jne 0x6c82
 	LONG $0x48fe6162; WORD $0x7a6f; BYTE $0x05 // vmovdqu64 zmm31,ZMMWORD PTR [rdx+0x140]
 	LONG $0x4085e262; WORD $0x5b36; BYTE $0x0c // vpermq zmm19,zmm31,ZMMWORD PTR [rbx+0x300]
 	LONG $0x4085e262; WORD $0x6336; BYTE $0x11 // vpermq zmm20,zmm31,ZMMWORD PTR [rbx+0x440]
@@ -5127,7 +5333,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x40ed2262; WORD $0xe7b5 // vpmadd52huq zmm28,zmm18,zmm23
 	LONG $0x40ed2262; WORD $0xd3b4 // vpmadd52luq zmm26,zmm18,zmm19
 	LONG $0x40ed2262; WORD $0xebb5 // vpmadd52huq zmm29,zmm18,zmm19
-// 0x6bbe:
+// 0x6c82:
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rsi+0x280],zmm30
@@ -5191,7 +5397,7 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x00d38349 // adc r11,0x0
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x025047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x2
-	WORD $0x5275 // jne 0x6d75
+	WORD $0x5275 // jne 0x6e39
 	LONG $0x405f8b48 // mov rbx,QWORD PTR [rdi+0x40]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
@@ -5207,8 +5413,8 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x3843440f // cmove eax,DWORD PTR [rbx+0x38]
 	WORD $0x014c; BYTE $0xd8 // add rax,r11
 	LONG $0x38438948 // mov QWORD PTR [rbx+0x38],rax
-	WORD $0x37eb // jmp 0x6dac
-// 0x6d75:
+	WORD $0x37eb // jmp 0x6e70
+// 0x6e39:
 	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
 	WORD $0x894d; BYTE $0xdc // mov r12,r11
 	LONG $0x05c38348 // add rbx,0x5
@@ -5222,12 +5428,12 @@ TEXT ·ChaCha20Poly1305AVX512(SB), 0, $3072-8
 	LONG $0x689e134c; WORD $0x0001; BYTE $0x00 // adc r11,QWORD PTR [rsi+0x168]
 	WORD $0x8948; BYTE $0x03 // mov QWORD PTR [rbx],rax
 	LONG $0x085b894c // mov QWORD PTR [rbx+0x8],r11
-// 0x6dac:
+// 0x6e70:
 	LONG $0x000d0162; WORD $0xf6ef // vpxord xmm30,xmm30,xmm30
 	LONG $0x48fd6162; WORD $0x767f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm30
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0xe1b6850f; WORD $0xffff // jne 0x4f7c
-// 0x6dc6:
+	LONG $0xe2cd850f; WORD $0xffff // jne 0x5157
+// 0x6e8a:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rsi+0x100],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x22 // vmovdqa64 ZMMWORD PTR [rsi+0x880],zmm0
