@@ -100,7 +100,7 @@ class Lanes(Kind):
     modulus = 128
 
     def __init__(self):
-        super().__init__(128, x86_places, short=256, block=65)
+        super().__init__(128, x86_places, short=128, block=65)
         self.inside = self.behind = [[("memory", chacha_avx512.ACC + 64 * i + 4 * j) for j in range(16)] for i in range(3)]
 
     def taken(self, residue):
