@@ -374,15 +374,6 @@ GO_MODULES := $(patsubst go.mod,.,$(GO_MODULES))
 GO_ENV := env CGO_ENABLED=0
 module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
 
-# The prose, by Vale: Markdown, and the comments of code.
-VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
-PROSE := $(filter-out bench/results/% .vale/planted/%,$(shell git ls-files "*.md" "*.go" "*.[ch]" "*.rs" "*.py" 2>/dev/null))
-$(eval $(call check_suite,prose,$(B)/vale,$(B)/vale --output=line $(PROSE)))
-$(eval $(call check_suite,prose-planted,$(B)/vale,--must-fail "$(B)/vale --output=line .vale/planted/%" long.md banned.md british.md terms.md comment.h message.go))
-$(B)/vale:
-	@mkdir -p $(@D)
-	GOBIN=$(abspath $(@D)) CGO_CFLAGS=-w $(GO) install $(VALE)
-
 $(eval $(call suite,gofmt,,sh -c 'gofmt -l . | tee /dev/stderr | { ! grep -q .; }'))
 ifneq ($(wildcard tools/gas2go/gas2go.mk),)
 $(eval $(call suite,gen-check,,$(MAKE) --no-print-directory gen-check))
@@ -434,6 +425,27 @@ $(eval $(call suite,types-planted,,--must-fail "$(GO_TYPES) % ./test/types/testd
 endif
 
 -include test/placements.mk tools/prove/prove.mk test/arm.mk test/routers.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk packaging/packaging.mk gateway/xdp/xdp.mk dpdk/dpdk.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
+
+# ---- Prose ----
+
+# Vale checks Markdown, and the comments of code. It does not parse shell scripts, makefiles and assembly. So it reads copies of them
+# that have only the comments, as those of C.
+VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
+PROSE := $(filter-out bench/results/% .vale/planted/% asm/%.h,$(shell git ls-files "*.md" "*.go" "*.[ch]" "*.rs" "*.py" 2>/dev/null))
+PROSE_COPIES := $(filter-out tools/prove/%,$(wildcard asm/*.[hS] asm/*/*.[hS] test/*.S) $(SHELL_FILES) $(filter Makefile %.mk,$(MAKEFILE_LIST)))
+PROSE_COPIES := $(PROSE_COPIES:%=$(B)/prose/%.c)
+PLANTED := long.md banned.md british.md terms.md comment.h message.go long.go long.h long.py long.rs
+$(eval $(call check_suite,prose,$(B)/vale $(PROSE_COPIES),$(B)/vale --output=line $(PROSE) $(PROSE_COPIES)))
+$(eval $(call check_suite,prose-planted,$(B)/vale $(B)/prose/.vale/planted/long.c,--must-fail "$(B)/vale --output=line %" \
+    $(PLANTED:%=.vale/planted/%) $(B)/prose/.vale/planted/long.c))
+$(B)/vale:
+	@mkdir -p $(@D)
+	GOBIN=$(abspath $(@D)) CGO_CFLAGS=-w $(GO) install $(VALE)
+
+$(B)/prose/%.c: %
+	@mkdir -p $(@D)
+	@awk '$(if $(filter asm/% %.S,$<),/\/\*/ { c = 1 } { print c || /\/\// ? $$0 : "" } /\*\// { c = 0 },\
+	    { print sub(/^[ \t]*#( |$$)/, "// ") ? $$0 : "" })' $< >$@
 
 # ---- One kernel ----
 

@@ -1,9 +1,9 @@
 /* Layout of the arguments of every sealane kernel: void kernel(const args *, void *scratch, const void *consts).
  *
- * The only place that defines offsets. There are three kinds of kernels, and args is a structure for each: ARG for
- * packets, BATCH for batches, MODE for AES modes and header masks. From here make gen writes the structures of C, Go
- * and Rust, with these comments. Each has SEALANE_ARGS_BYTES. A slot is 8 bytes wide on every architecture, and a
- * pointer occupies its low bytes. A kernel does not read slots that its kind does not name.
+ * The only place that defines offsets. There are three kinds of kernels, and args is a structure for each. ARG is
+ * for packets, BATCH for batches, MODE for AES modes and header masks. From here make gen writes the structures of
+ * C, Go and Rust, with these comments. Each has SEALANE_ARGS_BYTES. A slot is 8 bytes wide on every architecture,
+ * and a pointer occupies its low bytes. A kernel does not read slots that its kind does not name.
  */
 #ifndef SEALANE_ASM_ARGS_H
 #define SEALANE_ASM_ARGS_H

@@ -469,8 +469,8 @@ _\name:
 #endif
 .endm
 
-/* In Mach-O every label that stays in the symbol table begins a separate piece, and no table can give the distance of
- * the end from the beginning. Unwinding is right there, except at the one instruction between the last two. */
+/* In Mach-O every label that stays in the symbol table begins a separate piece. No table can then give the distance
+ * of the end from the beginning. Unwinding is right there, except at the one instruction between the last two. */
 .macro endfunction
 #if !defined(SEALANE_GO)
 #if defined(_WIN32)

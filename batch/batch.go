@@ -1,11 +1,11 @@
 // Package batch seals and opens many packets in one call.
 //
-// For a single small packet, a CPU's vector units are idle most of the time, because each step of the cipher waits
-// for the previous one. The packets of a batch run side by side in the vector lanes, several times as fast, whether
-// they share one key or have one each. Large packets are processed individually. So is every packet of a level that
-// has no batch kernel (for example, all levels of AES-GCM). A batch may also contain any other [cipher.AEAD], whose
-// packets are processed individually. AES-CCM of package aes runs eight packets of any length side by side; give them
-// their own batches.
+// A single small packet leaves a CPU's vector units mostly idle, because each step of the cipher waits for the
+// previous one. The packets of a batch run side by side in the vector lanes, several times as fast. They may
+// share one key or have one each. Large packets are processed individually. So is every packet of a level that has no
+// batch kernel (for example, all levels of AES-GCM). A batch may also contain any other [cipher.AEAD], whose packets
+// are processed individually. AES-CCM of package aes runs eight packets of any length side by side; give them their
+// own batches.
 //
 //	ops := make([]batch.Op, len(packets)) // kept from call to call
 //	for i, p := range packets {

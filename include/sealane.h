@@ -143,12 +143,12 @@ SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg
  * functions write and read tags of tag_bytes, 12 to 16, with this key instead of SEALANE_TAG_BYTES, and access no
  * bytes after them. Packets with such tags are never processed in the lanes of a batch.
  *
- * The length belongs to the key and not to a call, because it must never come from a packet: an attacker who chooses
+ * The length belongs to the key and not to a call, because it must never come from a packet. An attacker who chooses
  * how much of a tag is compared can forge. Each byte less makes a forgery 256 times as likely. In GCM, one successful
  * forgery helps to find the hash key, and thereby all others (Ferguson 2005). NIST SP 800-38D (section 5.2.1.2,
- * appendix C) allows tags below 12 bytes only with limits on the number and length of packets, which a library cannot
- * enforce. They are refused: SEALANE_INVALID_TAG. ChaCha20-Poly1305 and XChaCha20-Poly1305 have only 16-byte tags
- * (RFC 8439, RFC 7634). */
+ * appendix C) allows tags below 12 bytes only with limits on the number and length of packets. A library cannot
+ * enforce those. They are refused: SEALANE_INVALID_TAG. ChaCha20-Poly1305 and XChaCha20-Poly1305 have only 16-byte
+ * tags (RFC 8439, RFC 7634). */
 SEALANE_API SEALANE_CHECKED int sealane_key_init_with_tag(sealane_key *k, sealane_alg alg, const uint8_t *key,
                                                           size_t key_bytes, size_t tag_bytes);
 

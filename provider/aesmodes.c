@@ -1,8 +1,8 @@
 /* AES-CTR (NIST SP 800-38A, section 6.5), AES-CBC (section 6.2; aescbc.c) and AES-XTS (IEEE 1619) like OpenSSL's
- * default provider: the same results, return values and errors, with differences on the safe side. Setting "num", the
- * position in a counter block, continues with that block's key stream; the default provider uses its buffer, which is
- * zero in a new context. XTS and CBC encrypt or decrypt as the last init said; the default provider keeps the direction
- * of the last key. */
+ * default provider. Results, return values and errors are the same, with differences on the safe side. Setting "num",
+ * the position in a counter block, continues with that block's key stream. The default provider uses its buffer,
+ * which is zero in a new context. XTS and CBC encrypt or decrypt as the last init said; the default provider keeps
+ * the direction of the last key. */
 #include "aesmodes.h"
 
 #include <openssl/params.h>

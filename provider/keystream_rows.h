@@ -3,10 +3,10 @@
  *     BLOCKS     how many blocks' rows a vector holds: 2 or 4
  *     NAME(x)    x with a suffix
  *
- * A kernel's work for Poly1305 before the first block takes longer than a few blocks, so short key stream is made here.
- * One vector holds row r of the state of BLOCKS blocks, 16 bytes for each. The column rounds are elementwise. So are
- * the diagonal rounds after rotating rows 0, 3 and 2 by 3, 2 and 1 words within every block; row 1, which is on the
- * critical path, is not rotated. Up to four such sets are interleaved to hide latency. */
+ * A kernel's work for Poly1305 before the first block takes longer than a few blocks, so short key stream is made
+ * here. One vector holds row r of the state of BLOCKS blocks, 16 bytes for each. The column rounds are elementwise.
+ * So are the diagonal rounds after rotating rows 0, 3 and 2 by 3, 2 and 1 words within every block. Row 1, which is
+ * on the critical path, is not rotated. Up to four such sets are interleaved to hide latency. */
 
 /* Words a to d of a block, with `next` added to the words of each further block; and the block numbers. */
 #if BLOCKS == 2

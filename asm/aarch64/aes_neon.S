@@ -12,8 +12,8 @@
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, ROUNDS only
  *
  * Eight blocks at a time, of a text or one of each of eight lanes, are bit-sliced (aes_neon.h). Lookups
- * (aes_lookup.h) process one or two blocks at a time: up to four blocks at the end of a text, up to four lanes at
- * the end of CBC encryption, and all masks.
+ * (aes_lookup.h) process one or two at a time. They are used at the end of a text and of CBC encryption, for up to
+ * four blocks or lanes, and for all masks.
  *
  * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. L^-1 before and
  * after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k

@@ -1,9 +1,9 @@
 /* AES (FIPS 197) without the crypto extensions: the code that the kernels for plain NEON share.
  *
- * Eight blocks at a time, bit-sliced: vector i has bit i of all their bytes, and its byte p has the bits of byte p of
- * the eight blocks. SubBytes is the circuit of Boyar and Peralta (2010) without its complements. 0x63 is in the round
- * keys, since MixColumns does not change a state of equal bytes. ShiftRows is left out. Round r works on the state as
- * it would be before r of them, with other rotations in MixColumns, until the end (Adomnicai and Peyrin, 2021).
+ * Eight blocks at a time, bit-sliced: vector i has bit i of all their bytes. Its byte p has the bits of byte p of the
+ * eight blocks. SubBytes is the circuit of Boyar and Peralta (2010) without its complements. 0x63 is in the round
+ * keys, since MixColumns does not change a state of equal bytes. ShiftRows is left out until the end. Round r works
+ * on the state as it would be before r of them, with other rotations in MixColumns (Adomnicai and Peyrin, 2021).
  *
  * Kernels name the registers scratch, consts, key, rounds, round, round_key and t0 to t3, and ROUND_KEYS in scratch.
  */

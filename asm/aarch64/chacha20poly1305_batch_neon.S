@@ -460,7 +460,7 @@ isa neon
     .endr
 .endm
 
-/* The first four instructions of a double round. Between them, the code decides what runs beside the round. */
+/* The first four instructions of a double round. Between them, the code selects the work beside the round. */
 .macro start_round from, to
     .set at, \from
     .rept \to - \from

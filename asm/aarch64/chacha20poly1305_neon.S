@@ -23,7 +23,7 @@
  * Three or four of these accompany two double rounds, and four accompany a turn. They process the input (open) or the
  * output of the previous run (seal). The single instructions of all are spread evenly, because in-order cores issue
  * neighbors together. Integer registers are right for Poly1305 even where products are slow. A message takes 34
- * cycles of Cortex-A72's multiplier, which a 64-bit product keeps for 2 more cycles and a high one for 3 (Software
+ * cycles of Cortex-A72's multiplier. A 64-bit product keeps it for 2 more cycles and a high one for 3 (Software
  * Optimization Guide, Arm UAN 0016A, divide and multiply: 6 of 1 + 2 and 4 of 1 + 3). Its vectors take longer than
  * that to encrypt as many bytes.
  */

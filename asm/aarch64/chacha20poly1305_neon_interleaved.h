@@ -302,7 +302,7 @@
 .endm
 
 /* Double rounds by two pairs of quarter rounds. The second is LAG steps behind the first, which keeps the shift unit
- * busy; Neoverse N1 has only one. So that no pair waits for the other's last step, the first pair is columns 0, 1,
+ * busy; Neoverse N1 has only one. No pair may wait for the other's last step. So the first pair is columns 0, 1,
  * then the diagonals from 0 and 3, where b0, b1 come from the first pair again.
  */
 .set LAG, 2

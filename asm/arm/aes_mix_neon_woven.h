@@ -2,15 +2,15 @@
  *
  * source     aes_mix_neon.weave
  * cores      tools/armcost/cores.json
- * SHA-256    c15a59101d71f6adf428c2ecf12c45545d755b443be4387ab1785e3835e67161
+ * SHA-256    baea0e2ba46f0678bcd50c04c074be23f957d9a4d6a172060f30c38084566ad3
  */
 
 /* MixColumns (FIPS 197, 5.1.3), bit-sliced, and AddRoundKey for the NEON kernels: planes 7 .. 0 from where sub_bytes
  * leaves them, q10, q4, q1, q8, q9, q6, q15, q3, to q7 .. q0. The round key's planes, 7 first, come from r0.
  *
- * Primes mean the next row, where it lies after n rounds, and t is a plane and its next row: a plane becomes its next
- * row, and t'', and t of the plane below; below plane 0 is plane 7, which planes 1, 3 and 4 get, too
- * (x^8 = x^4 + x^3 + x + 1).
+ * Primes mean the next row, where it lies after n rounds, and t is a plane and its next row. A plane becomes the
+ * sum of its next row, t'', and t of the plane below. Below plane 0 is plane 7, which is also added to planes 1, 3
+ * and 4 (x^8 = x^4 + x^3 + x + 1).
  */
 
 /* After a multiple of 4 rounds. */

@@ -14,16 +14,16 @@
  * block 1, .. , block 0 of the second, .. . A vector holds one word of four places. When a set is ready its text is
  * encrypted or decrypted, and the ciphertext replaces the keystream. Everything else is done in integer registers
  * between the vector instructions of the next set, one task with each of its double rounds. The first tasks find the
- * keys and rows d of the set after it. Further tasks follow the order of the places: take r and s from block 0,
+ * keys and rows d of the set after it. Further tasks follow the order of the places. They take r and s from block 0,
  * authenticate the text behind it, two blocks of Poly1305 at a time, and make the tag. For packets of 64 bytes that
- * is nine tasks a set, as many as there are double rounds; remaining tasks run alone after these. The arithmetic is
+ * is nine tasks a set, as many as there are double rounds. Remaining tasks run alone after these. The arithmetic is
  * that of chacha20poly1305_neon.S.
  *
- * The minimum for a packet of 64 bytes: two blocks of 80 quarter rounds of 15 vector instructions, done for four
- * places at a time, are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one per cycle, with
- * integer work beside it: 624 cycles. Cortex-A7 takes two cycles for each and issues nothing beside them: 1248. With
- * 38 for the words that find no register and 200 for the multiplications of five blocks of Poly1305, 20 of two cycles
- * each, that is 1486. Other ways to make a block are slower there: about 900 cycles in integer registers, and 720
+ * The minimum for a packet of 64 bytes is two blocks of 80 quarter rounds of 15 vector instructions. Done for four
+ * places at a time, these are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one per cycle, with
+ * integer work beside it: 624 cycles. Cortex-A7 takes two cycles for each and issues nothing beside them: 1248. 38
+ * are added for the words that find no register, and 200 for the multiplications of five blocks of Poly1305, 20 of
+ * two cycles each: 1486. Other ways to make a block are slower there: about 900 cycles in integer registers, and 720
  * with a row in a vector, compared to 600.
  */
 #include "../asm.S"

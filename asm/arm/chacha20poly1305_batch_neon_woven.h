@@ -2,19 +2,19 @@
  *
  * source     chacha20poly1305_batch_neon.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    d6958cc25e4886ad938826f9c631c5098321d8a23919f16794178ad558c98b02
+ * SHA-256    74f8a467525415f6af2dbb8d5bfdd655895e6d4988a81c08e3f71c026d1b3262
  */
 
-/* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one
- * is in chacha20poly1305_neon_woven.h.
+/* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. The code that it shares with the
+ * kernel for one packet is in chacha20poly1305_neon_woven.h.
  *
- * What a set of blocks leaves to do in integer registers goes along with double rounds, one of the tasks below with
- * each: on Cortex-A53 a vector instruction and an integer one issue together, on Cortex-A7, where a vector
- * instruction issues alone and takes two cycles, integer ones that may pair stand side by side.
+ * The integer work for a set of blocks is done beside double rounds, one of the tasks below with each. On Cortex-A53
+ * a vector instruction and an integer one issue together. On Cortex-A7 a vector instruction issues alone and takes
+ * two cycles, so integer ones that may pair stand side by side.
  */
 
-/* What macros leave in registers: bytes that are left of a message, or MESSAGE and LIMIT, or PLACE and the places'
- * end; MORE; bytes of associated data; LANE; how many lanes are left. */
+/* Results of macros in registers: bytes left of a message, or MESSAGE and LIMIT, or PLACE and the places' end.
+ * Then MORE; bytes of associated data; LANE; number of lanes left. */
 #define bytes_left r0
 #define message r8
 #define limit r9
@@ -1238,9 +1238,9 @@
     vsri.32 q15, q14, #25                   /* b2 */
 .endm
 
-/* Then the keystream of the keys and the text: of place 1 from q7, q8, q13, q14 to q1, q12, q0, q5, of place 3
- * from q9, q11, q2, q15 to q3, q6, q10, q4. After it Z: seal, r0, r8: places 1 and 3, r3, r4: text and packets
- * left. */
+/* Then the keystream of the keys and the text. It goes from q7, q8, q13, q14 to q1, q12, q0, q5 for place 1,
+ * and from q9, q11, q2, q15 to q3, q6, q10, q4 for place 3. After it Z: seal; r0, r8: places 1 and 3; r3, r4:
+ * text and packets left. */
 .macro places_crypt
     vtrn.32 q2, q3
     vld1.32 {d28, d29}, [r8]                /* initial a */

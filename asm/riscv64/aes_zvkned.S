@@ -3,7 +3,7 @@
  *     void sealane_aes_zvkned(const args *a, void *scratch, const void *consts);
  *
  * CPU        RV64 with vectors (V) of any length, Zvkb, Zvkg, Zvkned
- * args       SEALANE_MODE_* (asm/args.h); writes OUT[BYTES], STATE[16], KEY[256] or what lanes name
+ * args       SEALANE_MODE_* (asm/args.h); writes OUT[BYTES], STATE[16], KEY[256] or the lanes' outputs
  * scratch    none; stack 0
  * consts     sealane_aes_zvkned_constants
  * registers  all but ra, sp, gp, tp and s11; a0 and a1 hold args and scratch throughout

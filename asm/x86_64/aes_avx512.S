@@ -3,7 +3,7 @@
  * void sealane_aes_avx512(const args *a, void *scratch, const void *consts)
  *
  * Needs        AVX512F, VL, BW; AES-NI, VAES; PCLMULQDQ, VPCLMULQDQ
- * Reads        args; key[512]; state[16]; in[bytes]; lanes and what they point to
+ * Reads        args; key[512]; state[16]; in[bytes]; lanes and their keys, states and texts
  * Writes       out[bytes]; state[16]; key[512] (SETUP); scratch, wiped again
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.

@@ -11,9 +11,9 @@
  *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight vectors are in scratch memory; t x^(8 WIDTH) for
  *         the next eight is a shift by WIDTH bytes; the bytes shifted out, times x^7 + x^2 + x + 1, are added below
  *
- * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (the bytes that are
- * left), x_broadcast, x_broadcast_halves, x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks before
- * those of a vector).
+ * Each includer has macros for its instructions. Loads and stores are x_load, x_store, x_load_partial,
+ * x_store_partial (the bytes that are left), x_broadcast and x_broadcast_halves. The others are x_xor, x_enc,
+ * x_enclast, x_dec, x_declast, and x_previous (the blocks before those of a vector).
  * x_broadcast_halves is for 16 bytes that two stores of 8 have just written. A load of all of them would wait until
  * both are in the cache.
  */
@@ -464,10 +464,10 @@
     .endif
 .endm
 
-/* The next four words of a schedule, after the last four in x and as many words before as the key has, go to `at`
- * bytes from rcx. SubWord of the last existing word, rotated and with a round constant or not, is added to the first,
- * and each word to all after it (FIPS 197, 5.2). If x is not `last`, its own sum is used as the round key of SubWord.
- * Then only that instruction and one shuffle are on the critical path. */
+/* The next four words of a schedule go to `at` bytes from rcx. They follow the last four in x and as many words
+ * before as the key has. SubWord of the last existing word, rotated and with a round constant or not, is added to
+ * the first word. Each word is added to all after it (FIPS 197, 5.2). If x is not `last`, its own sum is used as the
+ * round key of SubWord. Then only that instruction and one shuffle are on the critical path. */
 .macro next_words v, x, last, rotate, at
     .if \rotate
     \v\()movdqa xmm2, \last

@@ -412,7 +412,7 @@
     .endr
     reduce_all
 
-    /* What is left: at most eight vectors, vector by vector, and the block of lengths. */
+    /* The rest: at most eight vectors, one at a time, and the block of lengths. */
 .Ltail:
     cmp text_left, 64
     jbe .Ltail_two

@@ -350,7 +350,7 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* Vector i: J0 and the first round key, but for word 3 of each block, the counter, which is in `word` of from's. */
+/* Vector i: J0 and the first round key. Word 3 of each block, the counter, comes from `word` of from's. */
 .macro counter_vector i, word, from, n, with_j0
     .if \i < \n
     vmovdqa64 zmm\i, j0
@@ -924,7 +924,7 @@
     jnz .Ltail
     tails FOUR
 
-    /* What is left, at most five vectors. */
+    /* The rest, at most five vectors. */
 .Ltail:
     test text_left, text_left
     jz .Ltail0

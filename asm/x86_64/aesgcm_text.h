@@ -105,9 +105,9 @@
     \v\()movd eax, xmm0
 .endm
 
-/* The key schedule (FIPS 197, 5.2) word by word, behind the key. eax: the last word; before: the one as many words
- * before as the key has, which are `words`, in r8; word: the place of the next, in bytes from the beginning of the
- * schedule. */
+/* The key schedule (FIPS 197, 5.2) word by word, behind the key. eax is the last word. before is the one as many
+ * words before as the key has, which are `words`, in r8. word is the place of the next, in bytes from the
+ * beginning of the schedule. */
 .macro schedule_words words, word, phase, end, rcon, schedule, before, constant, v
 .Lword:
     test \phase, \phase

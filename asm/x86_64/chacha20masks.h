@@ -2,8 +2,8 @@
  * many keys are processed side by side, with a word of the state in each vector.
  *
  * Vector j has 16 bytes of lane 4 q + j in part q, which has 128 bits. Transposing 4 by 4 words in each part makes
- * words of all lanes. The words of a key and of a sample are the state's in their order, and only the first two
- * words of the block are needed. With less than LANES left, the first one replaces those that are missing.
+ * words of all lanes. The words of a key and of a sample are the state's in their order. Only the first two words
+ * of the block are needed. With less than LANES left, the first one replaces those that are missing.
  *
  * One or two lanes are processed individually in integer registers. A block is a chain of 240 steps, which vectors do
  * not shorten, and on Zen 5 each of their steps takes two cycles.

@@ -710,7 +710,7 @@
     vmovdqa64 [latest + POWERS + 4*LIMB + R8], hi1
 .endm
 
-/* The latest powers, but for the elements that are kept, times the one at R8: the next ones, `before` bytes below. */
+/* The latest powers, except for the kept elements, times the one at R8: the next ones, `before` bytes below. */
 .macro more_powers
     clear_lo
     clear_hi
@@ -798,7 +798,7 @@
     vpmadd52huq \hi, \v, \y
 .endm
 
-/* 64 bytes number j of what is left to authenticate: mac, PARTIAL or nothing. */
+/* 64 bytes number j of the rest to authenticate: mac, PARTIAL or nothing. */
 .macro last_bytes j, into
     .if \j
     lea rax, [mac + 64*\j]

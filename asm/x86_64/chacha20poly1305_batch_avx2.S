@@ -13,8 +13,8 @@
  * places' states. The words of a wave's keys and nonces are copied beside each other once, [word][packet]; a pass
  * selects from there.
  *
- * While vectors make the keystream of a pass, integer registers finish the places of the pass before, one in each
- * double round: they take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag.
+ * While vectors make the keystream of a pass, integer registers finish the places of the previous pass, one in each
+ * double round. They take r and s from it, or add text to Poly1305, h = (h + m) r mod 2^130 - 5 (2.5), until the tag.
  * With h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 +
  * r1/4:
  *   h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.

@@ -604,7 +604,7 @@
     vpternlogq x1, vt, mask44, 0xa8                                             /* (x1 | vt) & mask44 */
 .endm
 
-/* Four quarters each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the
+/* Four quarters each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, without the
  * bit. */
 .macro blocks a, b, c, d, select
     vshufi32x4 x0, zmm\a, zmm\b, \select

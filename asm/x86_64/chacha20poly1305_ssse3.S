@@ -22,9 +22,10 @@
  * Beside the rounds of a pass, Poly1305 processes its span. That is the input of this pass when opening, and the
  * output of the previous pass when sealing. The span of a first pass is empty.
  *
- * The path of a packet: .Lpass and one of the labels above; in the first pass r and s; .Lkey_known, the
- * associated data; .Lauthenticate, the rest of the span; .Lxor, the text; .Lpassed, which ends at .Lnext,
- * .Lauthenticate or .Lfinal; .Ltag. A part that is not the first begins at .Lresume.
+ * The path of a packet starts with .Lpass and one of the labels above; in the first pass r and s follow.
+ * .Lkey_known processes the associated data, .Lauthenticate the rest of the span, and .Lxor the text.
+ * .Lpassed ends at .Lnext, .Lauthenticate or .Lfinal. .Ltag comes last. A part that is not the first
+ * begins at .Lresume.
  */
 #include "../asm.S"
 
@@ -177,7 +178,7 @@ endconstants
     pshufd \to, [\from], 0x55*\i
 .endm
 
-// 32 bytes of a block, xored with what lies at in or not
+// 32 bytes of a block, xored with the bytes at in or not
 .macro columns_store x, y, at, in, out
   .ifnc \in, nothing
     movdqu A0, [\in+\at]
@@ -246,7 +247,8 @@ function sealane_chacha20poly1305_ssse3
     mov rax, [rsi+CHUNK]
     span_begin
 
-// ---- Authenticate what is left of the span, its tail too ------------------------------------------------------------
+// ---- Authenticate the rest of the span, its tail too
+// ----------------------------------------------------------------
 .Lauthenticate:
     cmp MA, [rsi+SPAN_END]
     je 1f

@@ -28,13 +28,13 @@
  * In .Lfirst_4 and .Lfirst_6 two blocks, block 0 among them, are made ahead of the others, which end beside Poly1305.
  * A longer packet's first pass takes 448 bytes when sealing. When opening, it takes as many blocks as leave whole
  * passes of 8. Beside the rounds of a later pass, Poly1305 processes its span. That is the input of this pass when
- * opening, and the output of the previous pass when sealing. The text that the first pass opens of a long packet is
- * authenticated beside the two passes behind it, and waits for that in KEYSTREAM (.Lbehind).
+ * opening, and the output of the previous pass when sealing. The text that the first pass opens of a long packet
+ * waits in KEYSTREAM. It is authenticated beside the two passes behind it (.Lbehind).
  *
- * The path of a packet: one of .Lfirst_*; .Lpowers, if two chains are used; .Lkey_known, the associated data;
- * .Lrounds_1 or .Lrounds_2, the rest of the first pass; .Lauthenticate, the rest of the span; .Lxor, the text;
- * .Lpassed, which ends at .Lnext, .Lauthenticate or .Lfinal; .Ltag. Later passes begin at .Lnext, a part that is not
- * the first at .Lresume.
+ * The path of a packet starts with one of .Lfirst_*, and with .Lpowers if two chains are used. .Lkey_known processes
+ * the associated data, .Lrounds_1 or .Lrounds_2 the rest of the first pass, .Lauthenticate the rest of the span, and
+ * .Lxor the text. .Lpassed ends at .Lnext, .Lauthenticate or .Lfinal. .Ltag comes last. Later passes begin at
+ * .Lnext, a part that is not the first at .Lresume.
  */
 /* Scratch, relative to the displaced rsi; the rest is in chacha20poly1305_integer.h. */
 #define SPAN -80            /* the bytes to authenticate in this pass */
@@ -360,7 +360,8 @@ endconstants
 .endm
 
 // ---- Passes by rows -------------------------------------------------------------------------------------------------
-// the initial rows are added to a group that ends before the others: the constants at rdx, the key at rax
+
+// The initial rows are added to a group that ends before the others: the constants at rdx, the key at rax.
 .macro rows_end_early a, b, c, d, nonce, counters:vararg
     vbroadcasti128 U0, [rdx+CONST_SIGMA]
     vbroadcasti128 U1, [rax]
@@ -569,9 +570,10 @@ function KERNEL_NAME
     lea rcx, [rsi+KEYSTREAM-64]                // block 0 before it
     jmp .Lkeystream_8
 
-// ---- The powers of r, if there are to be two chains -----------------------------------------------------------------
-// They pay in long packets, and where no rounds hide the Poly1305 of some hundred bytes: of a packet of 385 to 448
-// bytes, of 257 bytes or more sealed in the last pass, or of 321 or more opened in the first one.
+// ---- The powers of r, if two chains are used
+// -------------------------------------------------------------------------
+// They pay in long packets, and where no rounds hide the Poly1305 of some hundred bytes. Such packets have 385 to 448
+// bytes, are sealed with 257 bytes or more in the last pass, or opened with 321 or more in the first one.
 #define LONG_SEALED 961
 #define LONG_OPENED 1152
 #define TWO_CHAINS_FROM 385
@@ -803,9 +805,10 @@ function KERNEL_NAME
     mov dword ptr [rsi+COUNT], AHEAD_BOTH
     jmp .Lrounds_1
 
-// ---- The second and third pass of a long packet that is opened: eight blocks beside Poly1305 over more --------------
-// r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. Opening
-// in place must not overwrite bytes before they are authenticated, so their keystream waits in KEYSTREAM.
+// ---- The second and third pass of a long packet that is opened: eight blocks beside Poly1305 over more
+// --------------
+// r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. Opening in
+// place must not overwrite bytes before they are authenticated. So their keystream waits in KEYSTREAM.
 #define BEHIND (16*46)      /* bytes that a pass has room for */
 .Lbehind:
     mov edx, [rsi+UNAUTHENTICATED]

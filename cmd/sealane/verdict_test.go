@@ -41,8 +41,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestWrongLine: a level is reported if it beats the one in use by more than noise over all measurements, unless the
-// one in use was named.
+// TestWrongLine: a level is reported if it beats the one in use by more than noise over all measurements. It is not
+// reported if the one in use was named.
 func TestWrongLine(t *testing.T) {
 	results := func(chosen, other float64) (all []result) {
 		for i, size := range []int{64, 1420} {

@@ -1,7 +1,7 @@
-// Package handover is the user-space companion of a packet filter that opens TLS records itself in the simple case:
-// one record in one packet, in order. The other frames of a registered direction come here. They have records that
-// span packets or share one, and segments that are out of order, repeated, or incomplete. Records opened here are
-// authentic; no other data is delivered.
+// Package handover is the user-space companion of a packet filter that opens TLS records itself in the simple case.
+// That case is one record in one packet, in order. The other frames of a registered direction come here. They have
+// records that span packets or share one, and segments that are out of order, repeated, or incomplete. Records
+// opened here are authentic; no other data is delivered.
 //
 //	path := handover.New(handover.Options{Plaintext: deliver})
 //	path.Put(flow)                        // when it is registered with the filter

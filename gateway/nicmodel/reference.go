@@ -343,7 +343,7 @@ func (t *treatment) finish(tag *[16]byte) {
 
 // network is the work that the part's packet interface requires for each packet: requesting it, computing its
 // address, writing the sender's instructions, and returning it. The instructions are those of the vendor's public
-// library. A field of the description is extracted by a shift and a mask, and a field of a command is inserted by a
+// library. A field of the description is extracted by a shift and a mask. A field of a command is inserted by a
 // mask, a shift and an OR.
 func (t *treatment) network() {
 	// 8 fields are read (island and number twice, length, port, sequencer, sequence number) in 2 instructions each.

@@ -18,8 +18,8 @@ import (
 // A keyPair is one key in our implementation and in another.
 type keyPair struct{ ours, peer cipher.AEAD }
 
-// batchKeys returns keys of all variants of a table at a level, one key at another level, some keys of the other
-// table, and one of another module.
+// batchKeys returns keys of all variants of a table at a level, and one key at another level. It adds some keys
+// of the other table, and one of another module.
 func batchKeys(t testing.TB, r *rand.Rand, table *dispatch.Table, level kernel.Level) (keys []keyPair) {
 	for i, v := range slices.Concat(variants, variants) {
 		l := level

@@ -9,9 +9,9 @@ const (
 	AESSetup      = asmAESSetup      // make an AESKey from its rounds and the raw key in its schedule
 	AESECBEncrypt = asmAESECBEncrypt // each block independently
 	AESECBDecrypt = asmAESECBDecrypt
-	AESCTR        = asmAESCTR        // State: the counter block, whose last 4 bytes count and wrap around
-	AESCBCDecrypt = asmAESCBCDecrypt // State: input the block that the first one is chained to, output the last block of the input
-	AESXTSEncrypt = asmAESXTSEncrypt // State: input the encrypted tweak of the first block, output that of the block after the last
+	AESCTR        = asmAESCTR        // State: the counter block, whose last 4 bytes count and wrap around.
+	AESCBCDecrypt = asmAESCBCDecrypt // State: input the block that the first one is chained to, output the last block of the input.
+	AESXTSEncrypt = asmAESXTSEncrypt // State: input the encrypted tweak of the first block, output that of the block after the last.
 	AESXTSDecrypt = asmAESXTSDecrypt
 	AESCBCEncrypt = asmAESCBCEncrypt // ModeLanesArgs: lanes of BytesEach bytes
 	AESMasks      = asmAESMasks      // ModeLanesArgs: lanes of one block each, without Chain

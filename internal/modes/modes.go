@@ -69,9 +69,9 @@ func chosen() uint8 {
 
 // CTR XORs keystream into the whole blocks at the start of src, writes the result to dst, and returns their number of
 // bytes. The first counter block is hi and lo, big-endian, and wraps around. key points to 8 bytes with the number of
-// rounds, 8 unused bytes, and 240 bytes each of round keys for encryption and decryption, in the form of aesenc and
-// aesdec. dst is at least as long as src, and equal to it or disjoint from it. CTR returns 0 and does nothing if the
-// caller should use its own code.
+// rounds, 8 unused bytes, and 240 bytes each of round keys for encryption and decryption. They have the form of
+// aesenc and aesdec. dst is at least as long as src, and equal to it or disjoint from it. CTR returns 0 and does
+// nothing if the caller should use its own code.
 //
 //go:noinline
 func CTR(key unsafe.Pointer, dst, src []byte, lo, hi uint64) int {

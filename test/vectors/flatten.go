@@ -74,8 +74,8 @@ func write(out io.Writer, algorithm string, number any, fields ...string) {
 	fmt.Fprintln(out)
 }
 
-// flattenNIST takes paragraphs: of lengths in brackets, and of one case each with a line per field, FAIL in place of PT in
-// those that are not authentic.
+// flattenNIST takes two kinds of paragraphs: lengths in brackets, and a case with a line per field. In cases that are
+// not authentic, FAIL stands in place of PT.
 func flattenNIST(out io.Writer, text string) {
 	for number, paragraph := range strings.Split(text, "\n\n") {
 		f, result := map[string]string{}, "valid"

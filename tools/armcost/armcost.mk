@@ -1,4 +1,4 @@
-# Included by the Makefile. Modelled cycles and traces of the ARM kernels: see tools/armcost/README.md.
+# Included by the Makefile. Modeled cycles and traces of the ARM kernels: see tools/armcost/README.md.
 
 ARMCOST_VENV ?= $(B)/armcost
 ARMCOST_PYTHON ?= $(ARMCOST_VENV)/bin/python

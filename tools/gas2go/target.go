@@ -25,7 +25,7 @@ type target struct {
 
 	delay bool // a jump's next instruction runs before its target
 
-	gnu   []string // names of a compiler driver for this target that uses GNU as, the first that is installed
+	gnu   []string // names of a compiler driver that uses GNU as; the first installed one is used
 	clang []string // clang and the option that makes it assemble for this target
 
 	objdump []string // names of GNU objdump for this target, and its options

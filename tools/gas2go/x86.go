@@ -22,8 +22,8 @@ var (
 	}
 )
 
-// checkX86State finds faults that span instructions. They are upper vector halves that are not zero at the end,
-// scratch accesses outside the kernel's part, and a scratch pointer that is not restored.
+// checkX86State finds faults that span instructions. They are nonzero upper vector halves at the end,
+// a scratch pointer that is not restored, and accesses outside the kernel's scratch memory.
 func checkX86State(t *target, f *function, l *layout) []error {
 	_, errs := scratchUse(t, f, l)
 	last := len(f.body) - 1

@@ -6,11 +6,11 @@
 //	weave cycles                print each macro's modeled cycles on the cores of the machine table
 //	weave order FILE MACRO      read instructions in another order from standard input, print that order for the .weave file
 //
-// A .weave file has streams: instructions in the order in which they are understood, with names for registers and the
-// formula beside them; and macros, each of which says which streams it weaves, and in what order. What that order must keep
-// is not left to its author: weave follows each value from where it is made to where it is used, and refuses an order in
-// which an instruction would read anything else than it does in the streams one after the other, or in which results are
-// missing. Then it improves the order: it moves single instructions as long as a core of the machine table
+// A .weave file has streams and macros. A stream has instructions in an understandable order, with names for
+// registers and the formula beside them. A macro says which streams it weaves, and in what order. Weave checks that
+// order: it follows each value from where it is made to where it is used. It refuses an order in which an instruction
+// would read other values than in the streams one after the other. It also refuses one in which results are missing.
+// Then it improves the order. It moves single instructions as long as a core of the machine table
 // (tools/armcost/cores.json) needs fewer cycles for it and none needs more. README.md describes the language.
 package main
 

@@ -471,8 +471,8 @@ func TestSilentAttackersAgain(t *testing.T) {
 		{20261126, 58172}, // a valid ChangeCipherSpec behind a beginning that does not open
 		// Forged bytes come early and are acknowledged. After silence, a record arrives just before them.
 		{20261126, 215103}, {20261126, 282032},
-		{20261126, 215873},            // the bytes behind a beginning that was read again open in the middle of the search
-		{1795790041537067700, 91309},  // a record of the handshake that is given up, and the only sign that its keys end is behind it
+		{20261126, 215873},            // bytes behind a beginning that was read again open during the search
+		{1795790041537067700, 91309},  // an abandoned handshake record, followed by the only sign that its keys end
 		{1795790041537067700, 167473}, // silence behind the SYNs, and a segment with the first byte of the ClientHello
 		{1795790041537067700, 180882}, // a forged FIN, and silence in the ClientHello
 	} {

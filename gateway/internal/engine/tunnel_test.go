@@ -210,8 +210,8 @@ func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, jo
 	return frames, log.b.Bytes(), question
 }
 
-// Connections in which TLS follows another protocol are read: with the beginning of the connection, from its middle
-// on, and with a PROXY header in the same segment as the first bytes of TLS.
+// Connections in which TLS follows another protocol are read, from their beginning or from their middle on. They are
+// also read with a PROXY header in the same segment as the first bytes of TLS.
 func TestBeforeTLS(t *testing.T) {
 	cert := certificate(t)
 	number := 100

@@ -310,9 +310,9 @@ func (w *Worker) headers(frames []capture.Frame) {
 	flow.Prefetch(lines)
 }
 
-// handle is the fourth step. With each packet it prefetches the payload of one in the next lot, and every few packets
-// the headers of frames that will be parsed next. If they were prefetched earlier, the keys of all these packets
-// would evict them from the cache.
+// handle is the fourth step. With each packet it prefetches the payload of one in the next lot. Every few packets it
+// prefetches the headers of frames that will be parsed next. If they were prefetched earlier, the keys of all these
+// packets would evict them from the cache.
 func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 	for i := range l.frames {
 		if i < len(next.frames) && (next.verdicts[i] == packet.TCP || next.verdicts[i] == packet.UDP) {

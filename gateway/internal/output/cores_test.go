@@ -289,9 +289,9 @@ func (slowDisk) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkOutput lets cores write blocks of 150 packets of 1,500 bytes to one capture, on a disk that takes 2 ms for
-// a piece, and could take at least twice as many. It measures how long its output keeps a core from reading, per
-// packet. shared is the time of all cores if each writes directly.
+// BenchmarkOutput lets cores write blocks of 150 packets of 1,500 bytes to one capture. The disk takes 2 ms for a
+// piece, and could take at least twice as many. The benchmark measures how long its output keeps a core from reading,
+// per packet. shared is the time of all cores if each writes directly.
 func BenchmarkOutput(b *testing.B) {
 	for _, cores := range []int{1, 2, 4} {
 		for _, way := range []string{"shared", "lanes"} {

@@ -535,8 +535,8 @@ func TestServerEvicts(t *testing.T) {
 	until(func(all map[net.Conn]*reader) bool { return len(all) == maxReaders && all[its[1]] != nil })
 }
 
-// In a folder where others may write, a link in the place of a file does not make the gateway write elsewhere,
-// whenever the link is made.
+// In a folder where others may write, a link may take the place of a file at any time. The gateway does not
+// write elsewhere because of it.
 func TestStreamsLinks(t *testing.T) {
 	for _, when := range []string{"before", "between", "gaps"} {
 		dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")

@@ -193,8 +193,8 @@ func (s *space) wipe() {
 	s.keys, s.before, s.next = nil, nil, nil
 }
 
-// An initial is the Destination Connection ID of a client's first packet, or of the first one after a Retry, with the
-// keys derived from it.
+// An initial is the Destination Connection ID of a client's first packet, or of the first one after a Retry. Its keys
+// are derived from that ID.
 type initial struct {
 	dcid    id
 	version protect.Version

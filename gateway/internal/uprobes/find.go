@@ -245,8 +245,8 @@ func (m memory) cProbes(file *elf.File) []Probe {
 }
 
 // randomAt returns the offset of the client random in a session, from the code of a function f(session, ...) that
-// returns it: the first address that it computes from its first argument. OpenSSL before 3.0 stores it behind a
-// pointer.
+// returns it. The offset is in the first address that the function computes from its first argument. OpenSSL
+// before 3.0 stores it behind a pointer.
 func (m memory) randomAt(file *elf.File, name string) (uint32, bool) {
 	symbols, err := file.DynamicSymbols()
 	if err != nil {

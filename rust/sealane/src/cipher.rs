@@ -103,9 +103,10 @@ impl Gcm {
         hash_key.zeroize();
     }
 
-    /// The block J0 for a nonce that does not have 12 bytes: GHASH of the nonce, its padding, and the lengths 0 and the
-    /// nonce's (NIST SP 800-38D, section 7.1, step 2). A packet with the nonce as ciphertext and no associated data has
-    /// J0, masked, as its tag. The tag of an empty packet is that mask, since GHASH of zeroes is zero.
+    /// The block J0 for a nonce that does not have 12 bytes (NIST SP 800-38D, section 7.1, step 2). It is GHASH of
+    /// the nonce, its padding, and the lengths 0 and the nonce's. A packet with the nonce as ciphertext and no
+    /// associated data has J0, masked, as its tag. The tag of an empty packet is that mask, since GHASH of zeroes is
+    /// zero.
     #[inline(never)]
     pub(crate) fn block_of_nonce(&self, nonce: &[u8]) -> [u8; 16] {
         const MASKED: CallNonce<'_> = CallNonce::Block(&[0; 16]);

@@ -1,5 +1,5 @@
-//! Tests of the public interface at every level that works on this CPU: vectors, all short lengths compared with
-//! RustCrypto's crates, tampering, pieces, batches, invalid input.
+//! Tests of the public interface at every level that works on this CPU. They cover vectors, all short lengths
+//! compared with RustCrypto's crates, tampering, pieces, batches and invalid input.
 //!
 //! `SEALANE_PLANT` names a fault to plant, which a test must find: see `planted`.
 

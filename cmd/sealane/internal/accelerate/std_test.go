@@ -306,8 +306,9 @@ func TestStdRefusesFIPS(t *testing.T) {
 	}
 }
 
-// levelProgram prints which of its ciphers run on sealane. It also prints whether the stack of a new goroutine grows
-// when it first seals or opens AES-GCM, or calls a function that needs much stack. The output for one packet follows.
+// levelProgram prints which of its ciphers run on sealane. It also prints whether the stack of a new goroutine grows.
+// That happens when it first seals or opens AES-GCM, or calls a function that needs much stack. The output for one
+// packet follows.
 const levelProgram = `package main
 
 import (

@@ -3,10 +3,10 @@
 //!
 //!     sockets-demo https|quic ring|sealane SUITE MEGABYTES [share]
 //!
-//! Prints the CPU time of the process from the first byte of the handshake to the last of the download, as user and
-//! system time, in milliseconds. It fails if the SHA-256 of the received bytes differs from that of the sent ones. It
-//! also fails if another provider or suite made a key of the connection. With `share` it also sums up the time of
-//! calls that seal and open, which costs two clock readings each.
+//! Prints the CPU time of the process as user and system time, in milliseconds. It counts from the first byte of the
+//! handshake to the last of the download. It fails if the SHA-256 of the received bytes differs from that of the sent
+//! ones. It also fails if another provider or suite made a key of the connection. With `share` it also sums up the
+//! time of calls that seal and open, which costs two clock readings each.
 //!
 //! `SEALANE_PLANT` names a fault that must be found: `byte` (a received byte is changed), `provider` (the other one is
 //! used).

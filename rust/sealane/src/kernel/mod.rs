@@ -572,7 +572,7 @@ impl Machine {
             flags: (flags | FLAG_FIRST | FLAG_LAST) as u64,
             ..PacketArgs::default()
         };
-        // Written separately. A caller has just written both addresses of a text, and one vector load of the two
+        // Written separately. A caller has just written both addresses of a text. One vector load of the two
         // would wait until both stores have reached the cache.
         // SAFETY: the slot belongs to this function.
         unsafe { core::ptr::write_volatile(&mut args.out, slot(text.output)) };
