@@ -365,7 +365,7 @@ func (kind maskKind) masks(lanes []kernel.ModeLane) {
 	}
 }
 
-// makeMasks makes the masks of the n packets in which, and groups them by kind to make them side by side.
+// makeMasks makes the masks of the n packets listed in which, and groups them by kind to make them side by side.
 func (w *workspace) makeMasks(packets []Packet, n int) {
 	w.used = max(w.used, n)
 	var done uint64

@@ -259,7 +259,7 @@ static NOINLINE size_t run_planned(sealane_op *ops, unsigned n, const planner *r
     return good;
 }
 
-/* Runs packets of which the first has a ChaCha20-Poly1305 key. */
+/* Runs packets, the first of which has a ChaCha20-Poly1305 key. */
 static NOINLINE size_t run_chunk(sealane_op *ops, unsigned n, uint64_t direction, sealane_batch_choice *choice)
 {
     planner r;

@@ -50,7 +50,7 @@ static int all(const uint8_t *p, size_t n, uint8_t value)
     return 1;
 }
 
-/* ---- What is tested, as one kind of call ---- */
+/* ---- The tested functions, as one kind of call ---- */
 
 typedef struct {
     uint8_t key[64], nonce[512], ad[LONGEST], text[LONGEST], sealed[LONGEST], tag[64];

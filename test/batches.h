@@ -182,7 +182,7 @@ static int group_batch_edge(void)
     return 1;
 }
 
-/* Any mix, sorted by whole blocks like the planner's, and sometimes unsorted, which may be slow but not wrong. */
+/* Any mix, sorted by whole blocks as the planner's is, and sometimes unsorted, which may be slow but not wrong. */
 static int group_batch_mixes(void)
 {
     static const size_t imix[] = {64, 64, 64, 64, 64, 64, 64, 576, 576, 576, 576, 1420};

@@ -134,7 +134,7 @@ static sealane_state *state_of(const sealane_packet_args *a)
     return a->flags & SEALANE_FLAG_LAST ? NULL : (sealane_state *)(uintptr_t)a->state;
 }
 
-/* The right value modulo p, but not sufficiently reduced. */
+/* The right value modulo p, but not fully reduced. */
 CORRUPTER(corrupt_state_range)
 {
     INNER();

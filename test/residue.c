@@ -201,7 +201,7 @@ static int call(void)
     }
 }
 
-/* What the C library has left there while it started the thread: glibc 2.41 writes its number. */
+/* Data that the C library has left there while starting the thread: glibc 2.41 writes its number. */
 __attribute__((noinline)) static void paint_over(void)
 {
     volatile uint8_t below[8192];
@@ -410,7 +410,7 @@ static const struct {
     {"QUIC", QUIC_BATCH, sealane_init, batch_of_quic},
 };
 
-/* In a process of its own: 0 if it does not use more than allowed. */
+/* In a process of its own: returns 0 if it does not use more than allowed. */
 static int run_first(size_t i, int portable)
 {
     pthread_t thread;

@@ -1,8 +1,8 @@
-/* stream_example: seals and opens files safely, in two ways, of which the second is better. Both follow the rules of
+/* stream_example: seals and opens files safely, in two ways; the second is better. Both follow the rules of
  * sealane.h about streams.
  *
  *     stream_example seal|open KEY IN OUT                  one packet: no output is kept unless its tag is right
- *     stream_example seal-chunks|open-chunks KEY IN OUT    numbered chunks, of which the last is marked
+ *     stream_example seal-chunks|open-chunks KEY IN OUT    numbered chunks; the last is marked
  *
  * KEY is a file of 32 random bytes. OUT appears only after everything has succeeded. */
 #include <sealane.h>

@@ -95,7 +95,7 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestRunBenches: make run has bench say it.
+// TestRunBenches: make run makes bench print it.
 func TestRunBenches(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if os.IsNotExist(err) {

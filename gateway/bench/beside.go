@@ -2,8 +2,9 @@ package main
 
 import "os"
 
-// beside returns the ratio of a figure to the same in a build without authenticated reassembly, which takes segments as they come
-// (engine/trusting_on.go). The two builds alternate, each in a process of its own; the best of each counts.
+// beside returns the ratio of a figure to the same in a build without authenticated reassembly, which accepts
+// segments as they arrive (engine/trusting_on.go). The two builds alternate, each in a process of its own; the best
+// of each counts.
 func beside(name string) []value {
 	self, err := os.Executable()
 	if *without == "" || err != nil {

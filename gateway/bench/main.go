@@ -684,7 +684,7 @@ func lateKeys() []value {
 	return one(100 * float64(c.whole) / float64(n))
 }
 
-// whole is a Sink that counts the connections of lateKeys of which nothing is missing.
+// whole is a Sink that counts the connections of lateKeys that are complete.
 type whole struct {
 	bytes map[*output.Flow]int
 	whole int
@@ -700,9 +700,9 @@ func (c *whole) End(f *output.Flow) {
 	delete(c.bytes, f)
 }
 
-// besideTshark returns how many times the gateway's processor time tshark takes for one capture, which make appends to frames. make returns its
-// keys, and how often tshark has to find stream data in it, if that is known. The gateway writes the plaintext or only counts it, and tshark
-// does as its arguments say.
+// besideTshark returns the ratio of tshark's processor time to the gateway's for one capture, which make appends to
+// frames. make returns its keys, and how often tshark must find stream data in it, if that is known. The gateway
+// writes the plaintext or only counts it, and tshark does the same by its arguments.
 func besideTshark(make func(frames *[]capture.Frame) (keyLog []byte, found int), write bool, how ...string) []value {
 	if _, err := exec.LookPath("tshark"); err != nil || *gateway == "" {
 		return nil

@@ -78,7 +78,7 @@ func profileOf(messageBytes int) profile {
 	return p
 }
 
-// profileOfChaCha is that of one that is only enciphered.
+// profileOfChaCha is the profile of a packet that is only encrypted.
 func profileOfChaCha(rounds, messageBytes int) profile {
 	secret, nonce, _, message := testInput(messageBytes)
 	_, p := chacha(rounds, &secret, &nonce, 1, message)

@@ -96,7 +96,8 @@ func TestPath(t *testing.T) {
 				t.Skipf("NOT RUN: %v", err)
 			}
 			defer socket.Close()
-			// What is lost is sent again soon: after duplicate acknowledgements, which are all that the test makes, or 20 ms.
+			// Lost data is retransmitted soon: after duplicate acknowledgements, the only ones that the test sends,
+			// or 20 ms.
 			command(t, "ip netns exec "+w.namespace+" sh -c echo${IFS}0>/proc/sys/net/ipv4/tcp_sack")
 			command(t, "ip -n "+w.namespace+" route change "+network+"0/24 dev "+w.there+" rto_min 20ms")
 			here, there, tuple := w.connect()
@@ -378,7 +379,7 @@ func TestPathGap(t *testing.T) {
 	if string(got) != "abc?efgh" || lost != size {
 		t.Fatalf("%s, %d bytes lost", got, lost)
 	}
-	// What user space is handed now begins where the program ended.
+	// User space now takes over where the program ended.
 	c := []byte("in user space")
 	packet := s.packet(t, s.flow.Sequence+8*size, s.record(s.flow.Number+8, 23, 0, c))
 	path.Handle(packet, Meta{metaMagic, Untouched, uint16(len(packet) - size), 0}, true, 0)

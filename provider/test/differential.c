@@ -821,7 +821,7 @@ static void call_anything(pair *p)
     }
 }
 
-/* What well-behaved callers do, with the text and the associated data in any pieces. */
+/* Calls of well-behaved callers, with the text and the associated data in any pieces. */
 static void call_packet(pair *p)
 {
     const unsigned ad_pieces = below(3), pieces = one_in(2) ? 1 : below(6);

@@ -20,7 +20,7 @@ const (
 	master = "asm/levels.json"
 )
 
-// This page says which CPU has which level of an instruction set.
+// This page lists the levels of each CPU of an instruction set.
 var pages = map[string]string{"x86_64": "docs/performance.md", "aarch64": "docs/arm.md", "arm": "docs/arm.md"}
 
 const otherPage = "docs/routers.md" // of all others

@@ -82,7 +82,7 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// What the examples of a language print, in the order of the pages.
+// The output of the examples of a language, in the order of the pages.
 func examples(t *testing.T, language string, printed map[string]string, try func(t *testing.T, b block) string) {
 	all := blocks(t, language)
 	if len(all) != len(printed) {
@@ -187,8 +187,8 @@ func TestC(t *testing.T) {
 	})
 }
 
-// What test runs a command that is not run here, since it takes minutes, or an installed system. The text must be in
-// the file, so that a command which nothing runs any more is noticed.
+// Names the test of each command that is not run here, because it takes minutes, or an installed system. The text
+// must be in the file, so that a command without a test is noticed.
 var elsewhere = map[string]struct{ file, text string }{
 	"make run":   {"test/fresh", "make run"},
 	"make test":  {"test/fresh", "make test"},
@@ -450,7 +450,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestGenerated: .gitattributes marks the files that say of themselves that a tool wrote them, and no others but results.
+// TestGenerated: .gitattributes marks the files whose first line says that a tool wrote them, and no others except
+// results.
 func TestGenerated(t *testing.T) {
 	git := func(args ...string) []string {
 		cmd := exec.Command("git", append([]string{"-C", root}, args...)...)

@@ -29,7 +29,7 @@ type listed struct {
 	Error           *struct{ Err string }
 }
 
-// checked has the packages by their import paths. It imports for one that has a map of its own.
+// checked has the packages by their import paths. It resolves imports for a package that has an import map.
 type checked map[string]*types.Package
 
 type importer struct {

@@ -322,7 +322,7 @@ FLAGS = "cpsr"
 def arm_registers(
     instruction: capstone.CsInsn, reads: frozenset[str], writes: frozenset[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """What a 32-bit instruction reads and writes: capstone leaves out some of it."""
+    """Registers that a 32-bit instruction reads and writes: capstone leaves out some of them."""
     mnemonic, operands = instruction.mnemonic, instruction.op_str
     block, address = BLOCK.fullmatch(operands), ADDRESS.search(operands)
     if block and mnemonic.startswith(("ldm", "stm", "vldm", "vstm", "push", "pop", "vpush", "vpop")):
@@ -385,8 +385,8 @@ def decode(target: Target, opcode: int) -> Operation:
 class Core:
     """The rules of a dual-issue in-order core, in cycles.
 
-    The constants are in cores.json, with their sources; tools/weave reads them too. What vouches for them is that they
-    come close to the published speeds of known kernels: README.md has the table. Memory is a first-level cache that
+    The constants are in cores.json, with their sources; tools/weave reads them too. They are supported by how close
+    they come to the published speeds of known kernels: README.md has the table. Memory is a first-level cache that
     always hits; every branch is predicted.
     """
 
@@ -429,7 +429,7 @@ def read_cores(text: str) -> dict[str, Core]:
     for name, row in json.loads(text)["cores"].items():
         latency = {Kind(kind): cycles for kind, cycles in row["latency"].items()}
         if row["width"] != 2:
-            raise ArmcostError(f"{CORES_FILE}: {name}: the scoreboard knows cores of width 2 alone")
+            raise ArmcostError(f"{CORES_FILE}: {name}: the scoreboard supports only cores of width 2")
         cores[name] = Core(latency, row["wide_vector"], row["beats_a_cycle"], row["multiply"], row["restricted"])
     return cores
 
@@ -485,7 +485,7 @@ def in_order_cycles(operations: Iterable[Operation], core: Core) -> int:
 def assembly(target: Target, opcodes: list[int]) -> str:
     """A trace in LLVM's assembly language, one instruction a line."""
     distinct = sorted(set(opcodes))
-    short = target is RISCV64  # the lowest bits tell how long an instruction is
+    short = target is RISCV64  # the lowest bits give the length of an instruction
     sizes = [2 if short and opcode & 3 != 3 else 4 for opcode in distinct]
     encoded = "\n".join(" ".join(map(hex, o.to_bytes(n, "little"))) for o, n in zip(distinct, sizes))
     command = [f"llvm-mc{LLVM_SUFFIX}", "--disassemble", f"--triple={target.triple}"]
@@ -635,12 +635,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         command.set_defaults(function=function)
         command.add_argument("--start", required=True, help="function at which the region starts")
         command.add_argument("--end", required=True, help="function at which it ends")
-        command.add_argument("--cpu", help="what QEMU pretends to be, e.g. cortex-a7 or arm1176")
+        command.add_argument("--cpu", help="the CPU that QEMU emulates, e.g. cortex-a7 or arm1176")
         if function is cost:
             command.add_argument("--bytes", type=int, help="message length, for cycles per byte")
             command.add_argument("--json", action="store_true")
             command.add_argument("--core", action="append", default=[], help="one more core, by llvm-mca's name")
-            command.add_argument("--cache", metavar="DIR", help="keeps cycles of traces modeled before")
+            command.add_argument("--cache", metavar="DIR", help="stores the cycles of modeled traces")
     split = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:split])
     options.command = arguments[split + 1 :]

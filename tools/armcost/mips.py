@@ -112,7 +112,7 @@ CORES = {
         {Kind.LOAD: 3, Kind.ARITHMETIC: 2, Kind.TO_HILO: 7, Kind.DIVIDE: 50} | dict.fromkeys(LONG, 7),
         {Kind.DIVIDE: 50}, 1, width=2, queue=8, to_product=7, from_product=4,
     ),
-    # The first Octeon, in order: two instructions, of which one to memory or a branch.
+    # The first Octeon, in order: two instructions, one of them to memory or a branch.
     "octeon": Core(
         {Kind.LOAD: 2, Kind.MULTIPLY: 2, Kind.TO_HILO: 2, Kind.DIVIDE: 72} | dict.fromkeys(LONG, 5),
         {Kind.MULTIPLY: 2, Kind.TO_HILO: 2, Kind.DIVIDE: 72}, 0, width=2, to_product=2, from_product=2,

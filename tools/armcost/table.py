@@ -62,15 +62,15 @@ def kept_rows(table: str) -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--programs", required=True, metavar="DIR", help="where seal.arm and so on are")
-    parser.add_argument("--cache", required=True, metavar="DIR", help="keeps cycles of traces modeled before")
+    parser.add_argument("--programs", required=True, metavar="DIR", help="folder of seal.arm and so on")
+    parser.add_argument("--cache", required=True, metavar="DIR", help="stores the cycles of modeled traces")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time")
     parser.add_argument("--runs", default="", help="program,cpu,cipher,level ...")
     parser.add_argument("--sizes", default="", help="bytes ...")
     parser.add_argument("--batch-runs", default="", help="the same for batches")
     parser.add_argument("--batch-sizes", default="", help="bytes of each packet ...")
     parser.add_argument("--batch", type=int, default=32, help="packets in a call")
-    parser.add_argument("--only", default="", metavar="REGEX", help="of titles; other rows stay as they are")
+    parser.add_argument("--only", default="", metavar="REGEX", help="matches titles; other rows stay unchanged")
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
     todo, failed, text = rows(options), [], ABOUT
@@ -91,7 +91,7 @@ def main() -> int:
     for row in failed:
         print(f"FAIL {row.title()}", file=sys.stderr)
     if failed or not todo:
-        print(f"{len(failed)} of {len(todo)} rows failed; {options.output} is left as it was", file=sys.stderr)
+        print(f"{len(failed)} of {len(todo)} rows failed; {options.output} is unchanged", file=sys.stderr)
         return 1
     peers = [sys.executable, str(HERE / "peers.py"), *options.sizes.split()]
     text += "\nOther people's, of tools/armcost/peers.json:\n"

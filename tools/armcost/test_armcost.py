@@ -90,7 +90,7 @@ def wrong_registers(show: bool = True) -> int:
     return wrong
 
 
-# What llvm-mc prints, and whether the cycles kept of a trace are also those of one that differs there in the last number.
+# The output of llvm-mc, and whether the stored cycles of a trace are also used for one whose last number differs.
 DISTANCES = (
     ("bl\t#-1234", True),
     ("beq\t#16", True),

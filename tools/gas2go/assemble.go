@@ -262,7 +262,7 @@ func (t *target) relocate(f *elf.File, r *elf.Section, symbols []elf.Symbol) (co
 				against = f.Sections[s.Section].Name
 			}
 		}
-		errs = append(errs, fmt.Errorf("%s+%#x: relocation against %s: a kernel needs none", f.Sections[r.Info].Name, offset, against))
+		errs = append(errs, fmt.Errorf("%s+%#x: relocation against %s, but kernels have no relocations", f.Sections[r.Info].Name, offset, against))
 	}
 	return code, errs
 }
@@ -330,7 +330,7 @@ func (t *target) differences(f, g *function, nameA, nameB string) []string {
 	return causes
 }
 
-// commutative are the instructions of which LLVM's assembler, since version 16, exchanges the sources if that saves a byte.
+// commutative are the instructions whose sources LLVM's assembler, since version 16, exchanges if that saves a byte.
 var commutative = regexp.MustCompile(`^vp(x?or|and|add[bwdq]|mul(u?dq|[lh]w|ld))$`)
 
 // commuted reports whether f and g differ only by exchanged sources and their consequences. A shorter encoding changes padding

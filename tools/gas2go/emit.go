@@ -118,7 +118,7 @@ type row struct {
 	text   string
 }
 
-// rows returns all instructions but the final ret, of which only remains that something jumps to it.
+// rows returns all instructions except the final ret. Only the fact that something jumps to it remains.
 func (t *target) rows(f *function) []row {
 	targets := make(map[int]bool)
 	for i := range f.body {

@@ -257,7 +257,7 @@ func TestGoodKernelsRun(t *testing.T) {
 	}
 }
 
-// removeTables leaves the kernels alone: the tables of levels want packages that this module does not have.
+// removeTables keeps only the kernels: the tables of levels need packages that this module does not have.
 func removeTables(t *testing.T, root string) {
 	files, err := filepath.Glob(filepath.Join(root, outputDir, "levels_*.go"))
 	if err != nil || len(files) == 0 {

@@ -321,7 +321,7 @@ var spelling = map[string]string{
 	"chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "portable": "Portable", "r": "R", "s": "S", "xts": "XTS",
 }
 
-// levelName is Go's name of a level: in capitals, but where spelling has it.
+// levelName is Go's name of a level: in capitals, unless spelling has another form.
 func levelName(level string) string {
 	if s, ok := spelling[level]; ok {
 		return s

@@ -116,7 +116,7 @@ var mips64le = func() *target {
 	return &t
 }()
 
-// byISA are the targets of which each has an instruction set of its own.
+// byISA are the targets with separate instruction sets.
 func byISA(all []*target) (some []*target) {
 	for _, t := range all {
 		if !slices.ContainsFunc(some, func(s *target) bool { return s.isa == t.isa }) {

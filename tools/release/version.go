@@ -69,7 +69,7 @@ func setVersion(files []string, version string, n notes) (set []string, err erro
 	}
 	for _, name := range files {
 		if _, err := os.Readlink(name); err == nil {
-			continue // its target is a file of its own
+			continue // its target is a separate file
 		}
 		before, err := os.ReadFile(name)
 		if err != nil {
@@ -134,7 +134,7 @@ func parseNotes(news, version string) (notes, error) {
 	}
 	text, _, _ := strings.Cut(news[section[1]:], "\n## ")
 	if strings.TrimSpace(text) == "" {
-		return notes{}, fmt.Errorf("NEWS.md says nothing about %s", version)
+		return notes{}, fmt.Errorf("NEWS.md has no section about %s", version)
 	}
 	return notes{date, strings.TrimSpace(text) + "\n"}, nil
 }

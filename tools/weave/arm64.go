@@ -9,8 +9,9 @@ import (
 	"github.com/sealane/sealane/tools/internal/gas"
 )
 
-// What is known of arm64: the instructions of the streams there are. Registers are those that the stream names: x0 .. x30,
-// also as w, and v0 .. v31, also as q and d, are a unit each, so a write to a part of a vector is no instruction here.
+// Facts about arm64, for the instructions in the existing streams. The registers that a stream names are one unit
+// each: x0 .. x30, also as w, and v0 .. v31, also as q and d. So a write to a part of a vector is not an instruction
+// here.
 
 var registerName64 = regexp.MustCompile(`^([xwvqd])([0-9]+)$`)
 

@@ -75,7 +75,7 @@ func readCores(file string) ([]core, []byte, error) {
 	return cores, text, nil
 }
 
-// without64 has cores without arm64, which have no say there.
+// without64 has the cores without arm64, which do not count there.
 var without64 = map[string]bool{"cortex-a7": true}
 
 // coresOf returns the cores that run the output of the file.
@@ -86,7 +86,7 @@ func (s *source) coresOf(cores []core) []core {
 	return slices.DeleteFunc(slices.Clone(cores), func(c core) bool { return without64[c.name] })
 }
 
-// step is an instruction with its registers chosen, as the search and the model want it.
+// step is an instruction with its registers chosen, in the form that the search and the model need.
 type step struct {
 	line
 	reads, writes set

@@ -91,7 +91,7 @@ func check(root string) error {
 	var stale []error
 	err := each(root, func(file string, text []byte) error {
 		if old, err := os.ReadFile(output(file)); err != nil || !bytes.Equal(old, text) {
-			stale = append(stale, fmt.Errorf("%s is not what %s makes: run make gen", output(file), filepath.Base(file)))
+			stale = append(stale, fmt.Errorf("%s differs from the output of %s: run make gen", output(file), filepath.Base(file)))
 		}
 		return nil
 	})
@@ -146,7 +146,7 @@ func (s *source) weaveAll(cores []core) error {
 func pairs(steps []step) error {
 	for i, s := range steps {
 		if s.kind == aesMix && (i == 0 || steps[i-1].kind != aes || steps[i-1].writes != s.writes) {
-			return fmt.Errorf("%s stands apart from its aese", s.text)
+			return fmt.Errorf("%s does not follow its aese", s.text)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ type op struct {
 	exchange [2]string
 }
 
-// stream is instructions in the order in which they are understood: a quarter round, the steps of a multiplication.
+// stream is instructions in an understandable order: a quarter round, the steps of a multiplication.
 type stream struct {
 	name   string
 	params []string
@@ -64,7 +64,7 @@ type source struct {
 	woven     map[string][]step // in the order of the source
 	asWritten map[string][]step // and with the first and last instructions of a macro
 	improved  map[string][]step
-	sequence  []*macro // as they stand, those of included files too
+	sequence  []*macro // unchanged, those of included files too
 	parts     []any    // the output in order: a string unchanged, or a *macro
 	files     []string
 }
@@ -82,7 +82,7 @@ func (s *source) physical() *source {
 
 var commentStart = regexp.MustCompile(`\s*// ?`)
 
-// readSource reads a file. What it includes gives names, streams and macros, but writes nothing.
+// readSource reads a file. An included file gives names, streams and macros, but no output.
 func readSource(file string) (*source, error) {
 	s := newSource(file)
 	return s, s.read(file, false)

@@ -23,7 +23,7 @@ type thread struct {
 	next   []int // those not yet issued
 }
 
-// machine follows which value is in which register while instructions are issued.
+// machine tracks which value is in which register while instructions are issued.
 type machine struct {
 	s          *source
 	m          *macro
@@ -279,17 +279,17 @@ func (w *machine) issue(t *thread, i int, to string) (string, error) {
 			return text, err
 		}
 		if w.content[at] != t.reads[i][n] {
-			return text, fmt.Errorf("%s (%s): %s is not what it is in the order of the source", text, o.text, u)
+			return text, fmt.Errorf("%s (%s): %s differs from its value in the order of the source", text, o.text, u)
 		}
 	}
 	if fx.memory.load {
 		for n, word := range fx.memory.words {
 			if w.content["memory "+word] != t.reads[i][len(fx.reads)+n] {
-				return text, fmt.Errorf("%s: memory is not what it is in the order of the source", text)
+				return text, fmt.Errorf("%s: memory differs from its content in the order of the source", text)
 			}
 		}
 	}
-	// What is written, as units of registers.
+	// The written operands, as units of registers.
 	var targets []string
 	for _, u := range fx.writes {
 		name, half, isWord := strings.Cut(u, ".")

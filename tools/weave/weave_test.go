@@ -63,7 +63,7 @@ func TestOrders(t *testing.T) {
 	for _, c := range []struct{ name, order, want string }{
 		{"right", "A p B p A@5 q A B@0 q B q", ""},
 		{"the same by itself", "A 2p A@5 A B B@0 B 3q", ""},
-		{"an instruction too early", "A+1@5 A p B p A@5 q A B@0 q B q", "is not what it is in the order of the source"},
+		{"an instruction too early", "A+1@5 A p B p A@5 q A B@0 q B q", "differs from its value in the order of the source"},
 		{"a carry lost", "A p q B p A@5 A B@0 B 2q", "flags, which is still needed"},
 		{"a register too early", "A p B p A@5 q B@0 A q B q", "overwrites d0, which is still needed"},
 		{"a result elsewhere", "A p B p A@6 q A B@0 q B q", "a ends in q6, not in q5"},
@@ -71,7 +71,7 @@ func TestOrders(t *testing.T) {
 		{"something twice", "A p B p A@5 q A B@0 q B 2q", "stream q has no more instructions"},
 		{"an unknown stream", "A p z", "no such stream"},
 		{"no order", "A @", "is no part of an order"},
-		{"a load before its store", "A p B p A@5 q A B@0 q+1 B q", "memory is not what it is in the order of the source"},
+		{"a load before its store", "A p B p A@5 q A B@0 q+1 B q", "memory differs from its content in the order of the source"},
 	} {
 		text, err := generate(write(t, strings.Replace(small, "ORDER", c.order, 1)), cores, table)
 		switch {
@@ -111,15 +111,15 @@ func TestOrders64(t *testing.T) {
 	cores, table := testCores(t)
 	for _, c := range []struct{ name, order, source, changed, want string }{
 		{"right", "p A p A q 2q", "", "", ""},
-		{"a load before its store", "p A q A p 2q", "", "", "memory is not what it is in the order of the source"},
+		{"a load before its store", "p A q A p 2q", "", "", "memory differs from its content in the order of the source"},
 		{"beside it", "p A q A p 2q", "[scratch, #PLACE + 32]", "[scratch, #PLACE + 48]", ""},
-		{"half of it", "p A q A p 2q", "[scratch, #PLACE + 32]", "[scratch, #PLACE + 24]", "memory is not"},
-		{"a value too early", "A+1 A 2p 3q", "", "", "is not what it is in the order of the source"},
+		{"half of it", "p A q A p 2q", "[scratch, #PLACE + 32]", "[scratch, #PLACE + 24]", "memory differs"},
+		{"a value too early", "A+1 A 2p 3q", "", "", "differs from its value in the order of the source"},
 		{"a part of a vector", "p A p A q 2q", "eor x.16b, x.16b, y.16b", "mov x.d[1], x3", "writes a part of a vector"},
 		{"an address that changes", "p A p A q 2q", "[text, #PLACE]", "[text], #16", "not at a fixed offset"},
 		{"an offset that is none", "p A p A q 2q", "#PLACE]", "#OTHER]", "is no sum of numbers"},
 		{"an unknown instruction", "p A p A q 2q", "aese v4", "sha1h v4", "unknown instruction"},
-		{"a pair apart", "p A p q q A q", "    order\n", "    fixed\n    order\n", "stands apart from its aese"},
+		{"a pair apart", "p A p q q A q", "    order\n", "    fixed\n    order\n", "does not follow its aese"},
 		{"not a register", "p A p A q 2q", "apart scratch text", "apart scratch 17", "17 is no register"},
 	} {
 		folder := filepath.Join(t.TempDir(), "aarch64")
@@ -258,7 +258,7 @@ func TestOneChange(t *testing.T) {
 		return run([]string{"-root", root, name}, nil, &out, &out)
 	}
 	if command("check") != 0 {
-		t.Fatal("what is committed is not what gen makes: run make gen")
+		t.Fatal("the committed files differ from the output of gen: run make gen")
 	}
 	before := written(t, root)
 	for _, c := range []struct {
@@ -374,7 +374,7 @@ func TestOneChangeEverywhere(t *testing.T) {
 	}
 }
 
-// The instructions of every macro, as they stand in a text, give the order that makes them.
+// The instructions of every macro, in the order of a text, give the order that makes them.
 func TestWayBack(t *testing.T) {
 	files, err := sources(filepath.Join("..", ".."))
 	if err != nil {

@@ -54,7 +54,7 @@ MODELS = {  # of CPUs by vendor, family and model, as /proc/cpuinfo has them
 }
 
 
-PORTABLE_MOST = 1420  # bytes of portable code: longer traces of it take minutes and say the same per byte
+PORTABLE_MOST = 1420  # bytes of portable code: longer traces of it take minutes and give the same result per byte
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class Figures:
                     self.kept[row] = earlier.get("kept", {}).get(row, commit)
         own = {row: at for row, at in self.kept.items() if ", sealane " in row and not same_code(at)}
         if own and not mix:
-            raise x86cost.X86costError(f"{path} has rows of other code: {', '.join(own)}; model them again, or say --mix")
+            raise x86cost.X86costError(f"{path} has rows of other code: {', '.join(own)}; model them again, or use --mix")
         for cell in earlier["cells"]:
             now = self.at(cell["language"], cell["algorithm"], cell["op"], cell["bytes"], cell["cpu"])
             rest = {n: now.get(n, c) for n, c in cell["modelled"].items() if not n.endswith("*")}
@@ -471,18 +471,18 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--c-program", required=True, help="bench-c")
     parser.add_argument("--go-program", required=True, help="bench-go")
-    parser.add_argument("--cache", required=True, type=Path, help="keeps cycles of traces modeled before")
+    parser.add_argument("--cache", required=True, type=Path, help="stores the cycles of modeled traces")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time")
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     parser.add_argument("--languages", default="Go,C")
     parser.add_argument("--cpus", default=",".join(cpu for cpu in x86cost.CPUS if cpu not in PEERS))
     parser.add_argument("--sizes", default="64,256,576,1024,1420,4096,16384")
-    parser.add_argument("--sweep", default="", metavar="SIZES", help="Go beside one peer, at these too")
-    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has this regular expression")
-    parser.add_argument("--rest-from", type=Path, metavar="JSON", help="what --only leaves out, of an earlier table")
-    parser.add_argument("--mix", action="store_true", help="rows of sealane's own of other code may be among them")
+    parser.add_argument("--sweep", default="", metavar="SIZES", help="further sizes for Go beside one peer")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only rows whose title matches this regular expression")
+    parser.add_argument("--rest-from", type=Path, metavar="JSON", help="earlier table with the rows that --only leaves out")
+    parser.add_argument("--mix", action="store_true", help="allows sealane's own rows from other code")
     parser.add_argument("--peers-from", type=Path, metavar="JSON", help="the peers' figures of an earlier table")
-    parser.add_argument("--measured", type=Path, nargs="*", default=[], help="results of make bench, to correct by")
+    parser.add_argument("--measured", type=Path, nargs="*", default=[], help="results of make bench, for the correction")
     parser.add_argument("output", type=Path, help="a .md file; - for the terminal")
     options = parser.parse_args()
     try:
@@ -497,7 +497,7 @@ def main() -> int:
                 print(f"FAIL {one.row.title()}: {one.error}" if one.error else
                       f"{one.row.title()}: {one.result['cycles']} modeled", file=sys.stderr)
         if failed or not (todo or options.rest_from):
-            print(f"x86cost: {failed} of {len(todo)} rows failed; {options.output} is left as it was", file=sys.stderr)
+            print(f"x86cost: {failed} of {len(todo)} rows failed; {options.output} is unchanged", file=sys.stderr)
             return 1
         listed = json.loads((HERE / "peers.json").read_text())["peers"]
         figures = Figures(done)

@@ -2,7 +2,7 @@
 """Tests x86cost's tables of instructions and pipelines. Each line is one check; the last ones show that they can
 fail.
 
-The programs' text goes to the assembler as it stands; registers and latencies are those of the vendors' manuals.
+The assembler gets the programs' text unchanged; registers and latencies are those of the vendors' manuals.
 """
 
 import argparse
@@ -73,7 +73,7 @@ CYCLES = (
     ("endbr64 takes a place and nothing else", (("f30f1efa", "endbr64", None), (ADD_A, "add", None)), 1),
     ("a load elsewhere waits for none", ((STORE_A, "mov_store", 64), (LOAD_A, "mov_load", 128), (ADD_A, "add", None)), 1),
 )
-# A load of 8 bytes of which a store wrote one waits until the store has left, and longer.
+# A load of 8 bytes, one of which a store wrote, waits until the store has left, and longer.
 BLOCKED = ((STORE_AL, "mov_store", 64), (LOAD_A, "mov_load", 64), (ADD_A, "add", None))
 
 # Cycles of a chain by LLVM's tables with our corrections: published latencies of aesenc (uops.info, Agner Fog's tables).

@@ -195,7 +195,7 @@ VECTOR_MOVE = re.compile(r"^v?mov(dqa|dqu|aps|ups|apd|upd)(32|64)?$")
 
 
 class Decoder:
-    """What instructions do, from capstone and, for vectors, from rules."""
+    """The effects of instructions, from capstone and, for vectors, from rules."""
 
     def __init__(self):
         try:
@@ -351,7 +351,7 @@ def read_trace(records: list[tuple]) -> Trace:
 
 
 def features(lines: list[str], code: list[bytes]) -> list[str]:
-    """What the executed code needs beyond SSE4.2: a CPU without it runs other code."""
+    """The features beyond SSE4.2 that the executed code needs: a CPU without them runs other code."""
     needed = set()
     for line, one in zip(lines, code):
         mnemonic = line.split()[0]
@@ -393,7 +393,7 @@ def assembly(code: list[bytes]) -> list[str]:
 
 @dataclass(frozen=True)
 class Cpu:
-    """What LLVM's tables do not say, in cycles and entries: the usual figures, calibrated on Zen 3 only."""
+    """Facts that LLVM's tables lack, in cycles and entries: the usual figures, calibrated on Zen 3 only."""
 
     width: int  # instructions (fused) renamed a cycle
     reorder: int  # entries of the reorder buffer
@@ -629,7 +629,7 @@ class Port:
 
 
 def prepared(trace: Trace, rows: list[Row], cpu: Cpu) -> list[tuple]:
-    """What is the same each time an instruction runs."""
+    """Properties that are the same each time an instruction runs."""
     static = []
     for op, row in zip(trace.operations, rows):
         nop = op.mnemonic.startswith(("nop", "endbr"))

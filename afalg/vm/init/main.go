@@ -1,7 +1,7 @@
 // Init is the only process of the virtual machines that test package afalg. It runs the steps in the file /steps,
 // reports the result, and powers the machine off. A line is one step:
 //
-//	load NAME...                     loads these modules, or with the name "all" every one that there is
+//	load NAME...                     loads these modules, or with the name "all" every available one
 //	run VARIABLE=VALUE... PROGRAM ARGUMENT...
 //
 //go:build linux

@@ -127,7 +127,7 @@ func TestPackagedConfig(t *testing.T) {
 	}
 }
 
-// Whatever a file has, it is taken or refused with the name of a setting or a line.
+// Any file is accepted, or refused with the name of a setting or a line.
 func FuzzConfig(f *testing.F) {
 	packaged, _ := os.ReadFile("../../packaging/gateway.toml")
 	f.Add(string(packaged))

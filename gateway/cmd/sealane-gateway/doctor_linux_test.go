@@ -109,7 +109,7 @@ func TestDoctorInterface(t *testing.T) {
 	if said, ok := run(t, "doctor", "--interface", "lo", "--for", "700ms"); !ok || !strings.Contains(said, "no keys (") || !strings.Contains(said, ":"+port) {
 		t.Errorf("success %v: %s", ok, said)
 	}
-	// Checksums on lo are left to a card that there is not.
+	// Checksums on lo are left to a network card that does not exist.
 	if said, ok := run(t, "doctor", "--interface", "lo", "--for", "700ms", "--keys", name); !ok || strings.Contains(said, " 0 decrypted") || !strings.Contains(said, "offload (") {
 		t.Errorf("success %v: %s", ok, said)
 	}

@@ -269,7 +269,7 @@ func TestLive(t *testing.T) {
 	c.Close()
 	onTAP.waitFor(t, "/by-socket", 1)
 
-	// What is counted. Connections end when they are over, though the keys of some are later than that.
+	// The counters. Connections end when they are over, although the keys of some arrive later.
 	var out []byte
 	if !eventually(func() bool { // some times a second
 		out, _ = l.command(1, "curl", "-s", "http://127.0.0.1:9101/metrics").Output()
@@ -472,7 +472,7 @@ func TestInlineVLAN(t *testing.T) {
 	}
 }
 
-// What cannot be is refused before anything is opened.
+// Impossible settings are refused before anything is opened.
 func TestLiveFlags(t *testing.T) {
 	for flags, says := range map[string]string{
 		"": "nothing to read", "--interface lo --unread drop": "--inline", "--inline a=b --allow proto=udp": "--unread drop",

@@ -88,7 +88,7 @@ func TestRead(t *testing.T) {
 	if _, ok := run(t, "read", testdata+"s-aes128.pcap", "--keys", keys, "--allow-readable-keys"); !ok {
 		t.Error("--allow-readable-keys does not work")
 	}
-	// What was written is a capture that can be read, with nothing left to decrypt.
+	// The output is a readable capture without anything left to decrypt.
 	for _, name := range []string{"/a.pcap", "/b.pcapng"} {
 		if said, ok := run(t, "read", dir+name); !ok || !strings.Contains(said, "malformed") && !strings.Contains(said, "connections=1") {
 			t.Errorf("%s: %s", name, said)

@@ -192,7 +192,7 @@ map-port = ["443=80", "8443=8080"`)
 		t.Errorf("%s is another certificate (%v)", kept[0], err)
 	}
 
-	// What was written: before and after SIGHUP, on the ports that there were.
+	// The output before and after SIGHUP, on the ports of the connections.
 	for _, c := range []struct{ name, uri, port string }{{"plain.pcap", "/secret-page", "443"}, {"plain.1.pcap", "/after", "443"}} {
 		out, err := exec.Command("tshark", "-n", "-r", l.file(c.name), "-d", "tcp.port==443,http", "-Y", "http.request", "-T", "fields", "-e", "http.request.uri", "-e", "tcp.dstport").Output()
 		if err != nil || !strings.Contains(string(out), c.uri+"\t"+c.port) {

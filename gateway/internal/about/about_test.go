@@ -51,7 +51,8 @@ func seen(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) < 0
 }
 
-// What peers say is read in terminals: it has no sequences for these, no line ends, and does not change direction.
+// Data of peers is read in terminals. It must have no control sequences and no line ends, and must not change the
+// direction of text.
 func TestSeen(t *testing.T) {
 	for _, name := range []string{"\x1b[2J", "a\nb", "\x7f", "\u009b2J", "\u0085", "\u202egnp.exe", "\u2028", "\xff\xfe\x9b", "\x00", "\ufeff"} {
 		var c Connection

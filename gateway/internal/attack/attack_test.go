@@ -109,7 +109,7 @@ func (v *victim) know(t testing.TB) {
 	}
 }
 
-// run reads frames, one by one, as they would come live.
+// run reads frames one at a time, as they arrive live.
 func run(v *victim, frames []capture.Frame, set func(*engine.Options)) (*sink, *engine.Worker) {
 	store, s := keys.NewStore(100), &sink{}
 	log := keys.Log{Store: store}
@@ -296,7 +296,7 @@ func ordered(got, want []byte) bool {
 	return true
 }
 
-// wrong are the ways of which a receiver notices nothing.
+// wrong are the ways that a receiver does not notice.
 var wrong = map[string]func(*forgery){
 	"bad TCP checksum": func(f *forgery) { f.badTCP = true },
 	"bad IP checksum":  func(f *forgery) { f.badIP = true },
@@ -613,7 +613,8 @@ var rows = []row{
 	}, nil},
 }
 
-// unseen are the ways by which a packet does not reach the receiver. Where it does, it is the receiver's end as well.
+// unseen are the ways in which a packet does not reach the receiver. If it does, it ends the receiver's connection as
+// well.
 var unseen = []string{"bad TCP checksum", "bad IP checksum", "low TTL"}
 
 func (v *victim) beforeHello(side uint8, change func(*forgery)) []*script {

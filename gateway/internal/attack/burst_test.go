@@ -59,7 +59,7 @@ func TestBurst(t *testing.T) {
 			s := v.script()
 			s.before[first], s.after[last] = forged(c.before), forged(c.after)
 			if c.after > 0 {
-				// What is due is missing until all of that is there.
+				// The next data is missing until all of that has arrived.
 				s.late = map[int]int{first: last}
 			}
 			got, w := run(v, s.frames(), nil)
@@ -71,7 +71,7 @@ func TestBurst(t *testing.T) {
 			if name != "all good" {
 				c.most = 0
 			}
-			// The record that was due when it began may be lost as well, and the one in which it ended.
+			// The next record at the beginning may be lost as well, and the one in which it ended.
 			if c.most > 0 {
 				c.most += 2 << 14
 			}
@@ -104,7 +104,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Hellos come in as many segments as a sender likes.
+// A sender may split hellos into any number of segments.
 func TestSmallSegments(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)

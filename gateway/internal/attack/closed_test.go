@@ -167,7 +167,7 @@ func TestClosedReads(t *testing.T) {
 	}
 }
 
-// talk is a connection with much to say in both directions.
+// talk is a connection with much data in both directions.
 func talk(s *traffic.Session, n int, before func(c *traffic.Conn)) (all []capture.Frame) {
 	c := traffic.NewConn(7, &all)
 	c.Step = 100e3

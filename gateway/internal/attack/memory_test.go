@@ -13,7 +13,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// crowd sends as many different clients.
+// crowd sends that many different clients.
 type crowd struct {
 	w    *engine.Worker
 	to   packet.Template

@@ -51,7 +51,7 @@ func (r *receiver) data(seq uint32, p []byte) {
 	if r.closed {
 		return
 	}
-	// What the window has of it.
+	// The part of it inside the window.
 	if at := int32(seq - r.next); at < 0 {
 		skip := min(-int(at), len(p))
 		seq, p = seq+uint32(skip), p[skip:]
@@ -60,7 +60,7 @@ func (r *receiver) data(seq uint32, p []byte) {
 		return
 	}
 	p = p[:min(len(p), receiveWindow-int(seq-r.next))]
-	// What is there already stays.
+	// Existing data stays.
 	for i := 0; len(p) > 0; i++ {
 		gap := len(p)
 		if i < len(r.ahead) {

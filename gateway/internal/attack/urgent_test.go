@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// pointed makes a frame's segment say that one of its bytes, or one behind it, is urgent.
+// pointed marks one byte of a frame's segment, or one behind it, as urgent.
 func pointed(f capture.Frame, at int) capture.Frame {
 	f.Data = bytes.Clone(f.Data)
 	tcp := f.Data[14+20:]

@@ -176,7 +176,7 @@ func ordinary(size, packets int) time.Duration {
 	return took / time.Duration(packets)
 }
 
-// What forged packets cost, and ordinary ones as long.
+// The cost of forged packets, and of ordinary ones of the same length.
 func BenchmarkForged(b *testing.B) {
 	v := load(b, "s-aes256")
 	for _, c := range nuisances(v) {
@@ -219,7 +219,8 @@ func TestForgedCost(t *testing.T) {
 		ratio := math.Inf(1)
 		for range 5 {
 			took, did := c.cost(v, packets)
-			// Whatever the machine does: of a flood of copies few are kept, and bytes that were read are not read again for the others.
+			// On any machine, few copies of a flood are kept, and bytes that were read are not read again for the
+			// others.
 			if did.Replays > packets/4 || did.TLS.Trials > 16*packets {
 				t.Fatalf("%s: %d handshakes read again and %d records tried for %d packets", c.name, did.Replays, did.TLS.Trials, packets)
 			}

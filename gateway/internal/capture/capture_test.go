@@ -193,7 +193,7 @@ func FuzzReader(f *testing.F) {
 		file, _ := os.ReadFile(name)
 		f.Add(file[:min(len(file), 4000)])
 	}
-	// What the suite has of damage: blocks that are endless, empty, or contradict each other.
+	// The suite's damaged captures: blocks that are endless, empty, or contradict each other.
 	file, _ := os.ReadFile("../../testdata/s-aes128-dsb.pcapng")
 	for _, at := range []int{4, 8, 28, 32, 36, 60} {
 		for _, size := range []uint32{0, 11, 12, 1 << 20, 1<<24 + 4, 0xfffffffc, 0xffffffff} {

@@ -162,7 +162,7 @@ func TestBomb(t *testing.T) {
 			t.Errorf("%s, %d bytes of it: %d, %.80s, %d bytes of memory", piece, len(body), code, says, grown)
 		}
 	}
-	// As many as there can be are no bomb.
+	// The maximum number of flows is accepted.
 	var all []string
 	for i := range 1000 {
 		all = append(all, fmt.Sprintf(`{"source":"1.1.1.1:%d","destination":"1.1.1.1:1","suite":"TLS_AES_128_GCM_SHA256","secret":"%s"}`, i+2, secret))

@@ -57,7 +57,7 @@ func numbered() (*Source, map[uint64]string) {
 		Store: keys.NewStore(1), Output: counts}, names
 }
 
-// Whatever is counted is a metric, and no metric has the count of another.
+// Each counter is a metric, and no metric has the count of another.
 func TestEverythingCountedIsAMetric(t *testing.T) {
 	s, names := numbered()
 	text := served(s)
@@ -71,7 +71,7 @@ func TestEverythingCountedIsAMetric(t *testing.T) {
 	}
 }
 
-// Every query of the dashboard is of metrics that there are, and of labels that they have; and every metric is in it.
+// Every query of the dashboard uses existing metrics and their labels, and every metric is in it.
 func TestDashboard(t *testing.T) {
 	s, _ := numbered()
 	have := map[string]map[string]bool{}

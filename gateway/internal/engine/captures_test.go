@@ -177,10 +177,10 @@ func summary(streams []*stream) []expectation {
 	return es
 }
 
-// What tshark shows and this must not: a server that rejects 0-RTT data has never read it.
+// tshark shows this data, and the gateway must not: a server that rejects 0-RTT data has never read it.
 const rejected = "s-0rtt-rejected.pcap"
 
-// What tshark makes of a lost segment is less than can be had.
+// tshark recovers less than possible around a lost segment.
 const lost = "s-aes128-lost1.pcap"
 
 func TestCapturesAsTshark(t *testing.T) {

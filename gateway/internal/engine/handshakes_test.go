@@ -167,7 +167,8 @@ func TestHandshakes(t *testing.T) {
 		"no AEAD": {func(s, c *stdtls.Config) {
 			c.MaxVersion, c.CipherSuites = stdtls.VersionTLS12, []uint16{stdtls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}
 		}, 1, 1},
-		// What an encrypted ClientHello has inside, its random with which key logs name the connection is part of, cannot be seen.
+		// The inner content of an encrypted ClientHello cannot be seen. It includes the random by which key logs name
+		// the connection.
 		"encrypted ClientHello": {func(s, c *stdtls.Config) {
 			s.EncryptedClientHelloKeys, c.EncryptedClientHelloConfigList = []stdtls.EncryptedClientHelloKey{echKey}, echList
 			c.MinVersion = stdtls.VersionTLS13

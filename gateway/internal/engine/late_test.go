@@ -165,7 +165,7 @@ func TestLateKeysOneDirectionFull(t *testing.T) {
 		if client != 200 || server < 300000 || got.streams[0].gaps() != 1 || w.Stats.TLS.BadRecords > 0 {
 			t.Errorf("%#x: %d and %d bytes, %d gaps: %+v", suite, client, server, got.streams[0].gaps(), w.Stats)
 		}
-		// What is missing is counted, with all that is around it in records.
+		// Missing data is counted, with all the records around it.
 		if lost := int(w.Stats.TLS.LostBytes); lost < 700000-server || lost > 720000-server {
 			t.Errorf("%#x: %d bytes lost, %d are said to be", suite, 700000-server, lost)
 		}

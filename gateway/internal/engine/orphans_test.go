@@ -83,7 +83,7 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
-// What strangers make up costs no more than there is for it, and hides nothing for long.
+// Forged data costs no more than the work limit, and hides nothing for long.
 func TestMiddleBudget(t *testing.T) {
 	store, got := keys.NewStore(1000), &collector{}
 	log := keys.Log{Store: store}

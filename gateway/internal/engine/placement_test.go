@@ -168,7 +168,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// What nicmodel predicts from is of the structures that there are.
+// nicmodel predicts from the sizes of the actual structures.
 func TestPlacementSizes(t *testing.T) {
 	text, err := os.ReadFile(placementFile)
 	if err != nil {

@@ -19,7 +19,7 @@ func (*heard) Gap(*output.Flow, uint8, int)                   {}
 func (*heard) End(*output.Flow)                               {}
 func (*heard) Flush()                                         {}
 
-// What is rare and allowed costs nothing.
+// Rare but allowed input costs nothing.
 func TestRare(t *testing.T) {
 	answer := bytes.Repeat([]byte("an answer "), 300)
 	change := []byte{20, 3, 3, 0, 1, 1} // for middleboxes (RFC 8446, section 5)

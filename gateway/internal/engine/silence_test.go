@@ -25,7 +25,7 @@ func TestSilence(t *testing.T) {
 		idle  int64
 		more  int // connections that begin after the silence
 		ended []flow.Life
-		read  int // connections of which all is read
+		read  int // connections that are read completely
 	}{
 		{"room for all", 0, 0, nil, connections},
 		{"one more than there is room for", 0, 1, []flow.Life{flow.Evicted}, connections - 1},

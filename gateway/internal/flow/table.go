@@ -51,7 +51,7 @@ const Line = 64
 // Wide is 1 if pointers have 8 bytes, otherwise 0. Only then are structures with pointers laid out in cache lines.
 const Wide = unsafe.Sizeof(uintptr(0)) / 8
 
-// worth is lower for entries that are removed first when there is no room. Strangers can make connections, but not
+// worth is lower for entries that are removed first when there is no room. Attackers can make connections, but not
 // connections with an opened record.
 func (e *Entry[S]) worth() int {
 	switch {

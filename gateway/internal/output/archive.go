@@ -327,7 +327,7 @@ func (a *Archive) Close() error {
 	return a.err
 }
 
-// Opened is told of each connection of which a record was opened.
+// Opened is called for each connection with an opened record.
 func (c *ArchiveCore) Opened(f *Flow) {
 	if f.About != nil {
 		c.a.secrets(&f.About.Random, &f.About.Archived, *f.Time)

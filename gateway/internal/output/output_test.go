@@ -107,7 +107,7 @@ func testFlow() *Flow {
 	return &Flow{Client: netip.MustParseAddrPort("10.0.0.1:40000"), Server: netip.MustParseAddrPort("10.0.0.2:443"), Time: new(int64)}
 }
 
-// What a Synthetic makes is a conversation that a strict receiver takes whole.
+// The output of a Synthetic is a conversation that a strict receiver accepts completely.
 func TestSynthetic(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1000+1<<17)
@@ -457,7 +457,7 @@ func TestServerEvicts(t *testing.T) {
 			s.mu.Unlock()
 		}
 	}
-	// giving waits until want readers have output that they do not take.
+	// giving waits until want readers have output that they do not read.
 	giving := func(want int) {
 		until(func(all map[net.Conn]*reader) bool {
 			n := 0

@@ -105,7 +105,7 @@ func TestRollKeepsAll(t *testing.T) {
 	}
 }
 
-// What a full disk cuts is told, once, and files that were whole stay.
+// A file truncated by a full disk is reported once, and complete files stay.
 func TestRollFull(t *testing.T) {
 	dir := t.TempDir()
 	r, err := NewRoll(filepath.Join(dir, "a.pcap"), Rule{Size: 100})

@@ -49,7 +49,7 @@ var fragmentFloods = map[string]func(i int) []byte{
 	"of many addresses":  func(i int) []byte { return part(byte(i), uint16(i), 0, true, 1400) },
 }
 
-// nested returns fragments of IPv6 with which one packet after the other is whole, each of which is a fragment of the
+// nested returns fragments of IPv6. With each, one more packet is complete, and each packet is a fragment of the
 // next.
 func nested(i int) []byte {
 	const depth, size, each = 200, 60000, 1400
@@ -78,7 +78,7 @@ func nested(i int) []byte {
 	return packet(at(0, 8+k*each, k < last-1, make([]byte, n)))
 }
 
-// What fragments cost.
+// The cost of fragments.
 func BenchmarkFragments(b *testing.B) {
 	for name, make := range fragmentFloods {
 		b.Run(name, func(b *testing.B) {

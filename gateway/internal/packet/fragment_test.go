@@ -199,7 +199,7 @@ func TestRefusedFragments(t *testing.T) {
 	}
 }
 
-// What is missing for too long is forgotten, and another datagram may have its number then.
+// A fragment missing for too long is forgotten, and its number may then belong to another datagram.
 func TestFragmentTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	var p Parser

@@ -254,7 +254,7 @@ func FuzzParse(f *testing.F) {
 		if h, ok := place.Usual(frame); ok && h != place.Hash(&s.Tuple) {
 			t.Errorf("%+v is dealt out as another one", s.Tuple)
 		}
-		// Whatever gopacket reads without complaint is read alike.
+		// This package reads the same as gopacket, if that reads without complaint.
 		p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.NoCopy)
 		if _, tcp := oracle(frame); tcp != nil && p.ErrorLayer() == nil && !p.Metadata().Truncated && s.Missing == 0 {
 			if tcp.Seq != s.Seq || uint16(tcp.SrcPort) != s.Tuple.Port[s.Side] {

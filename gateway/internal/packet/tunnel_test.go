@@ -25,7 +25,7 @@ func plainFrame(r *rand.Rand) (frame, ip []byte) {
 	}
 }
 
-// Through each tunnel, and through two of them in each other, the segment is that of the frame without.
+// Through each tunnel, and through two nested ones, the segment is the same as without a tunnel.
 func TestTunnels(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	var p Parser

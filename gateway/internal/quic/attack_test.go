@@ -391,7 +391,7 @@ func FuzzDatagram(f *testing.F) {
 	})
 }
 
-// FuzzFrames has an endpoint say anything, in packets that are authentic, on each level.
+// FuzzFrames lets an endpoint send any data in authentic packets, on each level.
 func FuzzFrames(f *testing.F) {
 	f.Add(streamOf(0, 5, []byte("hello"), true), streamOf(0, 0, []byte("01234"), false))
 	f.Add(append([]byte{frameNewID, 1, 0, 8}, make([]byte, 8+resetToken)...), []byte{frameCloseApp, 0, 0})

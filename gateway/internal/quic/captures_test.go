@@ -104,7 +104,8 @@ func keysOf(t testing.TB, name string) []byte {
 	return b
 }
 
-// What servers answer is known although Initial packets are not authentic, as tshark 4.0 shows it (tls.handshake.ja3s_full).
+// Answers of servers are recognized although Initial packets are not authentic, as tshark 4.0 shows them
+// (tls.handshake.ja3s_full).
 func TestServerHellos(t *testing.T) {
 	for name, want := range map[string][]string{
 		"q-v1": {"771,4865,43-51"}, "q-v2": {"771,4865,43-51"}, "q-retry": {"771,4865,43-51"}, "q-chromium": {"771,4865,43-51"},

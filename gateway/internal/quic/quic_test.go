@@ -240,8 +240,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// So are merged acknowledgements, between datagrams of other sizes. Nothing of them counts as refused, and sizes that IDs do not tell are
-// looked for as often as is allowed.
+// So are merged acknowledgements, between datagrams of other sizes. None of them counts as refused. Sizes that IDs do
+// not reveal are searched for as often as the limit allows.
 func TestMergedSmall(t *testing.T) {
 	for _, ids := range []int{0, 3, 8} {
 		d := newDownload(t, ids)
@@ -267,7 +267,7 @@ func TestMergedSmall(t *testing.T) {
 	}
 }
 
-// What is longer than a datagram can be, as a forged capture has it, is not looked at.
+// A datagram longer than possible, as in a forged capture, is ignored.
 func TestTooLong(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	m := newMaker(t, r, protect.AES128GCM, 8, 8)

@@ -7,7 +7,7 @@ import (
 // Stream bytes come from authenticated packets, so only their sender can contradict them; then the first copy counts.
 
 const (
-	pieceCost  = 64       // memory of a piece besides its bytes
+	pieceCost  = 64       // memory of a piece in addition to its bytes
 	pieceBytes = 64 << 10 // approximate size of a piece
 	maxPieces  = 256      // per stream, which limits the work for a frame
 )

@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 		{"sni=a.test", "a.test", true}, {"sni=A.test", "a.TEST", true}, {"sni=a.test", "b.a.test", false}, {"sni=a.test", "", false},
 		{"sni=*.a.test", "b.a.test", true}, {"sni=*.a.test", "a.test", false}, {"sni=*.a.test", ".a.test", false}, {"sni=*.a.test", "bada.test", false},
 		{"sni=a.test,port=444", "a.test", false},
-		// The root has no name, and to say it changes nothing.
+		// The root has no name, and naming it changes nothing.
 		{"sni=a.test.", "a.test", true}, {"sni=*.a.test.", "b.a.test", true}, {"sni=a.test", "a.test.", true}, {"sni=a.test", "a.test..", true},
 		{"sni=_x-1.a.test", "_x-1.a.test", true},
 		{"port=443", "whatever", true},

@@ -76,7 +76,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The code by which compilers go from ssl to the client random, in ssl_log_secret.
+// The code that compilers generate in ssl_log_secret to get from ssl to the client random.
 func TestBoring(t *testing.T) {
 	for _, c := range []struct {
 		name, code      string

@@ -66,7 +66,7 @@ func (t *Tunnel) Around(frame []byte, id uint32) []byte {
 	return t.wrap(ip, id)
 }
 
-// Tunnels are all kinds that there are, each written by hand from the document that defines it.
+// Tunnels are all supported kinds, each written by hand from its specification.
 var Tunnels = []Tunnel{
 	{"VLAN", false, true, func(b []byte, id uint32) []byte { return Ether(typeVLAN, Words(uint16(id&0xfff), Type(b)), b) }},
 	{"QinQ", false, true, func(b []byte, id uint32) []byte {

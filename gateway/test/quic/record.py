@@ -68,7 +68,7 @@ class Wire:
         return self
 
     def run(self, handle=None):
-        """Has both sides say all that they have to say."""
+        """Makes both sides send all their data."""
         for _ in range(400):
             quiet = True
             for c, peer, source, destination in ((self.client, 1, self.address, SERVER), (self.server, 0, SERVER, self.address)):

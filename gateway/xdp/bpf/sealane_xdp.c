@@ -36,7 +36,7 @@ enum mode {
     MODE_STEER = 1, /* to user space, all of it */
 };
 
-/* What arrives with a packet in user space, in front of it. */
+/* Metadata that a packet brings to user space, in front of it. */
 enum { META_OPENED = 1, META_UNTOUCHED = 2 };
 
 struct meta {
@@ -111,7 +111,7 @@ struct {
     __type(value, struct work);
 } works SEC(".maps");
 
-/* The compiler must not know what is in x. */
+/* Hides the value of x from the compiler. */
 #define hide(x) asm volatile("" : "+r"(x))
 
 static __always_inline struct work *my_work(void)
@@ -185,7 +185,7 @@ static __always_inline void poly1305_block(struct work *w, u64 m0, u64 m1, u64 m
  * last. */
 static __always_inline long chacha20_block(struct work *w)
 {
-    /* The first columns but one are the same for all blocks. */
+    /* All first columns except one are the same for all blocks. */
     u32 number = w->counter++, a, c, d, t;
     u32 a0 = w->state[0], a1 = w->first[1], a2 = w->first[2], a3 = w->first[3];
     u32 b0 = w->state[4], b1 = w->first[5], b2 = w->first[6], b3 = w->first[7];

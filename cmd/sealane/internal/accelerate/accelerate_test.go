@@ -217,7 +217,7 @@ func fork(change func(t *testing.T, dir string)) func(t *testing.T, dir string) 
 
 const oldModules = "\nrequire (\n\tgolang.org/x/crypto v0.1.0\n\tgolang.org/x/sys v0.1.0\n)\n\nreplace golang.org/x/crypto => ./fork\n\nreplace golang.org/x/sys => ./sys\n"
 
-// oldFork gives the program modules that say they are from before generics.
+// oldFork gives the program modules whose go.mod files declare a Go version before generics.
 func oldFork(t *testing.T, dir string) {
 	fork(func(t *testing.T, dir string) {
 		if err := os.WriteFile(dir+"/go.mod", []byte("module golang.org/x/crypto\n\ngo 1.17\n\nrequire golang.org/x/sys v0.1.0\n"), 0o666); err != nil {

@@ -63,7 +63,7 @@ func TestBuildFork(t *testing.T) {
 	if !strings.HasPrefix(result.Fork, "github.com/tailscale/wireguard-go") || len(result.Others) > 0 {
 		t.Errorf("%+v", result)
 	}
-	// The same program without the fork prints what x/crypto does.
+	// The same program without the fork prints the same as with x/crypto.
 	other := t.TempDir()
 	for name, content := range plain() {
 		if err := os.WriteFile(filepath.Join(other, name), []byte(content), 0o666); err != nil {
@@ -134,7 +134,7 @@ func TestTailscaledDevice(t *testing.T) {
 	}
 }
 
-// longModuleCache has a test use the user's module cache: what it builds is large.
+// longModuleCache makes a test use the user's module cache, because its builds are large.
 func longModuleCache(t *testing.T) {
 	t.Setenv("GOPROXY", online)
 	t.Setenv("GOSUMDB", "sum.golang.org")

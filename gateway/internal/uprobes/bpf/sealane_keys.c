@@ -34,7 +34,7 @@ enum kind {
     GO,      /* Go since 1.17, (*Config).writeKeyLog(label string, random, secret []byte) */
     OPENSSL, /* nss_keylog_int(label, ssl, random, bytes, secret, bytes) */
     SESSION, /* f(session, label, secret, bytes); the random lies in the session, at random_at */
-    POINTER, /* the same; the random lies at random_at in what the session points to at pointer_at */
+    POINTER, /* the same; the random lies at random_at in the object that the session points to at pointer_at */
 };
 
 volatile const u32 kind, random_at, pointer_at;
