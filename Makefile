@@ -32,7 +32,7 @@ ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 # The levels for which this instruction set has kernels, from the file names.
 LEVELS := $(sort $(foreach s,$(basename $(ASM_SOURCES)),$(lastword $(subst _, ,$(s))))) portable
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
-C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
+C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch] tools/prove/mutation/*.c)
 SHELL_FILES := tools/bootstrap tools/prove/quick .ci/run $(addprefix test/,suite suites choices fresh installed assembles emulated setuid arm routers qemu linked windows streams unused release package debian rpm cluster workflows) $(addprefix rust/,check oldest peers targets) afalg/vm/run gateway/demo gateway/test/quic/record-nginx
 
 .DEFAULT_GOAL := all

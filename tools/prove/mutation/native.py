@@ -21,117 +21,19 @@ import contextlib
 import json
 import multiprocessing
 import random
-import select
-import struct
-import subprocess
 import tempfile
 import time
 
-from isa import arm32, arm64, riscv, x86
 from mutation import mutate
+from mutation.machine import Server
 from run import kernels, lists, modes, packets, proof
 from values import terms
 from values.terms import const, symbol
 
 CALLS = kernels, packets, modes  # that make symbols
 
-CODE, SECONDS = 0x50000000, 1  # of processor's time, for a call: it may have to wait long for that
 REFUSED = 10
 TOGETHER = 100  # mutants of one run of a call
-AROUND = 8  # bytes of the number that stands for what is compared
-
-C = """
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/time.h>
-#include <ucontext.h>
-static struct { uint64_t start, bytes, back, kept; } part[1000];
-static uintptr_t first_page(uint64_t i) { return part[i].start & ~(uintptr_t)4095; }
-static uintptr_t last_page(uint64_t i) { return (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095; }
-static void in(void *p, size_t n) { if (n && fread(p, n, 1, stdin) != 1) exit(0); }
-/* As Go calls a kernel: it may change all registers. */
-static __attribute__((noinline)) void call(void *args, void *scratch, void *consts)
-{
-#if defined(__x86_64__)
-    uintptr_t code = %(code)#xUL;
-    __asm__ volatile("call *%%0" : "+a"(code), "+D"(args), "+S"(scratch), "+d"(consts) :: "memory", "cc", "rbx", "rcx", "r8", "r9", "r10", "r11",
-                     "r12", "r13", "r14", "r15");
-#elif defined(__aarch64__)
-    register void *a __asm__("x0") = args, *b __asm__("x1") = scratch, *c __asm__("x2") = consts;
-    register uintptr_t code __asm__("x3") = %(code)#xUL;
-    __asm__ volatile("blr %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "cc", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
-                     "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30",
-                     "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15");
-#elif defined(__mips__)
-    register void *a __asm__("$4") = args, *b __asm__("$5") = scratch, *c __asm__("$6") = consts;
-    register uintptr_t code __asm__("$25") = %(code)#xUL;
-    __asm__ volatile("jalr %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "$1", "$2", "$3", "$7", "$8", "$9", "$10", "$11", "$12", "$13",
-                     "$14", "$15", "$16", "$17", "$18", "$19", "$20", "$21", "$22", "$24", "$31", "hi", "lo");
-#elif defined(__riscv)
-    register void *a __asm__("a0") = args, *b __asm__("a1") = scratch, *c __asm__("a2") = consts;
-    register uintptr_t code __asm__("a3") = %(code)#xUL;
-    __asm__ volatile("jalr %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "ra", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a4", "a5", "a6",
-                     "a7", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10");
-#else
-    register void *a __asm__("r0") = args, *b __asm__("r1") = scratch, *c __asm__("r2") = consts;
-    register uintptr_t code __asm__("r3") = %(code)#xUL;
-    __asm__ volatile("blx %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "cc", "r4", "r5", "r6", "r7", "r8", "r9", "r11", "r12", "lr",
-                     "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15");
-#endif
-}
-static void serve(void)
-{
-    for (;;) {
-        uint64_t head[4]; /* parts, and the three arguments */
-        in(head, sizeof head);
-        if (head[0] > 1000)
-            exit(1);
-        for (uint64_t i = 0; i < head[0]; i++) {
-            in(&part[i], sizeof part[i]);
-            uintptr_t at = first_page(i), end = last_page(i);
-            if (mmap((void *)at, end - at, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)at)
-                exit(1);
-        }
-        for (uint64_t i = 0; i < head[0]; i++)
-            in((void *)(uintptr_t)part[i].start, part[i].bytes);
-        __builtin___clear_cache((char *)%(code)#xUL, (char *)%(code)#xUL + (1 << 20));
-        setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = %(seconds)d}, NULL);
-        call((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
-        uint64_t around = 0; /* of all pages of kept parts, with the bytes around these */
-        for (uint64_t i = 0; i < head[0]; i++)
-            for (uintptr_t at = first_page(i); part[i].kept && at < last_page(i); at += 8)
-                around = (around ^ *(uint64_t *)at) * 0x9e3779b97f4a7c15 + 1;
-        fwrite(&around, sizeof around, 1, stdout);
-        for (uint64_t i = 0; i < head[0]; i++)
-            if (part[i].back && part[i].bytes)
-                fwrite((void *)(uintptr_t)part[i].start, part[i].bytes, 1, stdout);
-        fflush(stdout);
-    }
-}
-int main(void) /* on a stack that lies here: of a program for 32-bit ARM it may lie where lanes are */
-{
-    static _Alignas(64) char stack[1 << 18];
-    static ucontext_t before, there;
-    getcontext(&there);
-    there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = sizeof stack, there.uc_link = &before;
-    makecontext(&there, serve, 0);
-    return swapcontext(&before, &there);
-}
-"""
-BUILD = {x86: (["cc", "-mno-red-zone"], []), arm64: (["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-cpu", "max"]),
-         arm32: (["arm-linux-gnueabihf-gcc", "-marm"], ["qemu-arm", "-cpu", "max"]),
-         riscv: (["riscv64-linux-gnu-gcc"], ["qemu-riscv64"])}
-
-
-def build_of(isa):
-    """The compiler and the emulator of an instruction set."""
-    if isa in BUILD:
-        return BUILD[isa]
-    name = "mips" + "64" * (isa.POINTER == 64) + "el" * (not isa.big)
-    return [f"{name}-linux-gnu{'abi64' * (isa.POINTER == 64)}-gcc"], [f"qemu-{name}"]
 
 
 @contextlib.contextmanager
@@ -144,57 +46,6 @@ def aligned(kernel, number):
         yield
     finally:
         packets.IN, packets.OUT, packets.AD = before
-
-
-class Server:
-    """A process that calls machine code; a new one where it has died."""
-
-    def __init__(self, isa, folder):
-        compiler, self.emulator = build_of(isa)
-        self.order = ">" if getattr(isa, "big", False) else "<"
-        with open(folder + "/n.c", "w") as f:
-            f.write(C % {"code": CODE, "seconds": SECONDS})
-        self.program, self.process = folder + "/n", None
-        # Where it does not lie where calls have their data.
-        subprocess.run([*compiler, "-O1", "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
-
-    def call(self, code, arguments, parts):
-        """Of parts (start, content, whether it comes back, whether it and the bytes around it are compared): a number
-        that stands for the latter, and the returned bytes, or None."""
-        if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen([*self.emulator, self.program], bufsize=0, stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        parts = [(CODE, code, False, False), *parts]
-        said = struct.pack(self.order + "4Q", len(parts), *arguments)
-        said += b"".join(struct.pack(self.order + "4Q", start, len(content), back, kept) for start, content, back, kept in parts)
-        said += b"".join(content for _, content, _, _ in parts)
-        want = AROUND + sum(len(content) for _, content, back, _ in parts if back)
-        got = b""
-        try:
-            while said:
-                said = said[self.process.stdin.write(said):]
-            while len(got) < want and self.answers() and (more := self.process.stdout.read(want - len(got))):
-                got += more
-        except BrokenPipeError:
-            got = b""
-        if len(got) == want:
-            return got[:AROUND], got[AROUND:]
-        self.process.kill()
-        self.process.wait()
-        self.process = None
-        return None
-
-    def answers(self):
-        """Waits for something to read. False if the process does nothing: what a mutant jumped to may wait for input.
-        How long it takes says nothing, as both may have been stopped for a while."""
-        asleep = 0
-        while not select.select([self.process.stdout], [], [], 0.2)[0]:
-            with open(f"/proc/{self.process.pid}/stat") as f:
-                state = f.read().rpartition(")")[2].split()[0]
-            asleep = asleep + 1 if state == "S" else 0
-            if asleep == 5:
-                return False
-        return True
 
 
 class Calls:
@@ -219,9 +70,7 @@ class Calls:
         kernels.Call.symbolic = True
         packets._keys.clear()
         modes._keys.clear()
-        if self.server.process:
-            self.server.process.stdin.close()
-            self.server.process.wait()
+        self.server.close()
 
     def symbol(self, name, width, most=None):
         if name not in self.known:

@@ -1,18 +1,16 @@
-"""Branches and returns as the prover has them, beside the CPU or qemu: each condition, taken and not, forward and backward,
-near and far. What the frame does with the stack is run/abi.py's.
+"""Compares the prover's branches and returns with the CPU, or with qemu: each condition, taken and not, forward and
+backward, near and far. run/abi.py proves what the frame does with the stack.
 
     tests.branches [--plant]
 
---plant: the prover's branches go the other way, which must be found.
+--plant inverts the prover's branches, which the test must find.
 """
 import argparse
-import subprocess
 import tempfile
 
-from elftools.elf.elffile import ELFFile
 from isa import arm32, arm64, x86
 from isa.code import Code, invert
-from mutation import native
+from mutation.machine import Server, assemble
 from run.memory import Memory
 from values.terms import Unproved, const
 
@@ -26,7 +24,7 @@ ANSWER = {x86: "mov qword ptr [rdi+16], {}\nret\n", arm64: "mov x5, #{}\nstr x5,
 
 
 def sources(isa):
-    """Programs that answer 1 or 2."""
+    """Programs that store 1 or 2."""
     answer = ANSWER[isa].format
     for condition in CONDITIONS[isa].split():
         jump = {x86: f"j{condition}", arm64: f"b.{condition}", arm32: f"b{condition}"}[isa]
@@ -40,14 +38,6 @@ def sources(isa):
         for r in ("x3", "w3"):
             for jump in (f"cbz {r}", f"cbnz {r}", f"tbz {r}, #0", f"tbnz {r}, #31"):
                 yield jump, f"{HEAD[isa].format('')}{jump}, 1f\n{answer(1)}1:{answer(2)}"
-
-
-def assembled(isa, text, folder):
-    with open(folder + "/b.s", "w") as f:
-        f.write({x86: ".intel_syntax noprefix\n", arm64: "", arm32: ".arm\n.syntax unified\n"}[isa] + text)
-    subprocess.run([*native.BUILD[isa][0], "-c", "-o", folder + "/b.o", folder + "/b.s"], check=True)
-    with open(folder + "/b.o", "rb") as f:
-        return ELFFile(f).get_section_by_name(".text").data()
 
 
 def here(isa, code, a, b, plant):
@@ -75,9 +65,9 @@ def main():
     passed = failed = 0
     for isa in (x86, arm64, arm32):
         with tempfile.TemporaryDirectory() as folder:
-            server, run = native.Server(isa, folder), 0
+            server, run = Server(isa, folder), 0
             for what, text in sources(isa):
-                code = assembled(isa, text, folder)
+                code = assemble(isa, text, folder)
                 wrong = []
                 for a in EDGES:
                     for b in EDGES:
@@ -94,8 +84,7 @@ def main():
                     print(f"FAIL {isa.__name__.removeprefix('isa.')} {what}: {wrong[0]}")
                 if wrong and args.plant:
                     break
-            server.process.stdin.close()
-            server.process.wait()
+            server.close()
             print(f"{isa.__name__.removeprefix('isa.')}: {run} runs", flush=True)
     print(f"branches: {passed} passed, {failed} failed, 0 not run")
     return 1 if failed else 0
