@@ -1,11 +1,11 @@
-"""All that is shown of kernels: their calls, their inductions, and the code that C links; and a record of it.
+"""Runs all parts of the prover: calls, inductions, and the code that C links. Keeps a record of the results.
 
     all [--record FILE [--again]] [--jobs N] [--queries FOLDER] OBJECT...
     all --changed FILE
 
---record: a line of FILE says of each kernel what each part of the prover has shown of which code. A part that stands there for
-this code, shown by the same files, does not run again, unless with --again. --changed: which kernels are others now, or the files
-that prove them. Exit status 1 if something is not shown.
+--record: FILE has a line for each kernel, with the hash of its code and the results of each part of the prover. A part that
+has a result for this code and these files of the prover runs again only with --again. --changed lists the kernels whose code
+has changed since, or the files that prove them. The exit status is 1 if a proof fails.
 """
 import argparse
 import functools
@@ -22,7 +22,7 @@ from spec.args import HERE, ROOT
 from tests.imports import modules, paths
 
 
-# Which induction shows texts and associated data of every length, of which kernels.
+# The kernels of each induction.
 INDUCTIONS = {
     "chacha_x86": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "chacha_avx512": r"x86_64/chacha20poly1305_avx512",
     "gcm": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "gcm_ce": r"aarch64/aesgcm_ce",
@@ -35,7 +35,7 @@ INDUCTIONS = {
 IN_PLACE_OF_CALLS = {"induction.permute", "induction.blocks_mips"}  # they show calls, and run.prove does not
 OF_SOURCES = "run.abi", "run.frame"
 ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
-# Of each architecture whose kernels are proved, its name in Go, its file of isa/, and where its sources are.
+# Architecture -> its name in Go, its file of isa/, the folder of its sources.
 ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
                  "mips": ("mips", "mips", "mips"), "mipsel": ("mipsle", "mips", "mips"),
                  "mips64": ("mips64", "mips", "mips64"), "mips64el": ("mips64le", "mips", "mips64"), "riscv64": ("riscv64", "riscv", "riscv64")}
@@ -55,7 +55,7 @@ graph_of_files = functools.cache(lambda: dict(modules()))
 
 @functools.cache
 def prover(part, isa):
-    """Of all files that a part of the prover imports, without other instruction sets."""
+    """The hash of all files that a part of the prover imports, except other instruction sets."""
     graph, own = graph_of_files(), f"isa.{isa}"
     found, following = set(), {part, own} | ({"induction.engine"} if part.startswith("induction.") else set())
     while following:
@@ -66,7 +66,7 @@ def prover(part, isa):
 
 
 def generated(kernel):
-    """Of a kernel's generated file: its machine code and constants, as Go and Rust have them."""
+    """The hash of a kernel's generated Go file, which has its machine code and constants."""
     isa, name = kernel.split("/")
     return digest(os.path.join(ROOT, "internal", "kernel", f"{name}_{ARCHITECTURES[isa][0]}.s"))
 
@@ -87,7 +87,7 @@ def by(part, kernel):
 
 
 def open_parts(kernel, entry):
-    """Those that an entry of the record does not have, of this code and by these files."""
+    """The parts for which a record's entry has no result for this code and these files."""
     return [part for part in parts_of(kernel)
             if entry.get("code") != generated(kernel) or entry["parts"].get(part, {}).get("prover") != by(part, kernel)]
 
@@ -105,7 +105,7 @@ def all_kernels():
 
 
 def changed(record):
-    """Says which kernels are proved as they are, and which are not."""
+    """Lists the kernels whose record is not current."""
     known, same, found = read(record), 0, {text: [] for text in SAID}
     for kernel in all_kernels():
         entry = known.get(kernel)
@@ -122,7 +122,7 @@ def changed(record):
 
 
 def run(*command):
-    """What a part of the prover says, and (shown, failed)."""
+    """Runs a part of the prover. Returns its output, and (cases proved, failed)."""
     found = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
     said = []
     for line in found.stdout:
@@ -135,7 +135,7 @@ def run(*command):
 
 
 def prove(part, path, kernel, args):
-    """What a part of the prover shows of a kernel, for the record; None: not all."""
+    """Runs a part for a kernel. Returns its entry for the record, or None after a failure."""
     options = [] if part in OF_SOURCES else ["--jobs", str(args.jobs)]
     options += ["--queries", args.queries] if args.queries and ASK_SOLVER.fullmatch(part) else []
     before = processor_time()

@@ -1,7 +1,7 @@
-# Included by the Makefile. What is shown of the machine code for all keys and texts: see docs/proof.md.
+# Included by the Makefile: the proofs of machine code (docs/proof.md).
 
 PROVE_PACKAGES := capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0 numpy==2.2.6
-# Of another name with other packages, so that they are installed.
+# The name depends on the packages, so that a change installs them.
 PROVE_VENV ?= $(B)/prove/venv-$(firstword $(shell echo $(PROVE_PACKAGES) | cksum))
 PROVE_PYTHON ?= $(PROVE_VENV)/bin/python
 PROVE_CC_x86_64 := $(CC)
@@ -11,24 +11,24 @@ PROVE_CC_mips := mips-linux-gnu-gcc
 PROVE_CC_mipsel := mipsel-linux-gnu-gcc
 PROVE_CC_mips64 := mips64-linux-gnuabi64-gcc
 PROVE_CC_mips64el := mips64el-linux-gnuabi64-gcc
-# Linked: assemblers leave jumps to the linker.
+# RISC-V needs linking, because the assembler leaves branches to the linker.
 PROVE_CC_riscv64 := riscv64-linux-gnu-gcc -nostdlib -static -Wl,--no-relax,-e,0,--build-id=none
-# Kernels of all architectures, as Go has them: their bodies; those of ARM where there are compilers for it.
+# The kernels of all architectures in Go's form. Those of ARM, MIPS and RISC-V need cross compilers.
 PROVE_KERNELS := $(sort $(wildcard asm/x86_64/*.S))
 PROVE_OBJECTS := $(PROVE_KERNELS:asm/%.S=$(B)/prove/body/%.o)
 PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
-# MIPS of both byte orders, and RISC-V without vectors.
+# RISC-V's kernels with vectors have no proof.
 PROVE_RISC := $(foreach a,mips mipsel mips64 mips64el,$(if $(shell command -v $(PROVE_CC_$(a))),\
     $(patsubst asm/$(a:el=)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a:el=)/*.S))))) \
     $(if $(shell command -v riscv64-linux-gnu-gcc),$(foreach l,rv64 zbb,$(B)/prove/body/riscv64/chacha20poly1305_$(l).o))
-# Those whose long texts are shown by induction.
+# The kernels with an induction over long texts.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/prove/body/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %/aesgcm_ssse3.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
     $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
 PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
 PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
-# Those whose associated data are.
+# The kernels with an induction over associated data.
 PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/prove/body/x86_64/chacha20poly1305_avx512.o \
     $(filter $(B)/prove/body/x86_64/%,$(PROVE_GCM_LOOPS))
 PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
@@ -37,14 +37,14 @@ PROVE_MODE_LOOPS := $(filter-out %/aes_ssse3.o,$(filter $(B)/prove/body/x86_64/a
     $(filter %/aes_ce.o %/aes_ce32.o %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM))
 PROVE_PERMUTE := $(filter %/aes_ssse3.o %/aesgcm_ssse3.o,$(PROVE_OBJECTS))
 PROVE_MIPS_BLOCKS := $(filter %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC))
-# Those whose AES is made of bit operations.
+# The kernels with bit-sliced AES.
 PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM)) \
     $(PROVE_MIPS_BLOCKS) $(PROVE_PERMUTE)
-# make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
+# make prove KERNEL=chacha20poly1305_avx2: the kernels of that name in all architectures.
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
 
-# $(call prove_object,architecture,where its sources are)
+# $(call prove_object,architecture,folder of its sources)
 define prove_object
 $(B)/prove/body/$(1)/%.o: asm/$(2)/%.S $(wildcard asm/*.h asm/*.S asm/$(2)/*.h asm/$(2:64=)/*.h)
 	@mkdir -p $$(@D)
@@ -58,29 +58,29 @@ $(PROVE_VENV)/bin/python:
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
-prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
+prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## prove a kernel's machine code for all data: KERNEL=name, or all kernels
 	$(PROVE_PYTHON) tools/prove all --queries $(B)/prove/queries $(PROVE_CHOSEN)
 
 .PHONY: prove-all
-# What stands there for this code, by these files, is not proved again: PROVE_ALL=--again.
+# PROVE_ALL=--again repeats proofs that the record has.
 PROVE_ALL ?=
-prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## every kernel, and a record of it, tools/prove/proved.jsonl
+prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## prove all kernels, and record it in tools/prove/proved.jsonl
 	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
 	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
-# Of mutants what is known is kept here, and not found out again.
+# The results of mutants, which do not run again.
 PROVE_RECORD = $(B)/prove/mutants.jsonl
 PROVE_MANY = $(filter-out $(PROVE_BITWISE),$(PROVE_CHOSEN))
 PROVE_FEW = $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN))
-prove-mutants: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
+prove-mutants: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## make MUTANTS mutants, which the proof must refuse: KERNEL=name, or all kernels
 	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove mutation.native --first $(MUTANTS) --calls 120 $(PROVE_RECORD) $(PROVE_FEW))
 	$(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
 	$(if $(PROVE_MANY),$(PROVE_PYTHON) tools/prove mutation.native --calls 600 $(PROVE_RECORD) $(PROVE_MANY))
 	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove mutation.native --calls 100 $(PROVE_RECORD) $(PROVE_FEW))
 
-# In make test-long, which looks further each time, and for how long.
+# make test-long uses a new seed each time.
 PROVE_ANY_SEED = --seed $$$$(date +%s)
 PROVE_FOR_LONG = --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
 # $(call prove_mutants,record,objects)
@@ -136,7 +136,7 @@ $(eval $(call long_suite,long-prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
-# Of one byte order each.
+# Each kernel in one byte order.
 PROVE_RISC_SOME := $(foreach o,$(PROVE_RISC),$(if $(findstring /mips/,$(o))$(findstring /mips64el/,$(o))$(filter %_zbb.o,$(o)),$(o)))
 PROVE_RISC_LOOPS := $(foreach o,$(PROVE_RISC_SOME),$(if $(findstring chacha,$(o)),$(o)))
 ifneq ($(PROVE_RISC),)
@@ -177,29 +177,29 @@ $(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(addprefix $(B)/prove/body/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
 $(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove induction.ad $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
-# Planted faults of the other kernel are in long-prove-permute.
+# long-prove-permute plants faults in the other kernel too.
 $(eval $(call suite,prove-permute,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove induction.permute --quick --planted $(filter %/aesgcm_ssse3.o,$(PROVE_PERMUTE))))
 $(eval $(call long_suite,long-prove-permute,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove induction.permute --planted $(PROVE_PERMUTE)))
-# Its planted faults take 42 processor seconds for one kernel: long-prove-modeloops has them.
+# The planted faults take 42 CPU seconds for one kernel, so they are in long-prove-modeloops.
 $(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove induction.aes_modes --quick $(filter %/aes_aesni.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_MODE_LOOPS),\
     $(PROVE_PYTHON) tools/prove induction.aes_modes --planted $(filter-out $(PROVE_BITWISE),$(PROVE_MODE_LOOPS))))
 $(foreach o,$(filter $(PROVE_BITWISE),$(PROVE_MODE_LOOPS)),$(eval $(call long_suite,long-prove-modeloops-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove induction.aes_modes --planted --jobs 1 $(o))))
-# Its planted faults take 17 processor seconds: long-prove-loops512-1 has them.
+# The planted faults take 17 CPU seconds, so they are in long-prove-loops512-1.
 $(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove induction.chacha_avx512 --quick $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
-# Of chacha20poly1305_avx512 exits and the calls below them are many: a suite for each part.
+# chacha20poly1305_avx512 has many exits and calls, so they have several suites.
 $(foreach i,1 2 3 4,$(eval $(call long_suite,long-prove-loops512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove induction.chacha_avx512 --all $(if $(filter 1,$(i)),--planted) --part $(i)/4 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
 $(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove run.prove --sizes 641-2048 --part $(i)/2 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
-# Opening behind associated data, its induction begins with longer texts.
+# With associated data, the induction of opening begins with longer texts.
 $(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove run.prove --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
-# Every length that front ends give to a lane: four suites for each kernel of many packets.
+# Every length that front ends pass to a lane, in four suites for each batch kernel.
 $(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(i)-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --lanes --part $(i)/4 --jobs 1 $(o)))))
 $(eval $(call suite,prove-neighbors,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
@@ -216,7 +216,7 @@ $(eval $(call suite,prove-native,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
 $(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove mutation.native --first 5 --calls 6 --% /dev/null \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
-# All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
+# All calls of a kernel, in a suite such as long-prove-x86_64-aesgcm_avx2.
 $(foreach o,$(filter-out $(PROVE_PERMUTE) $(PROVE_MIPS_BLOCKS),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\

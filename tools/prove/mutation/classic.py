@@ -1,19 +1,18 @@
-"""Faults that tests with random data do not see, planted one by one; each must be refused.
+"""Plants faults in machine code that tests with random data miss. The prover must refuse each.
 
     mutation.classic OBJECT...
 
-    carry     an addition of a carry and nothing else is left out: wrong once in 2^32 or 2^64
-    bound     a mask that leaves two bits of a limb leaves three
-    rotation  one rotation of ChaCha20 by one bit more, in the last execution of its instruction only
-    wipe      the last store of zeroes is left out
-    scratch   16 bytes less of scratch than the kernel's source states
+Kernels of ChaCha20-Poly1305 for single packets get the faults of FAULTS, each in the last three fitting instructions, and
 
-Kernels of ChaCha20-Poly1305 that work on single packets. And of AES's modes, when a key is made:
+    scratch   16 bytes less of scratch than the source states
 
-    behind    one more round key is stored than there are
-    inverse   the question whether keys to decrypt are wanted is left out (x86-64)
+Kernels of AES's modes get these, while they set up a key:
 
-Exit status 1 if one is not refused, or if a kernel has none.
+    behind    one round key too many is stored
+    inverse   decryption keys are made without the test whether the caller wants them (x86-64)
+
+The exit status is 1 if the prover refuses the kernel itself, if it accepts a fault, or if a kernel has no place for
+`carry`, `rotation` or `inverse`.
 """
 import re
 import sys
@@ -28,42 +27,46 @@ from values.terms import Unproved
 SHAPES = [Shape(64), Shape(700, ad=13, opens=True)]
 MOST_SCRATCH = [*SHAPES, Shape(2300)]
 
-CARRY = {x86: r"adc \w+, 0$", arm64: r"adc x\d+, x\d+, xzr$", arm32: r"adcs? \w+, \w+, #0$"}
-BOUND = {x86: r"and \w+, 3$", arm64: r"and x\d+, x\d+, #3$", arm32: r"(and|bic) \w+, \w+, #3$"}
-ROTATION = {x86: r"v?pslld [xyz]mm\d+,.* (7|0xc)$|vprold zmm\d+,.* (7|0xc)$|vprold [xy]mm\d+,.* (7|0xc)$",
-            arm64: r"shl v\d+\.4s, v\d+\.4s, #(7|0xc)$", arm32: r"vshl\.i32 q\d+, q\d+, #(7|0xc)$|eor \w+, \w+, \w+, ror #"}
-WIPE = {x86: r"v?mov\w* [xyz]mmword ptr \[rsi", arm64: r"stp q\d+, q\d+, \[x", arm32: r"(stm|vstm|vst1|strd)"}
+
+def without(*_):
+    """No instruction."""
 
 
-def wider(isa, code):
-    """The instruction with a mask of one bit more."""
-    new = bytearray(code)
-    if isa is x86:
-        new[-1] = 7
-    elif isa is arm64:  # imms, the number of ones less one
-        word = int.from_bytes(code, "little")
-        new[:] = ((word & ~(63 << 10)) | 2 << 10).to_bytes(4, "little")
-    else:
-        new[0] = 7
-    return bytes(new)
+def wider(isa, code, _):
+    """A mask of three bits for two."""
+    if isa is not arm64:
+        at = -1 if isa is x86 else 0
+        code[at] = 7
+    else:  # imms is the number of ones less one
+        code[:] = (int.from_bytes(code, "little") & ~(63 << 10) | 2 << 10).to_bytes(4, "little")
 
 
 def further(isa, code, text):
-    """The rotation by one bit more, or one less."""
-    new = bytearray(code)
+    """A rotation by one bit more or less."""
     if isa is x86:
-        new[-1] ^= 1
-    elif isa is arm64:
-        new[2] ^= 1  # immb
-    elif text.startswith("v"):
-        new[2] ^= 1
+        code[-1] ^= 1
+    elif isa is arm64 or text.startswith("v"):
+        code[2] ^= 1
     else:
-        new[0] ^= 0x80  # the lowest bit of the count
-    return bytes(new)
+        code[0] ^= 0x80
 
 
-def refused(kernel, shapes=SHAPES):
-    """Whether it is, and why."""
+# The instructions by instruction set; what replaces them; whether only in their last execution.
+FAULTS = {
+    # a carry that is added alone: wrong once in 2^32 or 2^64
+    "carry": ({x86: r"adc \w+, 0$", arm64: r"adc x\d+, x\d+, xzr$", arm32: r"adcs? \w+, \w+, #0$"}, without, False),
+    # a limb of one bit too many
+    "bound": ({x86: r"and \w+, 3$", arm64: r"and x\d+, x\d+, #3$", arm32: r"(and|bic) \w+, \w+, #3$"}, wider, False),
+    # a rotation of ChaCha20
+    "rotation": ({x86: r"v?pslld [xyz]mm\d+,.* (7|0xc)$|vprold [xyz]mm\d+,.* (7|0xc)$", arm64: r"shl v\d+\.4s, v\d+\.4s, #(7|0xc)$",
+                  arm32: r"vshl\.i32 q\d+, q\d+, #(7|0xc)$|eor \w+, \w+, \w+, ror #"}, further, True),
+    # the last store of zeros
+    "wipe": ({x86: r"v?mov\w* [xyz]mmword ptr \[rsi", arm64: r"stp q\d+, q\d+, \[x", arm32: r"(stm|vstm|vst1|strd)"}, without, False),
+}
+
+
+def refusal(kernel, shapes=SHAPES):
+    """Why the prover refuses one of the calls, or None."""
     for shape in shapes:
         try:
             proof.prove(kernel, shape, None)
@@ -73,94 +76,83 @@ def refused(kernel, shapes=SHAPES):
 
 
 def of_key(kernel):
-    """Of a kernel of AES's modes: kind -> whether it is refused."""
-    program, setup, found = kernel.program(), modes.ModeShape(modes.SETUP, bits=128, encrypts=True), {}
-    proof.run(kernel, setup, trace := set())  # without an error, as it is
-    good = dict(program.steps)
+    """(kind, place, why the prover refuses it or None) of each fault in a key's set-up."""
+    program, setup = kernel.program(), modes.ModeShape(modes.SETUP, bits=128, encrypts=True)
+    proof.run(kernel, setup, trace := set())  # the kernel itself
+    good, found = dict(program.steps), []
 
-    def try_with(kind, pc, function):
-        _, after, branch, text = good[pc]
-        program.steps[pc] = function, after, branch, text
+    def refusal_with(pc, function):
+        program.steps[pc] = function, *good[pc][1:]
         try:
-            proof.run(kernel, setup, set())  # a trace: the key is made again
-            found.setdefault(kind, []).append(False)
-        except Unproved:
-            found.setdefault(kind, []).append(True)
-        program.steps[pc] = good[pc]
+            proof.run(kernel, setup, set())  # a trace makes the call set up its key again
+        except Unproved as e:
+            return str(e)
+        finally:
+            program.steps[pc] = good[pc]
     behind = kernels.KEY + A["AES_KEY_SCHEDULE"] + 16 * 11
     last = max(pc for pc in trace if good[pc][0])
-    try_with("behind", last, lambda m: (good[last][0](m), m.memory.store(behind, terms.const(0, 128))))
+    found.append(("behind", last, refusal_with(last, lambda m: (good[last][0](m), m.memory.store(behind, terms.const(0, 128))))))
     if kernel.isa is x86:
-        for pc in sorted(pc for pc in trace if good[pc][3] == f"cmp qword ptr [rdi + {A['MODE_ENCRYPTS_ONLY']:#x}], 0"):
-            try_with("inverse", pc, lambda m: None)
-        found.setdefault("inverse", [False])
+        test = f"cmp qword ptr [rdi + {A['MODE_ENCRYPTS_ONLY']:#x}], 0"
+        places = [pc for pc in sorted(trace) if good[pc][3] == test]
+        found += [("inverse", pc, refusal_with(pc, without)) for pc in places] or [("inverse", None, None)]
+    return found
+
+
+def of_packets(kernel):
+    """The same of the faults in a call of ChaCha20-Poly1305."""
+    isa, program, executed, found = kernel.isa, kernel.program(), {}, []
+    proof.mode(False, False)
+    if (why := refusal(kernel)) is not None:
+        raise SystemExit(f"{kernel} as it is: {why}")
+    good = dict(program.steps)
+    for pc, (f, *rest) in good.items():
+        if f is not None:
+            def counted(m, f=f, pc=pc):
+                executed[pc] = executed.get(pc, 0) + 1
+                f(m)
+            program.steps[pc] = counted, *rest
+    refusal(kernel)
+    program.steps.update(good)
+    for kind, (table, change, at_last) in FAULTS.items():
+        places = [pc for pc, s in sorted(good.items()) if s[0] and re.match(table[isa], s[3])]
+        if not places and kind in ("carry", "rotation"):
+            found.append((kind, None, None))
+        for pc in places[-3:]:
+            f, after, branch, text = good[pc]
+            other, left = without, [executed[pc] if at_last else 1]
+            if change is not without:
+                change(isa, code := bytearray(kernel.code[pc:after]), text)
+                other = isa.meaning(kernel.code[:pc] + bytes(code), pc)[0]
+
+            def changed(m, f=f, other=other, left=left):
+                left[0] -= 1
+                (f if left[0] > 0 else other)(m)
+            program.steps[pc] = changed, after, branch, text
+            found.append((kind, pc, refusal(kernel)))
+            program.steps[pc] = good[pc]
+    kernel.scratch_bytes -= 16
+    found.append(("scratch", 0, refusal(kernel, MOST_SCRATCH)))
+    kernel.scratch_bytes += 16
     return found
 
 
 def main():
     sys.setrecursionlimit(20000)
-    refusals, missed = 0, 0
-    for path in sys.argv[1:]:
-        kernel = kernels.Kernel(path)
+    passed = failed = 0
+    for kernel in map(kernels.Kernel, sys.argv[1:]):
         if kernel.of_modes and "chacha20" not in kernel.name:
-            kinds = of_key(kernel)
-            said = ", ".join(f"{kind} {sum(v)} of {len(v)} refused" for kind, v in kinds.items())
-            print(f"{kernel}: {said}", flush=True)
-            refusals += sum(map(sum, kinds.values()))
-            missed += sum(len(v) - sum(v) for v in kinds.values())
-        if "chacha20poly1305" not in kernel.name or "_batch_" in kernel.name:
+            found = of_key(kernel)
+        elif "chacha20poly1305" in kernel.name and "_batch_" not in kernel.name:
+            found = of_packets(kernel)
+        else:
             continue
-        isa, program, count = kernel.isa, kernel.program(), {}
-        proof.mode(False, False)
-        if (e := refused(kernel)) is not None:
-            print(f"FAIL {kernel}: as it is: {e}")
-            missed += 1
-            continue
-        good = dict(program.steps)
-        for pc, (f, after, branch, text) in good.items():
-            if f is not None:
-                def counted(m, f=f, pc=pc):
-                    count[pc] = count.get(pc, 0) + 1
-                    f(m)
-                program.steps[pc] = counted, after, branch, text
-        for shape in SHAPES:
-            proof.prove(kernel, shape, None)
-        program.steps.update(good)
-        found = {kind: [pc for pc, s in sorted(good.items()) if s[0] and re.match(table[isa], s[3])]
-                 for kind, table in (("carry", CARRY), ("bound", BOUND), ("rotation", ROTATION), ("wipe", WIPE))}
-        # Of each kind the last few; the whole of a long list says no more.
-        results = []
-        for kind, places in found.items():
-            for pc in places[-3:]:
-                f, after, branch, text = good[pc]
-                code = kernel.code[pc:after]
-                if kind == "carry" or kind == "wipe":
-                    program.steps[pc] = (lambda m: None), after, branch, text
-                elif kind == "bound":
-                    other = isa.meaning(kernel.code[:pc] + wider(isa, code), pc)
-                    program.steps[pc] = other[0], after, branch, text
-                else:
-                    left = [count[pc]]
-                    other = isa.meaning(kernel.code[:pc] + further(isa, code, text), pc)[0]
-
-                    def late(m, f=f, other=other, left=left):
-                        left[0] -= 1
-                        (other if left[0] == 0 else f)(m)
-                    program.steps[pc] = late, after, branch, text
-                results.append((kind, pc, text, refused(kernel)))
-                program.steps[pc] = good[pc]
-        kernel.scratch_bytes -= 16
-        found["scratch"] = [0]
-        results.append(("scratch", 0, "", refused(kernel, MOST_SCRATCH)))
-        kernel.scratch_bytes += 16
-        for kind, pc, text, why in results:
+        for kind, pc, why in found:
             if why is None:
-                print(f"     {kernel}: {kind} at {pc:#x} {text}: not refused")
-        kinds = {kind: [why is not None for k, _, _, why in results if k == kind] for kind in found}
-        print(f"{kernel}: " + ", ".join(f"{kind} {sum(v)} of {len(v)} refused" for kind, v in kinds.items()), flush=True)
-        refusals += sum(map(sum, kinds.values()))
-        missed += sum(len(v) - sum(v) for v in kinds.values())
-        missed += sum(not v for kind, v in kinds.items() if kind in ("carry", "rotation", "scratch"))
+                print(f"FAIL {kernel}: {kind}: " + ("no place for it" if pc is None else f"accepted at {pc:#x}"))
+        good = [kind for kind, _, why in found if why is not None]
+        print(f"{kernel}: refused: " + ", ".join(f"{good.count(kind)} {kind}" for kind in dict.fromkeys(good)), flush=True)
+        passed, failed = passed + len(good), failed + len(found) - len(good)
         terms.forget()
-    print(f"classic: {refusals} passed, {missed} failed, 0 not run")
-    return 1 if missed else 0
+    print(f"classic: {passed} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0

@@ -1,24 +1,21 @@
-"""Mutants: kernels with one instruction changed, which the prover must refuse.
+"""Mutants: kernels with one changed instruction, which the prover must refuse.
 
-    mutation.mutate [--count N] [--seed S] [--settle] OBJECT...
+    mutation.mutate [--count N] [--seed S] [--settle [--calls N]] [--record FILE] [--least N] [--seconds N] OBJECT...
 
-A mutant has one instruction of a kernel with another register, another constant, another offset or another operation (a
-bit of its encoding turned over), dropped (as a carry or a wipe that was forgotten), or exchanged with the next. What then
-is no instruction, or none that the prover knows, is not counted. It is tried in a few short calls that reach the
-instruction, until one is refused: of a quick run's calls, or with --settle of a full run's. (Where a call takes seconds,
-AES being made of bit operations, it is run once for many: where it first comes to the instruction of a mutant, a child
-process goes on with the mutant.) With --settle, those that are refused for none are then looked at in every call of a
-full run that reaches them:
+A mutant has one bit of an instruction's encoding inverted (another register, constant, offset or operation), lacks the
+instruction, or has it exchanged with the next one. A mutant that the prover cannot decode does not count. Each mutant
+runs in a few short calls that reach the instruction, until the prover refuses one. These are calls of a quick run, or with
+--settle of a full run. With --settle, the remaining mutants run in all calls of a full run that reach them. Results:
 
-    refused         one of these calls is refused, after all
-    no difference   whatever the registers are: the same instruction in another encoding, or two that change nothing
-    same state      registers, flags and memory behind the instruction are the same in all these calls
-    soon the same   if not at once, they are some instructions later: what differed is dead
-    specified       if not even that, all of the specification holds in 40 of the calls in which something differs, or in all
-    undecided       there was no time to say
+    refused         the prover refuses one of these calls
+    no difference   the state after the instruction is the same, whatever the registers hold
+    same state      registers, flags and memory after the instruction are the same in all these calls
+    soon the same   the state is the same again after some more instructions
+    specified       the state differs, but the specification holds in 40 of the calls in which it does, or in all
+    undecided       the time was too short
 
-The middle four compute what the kernel computes, the first of them for all calls, the others for all that were run. What
-is listed as "same state" of an instruction that looks at lengths may show that calls are missing in the full run.
+The middle four compute what the kernel computes: the first for all calls, the others for the calls that ran. If an
+instruction that tests a length has a mutant with the same state, the full run may lack calls.
 """
 import argparse
 import array
@@ -45,15 +42,14 @@ from values import terms
 from values.linear import Undecided
 from values.terms import Unproved, symbol
 
-TRIES = 8  # calls that a mutant is run for first
-TRIES_SETTLED = 4  # where those that are not refused are looked at further
-SHORT = 60  # of the calls that reach it, from how many of the shortest these are
-SECONDS, LONGER = 12, 60  # of processor's time for one of them; LONGER where AES is made of bit operations. A mutant that takes more is undecided
-PROVED, PROVED_BITWISE = 40, 5  # calls of those in which something differs, at most, in which a mutant is tried further
-SOON = 300  # instructions in which a state may become the same again
-SETS_UP = 2000, 40_000  # more instructions than the set-up of a key takes; where AES is made of bit operations
-TOGETHER = 40  # mutants of one run of a call
-CHECKED = 10  # of the refused, how many must differ where those that are not are looked at
+TRIES, TRIES_SETTLED = 8, 4  # first calls of a mutant; with --settle
+SHORT = 60  # the shortest calls, from which most of these come
+SECONDS, LONGER = 12, 60  # CPU seconds of a call, then the mutant is undecided; LONGER for bit-sliced AES
+PROVED, PROVED_BITWISE = 40, 5  # the most calls that show a mutant as "specified"; for bit-sliced AES
+SOON = 300  # instructions after which a state may be the same again
+SETS_UP = 2000, 40_000  # more instructions than a key's set-up has; for bit-sliced AES
+TOGETHER = 40  # mutants in one task
+CHECKED = 10  # refused mutants that must have another state than the kernel
 
 
 class TooLong(Exception):
@@ -69,7 +65,7 @@ def limit(seconds):
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 _kernel = _shapes = _reached = _steps = _mutants = _refused = _proved = None
-_calls = []  # what proof.run has run
+_calls = []  # the last call
 
 
 def remember(call, trace=None, run=kernels.Call.run):
@@ -80,14 +76,14 @@ def remember(call, trace=None, run=kernels.Call.run):
 def begin(path, full, calls):
     global _kernel, _shapes
     sys.setrecursionlimit(20000)
-    reduction.EFFORT = 100_000_000  # what the solver cannot say then is not shown, hence refused
+    reduction.EFFORT = 100_000_000  # beyond it the prover refuses
     kernels.Call.run = remember
     _kernel = kernels.Kernel(path)
     if full:
         found = list(lists.shapes(_kernel, False))
         chosen = set(random.Random(str(_kernel)).sample(range(len(found)), min(calls or len(found), len(found))))
-        # None of those is left out that alone are compared with the specification, nor set-ups; nor those of modes
-        # where each lane has one block, which are refused soonest.
+        # Of bit-sliced AES, all calls that the prover compares with the specification remain, and those of modes with one
+        # block in each lane, which it refuses soonest. Set-ups of keys remain too.
         soon = lambda s: _kernel.bitwise and _kernel.of_modes and proof.full(_kernel, s) and 0 < s.size <= 128
         _shapes = [s for i, s in enumerate(found)
                    if i in chosen or getattr(s, "function", False) or sets_up(s) or soon(s)]
@@ -96,13 +92,13 @@ def begin(path, full, calls):
 
 
 def function(i):
-    """Whether the results of a call are compared with the specification."""
+    """Whether the prover compares the results of a call with the specification."""
     return not _kernel.bitwise or getattr(_shapes[i], "function", False)
 
 
 def plainly(i, trace=None):
-    """A call without a look at its results; in the terms in which it is proved, so that these are not forgotten in between. Where the
-    kernel asks for the alignment of a pointer, for each."""
+    """Runs a call without comparing its results, in the mode in which it is proved. Returns the number of instructions. If the kernel tests
+    the alignment of a pointer, the call runs for each outcome."""
     try:
         return one_way(i, trace)
     except Undecided as e:
@@ -124,14 +120,14 @@ def one_way(i, trace):
 
 
 def reach(i):
-    """The instructions of a call and where they are."""
+    """The number of a call's instructions, and their addresses."""
     tidy()
     trace = set()
     return i, plainly(i, trace), array.array("I", sorted(trace)).tobytes()
 
 
 def cover(pool_of):
-    """_reached: address -> (instructions, number) of the calls that reach it, shortest first; those that compare first."""
+    """Fills _reached: address -> (number of instructions, call) of the calls that reach it. Calls that compare come first, then short ones."""
     global _reached, _steps
     _reached, _steps = collections.defaultdict(list), {}
     with pool_of() as pool:
@@ -151,10 +147,10 @@ def tidy():
 # ---- Making them ---------------------------------------------------------------------------------------------------------
 
 def independent(first, second):
-    """Whether two instructions can change places: neither writes what the other reads or writes."""
+    """Whether two instructions of x86 can change places: neither writes what the other reads or writes."""
     reads1, writes1 = (set(map(first.reg_name, r)) for r in first.regs_access())
     reads2, writes2 = (set(map(second.reg_name, r)) for r in second.regs_access())
-    # A vector register by its number, an integer register as a whole.
+    # Parts of a register stand for the register.
     whole = lambda names: {n[1:] if n[1:3] == "mm" else x86.GENERAL[n][0] if n in x86.GENERAL else n for n in names}
     reads1, writes1, reads2, writes2 = map(whole, (reads1, writes1, reads2, writes2))
     if writes1 & (reads2 | writes2) or writes2 & reads1:
@@ -173,8 +169,8 @@ MIPS_NOP = bytes(4)
 
 
 class Insn:
-    """An instruction of MIPS or RISC-V, as isa/ has it, whose decoder does not know them all. step: where the step begins that it is
-    a part of: the branch before a delay slot."""
+    """An instruction of MIPS or RISC-V, because capstone does not decode all of them. step: the address of its step, which
+    is the branch for a delay slot."""
 
     size, operands = 4, ()
 
@@ -186,7 +182,7 @@ class Insn:
         self.step = self.last = address
 
     def writes(self):
-        """The register; of a product 32, which stands for HI and LO."""
+        """The register; 32 stands for HI and LO."""
         if self.mnemonic in ("multu", "maddu", "dmultu"):
             return 32
         return None if self.branch or self.mnemonic.startswith(("sb", "sw", "sd")) else self.fields.get("d", self.fields.get("t"))
@@ -208,7 +204,7 @@ def listing():
 
 
 def targets_of(insns):
-    """Where jumps go."""
+    """The targets of branches."""
     if isinstance(next(iter(insns.values())), Insn):
         steps = (_kernel.isa.meaning(_kernel.code, i.address) for i in insns.values() if i.branch)
         return {branch[1] if branch else after for _, after, branch, _ in steps}
@@ -216,7 +212,7 @@ def targets_of(insns):
 
 
 def branches(insn):
-    """Also what cannot follow another instruction than its own."""
+    """Whether an instruction is a branch or in a delay slot."""
     if isinstance(insn, Insn):
         return insn.branch or insn.step != insn.address
     return insn.mnemonic.startswith(("j", "b.", "cb", "tb")) or insn.mnemonic in ("ret", "bx") or \
@@ -224,8 +220,8 @@ def branches(insn):
 
 
 def dependent(first, second):
-    """Whether the second of two instructions of ARM reads the first register that the first names, and that is not a store; of MIPS and
-    RISC-V, whether it reads what the first writes."""
+    """Whether the second of two instructions reads the register that the first writes. On ARM that is the first register of its text, except
+    for stores and comparisons."""
     if isinstance(first, Insn):
         return first.writes() in second.reads()
     register = re.match(r"[^,\[{]*", first.op_str)[0].strip().split(".")[0]
@@ -233,13 +229,13 @@ def dependent(first, second):
         register.lstrip("wx") in [t.lstrip("wx") for t in re.split(r"\W+", second.op_str.partition(",")[2])] and register[0] not in "#{["
 
 
-def mutants(seed, count, only):
-    """(address, what was done, where that ends, code). The first of many are those of few."""
+def mutants(seed, count):
+    """(address, description, end, code) of each mutant. A smaller count gives the first mutants of a larger one."""
     insns = listing()
     targets = targets_of(insns)
-    places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret", "bx", "jr", "jalr") and (not only or a in only)]
+    places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret", "bx", "jr", "jalr")]
     made, seen = 0, set()
-    for lap in range(100):  # each instruction once before one is changed again; of few there may be fewer mutants
+    for lap in range(100):  # each lap changes each instruction once
         for at in random.Random(f"{seed} {lap}").sample(places, len(places)):
             if made == count:
                 return
@@ -250,7 +246,7 @@ def mutants(seed, count, only):
 
 
 def mutate(rng, insns, targets, at):
-    """A mutant of an instruction, or None if nothing that was tried is one."""
+    """A mutant of an instruction, or None after 30 attempts."""
     code, isa, insn = _kernel.code, _kernel.isa, insns[at]
     md, nop = isa.decoder(), NOP.get(isa, MIPS_NOP)
     begin, last = getattr(insn, "step", at), getattr(insn, "last", at)
@@ -283,7 +279,7 @@ def mutate(rng, insns, targets, at):
             try:
                 isa.meaning(bytes(new), begin)
             except (Unproved, *STOPS):
-                continue  # not an instruction that the prover knows: refused at once
+                continue  # the prover cannot decode it
             if isa is x86 and other.mnemonic == insn.mnemonic in ("rol", "ror") and insn.operands[1].type == other.operands[1].type == X.X86_OP_IMM \
                     and insn.operands[0].reg == other.operands[0].reg and (insn.operands[1].imm - other.operands[1].imm) % 32 == 0:
                 continue  # the same rotation
@@ -299,7 +295,7 @@ NOT_RUN, NO_TIME, DIFFERS = "not run", "no time", "results that are not compared
 
 
 def refuses(i):
-    """Why the kernel as it is now is refused in a call, or None."""
+    """Why the prover refuses _kernel in a call, or None."""
     try:
         proof.prove(_kernel, _shapes[i], None)
     except Unproved as e:
@@ -310,21 +306,17 @@ def refuses(i):
 
 
 def results():
-    """What the last call has left in memory that is not scratch."""
-    return {a: v for a, v in _calls[0].memory.cells.items() if a >= RESULTS}
-
-
-RESULTS = kernels.KEY  # below lie arguments, scratch, constants; and the stack
+    """The memory after the last call, except arguments, scratch, constants and the stack, which lie below the key."""
+    return {a: v for a, v in _calls[0].memory.cells.items() if a >= kernels.KEY}
 
 
 def without(steps, at):
-    """The decoded instructions, except those that a change at an address may have changed."""
+    """The decoded instructions, except those that a change at an address may affect."""
     return {a: s for a, s in steps.items() if not at - 16 < a < at + 32}
 
 
 def most_steps(i):
-    """How many instructions of a mutant, in a call or in the set-up of its key, are enough to say that it does not come
-    to an end."""
+    """The number of instructions after which a mutant counts as one that does not end."""
     return (200_000 if _kernel.bitwise else 60_000) if sets_up(_shapes[i]) else 3 * _steps[i] + SETS_UP[_kernel.bitwise]
 
 
@@ -333,7 +325,7 @@ def sets_up(shape):
 
 
 class Forks:
-    """One run of a call, with children that go on as mutants."""
+    """One run of a call. At the instruction of a mutant, a child process continues with the mutant's code."""
 
     def __init__(self, i, those, was, until):
         self.i, self.was, self.until, self.number, self.found = i, was, until, None, {}
@@ -342,10 +334,8 @@ class Forks:
             self.places[_mutants[n][0]].append(n)
 
     def run(self):
-        refuses(self.i)  # the results that a mutant does not change are known then
-        for keys in (packets._keys, modes._keys):  # a key is set up in the call
-            for key in [k for k in keys if k[0] == _kernel.name]:
-                del keys[key]
+        refuses(self.i)  # so that children find the kernel's terms
+        forget_keys(lambda k: k[0] == _kernel.name)  # so that the call sets up its key
         program = self.program = _kernel.program()
         self.kept, program.steps = program.steps, dict(program.steps)
         for at in self.places:
@@ -353,7 +343,7 @@ class Forks:
         try:
             why = refuses(self.i)
         except BaseException as e:
-            if self.number is not None:  # a child goes nowhere else
+            if self.number is not None:  # a child ends here
                 self.tell(NO_TIME if isinstance(e, TooLong) else f"stopped: {type(e).__name__}")
             raise
         finally:
@@ -367,7 +357,7 @@ class Forks:
         return self.found
 
     def hook(self, at):
-        """Before the instruction there is run for the first time: a branch that comes back for a mutant."""
+        """Puts a branch before the first execution of an instruction. It goes to the same address in a child, as the mutant."""
         step = self.kept.get(at) or self.program.meaning(self.program.code, at)
         f, after, branch, text = step
         way = [None, after]
@@ -389,13 +379,13 @@ class Forks:
         self.program.steps[at] = None, after, way, text
 
     def fork(self, n):
-        """Whether this is the child."""
+        """Starts a child process, and waits for its result. Returns True in the child."""
         ours, theirs = os.pipe()
         child = os.fork()
         if child == 0:
             self.number, self.end = n, theirs
             at, _, _, self.program.code = _mutants[n]
-            steps = self.program.steps  # the very one that is run
+            steps = self.program.steps  # the dictionary that the run uses
             for a in self.places:
                 steps.pop(a, None)
             for a in [a for a in steps if at - 16 < a < at + 32]:
@@ -417,75 +407,62 @@ class Forks:
         os._exit(0)
 
 
-class Changed:
-    """The kernel is the mutant for a while."""
-
-    def __init__(self, n):
-        at, _, _, self.code = _mutants[n]
-        self.mutant = Code(self.code, _kernel.isa.meaning)
-        self.mutant.steps = without(_kernel.program().steps, at)
-
-    def __enter__(self):
-        self.kept = _kernel.steps, _kernel.code
-        _kernel.steps, _kernel.code = self.mutant, self.code
-
-    def __exit__(self, *_):
-        _kernel.steps, _kernel.code = self.kept
-        for keys in (packets._keys, modes._keys):
-            for key in [k for k in keys if k[1] is self.code]:
-                del keys[key]
+def forget_keys(which):
+    for keys in (packets._keys, modes._keys):
+        for key in list(filter(which, keys)):
+            del keys[key]
 
 
 def as_mutant(i, n):
-    """Why a mutant is refused in a call, or None; or that its time did not come."""
+    """Why the prover refuses a mutant in a call, or None, or NO_TIME."""
     tidy()
-    most = Code.LIMIT
-    Code.LIMIT = most_steps(i)
+    at, _, _, code = _mutants[n]
+    kept = Code.LIMIT, _kernel.program(), _kernel.code
+    mutant = Code(code, _kernel.isa.meaning)
+    mutant.steps = without(kept[1].steps, at)
     limit(LONGER if _kernel.bitwise else SECONDS)
+    Code.LIMIT, _kernel.steps, _kernel.code = most_steps(i), mutant, code
     try:
-        with Changed(n):
-            return refuses(i)
+        return refuses(i)
     except TooLong:
         return NO_TIME
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        Code.LIMIT = most
+        Code.LIMIT, _kernel.steps, _kernel.code = kept
+        forget_keys(lambda k: k[1] is code)
 
 
 def attempt(task):
-    """Of a call and the numbers of mutants: number -> None, or why it is refused, NOT_RUN or NO_TIME."""
     i, those, until = task
     return i, explore(i, those, None, until)
 
 
 def explore(i, those, was, until):
-    """The same; where `was` is what the kernel leaves behind, DIFFERS if a mutant that is not refused leaves something else."""
-    if not _kernel.bitwise:  # a child costs more than the instructions before
-        found = {}
-        for n in those:
-            found[n] = NOT_RUN if until and time.time() > until else as_mutant(i, n)
-        return found
+    """Runs mutants in a call. Returns number -> None, why the prover refuses it, NOT_RUN or NO_TIME. `was` has the kernel's results or is
+    None; with them, DIFFERS stands for a mutant that has other results without a refusal."""
+    if not _kernel.bitwise:  # a child would cost more than the instructions before
+        return {n: NOT_RUN if until and time.time() > until else as_mutant(i, n) for n in those}
     if until and time.time() > until:
         return dict.fromkeys(those, NOT_RUN)
-    if was is None:  # else it is in terms of now
+    if was is None:  # `was` has terms that tidy() would forget
         tidy()
     return Forks(i, those, was, until).run()
 
 
 def tries(at, most):
-    """Calls that a mutant is run for first."""
+    """The calls in which a mutant runs first."""
     calls = [i for _, i in _reached[at]]
-    if not _kernel.of_modes or most < TRIES:  # which has calls of many modes
+    if not _kernel.of_modes or most < TRIES:  # otherwise all calls of all modes
         near = calls if _kernel.of_modes else calls[:SHORT]
         calls = near[:most // 2] + near[most // 2::max(1, len(near) // (most // 2))]
-    if _kernel.bitwise:  # which takes seconds where it compares; native.py --first has done it where results differ
+    if _kernel.bitwise:  # comparing calls take seconds, and native.py --first has run those with other results
         compared, others = [i for i in calls if function(i)], [i for i in calls if not function(i)]
         calls = compared[:most // 2 if most == TRIES else 0] + others[:most // 2]
     return calls
 
 
 def rounds(pool, numbers, most, until, tell):
-    """Tries mutants in one call after the other; tell(number, why, call) of each. Returns those that are not refused."""
+    """Runs mutants in their first calls, until the prover refuses one: tell(number, why, call). Returns the mutants that it never refuses."""
     chosen = {n: tries(_mutants[n][0], most) for n in numbers}
     for k in range(max(map(len, chosen.values()), default=0)):
         groups = collections.defaultdict(list)
@@ -503,10 +480,10 @@ def rounds(pool, numbers, most, until, tell):
     return numbers
 
 
-# ---- The remaining mutants --------------------------------------------------------------------------------------------------------
+# ---- The remaining mutants ------------------------------------------------------------------------------------------------
 
 class Overlay:
-    """Cells of memory over others, which stay as they are."""
+    """Cells of memory on top of others, which do not change."""
 
     def __init__(self, below):
         self.below, self.own = below, {}
@@ -529,14 +506,14 @@ def twin(machine):
     other.memory = copy.copy(machine.memory)
     other.memory.cells = Overlay(machine.memory.cells)
     stored, other.memory.regions = {}, [copy.copy(r) for r in machine.memory.regions]
-    for r in other.memory.regions:  # input and output share one set of written bytes
+    for r in other.memory.regions:  # input and output share a set of written bytes
         if r.stored is not None:
             r.stored = stored.setdefault(id(r.stored), set(r.stored))
     return other
 
 
 def advance(program, machine, pc):
-    """One instruction; where it goes on."""
+    """Executes one instruction. Returns the next address."""
     step = program.steps.get(pc)
     if step is None:
         step = program.steps[pc] = program.meaning(program.code, pc)
@@ -549,7 +526,7 @@ def advance(program, machine, pc):
 
 
 def through(program, machine, at, end):
-    """Runs the instructions between, at most two; returns where it goes on."""
+    """Executes the instructions from `at` to `end`, at most two. Returns the next address."""
     pc = at
     for _ in range(2):
         if pc is None or not at <= pc < end:
@@ -567,7 +544,7 @@ def flags(machine):
 
 
 def same_state(one, other):
-    """Whether two machines are in the same state. What one leaves undefined, no proof of it has looked at."""
+    """Whether two machines have the same state, except flags that the first leaves undefined."""
     for name, v in vars(one).items():
         if name in ("memory", "steps", "result") or v is None and name in ("carry", "overflow"):
             continue
@@ -583,7 +560,7 @@ SAME, SAME_SOON, OTHER = range(3)
 
 
 def compare(program, mutant, machine, at, end, soon=SOON):
-    """Whether a mutant leaves the same state behind it, or some instructions later."""
+    """Whether a mutant has the kernel's state after its instruction, or some instructions later."""
     one, other = twin(machine), twin(machine)
     here = through(program, one, at, end)
     try:
@@ -593,7 +570,7 @@ def compare(program, mutant, machine, at, end, soon=SOON):
         for _ in range(soon):
             if here is None or there is None:
                 break
-            if here <= there:  # who is behind goes on
+            if here <= there:  # the lower address advances
                 step_both = here == there
                 here = advance(program, one, here)
                 if step_both:
@@ -608,7 +585,7 @@ def compare(program, mutant, machine, at, end, soon=SOON):
 
 
 def any_state(at, end, code):
-    """Whether a mutant is the same in every state of the machine: one of symbols, except memory."""
+    """Whether a mutant has the kernel's state for all contents of registers and flags; instructions that access memory do not count."""
     proof.mode(False, False)
     isa, machine = _kernel.isa, _kernel.isa.Machine(memory.Memory(getattr(_kernel.isa, "big", False)))
 
@@ -628,7 +605,7 @@ def any_state(at, end, code):
 
 
 def look(i, those):
-    """Of a call: number -> SAME, SAME_SOON or OTHER of each of those mutants. One run for all of them."""
+    """Compares the states of mutants in one run of a call: number -> SAME, SAME_SOON or OTHER."""
     tidy()
     program, found = _kernel.program(), dict.fromkeys(those, SAME)
     kept, changed = program.steps, collections.defaultdict(list)
@@ -652,24 +629,23 @@ def look(i, those):
             condition, target = branch or (lambda m: terms.const(1, 1), after)
             program.steps[at] = None, after, (lambda m, c=condition, watch=watch: (watch(m), c(m))[1], target), text
     try:
-        plainly(i, set())  # with a trace: a key is set up again
+        plainly(i, set())  # a trace makes the call set up its key again
     finally:
         program.steps = kept
     return found
 
 
 def settle(task):
-    """Of a call and the survivors that reach it: number -> (SAME .., None or why it is refused or not shown), of those that it
-    had the time for."""
+    """Examines mutants in a call that reaches them: number -> (SAME, SAME_SOON or OTHER; None or a refusal). Mutants without time are missing."""
     i, those, until = task
     those = [n for n in those if not _refused[n]]
     if not those or until and time.time() > until:
         return i, {}
     found = {n: (kind, None) for n, kind in look(i, those).items()}
     differ = [n for n in those if found[n][0] == OTHER and _proved[n] < (PROVED_BITWISE if _kernel.bitwise else PROVED)]
-    if differ and (function(i) or not _kernel.bitwise):  # other calls of the latter compute what is new each time
+    if differ and (function(i) or not _kernel.bitwise):  # bit-sliced AES has new terms in each other call
         for n, why in explore(i, differ, None if function(i) else results(), until).items():
-            if why == DIFFERS:  # compare after all
+            if why == DIFFERS:  # then compare with the specification
                 _kernel.asked = True
                 try:
                     why = explore(i, [n], None, until).get(n, NOT_RUN)
@@ -683,7 +659,7 @@ def settle(task):
 
 
 def compared(task):
-    """Of a call that is compared with the specification, and the numbers of mutants: number -> None, or why it is refused or NOT_RUN."""
+    """explore() in a call that the prover compares with the specification."""
     i, those, until = task
     _kernel.asked = True
     try:
@@ -692,18 +668,10 @@ def compared(task):
         _kernel.asked = False
 
 
-def told_apart(dead):
-    """Of mutants that are refused in a call, those that would be said to compute the same there: a fault of the
-    classification."""
-    for n, i in dead:
-        if look(i, [n])[n] != OTHER:
-            yield n, i
-
-
 def classify(pool_of, alive, until, tell):
-    """Says of each survivor what it is."""
+    """Tells the class of each remaining mutant."""
     global _refused, _proved
-    _refused, _proved = mmap.mmap(-1, len(_mutants)), mmap.mmap(-1, len(_mutants))  # seen by all that work
+    _refused, _proved = mmap.mmap(-1, len(_mutants)), mmap.mmap(-1, len(_mutants))  # shared by all processes
     reaching = collections.defaultdict(list)
     for n in alive:
         for _, i in _reached[_mutants[n][0]]:
@@ -720,7 +688,7 @@ def classify(pool_of, alive, until, tell):
                 elif why is not None and n not in gone:
                     gone.add(n)
                     tell(n, why, i)
-    # Those that calls which compare do not reach.
+    # The mutants that no comparing call reaches.
     unproved = [n for n in alive if _kernel.bitwise and n not in gone | missing and state[n] == OTHER and not _proved[n]]
     tasks = collections.defaultdict(list)
     for n in unproved:
@@ -755,92 +723,86 @@ def kind_of_refusal(error):
         "a branch, address or count on data" if "depends on" in error else "otherwise"
 
 
-def digest():
-    return hashlib.sha256(_kernel.code + _kernel.constants).hexdigest()[:16]
+def name_of(n):
+    at, _, end, code = _mutants[n]
+    return f"{at:x} {code[at:end].hex()}"
 
 
 class Record:
-    """What is known of the mutants of a kernel: number -> (kind, why, calls). Kept in a file, if there is one."""
+    """The results of a kernel's mutants by name, in a file if there is one."""
 
     def __init__(self, path):
         self.path, self.known, self.seconds = path, {}, 0
-        self.kernel = str(_kernel), digest()
-        names = {self.name(n): n for n in range(len(_mutants))}
+        self.kernel = [str(_kernel), hashlib.sha256(_kernel.code + _kernel.constants).hexdigest()[:16]]
         if path and os.path.exists(path):
             with open(path) as f:
-                for line in f:
-                    d = json.loads(line)
-                    if tuple(d["kernel"]) != self.kernel:
-                        continue
-                    self.seconds += d.get("seconds", 0)
-                    if d.get("name") in names:
-                        self.known[names[d["name"]]] = d["kind"], d["why"], d["calls"]
+                for entry in map(json.loads, f):
+                    if entry["kernel"] == self.kernel:
+                        self.seconds += entry.get("seconds", 0)
+                        self.known.update({entry["name"]: entry} if "name" in entry else {})
 
-    def name(self, n):
-        at, _, end, code = _mutants[n]
-        return f"{at:x} {code[at:end].hex()}"
-
-    def write(self, **more):
+    def write(self, entry):
         if self.path:
             with open(self.path, "a") as f:
-                f.write(json.dumps({"kernel": self.kernel, **more}) + "\n")
+                f.write(json.dumps({"kernel": self.kernel, **entry}) + "\n")
 
     def add(self, n, kind, why, calls):
-        self.known[n] = kind, why, calls
-        self.write(name=self.name(n), what=_mutants[n][1], kind=kind, why=why, calls=calls)
+        entry = self.known[name_of(n)] = {"name": name_of(n), "what": _mutants[n][1], "kind": kind, "why": why, "calls": calls}
+        self.write(entry)
+
+    def missing(self):
+        return [n for n in range(len(_mutants)) if name_of(n) not in self.known]
 
 
 def of_kernel(path, args, until):
-    """(refused, same, undecided, not run) of the mutants of a kernel."""
+    """The numbers of a kernel's mutants: refused, same, undecided, not run."""
     global _mutants
     begun, used = time.time(), sum(os.times()[:4])
     begin(path, args.settle, args.calls)
-    pool_of = lambda: multiprocessing.Pool(args.jobs)
-    cover(pool_of)
+    cover(multiprocessing.Pool)
+    where = lambda n: f"{_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}"
     if args.settle:
         print(f"     {_kernel}: {len(_reached)} instructions reached by {len(_shapes)} calls, {time.time() - begun:.0f} s", flush=True)
-    _mutants = list(mutants(args.seed, args.count, args.at))
+    _mutants = list(mutants(args.seed, args.count))
     record = Record(args.record)
-    todo = [n for n in range(len(_mutants)) if n not in record.known]
+    todo = record.missing()
     left_out, undecided, dead, done = [], [], [], 0
 
     def tell(n, why, i, kind="refused", calls=0):
         nonlocal done
         done += 1
-        if why == NOT_RUN:
+        if why == NOT_RUN or why == NO_TIME and i is None and until and time.time() > until:
             left_out.append(n)
-        elif why == NO_TIME and i is None and until and time.time() > until:
-            left_out.append(n)
-        elif why == NO_TIME:
-            record.add(n, "undecided", why, 0)
         else:
-            record.add(n, kind, why, calls)
-            if kind == "refused":
+            record.add(n, "undecided" if why == NO_TIME else kind, why, calls)
+            if why != NO_TIME and kind == "refused":
                 dead.append((n, i))
         if done % 100 == 0 and len(todo) > 100:
             print(f"     {_kernel}: {done} of {len(todo)}, {time.time() - begun:.0f} s", flush=True)
-    with pool_of() as pool:
+    with multiprocessing.Pool() as pool:
         alive = rounds(pool, todo, TRIES_SETTLED if args.settle else TRIES, until, tell)
-    if args.settle and alive:
-        print(f"     {_kernel}: {len(alive)} not refused at once, {time.time() - begun:.0f} s", flush=True)
-        classify(pool_of, alive, until, tell)
+    if args.settle:
+        if alive:
+            print(f"     {_kernel}: {len(alive)} not refused at once, {time.time() - begun:.0f} s", flush=True)
+            classify(multiprocessing.Pool, alive, until, tell)
+        for n, i in dead[::max(1, len(dead) // CHECKED)] if not (until and time.time() > until) else ():
+            if look(i, [n])[n] != OTHER:
+                print(f"FAIL {where(n)}: refused in {_shapes[i]}, where its state is the kernel's")
+                undecided.append(n)
     else:
         undecided += alive
-    if args.settle and not (until and time.time() > until):
-        for n, i in told_apart(dead[::max(1, len(dead) // CHECKED)]):
-            print(f"FAIL {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: refused in {_shapes[i]}, where its state is the kernel's")
-            undecided.append(n)
+        for n in sorted(undecided):
+            print(f"     {where(n)}: not refused")
     seconds = sum(os.times()[:4]) - used  # of this process and those that have ended
-    record.write(seconds=round(seconds))
+    record.write({"seconds": round(seconds)})
     classes, reasons = collections.Counter(), collections.Counter()
-    for n, (kind, why, calls) in sorted(record.known.items()):
-        classes[kind] += 1
-        if kind == "refused":
-            reasons[kind_of_refusal(why)] += 1
-        else:
-            print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: {kind}" + (f" ({calls} calls)" if calls > 1 else ""))
-    for n in sorted(undecided) if not args.settle else ():
-        print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: not refused")
+    for n in range(len(_mutants)):
+        if entry := record.known.get(name_of(n)):
+            classes[entry["kind"]] += 1
+            if entry["kind"] == "refused":
+                reasons[kind_of_refusal(entry["why"])] += 1
+            else:
+                print(f"     {where(n)}: {entry['kind']}" + (f" ({entry['calls']} calls)" if entry["calls"] > 1 else ""))
     refused, unknown = classes.pop("refused", 0), len(undecided) + classes.pop("undecided", 0)
     print(f"{_kernel}: {refused} of {len(_mutants) - len(left_out)} mutants refused (" + ", ".join(f"{r}: {n}" for r, n in reasons.most_common()) + ")"
           + "".join(f", {n} {k}" for k, n in sorted(classes.items())) + f", {unknown} undecided, {len(left_out)} not run, "
@@ -853,27 +815,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--settle", action="store_true", help="say of each that is not refused at once what it is")
-    parser.add_argument("--calls", type=int, default=0, help="with --settle, at most this many of a full run, always the same")
-    parser.add_argument("--record", help="a file to which what is known is added, and that is known is not tried again")
-    parser.add_argument("--at", type=lambda t: int(t, 16), nargs="*", help="mutants of the instructions at these addresses only")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--least", type=int, default=0, help="per cent that must be refused or shown the same, else exit status 1")
-    parser.add_argument("--seconds", type=int, default=0, help="after which no kernel begins, in an order drawn from the seed, and no mutant")
+    parser.add_argument("--settle", action="store_true", help="classify the mutants that the first calls do not refuse")
+    parser.add_argument("--calls", type=int, default=0, help="with --settle, the most calls of a full run, always the same ones")
+    parser.add_argument("--record", help="a file of results; its mutants do not run again")
+    parser.add_argument("--least", type=int, default=0, help="the percentage that must be refused or the same, otherwise exit status 1")
+    parser.add_argument("--seconds", type=int, default=0, help="the time for all kernels, in an order drawn from the seed")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     paths = args.objects
     if args.seconds and len(paths) > 1:
-        paths = [p for p in paths if not kernels.Kernel(p).bitwise]  # a call of these takes seconds
+        paths = [p for p in paths if not kernels.Kernel(p).bitwise]  # their calls take seconds
         random.Random(args.seed).shuffle(paths)
     until = args.seconds and time.time() + args.seconds
-    refused = same = undecided = left_out = kernels_left = 0
-    for path in paths:
-        if until and time.time() > until:
-            kernels_left += 1
-            continue
-        r, s, u, n = of_kernel(path, args, until)
-        refused, same, undecided, left_out = refused + r, same + s, undecided + u, left_out + n
+    counts = [of_kernel(path, args, until) for path in paths if not (until and time.time() > until)]
+    refused, same, undecided, left_out = map(sum, zip(*counts))
     print(f"{refused} mutants refused, {same} shown to compute the same, {undecided} undecided, {left_out} not run, "
-          f"{kernels_left} kernels not begun; seed {args.seed}")
+          f"{len(paths) - len(counts)} kernels not begun; seed {args.seed}")
     return 1 if 100 * (refused + same) < args.least * (refused + same + undecided) else 0

@@ -1,9 +1,9 @@
-"""How the prover's files import each other: no file one that is not there or of a layer above its own, and no circles. Also prints
-how many lines each layer has.
+"""Tests that the prover's files import only existing files of their own layer or of lower ones, without circles. Also prints
+the number of lines in each layer.
 
     tests.imports [--plant up | circle | missing]
 
---plant: an import is added that must be found.
+--plant adds an import that the test must find.
 """
 import argparse
 import ast
@@ -12,13 +12,13 @@ import os
 
 from spec.args import HERE
 
-# From below. A file of a layer imports files of its own layer and of those before.
+# From the lowest.
 LAYERS = (("values",), ("spec", "isa"), ("run",), ("induction",), ("mutation",), ("tests", "all", "__main__"))
 PLANTED = {"up": ("values.terms", "run.kernels"), "circle": ("run.memory", "run.kernels"), "missing": ("isa.arm32", "terms")}
 
 
 def paths():
-    """The prover's files by their modules' names."""
+    """Module -> path."""
     found = {}
     for folder, _, files in os.walk(HERE):
         for f in files:
@@ -29,7 +29,7 @@ def paths():
 
 
 def modules():
-    """Of each file by its module's name, the prover's files that it imports, also inside functions."""
+    """(module, the prover's and missing modules that it imports), also inside functions."""
     known = paths()
     for name, path in known.items():
         with open(path) as f:
@@ -49,7 +49,7 @@ def layer(name):
 
 
 def circle(graph):
-    """Modules of which each imports the next and the last the first, or None."""
+    """Modules that import each other in a circle, or None."""
     done = set()
 
     def visit(name, way):

@@ -1,9 +1,8 @@
-"""What all.py says of a record: which kernels are as they were proved, after a change of one file. And that each run compares
-polynomials at a point of its own.
+"""Tests all.py --changed: which kernels it lists after a change of one file. Also tests that each run draws a new random point.
 
     tests.record [--plant]
 
---plant: the hash of a part is that of a file that no part imports, which must be found.
+--plant takes the hash of a file that no part imports for the hash of each part, which the test must find.
 """
 import argparse
 import json
@@ -17,7 +16,7 @@ import all as everything
 from spec.args import HERE, ROOT
 
 NONE, EVERY = (lambda kernel: False), (lambda kernel: True)
-# Files, what is put behind them, and which kernels are others then. A generated file is another code, the rest another prover.
+# Files, and the kernels that all.py lists when one changes. Generated files have the kernels' code, others are the prover's.
 CHANGES = [
     ("tools/prove/mutation/mutate.py", NONE), ("tools/prove/all.py", NONE),
     ("tools/prove/values/terms.py", EVERY), ("tools/prove/isa/x86.py", lambda kernel: kernel.startswith("x86_64/")),
@@ -36,14 +35,14 @@ def entry(kernel, prover):
 
 
 def said(root, record):
-    """Of kernels that are no longer as they were proved: why."""
+    """Kernel -> why all.py lists it."""
     command = [sys.executable, os.path.join(root, "tools", "prove"), "all", "--changed", record]
     lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     return {kernel: why for why, _, kernels in (line.partition(": ") for line in lines[1:]) for kernel in kernels.split()}
 
 
 def tree(folder):
-    """What all.py reads."""
+    """Copies the files that all.py reads."""
     shutil.copytree(HERE, os.path.join(folder, "tools", "prove"), ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(os.path.join(ROOT, "internal", "kernel"), os.path.join(folder, "internal", "kernel"))
     shutil.copytree(os.path.join(ROOT, "asm"), os.path.join(folder, "asm"))

@@ -1,12 +1,10 @@
-"""What the prover trusts, by a second way: sums, differences, merges and bounds of values/terms.py beside Z3, and published vectors
-through the specification.
+"""Compares the operations of values/terms.py with Z3, and the specification with published vectors.
 
-    tests.terms_z3 [--count N] [--seed S] [--plant]
+    tests.terms_z3 [--count N] [--seed S] [--plant value | bound]
 
-Random expressions of additions, subtractions, products, cuts and shifts of symbols are built in values/terms.py and, apart from it,
-as bit vectors for Z3, wide enough that nothing is lost. Z3 is asked whether the value can exceed the bound that values/terms.py
-gives it, and for random inputs whether each bit is what values/terms.py evaluates to (columns.py). --plant: values/terms.py's bounds
-are one too low, and a sum is one too great, which must be found.
+The test builds random expressions in values/terms.py, and separately as bit vectors for Z3 that are wide enough for every
+result. Z3 checks that no value exceeds its bound, and evaluates it for random inputs as columns.py does.
+--plant makes the values one too large, or the bounds one too small, which the test must find.
 """
 import argparse
 import random
@@ -24,7 +22,7 @@ WIDE = 256
 
 
 class Pair:
-    """A value, and its counterpart in Z3: a bit vector of WIDE bits."""
+    """A value, and the bit vector of WIDE bits that stands for it in Z3."""
 
     def __init__(self, value, other):
         self.value, self.other = value, other
@@ -40,7 +38,7 @@ def of_symbol(i, width, most):
 
 
 def grow(rng, pool):
-    """One more value, made of those in the pool."""
+    """A value made from two of the pool."""
     a, b = rng.choice(pool), rng.choice(pool)
     w = rng.choice((32, 64, 64))
     x, y = Pair(extend(a.value, w), low(a.other, w)), Pair(extend(b.value, w), low(b.other, w))
@@ -81,7 +79,7 @@ def constant(text):
 
 
 def vectors():
-    """(what, the specification's, the published bytes): RFC 8439, FIPS 197, The GCM specification's test case 2, IEEE 1619."""
+    """(source, the specification's result, the published bytes)."""
     words = lambda v: [cut(v, i, 32) for i in range(0, v.width, 32)]
     counting = bytes(range(32)).hex()
     yield "RFC 8439, 2.3.2", spec.chacha20_block(words(constant(counting)), 1, words(constant("000000090000004a00000000"))), \
@@ -103,7 +101,7 @@ def vectors():
 
 
 def wrong(pair, bounds, rng, plant):
-    """Why the two are not the same, or None."""
+    """How the two differ, or None."""
     v = pair.value
     if v.width > 128 or not v.defined:
         return None
