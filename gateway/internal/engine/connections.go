@@ -32,7 +32,6 @@ type conn struct {
 	keys   [2]*Key   // given keys, by side of the tuple
 	turned int64     // when it was last read with the sides exchanged
 	fins   [2]finish // by side of the tuple, if flow.Late0 or Late1
-	_      [8]byte
 }
 
 // The lists that may contain a conn. It can be freed when no list contains it.

@@ -4,9 +4,7 @@ package held
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
-	"math/bits"
 	"slices"
 	"unsafe"
 )
@@ -85,6 +83,18 @@ func (s Seat) From(at uint32) []byte {
 	return nil
 }
 
+// Overlap returns the bytes that s has where b has some, and those of b, which begins at a place.
+func (s Seat) Overlap(at uint32, b []byte) (own, others []byte) {
+	own = s.Buf
+	if d := int(int32(s.Seq - at)); d >= 0 {
+		b = b[min(d, len(b)):]
+	} else {
+		own = own[min(-d, len(own)):]
+	}
+	n := min(len(own), len(b))
+	return own[:n], b[:n]
+}
+
 // Within tells whether some of its bytes are between two places.
 func (s Seat) Within(at, end uint32) bool { return After(s.End, at) && After(end, s.Seq) }
 
@@ -95,10 +105,9 @@ func (s Seat) rivals(at, end uint32) bool { return s.Within(at, end) && (s.End-s
 type List struct {
 	Segs    []Seat // of the pool
 	Bytes   int
-	longest int    // no segment has more bytes
-	Newest  uint64 // when the last one came
-	hand    int    // where crowded looked last
-	Doubt   bool   // copies differ, or it is not known where they begin
+	longest int  // no segment has more bytes
+	hand    int  // where crowded looked last
+	Doubt   bool // copies differ, or it is not known where they begin
 	// There is no hole between these two places, and one behind the second, if they differ.
 	solid [2]uint32
 }
@@ -138,7 +147,9 @@ func (h *List) Over(at, end uint32) []Seat {
 	i := h.Find(at - uint32(max(h.longest-1, 0)))
 	j := i
 	for j < len(h.Segs) && After(end, h.Segs[j].Seq) {
-		j++
+		if j++; j == i+few { // there may be many
+			return h.Segs[i:max(j, h.Find(end))]
+		}
 	}
 	return h.Segs[i:j]
 }
@@ -146,24 +157,9 @@ func (h *List) Over(at, end uint32) []Seat {
 // At returns the segments that may have the byte at a place.
 func (h *List) At(place uint32) []Seat { return h.Over(place, place+1) }
 
-// Same returns how many bytes two slices have in common, from the front.
-func Same(a, b []byte) int {
-	n := min(len(a), len(b))
-	i := 0
-	for ; i+8 <= n; i += 8 {
-		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
-			return i + bits.TrailingZeros64(x)/8
-		}
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
-}
-
 // A Novelty is what bytes that came are beside those that are held.
 type Novelty struct {
-	Known    bool // one segment that counts no less has them all
+	Known    bool // one segment that counts no less has them all, and no more if others differ
 	Conflict bool // for the same place others are held
 	Copies   int  // held for the same place
 	over     []Seat
@@ -182,22 +178,15 @@ func (h *List) Novel(seq uint32, data []byte, class, usual Class) (x Novelty) {
 		return x
 	}
 	for _, s := range x.over {
-		if !s.Within(seq, end) {
-			continue
-		}
-		a, b, inside := s.Buf, data, false
-		if at := int32(s.Seq - seq); at > 0 {
-			b = b[at:]
-		} else {
-			a, inside = a[-at:], true
-		}
-		n := min(len(a), len(b))
-		if !bytes.Equal(a[:n], b[:n]) {
+		if own, b := s.Overlap(seq, data); !bytes.Equal(own, b) {
 			x.Conflict = true
-		} else if inside && n == len(data) && s.Class.Rank(usual) >= rank {
-			return Novelty{Known: true}
+		} else if len(b) == len(data) && s.Class.Rank(usual) >= rank {
+			if x.Known = true; len(own) == len(s.Buf) {
+				return Novelty{Known: true}
+			}
 		}
 	}
+	x.Known = x.Known && !x.Conflict // else it says where one copy may break off another
 	return x
 }
 
@@ -207,7 +196,7 @@ func (h *List) Insert(p *Pool, seq uint32, class Class, order uint64, mark int64
 	copy(s.Buf, data)
 	s.Order, s.Mark, s.Class = order, mark, class
 	h.Bytes += len(data)
-	h.longest, h.Newest = max(h.longest, len(data)), max(h.Newest, order)
+	h.longest = max(h.longest, len(data))
 	i := len(h.Segs)
 	if i > 0 && !After(seq, h.Segs[i-1].Seq) {
 		i = h.Find(seq + 1)
@@ -293,18 +282,12 @@ func (h *List) Unbroken(at uint32, limit int) uint32 {
 func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, class, usual Class) bool {
 	near := h.Segs
 	if !whole {
-		i := h.Find(seq - MaxRecord/2)
-		near = h.Segs[i:]
-		if len(near) >= MaxCrowd && After(seq+MaxRecord/2, near[MaxCrowd-1].Seq) {
-			near = near[:max(MaxCrowd, h.Find(seq+MaxRecord/2)-i)]
-		} else {
-			near = nil
-		}
+		near = near[h.Find(seq-MaxRecord/2):]
 	}
-	if len(near) < MaxCrowd {
+	if len(near) < MaxCrowd || !whole && !After(seq+MaxRecord/2, near[MaxCrowd-1].Seq) {
 		return false
 	}
-	if h.hand += few; h.hand > len(near) {
+	if h.hand += few; h.hand > MaxCrowd {
 		h.hand = few
 	}
 	return !h.dropWorst(p, near[h.hand-few:h.hand], class.Rank(usual), n, usual)
@@ -326,22 +309,21 @@ func (h *List) dropWorst(p *Pool, some []Seat, rank, n int, usual Class) bool {
 }
 
 // Joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing
-// came in between: not of the other side either, of which the last came when other says.
-func (h *List) Joins(p *Pool, seq uint32, class Class, order, other uint64, data []byte) bool {
+// came in between: not of the other side either, as newest says.
+func (h *List) Joins(p *Pool, seq uint32, class Class, order, newest uint64, data []byte) bool {
 	n := len(h.Segs)
 	if n < MaxCrowd/2 {
 		return false
 	}
 	s := &h.Segs[n-1]
-	follows := s.End == seq && s.Order == h.Newest && other <= s.Order
-	if !follows || len(s.Buf)+len(data) > cap(s.Buf) || cap(s.Buf) > sizes[1] || s.Class != class {
+	if s.End != seq || s.Order != newest || len(s.Buf)+len(data) > cap(s.Buf) || cap(s.Buf) > sizes[1] || s.Class != class {
 		return false
 	}
 	s.Buf = append(s.Buf, data...)
 	s.End += uint32(len(data))
 	h.solid = [2]uint32{}
 	h.Bytes += len(data)
-	h.Newest, s.Order, h.longest = order, order, max(h.longest, len(s.Buf))
+	s.Order, h.longest = order, max(h.longest, len(s.Buf))
 	return true
 }
 
@@ -370,15 +352,15 @@ func (h *List) Said(at uint32, b []byte) int64 {
 func (h *List) Had(at uint32, b []byte, now, ago int64) bool {
 	end, all := at, at+uint32(len(b))
 	for _, s := range h.Over(at, all) {
-		if x := s.From(end); s.Mark <= now-ago || s.Mark > now {
-			end += uint32(Same(x, b[end-at:]))
+		if s.Mark > now-ago && s.Mark <= now {
+			continue
+		}
+		for x := s.From(end); len(x) > 0 && end != all && x[0] == b[end-at]; x = x[1:] {
+			end++
 		}
 	}
 	return end == all
 }
-
-// LetGo drops what is furthest ahead.
-func (h *List) LetGo(p *Pool) { h.Remove(p, h.Segs[len(h.Segs)-1]) }
 
 // Replace makes way for another copy of a place that has MaxCopies: of the last few copies the last of those least like the rest goes. So the
 // first ones stay, and the last. Small copies have to be better, and those of a beginning, because each hello is read. It returns false if

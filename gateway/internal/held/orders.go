@@ -43,14 +43,8 @@ const perPainted = 256
 // Paint puts the bytes from base on into b. It returns what that costs.
 func Paint(list []Seat, base uint32, b []byte) (n int) {
 	for _, s := range list {
-		if at := int32(s.Seq - base); at >= 0 {
-			if int(at) < len(b) {
-				n += copy(b[at:], s.Buf) / 4
-			}
-		} else if int(-at) < len(s.Buf) {
-			n += copy(b, s.Buf[-at:]) / 4
-		}
-		n += perPainted
+		own, into := s.Overlap(base, b)
+		n += copy(into, own)/4 + perPainted
 	}
 	return n
 }

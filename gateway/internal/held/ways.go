@@ -1,6 +1,7 @@
 package held
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 
@@ -65,11 +66,9 @@ func (a *Arena) Take(n int) []byte {
 	return (*a)[used : used+n : used+n]
 }
 
-// Join returns two pieces in a row.
+// Join returns pieces in a row.
 func (a *Arena) Join(x, y []byte) []byte {
-	b := a.Take(len(x) + len(y))
-	copy(b[copy(b, x):], y)
-	return b
+	return append(append(a.Take(len(x) + len(y))[:0], x...), y...)
 }
 
 const (
@@ -167,7 +166,7 @@ func (m *Maker) Ways(h *List, usual Class, at uint32, n int, many bool, credit *
 				if looked++; o.Seq == last {
 					continue
 				}
-				if x := s.From(o.Seq); Same(x, o.Buf) < min(len(x), len(o.Buf)) {
+				if own, others := o.Overlap(s.Seq, s.Buf); !bytes.Equal(own, others) {
 					last = o.Seq
 					grow(int(last-at), more+1)
 				}

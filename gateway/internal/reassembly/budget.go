@@ -134,7 +134,9 @@ func (d *Direction) earn(p *Pair, bytes int) {
 	if p.claim != granted {
 		n /= 2
 	}
-	d.credit = min(d.credit+n, maxCredit)
+	if d.credit < maxCredit {
+		d.credit += n
+	}
 }
 
 // lend brings a direction up to so much work, or as far as that goes.

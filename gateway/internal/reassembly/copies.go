@@ -181,16 +181,7 @@ func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n i
 // learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
 func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
 	for _, s := range d.held.Over(base, base+uint32(len(b))) {
-		if !s.Within(base, base+uint32(len(b))) {
-			continue
-		}
-		x, y := b, s.Buf
-		if at := int32(s.Seq - base); at >= 0 {
-			x = b[at:]
-		} else {
-			y = s.From(base)
-		}
-		if n := min(len(x), len(y)); n >= 5 && held.Same(x, y) == n && s.Class.Known {
+		if own, opened := s.Overlap(base, b); len(own) >= 5 && bytes.Equal(own, opened) && s.Class.Known {
 			p.authentic(side, s.Class, len(s.Buf))
 		}
 	}

@@ -31,9 +31,10 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 			r.release(p, int(side))
 			return Taken
 		}
-		if !d.held.Joins(&r.Pool, seq, class, r.order, p.newest(1-side), data) {
+		if !d.held.Joins(&r.Pool, seq, class, r.order, p.newest, data) {
 			d.held.Insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		}
+		p.keeps(r.order)
 		r.settle(p, side, false)
 		return Taken
 	}
@@ -94,17 +95,17 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		p.Maybe(side, seq) // the SYN that was seen may be another's
 	}
 	base := r.base(p, d, side)
-	if d.phase == beginning && d.near(seq) {
-		base = seq
+	if d.phase == beginning && (d.near(seq) || base-seq < maxBeginning || looksLikeHello(data, side)) {
+		base = seq // it may be of another beginning
 	}
-	if old := base - seq; int32(old) > 0 && !(d.phase == beginning && (old < maxBeginning || looksLikeHello(data, side))) {
+	if old := base - seq; int32(old) > 0 {
 		if uint64(old) >= uint64(len(data)) {
 			r.Stats.Repeated++
 			return Repeated
 		}
 		seq, data = seq+old, data[old:]
 	}
-	if seq-base > held.MaxAhead && !(d.phase == beginning && (base-seq < maxBeginning || looksLikeHello(data, side))) {
+	if seq-base > held.MaxAhead {
 		r.Stats.Unrelated++
 		return Unrelated
 	}
@@ -127,17 +128,9 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
 				r.Stats.Conflicts++
 				d.held.Doubt = true
-				r.keep(p, d, side, seq, data, class)
-				if !d.phase.stopped() && seq+uint32(n) == *next {
-					r.Dec.Stop(p.TLS, side)
-					r.collect(p, side)
-				}
-				if d.phase.stopped() || seq+uint32(n) != *next {
-					return Taken
-				}
+				return r.keep(p, d, side, seq, data, class)
 			}
-			data = data[n:]
-			if len(data) == 0 {
+			if data = data[n:]; len(data) == 0 {
 				r.Stats.Repeated++
 				return Repeated
 			}
@@ -171,13 +164,10 @@ func (d *Direction) near(seq uint32) bool {
 
 // base returns the place of the first byte that no tag has confirmed.
 func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
-	switch {
-	case d.phase.early():
+	if d.phase.early() {
 		return d.origin
-	case d.phase.stopped():
-		return d.base
 	}
-	return *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
+	return r.Confirmed(p, side)
 }
 
 // collect takes what TLS stopped at.
@@ -315,21 +305,25 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 		if s.Segment == nil {
 			return
 		}
-		r.feed(p, d, side, s)
+		r.feed(p, d, side, s, nil)
 	}
 }
 
-// feed feeds a segment that is due.
-func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat) {
+// feed feeds a segment that is due, or as many other bytes if there are any.
+func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat, instead []byte) {
 	next, mark := p.Next[side], r.Dec.Mark
 	if d.phase <= again {
 		d.mark, d.order = max(d.mark, s.Mark), max(d.order, s.Order)
 		r.Dec.Mark = d.mark
 	}
 	b := s.From(*next)
+	if len(instead) > 0 {
+		b = instead[:min(len(b), len(instead))]
+	} else {
+		d.Since = r.now
+	}
 	*next += uint32(len(b))
 	d.feeds(*next, s.Order, s.Class)
-	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
 	if !d.phase.early() && !p.TLS.InDispute(side) {

@@ -14,24 +14,23 @@ import (
 // of a record is known, nor which copy of a segment is real; so nothing is fed to TLS, and all is kept, at least 128 KiB.
 //
 //	tried are           in each order of copies, and for ways through them    with the next 64 numbers, then with 4096
-//	when                bytes come without a hole: what is new                there is work: 65,536 trials, then as for all
+//	when                bytes come without a hole: what is new                there is work: for 256 MiB, then as for all
 //	                    after a while: all there is, also behind holes
 //	a record opens      reading goes on behind it; what is before it is lost
 
 // A hunt is how far the search of a direction is.
 type hunt struct {
-	sought int // bytes without a hole in which all was tried that is whole, with the first order of copies
-	full   int // the same, with all orders and ways
-	late   int // bytes that came since all were tried
-	trials int
-	tried  held.Set
+	sought int      // bytes without a hole in which all was tried that is whole, with the first order of copies
+	full   int      // the same, with all orders and ways
+	late   int      // bytes that came since all were tried
+	tried  held.Set // records that do not open
 }
 
 const (
 	// So much is kept, in case that other copies of it come.
 	huntKept, huntMost = 128 << 10, 256 << 10
-	// These trials are free.
-	freeTrials = 1 << 16
+	// This work is done for each in any case.
+	huntCredit = 256 << 20
 	maxTried   = 1 << 13
 	perHeader  = 64
 	maxSpots   = 64
@@ -66,7 +65,7 @@ func spots(b []byte) (all []spot, rest int) {
 func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int, wait int64) bool {
 	if d.hunt == nil {
 		d.hunt = &hunt{tried: held.Set{}}
-		d.credit += maxCredit
+		d.credit += huntCredit
 	}
 	next := p.Next[side]
 	if b := r.Dec.TakeHeld(p.TLS, side); len(b) > 0 {
@@ -110,13 +109,9 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int,
 
 // sift tries what may be a record between two places.
 func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32, numbers int, every bool, wait int64) (found bool, rest int) {
-	n := int(end - start)
-	rest = n
-	if n < 5 {
-		return false, 0
-	}
+	rest = int(end - start)
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
-	b, usual := r.make.Take(n), p.Usual[side]
+	b, usual := r.make.Take(rest), p.Usual[side]
 	for policy := range uint8(held.Policies + 1) {
 		ways := policy == held.Policies // with the first order again: ways through the copies of a possible record
 		if policy > 0 && (!every || !d.held.Doubt) || ways && numbers > huntNumbers[0] || policy > 0 && !ways && d.credit < 0 {
@@ -155,38 +150,25 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 		d.Since = min(d.Since, r.now-wait*3/4) // it is there, and soon it counts
 		return false, false
 	}
-	h, base, work := d.hunt, *p.Next[side], d.credit
-	free, key := false, uint64(0)
+	h, base, most, least := d.hunt, *p.Next[side], d.credit, 1
 	if h != nil {
-		key = maphash.Bytes(r.make.Seed, rec) + uint64(numbers)
-		if _, there := h.tried[key]; there {
-			return false, false
-		}
 		cost := numbers * tls.TrialBytes(len(rec))
-		if free = h.trials < freeTrials; !free && work < min(cost, maxCredit/2) {
-			return false, true
-		} else if free || cost < work {
-			work = cost
-		}
-	} else if work <= 0 {
+		most, least = min(cost, most), min(cost, maxCredit/2)
+	}
+	if most < least {
 		return false, true
 	}
-	before := work
-	trials := r.Dec.Stats.Trials
-	found := r.Dec.Seek(p.TLS, side, rec, int(at-base), &work)
-	if !free {
-		d.credit -= before - work
-	}
 	if h != nil {
-		h.trials += int(r.Dec.Stats.Trials - trials)
-	}
-	if !found {
-		if h != nil {
-			if len(h.tried) >= maxTried {
-				clear(h.tried)
-			}
-			h.tried.Add(key)
+		if len(h.tried) >= maxTried {
+			clear(h.tried)
 		}
+		if !h.tried.Add(maphash.Bytes(r.make.Seed, rec) + uint64(numbers)) {
+			return false, false
+		}
+	}
+	left := most
+	found := r.Dec.Seek(p.TLS, side, rec, int(at-base), &left)
+	if d.credit -= most - left; !found {
 		return false, false
 	}
 	r.learn(p, d, side, at, rec)
@@ -195,7 +177,7 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 		r.Stats.HoleBytes += uint64(at - hole)
 	}
 	*p.Next[side] = at + uint32(len(rec))
-	d.hunt, d.looks, d.Since = nil, 0, r.now
+	d.hunt, d.looks, d.Since, d.credit = nil, 0, r.now, min(d.credit, 4*maxCredit)
 	return true, false
 }
 
@@ -208,9 +190,6 @@ func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8, wait int64) bo
 		if r.further(p, d, side, *p.Next[side], held.MaxBytes, numbers, wait) {
 			return true
 		}
-	}
-	if d.credit <= maxCredit/2 {
-		r.Stats.Deferred++
 	}
 	return false
 }

@@ -49,7 +49,6 @@ type Direction struct {
 	mark      int64
 	order     uint64
 	held      held.List
-	seen      uint64 // the order of the last segment when the handshake was read last; 0: it is to be read
 	origin    uint32 // where it begins, while it does
 	last      uint32 // where the last segment is
 	lastBytes int
@@ -77,13 +76,15 @@ type fed struct {
 
 // A Pair is what hangs on a connection.
 type Pair struct {
-	TLS   *tls.Conn
-	Next  [2]*uint32 // sequence numbers that are due, by side of TLS
-	Dir   [2]*Direction
-	Usual [2]held.Class // of packets that were authenticated
-	clean [2]int32      // how long the longest of these was; -1: the checksum of one was bad
-	claim claim
-	asked uint8 // how many segments of the client there were when its hellos were looked at for claim
+	TLS    *tls.Conn
+	Next   [2]*uint32 // sequence numbers that are due, by side of TLS
+	Dir    [2]*Direction
+	Usual  [2]held.Class // of packets that were authenticated
+	clean  [2]int32      // how long the longest of these was; -1: the checksum of one was bad
+	claim  claim
+	asked  uint8  // how many segments of the client there were when its hellos were looked at for claim
+	news   uint32 // what came since the handshake was read last, so that it may be read otherwise now
+	newest uint64 // the order of the last segment that is held
 }
 
 // A Reassembler serves many connections. It belongs to one core.
@@ -186,7 +187,8 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 	if d := p.Dir[side]; d != nil && d.phase.early() && !(d.phase == beginning && seq == d.origin) && !slices.Contains(d.maybe[:], seq) {
 		copy(d.maybe[2:], d.maybe[1:])
 		d.maybe[1] = seq
-		d.held.Doubt, d.seen = true, 0
+		d.held.Doubt = true
+		p.news++
 	}
 }
 
@@ -232,7 +234,9 @@ func (p *Pair) Contested() bool {
 // and the real bytes of that place may still come.
 func (p *Pair) Greeting() bool {
 	d := p.Dir[tls.Client]
-	return d != nil && d.phase == beginning && d.looksLikeHello(d.origin, tls.Client)
+	return d != nil && d.phase == beginning && slices.ContainsFunc(d.held.At(d.origin), func(s held.Seat) bool {
+		return looksLikeHello(s.From(d.origin), tls.Client)
+	})
 }
 
 // A Result is what became of a segment.
@@ -251,17 +255,11 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 	base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
 	n := int(base - d.origin)
 	if d.phase == beginning && n > 0 && n <= maxBeginning {
-		for at := d.origin + uint32(len(read)); int(at-d.origin) < n; at = d.origin + uint32(len(read)) {
-			s := r.best(p, d, side, at)
-			if s.Segment == nil {
-				break
-			}
-			read = append(read, s.From(at)...)
-		}
-		// What was sent in plain text may be anybody's.
-		read = read[:min(n, len(read))]
-		plain := protectedFrom(read)
-		r.learn(p, d, side, d.origin+uint32(plain), read[plain:])
+		all := make([]byte, n)
+		held.Paint(r.make.Arrange(&d.held, p.Usual[side], d.origin, base, d.policy), d.origin, all)
+		copy(all, read)
+		plain := protectedFrom(all) // what was sent in plain text may be anybody's
+		r.learn(p, d, side, d.origin+uint32(plain), all[plain:])
 	}
 	d.happens(opens)
 	d.held.Prune(&r.Pool, base)
@@ -291,26 +289,14 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	if d == nil {
 		return
 	}
-	if d.fed = d.fed[:0]; d.phase.stopped() {
-		d.happens(opens)
-	}
+	d.fed = d.fed[:0]
+	d.happens(opens)
 	d.held.Prune(&r.Pool, seq)
 	r.settle(p, side, false)
 }
 
-// News tells whether something came since a handshake was read last, so that it may be read otherwise now.
-func (p *Pair) News() bool {
-	return p.either(func(d *Direction) bool { return d.seen < max(d.held.Newest, 1) })
-}
-
-// unread says that a handshake is to be read again.
-func (p *Pair) unread() {
-	for _, d := range p.Dir {
-		if d != nil {
-			d.seen = 0
-		}
-	}
-}
+// News tells whether a handshake may be read otherwise than it was.
+func (p *Pair) News() bool { return p.news > 0 }
 
 // CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
 func (r *Reassembler) CanTurn(p *Pair) bool {
@@ -326,6 +312,7 @@ func (r *Reassembler) CanTurn(p *Pair) bool {
 func (r *Reassembler) Turn(p *Pair) {
 	r.Dec.Reset(p.TLS)
 	p.asked = 0
+	p.news++
 	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
 	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
@@ -334,7 +321,7 @@ func (r *Reassembler) Turn(p *Pair) {
 		if d.phase == beginning {
 			*p.Next[side] = d.origin
 		}
-		d.held.Doubt, d.seen = true, 0
+		d.held.Doubt = true
 		d.mark, d.order = math.MinInt64, 0
 	}
 }
@@ -353,12 +340,13 @@ func (r *Reassembler) Search(p *Pair, now, wait int64, end bool) {
 // Retry is called when keys may have come, which is news, or will not.
 func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 	r.now = now
+	p.news++
 	if news {
 		p.asked = 0
 	}
 	for _, d := range p.Dir {
 		if d != nil {
-			d.read, d.seen = d.read[:0], 0
+			d.read = d.read[:0]
 			if d.phase.early() {
 				d.failed = d.failed[:0]
 			}

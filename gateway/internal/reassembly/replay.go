@@ -1,7 +1,6 @@
 package reassembly
 
 import (
-	"cmp"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -29,13 +28,6 @@ type candidate struct {
 	origin uint32
 	bytes  []byte
 	hash   uint64 // of these, and origin
-	steps  []step // how it came
-}
-
-type step struct {
-	order uint64
-	mark  int64
-	end   int
 }
 
 // begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
@@ -48,25 +40,16 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		p.asked = 0 // there are twice as many as there were
 	}
 	if held.After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
-		d.held.Doubt, d.seen = true, 0 // another beginning
+		d.held.Doubt = true // another beginning
 	}
 	return Held
-}
-
-// looksLikeHello tells whether what is held at a place does.
-func (d *Direction) looksLikeHello(at uint32, side uint8) bool {
-	return slices.ContainsFunc(d.held.At(at), func(s held.Seat) bool { return looksLikeHello(s.From(at), side) })
 }
 
 // origins returns where a direction may begin, the likeliest first: where it was read last, where hellos are whose keys are there, where
 // SYNs said, and where other hellos are.
 func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
-	all, others := []uint32{d.origin}, []uint32(nil)
-	for _, at := range d.maybe {
-		if at != 0 && at != d.origin {
-			others = append(others, at)
-		}
-	}
+	all := []uint32{d.origin}
+	others := slices.DeleteFunc(slices.Clone(d.maybe[:]), func(at uint32) bool { return at == 0 || at == d.origin })
 	d.credit -= len(d.held.Segs) * held.PerOverlap
 	for _, s := range d.held.Segs {
 		if !looksLikeHello(s.Buf, side) || slices.Contains(all, s.Seq) || slices.Contains(others, s.Seq) {
@@ -139,58 +122,31 @@ const perRead, perKey = 1 << 10, 8 << 10
 // leastSearch is what a search takes at least: who has no claim saves for it.
 const leastSearch = 2*perKey + 4*perRead
 
-// perStep is what steps costs for a segment, in bytes that are opened.
-const perStep = 64
-
-// steps tells how far a candidate had come with each segment.
-func (d *Direction) steps(c *candidate) (all []step) {
-	segs := slices.SortedFunc(slices.Values(d.held.Segs), func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
-	last := 0
-	for _, s := range segs[max(len(segs)-64, 0):] {
-		if n := int(d.held.Covered(c.origin, len(c.bytes), s.Order) - c.origin); n > last {
-			all = append(all, step{s.Order, s.Mark, n})
-			last = n
-		}
-	}
-	return all
-}
-
 // replay reads a handshake again, from copies of it that differ, until a record opens. It returns whether one did.
 func (r *Reassembler) replay(p *Pair, deep bool) bool {
-	if p.TLS.Proved(0) && p.TLS.Proved(1) || !r.keyed(p) {
+	if !r.keyed(p) {
 		return false
 	}
 	mark := r.Dec.Mark
 	defer func(a held.Arena) { r.Dec.Mark, r.make.Arena = mark, a }(r.make.Arena)
+	all := [2][]candidate{{{}}, {{}}}
 	var first *Direction // that begins
-	var begins [2]bool
 	for side, d := range p.Dir {
-		if begins[side] = d != nil && d.phase == beginning && !p.TLS.Proved(uint8(side)); !begins[side] {
+		if d == nil || d.phase != beginning || p.TLS.Proved(uint8(side)) {
 			continue
 		}
 		if d.credit < 0 || p.claim != granted && d.credit < leastSearch {
 			r.Stats.Deferred++
-			p.unread()
 			return false
 		}
 		if first == nil {
 			first = d
 		}
-	}
-	if first == nil {
-		return false
-	}
-	all := [2][]candidate{{{}}, {{}}}
-	for side, d := range p.Dir {
-		if d != nil {
-			d.seen = r.order
-		}
-		if begins[side] {
-			if c := r.candidates(p, d, uint8(side), deep); len(c) > 0 {
-				all[side] = c
-			}
+		if c := r.candidates(p, d, uint8(side), deep); len(c) > 0 {
+			all[side] = c
 		}
 	}
+	p.news = 0
 	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
 		all[0] = r.likely(p, all[0])
 	}
@@ -216,7 +172,7 @@ search:
 				first.read = append(first.read, pair)
 			}
 			if p.either(func(d *Direction) bool { return d.credit < 0 }) {
-				p.unread()
+				p.news++
 				break search
 			}
 		}
@@ -240,25 +196,20 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 				r.Dec.Rewind(p.TLS, side)
 			}
 			if c := both[side]; c.bytes != nil {
-				if d.origin = c.origin; c.steps == nil {
-					c.steps = d.steps(c)
-					d.credit -= len(d.held.Segs) * perStep
-				}
+				d.origin = c.origin
 			}
 			*p.Next[side] = d.origin
 			d.mark, d.order = math.MinInt64, 0
-			d.credit -= len(both[side].bytes) + perRead
+			d.credit -= len(both[side].bytes) + len(d.held.Segs)*held.PerOverlap + perRead
 		}
 	}
 	r.play(p, both[:])
-	for side := range uint8(2) {
-		if d := p.Dir[side]; searches && begun[side] && d.phase == beginning && !p.TLS.Proved(side) && p.TLS.InDispute(side) && p.TLS.Protected(side) {
+	for i, d := range p.Dir {
+		side := uint8(i)
+		if searches && begun[side] && d.phase == beginning && !p.TLS.Proved(side) && p.TLS.InDispute(side) && p.TLS.Protected(side) {
 			r.collect(p, side)
 			r.proof(p, d, side, func() bool { return r.try(p, d, side, deep) == tls.Taken })
 		}
-	}
-	for i, d := range p.Dir {
-		side := uint8(i)
 		if begun[side] {
 			d.credit -= int(r.Dec.Derived-derived) * perKey
 			if p.TLS.Proved(side) {
@@ -277,45 +228,30 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 // play feeds what both directions have in the order in which it came: of beginnings their bytes, and behind them what is held of a direction
 // that has proved to be right; without beginnings, what is held of both.
 func (r *Reassembler) play(p *Pair, both []*candidate) {
-	at, done := [2]int{}, [2]int{}
 	for {
 		side, first := uint8(0), uint64(math.MaxUint64)
 		var due held.Seat
+		var bytes []byte // instead of its own
 		for i, d := range p.Dir {
 			if d == nil || d.phase != beginning && d.phase != again {
 				continue
 			}
-			var order uint64
-			var s held.Seat
-			if both != nil && at[i] < len(both[i].steps) {
-				order = both[i].steps[at[i]].order
-			} else if p.TLS.InDispute(uint8(i)) || both != nil && !p.TLS.Proved(uint8(i)) {
-				continue
-			} else if s = r.best(p, d, uint8(i), *p.Next[i]); s.Segment == nil {
-				continue
-			} else {
-				order = max(d.order, s.Order)
+			var rest []byte
+			if both != nil {
+				rest = both[i].bytes[min(int(*p.Next[i]-d.origin), len(both[i].bytes)):]
 			}
-			if order < first {
-				side, first, due = uint8(i), order, s
+			if len(rest) == 0 && (p.TLS.InDispute(uint8(i)) || both != nil && !p.TLS.Proved(uint8(i))) {
+				continue
+			}
+			s := r.best(p, d, uint8(i), *p.Next[i])
+			if s.Segment != nil && max(d.order, s.Order) < first {
+				side, first, due, bytes = uint8(i), max(d.order, s.Order), s, rest
 			}
 		}
-		if first == math.MaxUint64 {
+		if due.Segment == nil {
 			return
 		}
-		d := p.Dir[side]
-		if due.Segment != nil {
-			r.feed(p, d, side, due)
-			continue
-		}
-		s := both[side].steps[at[side]]
-		at[side]++
-		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
-		r.Dec.Mark = d.mark
-		b := both[side].bytes[done[side]:s.end]
-		done[side] = s.end
-		*p.Next[side] += uint32(len(b))
-		r.Dec.Feed(p.TLS, side, b)
+		r.feed(p, p.Dir[side], side, due, bytes)
 	}
 }
 
@@ -334,13 +270,9 @@ func (r *Reassembler) proof(p *Pair, d *Direction, side uint8, take func() bool)
 
 // protectedFrom returns how many bytes of a beginning are records in plain text, of which nothing shows who sent them.
 func protectedFrom(b []byte) (n int) {
-	for changed := false; len(b)-n >= 5 && !changed; {
-		size := tls.Frame(b[n:])
-		if size == 0 || b[n] == 23 {
-			break
-		}
-		changed = b[n] == 20
-		n += size
+	for kind := byte(0); len(b)-n >= 5 && tls.Frame(b[n:]) > 0 && b[n] != 23 && kind != 20; {
+		kind = b[n]
+		n += tls.Frame(b[n:])
 	}
 	return min(n, len(b))
 }

@@ -16,76 +16,59 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		r.Stats.BadSums++
 		return Repeated
 	}
-	h := &d.held
-	if len(h.Segs) == 0 {
-		d.Since = r.now
+	h, usual, early := &d.held, p.Usual[side], d.phase.early()
+	before := len(h.Segs)
+	if h.Crowded(&r.Pool, early, seq, len(data), class, usual) {
+		r.Stats.Evicted++
+		return Repeated
 	}
-	for {
-		before := len(h.Segs)
-		if h.Crowded(&r.Pool, d.phase.early(), seq, len(data), class, p.Usual[side]) {
-			r.Stats.Evicted++
+	r.Stats.Evicted += uint64(before - len(h.Segs))
+	x := h.Novel(seq, data, class, usual)
+	if x.Known {
+		r.Stats.Repeated++
+		return Repeated
+	}
+	if x.Copies >= held.MaxCopies {
+		r.Stats.Evicted++
+		if !h.Replace(&r.Pool, &x, seq, len(data), class, usual, early) {
 			return Repeated
 		}
-		r.Stats.Evicted += uint64(before - len(h.Segs))
-		x := h.Novel(seq, data, class, p.Usual[side])
-		if x.Known {
-			r.Stats.Repeated++
-			return Repeated
-		}
-		if x.Conflict && x.Copies >= held.MaxCopies {
-			r.Stats.Evicted++
-			if !h.Replace(&r.Pool, &x, seq, len(data), class, p.Usual[side], d.phase.early()) {
-				return Repeated
-			}
-		}
-		if d.phase.early() && !x.Conflict && h.Joins(&r.Pool, seq, class, r.order+1, p.newest(1-side), data) {
-			r.order++
-			return Held
-		}
-		// What is missing may not come: the receiver has it, or there is no memory to wait for it.
-		room := r.Pool.Room(len(data))
-		many := (h.Bytes+len(data))/held.MaxBytes > h.Bytes/held.MaxBytes || len(h.Segs)%held.MaxCrowd == held.MaxCrowd-1
-		if d.credit > burst/2 && !d.phase.early() && (!room || many && d.receipt == received) && r.seek(p, d, side, 0) {
-			r.stream(p, d, side)
-			if old := r.base(p, d, side) - seq; int32(old) > 0 {
-				if uint64(old) >= uint64(len(data)) {
-					return Repeated
-				}
-				seq, data = seq+old, data[old:]
-			}
-			continue
-		}
-		if !room || len(h.Segs) >= held.MaxSegments {
-			if r.furthest(d, seq) {
-				continue
-			}
-			r.Stats.Evicted++
-			return Repeated
-		}
-		if x.Conflict {
-			r.Stats.Conflicts++
-			d.held.Doubt = true
-		}
-		r.order++
-		h.Insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
-		// One of very many copies is tried when there is time.
-		if x.Copies < held.MaxCopies && int32(seq-d.base) < held.MaxRecord {
-			d.happens(comes)
-		}
-		if r.largest == nil || h.Bytes > r.largest.held.Bytes {
-			r.largest = d
-		}
+	}
+	r.order++
+	if early && !x.Conflict && h.Joins(&r.Pool, seq, class, r.order, p.newest, data) {
+		p.keeps(r.order)
 		return Held
 	}
+	// What is missing may not come: the receiver has it, or there is no memory to wait for it.
+	room := r.Pool.Room(len(data))
+	many := (h.Bytes+len(data))/held.MaxBytes > h.Bytes/held.MaxBytes || len(h.Segs)%held.MaxCrowd == held.MaxCrowd-1
+	if d.credit > burst/2 && !early && (!room || many && d.receipt == received) && r.seek(p, d, side, 0) {
+		r.stream(p, d, side)
+		return r.segment(p, d, side, seq, data, class) // it may be due now
+	}
+	for !r.Pool.Room(len(data)) || len(h.Segs) >= held.MaxSegments {
+		if !r.furthest(d, seq) {
+			r.Stats.Evicted++
+			return Repeated
+		}
+	}
+	if x.Conflict {
+		r.Stats.Conflicts++
+		h.Doubt = true
+	}
+	h.Insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
+	p.keeps(r.order)
+	// One of very many copies is tried when there is time.
+	if x.Copies < held.MaxCopies && int32(seq-d.base) < held.MaxRecord {
+		d.happens(comes)
+	}
+	if r.largest == nil || h.Bytes > r.largest.held.Bytes {
+		r.largest = d
+	}
+	return Held
 }
 
-// newest returns when the last segment came that is held of a side.
-func (p *Pair) newest(side uint8) uint64 {
-	if d := p.Dir[side]; d != nil {
-		return d.held.Newest
-	}
-	return 0
-}
+func (p *Pair) keeps(order uint64) { p.newest, p.news = order, p.news+1 }
 
 // furthest has the direction that holds most drop something, or this one what is further ahead than a place. It returns false if there
 // is nothing.
@@ -94,11 +77,12 @@ func (r *Reassembler) furthest(d *Direction, seq uint32) bool {
 	if l := r.largest; l != nil && l.held.Bytes > d.held.Bytes && len(d.held.Segs) < held.MaxSegments {
 		from = l
 	}
-	if n := len(from.held.Segs); n == 0 || from == d && !held.After(d.held.Segs[n-1].Seq, seq) {
+	n := len(from.held.Segs)
+	if n == 0 || from == d && !held.After(d.held.Segs[n-1].Seq, seq) {
 		return false
 	}
 	r.Stats.Evicted++
-	from.held.LetGo(&r.Pool)
+	from.held.Remove(&r.Pool, from.held.Segs[n-1])
 	return true
 }
 
@@ -121,11 +105,11 @@ func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
 		for len(d.held.Segs) > 0 && freed < n {
 			r.Stats.Evicted++
 			before := r.Pool.Held
-			d.held.LetGo(&r.Pool)
+			d.held.Remove(&r.Pool, d.held.Segs[len(d.held.Segs)-1])
 			freed += before - r.Pool.Held
 		}
 		if len(d.held.Segs) == 0 {
-			d.held = held.List{Newest: d.held.Newest, Doubt: d.held.Doubt}
+			d.held = held.List{Doubt: d.held.Doubt}
 		}
 	}
 	return freed

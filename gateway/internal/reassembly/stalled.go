@@ -153,22 +153,18 @@ func (r *Reassembler) pass(p *Pair, d *Direction, side uint8, wait int64) bool {
 	return true
 }
 
-// further sifts what is held from a place on: one run without a hole after the other, and at most limit bytes of each.
+// further sifts what is held from a place on: at most limit bytes without a hole at a time.
 func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, limit, numbers int, wait int64) bool {
-	for i := 0; i < len(d.held.Segs) && d.credit > 0; {
-		start := d.held.Segs[i].Seq
-		if !held.After(d.held.Segs[i].End, base) {
-			i++
+	for _, s := range d.held.Segs {
+		if d.credit <= 0 || !held.After(s.End, base) {
 			continue
 		}
-		if held.After(base, start) {
-			start = base
+		start := base
+		if held.After(s.Seq, base) {
+			start = s.Seq
 		}
-		end := d.held.Covered(start, limit, math.MaxUint64)
-		for i++; i < len(d.held.Segs) && !held.After(d.held.Segs[i].Seq, end); {
-			i++
-		}
-		if found, _ := r.sift(p, d, side, start, end, numbers, true, wait); found {
+		base = d.held.Covered(start, limit, math.MaxUint64)
+		if found, _ := r.sift(p, d, side, start, base, numbers, true, wait); found {
 			return true
 		}
 	}
@@ -181,17 +177,16 @@ func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 		return false
 	}
 	next := p.Next[side]
-	for _, s := range d.held.Segs[d.held.Find(*next):] {
-		if held.After(s.Seq, *next) {
-			n := int(s.Seq - *next)
-			r.Stats.Holes++
-			r.Stats.HoleBytes += uint64(n)
-			*next = s.Seq
-			r.Dec.Lose(p.TLS, side, n)
-			return true
-		}
+	i := d.held.Find(*next + 1)
+	if i == len(d.held.Segs) || !held.After(d.held.Segs[i].Seq, *next) {
+		return false
 	}
-	return false
+	n := int(d.held.Segs[i].Seq - *next)
+	r.Stats.Holes++
+	r.Stats.HoleBytes += uint64(n)
+	*next += uint32(n)
+	r.Dec.Lose(p.TLS, side, n)
+	return true
 }
 
 // Finish reads what can be read of a direction at its end; nothing more will come.
@@ -214,9 +209,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		r.Dec.Resume(p.TLS, side)
 		before := *next
 		if s := r.best(p, d, side, *next); s.Segment != nil {
-			b := s.From(*next)
-			*next += uint32(len(b))
-			r.Dec.Feed(p.TLS, side, b)
+			r.feed(p, d, side, s, nil)
 		} else if !r.concede(p, d, side) {
 			break
 		}
