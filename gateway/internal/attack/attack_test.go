@@ -144,7 +144,7 @@ func feed(w *engine.Worker, frames []capture.Frame) {
 	}
 }
 
-// A forgery is a packet that the attacker makes: a segment of the connection with something changed.
+// A forgery is a packet of the attacker: a changed copy of a segment of the connection.
 type forgery struct {
 	side     uint8 // of the tuple, the pretended sender
 	seq, ack uint32
@@ -182,12 +182,12 @@ func (v *victim) forge(at int64, f forgery) capture.Frame {
 	return capture.Frame{Time: at, Data: b, Link: packet.LinkEthernet}
 }
 
-// like makes a forgery of the same place as a segment.
+// like returns a forgery with the fields and bytes of a segment.
 func like(s *packet.Segment) forgery {
 	return forgery{side: s.Side, seq: s.Seq, ack: s.Ack, flags: s.Flags, data: bytes.Clone(s.Payload)}
 }
 
-// script is an attack on one connection: the forgeries before and after each of its frames. It may change the times.
+// script is an attack on one connection: the forgeries before and after each of its frames, and changed times.
 type script struct {
 	v      *victim
 	before map[int][]forgery
@@ -304,7 +304,7 @@ var wrong = map[string]func(*forgery){
 	"all good":         func(f *forgery) {},
 }
 
-// junk is as long as data, and different everywhere.
+// junk returns as many bytes as data has; all of them differ.
 func junk(data []byte) []byte {
 	b := bytes.Clone(data)
 	for i := range b {
@@ -330,7 +330,7 @@ func (v *victim) firstData(side uint8) int {
 	panic("no data")
 }
 
-// places are some segments of a connection with data: in the handshake, at a third, and near the end.
+// places returns some segments with data: in the handshake, after a third of the connection, and near its end.
 func (v *victim) places() []int {
 	n := len(v.server)
 	return []int{v.server[0], v.server[min(1, n-1)], v.server[n/3], v.server[n*4/5]}
@@ -742,7 +742,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// A connection with the client random of another must not take its keys away.
+// A connection with the client random of another one must not take its keys.
 func TestSameRandom(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)
@@ -783,7 +783,7 @@ func TestSameRandom(t *testing.T) {
 				w := engine.NewWorker(store, s, engine.Options{Flows: 3, KeyWait: 50e6})
 				for i, f := range frames {
 					if i == at+len(other(n)) {
-						// Others push it out of the table.
+						// Other connections evict it from the table.
 						for k := range byte(20) {
 							x := v.forge(f.Time, forgery{side: v.client, seq: 1, flags: packet.SYN})
 							x.Data[14+12] = 100 + k
@@ -800,7 +800,7 @@ func TestSameRandom(t *testing.T) {
 				}
 			}
 		}
-		// A key log with another secret for the same random, later and earlier: the server's log has all connections.
+		// The key log has another secret for the same random, before or after the right one.
 		bad := bytes.Clone(v.keyLog)
 		for i := range bad {
 			if i > 0 && bad[i-1] != '\n' && (i+1 == len(bad) || bad[i+1] == '\n') && bad[i] >= '0' && bad[i] <= '9' {

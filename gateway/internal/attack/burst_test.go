@@ -64,7 +64,7 @@ func TestBurst(t *testing.T) {
 			}
 			got, w := run(v, s.frames(), nil)
 			lost := v.bytes - v.authentic(t, name, got)
-			// No copy with a bad checksum is held: no receiver takes it. The first segment due is not checked.
+			// Copies with bad checksums are not held, because no receiver accepts them. The first segment is not checked.
 			if bad := name == "bad TCP checksum" || name == "bad IP checksum"; bad != (w.Stats.BadSums >= uint64((c.before+c.after)*(segments-12))) {
 				t.Errorf("%s, %d copies before and %d after: %d were dropped for their checksum", name, c.before, c.after, w.Stats.BadSums)
 			}
@@ -83,7 +83,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// One segment is lost on its way to the receiver and sent again when the rest of a window is there.
+// One segment is lost, and sent again after the rest of the window has arrived.
 func TestWindow(t *testing.T) {
 	for _, c := range []struct{ ahead, mss int }{
 		{1 << 20, 1400}, {4 << 20, 1400}, {4 << 20, 9000}, {16 << 20, 9000}, {1 << 20, 100},

@@ -61,7 +61,7 @@ func frameOf(s *packet.Segment, p []byte, at int64) capture.Frame {
 	return capture.Frame{Time: at, Data: b, Link: packet.LinkEthernet}
 }
 
-// roomy gives a frame the room that a ring has in front of it.
+// roomy returns a frame with free space before it, as in a ring.
 func roomy(f capture.Frame) capture.Frame {
 	b := make([]byte, header+len(f.Data))
 	copy(b[header:], f.Data)
@@ -99,7 +99,7 @@ func closed(t *testing.T, frames []capture.Frame, keyLog []byte, set *rules.Set)
 	return read, out.frames, w
 }
 
-// received is the plaintext of a receiver that has all keys and gets the passed frames.
+// received returns the plaintext of a receiver that has all keys and gets the passed frames.
 func received(passed []capture.Frame, keyLog []byte) *sink {
 	store, s := keys.NewStore(1000), &sink{}
 	log := keys.Log{Store: store}
@@ -119,7 +119,7 @@ func (s *sink) total() (n int) {
 	return n
 }
 
-// payloads returns how many different bytes of TCP's streams passed, and of frames that are no TCP.
+// payloads returns the number of different stream bytes of TCP that passed, and of bytes in other frames.
 func payloads(passed []capture.Frame) (tcp, other int) {
 	seen := make(map[[2]uint64]bool)
 	for _, f := range passed {
@@ -189,7 +189,7 @@ func talk(s *traffic.Session, n int, before func(c *traffic.Conn)) (all []captur
 	return all
 }
 
-// only returns the lines of a key log that have a word.
+// only returns the lines of a key log that contain a word.
 func only(log []byte, word string) (b []byte) {
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, word) {
@@ -250,7 +250,7 @@ func TestClosedRefuses(t *testing.T) {
 				t.Errorf("%#x, %s: %d bytes of the streams passed, %d of others: %+v %v", suite, name, n, other, w.Stats.Gate, w.Stats.Directions)
 			}
 		}
-		// And with its keys all of it does.
+		// With its keys, all of it passes.
 		x := *s
 		frames := talk(&x, size, nil)
 		read, passed, w := closed(t, frames, all, nil)
@@ -283,7 +283,7 @@ func TestClosedTwice(t *testing.T) {
 			}
 			read, passed, w := closed(t, frames, v.keyLog, nil)
 			v.authentic(t, "twice", read)
-			// No byte passes that was not sent.
+			// Only bytes that were sent pass.
 			for _, f := range passed {
 				var s packet.Segment
 				if packet.Parse(&s, f.Link, f.Data) != packet.TCP || len(s.Payload) == 0 {
@@ -406,7 +406,7 @@ func TestClosedNames(t *testing.T) {
 		if n := received(passed, v.keyLog).total(); n != 0 {
 			t.Errorf("%s: %d bytes passed by another name", name, n)
 		}
-		// With keys it does not, if its name is denied: not even its ClientHello.
+		// With keys and a rule that denies its name, not even its ClientHello passes.
 		_, passed, _ = closed(t, v.frames, v.keyLog, &rules.Set{Deny: rule("sni=" + sni), Allow: rule("proto=udp")})
 		if n, _ := payloads(passed); n != 0 {
 			t.Errorf("%s: %d bytes passed though the name is denied", name, n)
@@ -418,7 +418,7 @@ func TestClosedNames(t *testing.T) {
 	}
 }
 
-// Whatever random attackers send, exactly the bytes that were read pass.
+// With any random attacker, exactly the bytes that were read pass.
 func TestClosedAttackers(t *testing.T) {
 	runs := min(*runs, 100000) / 20
 	begun := seedOf(t)
@@ -429,7 +429,8 @@ func TestClosedAttackers(t *testing.T) {
 		all, streams = append(all, v), append(streams, [2][]byte{v.stream(0), v.stream(1)})
 	}
 	early, tried, begin := 0, 0, time.Now()
-	// These come first. By a forged header a record that was sent already and application data were one record that is not whole.
+	// These failed once: a forged header joined a record that had been sent to application data, as one incomplete
+	// record.
 	known := [][2]uint64{{1, 474}}
 	for i := -len(known); i < runs && !enough(begin); i++ {
 		tried++
@@ -465,7 +466,7 @@ func TestClosedAttackers(t *testing.T) {
 	t.Logf("%d attackers, %d of them had the beginning of a record pass", tried, early)
 }
 
-// between puts bytes between the headers of IP and TCP: options of IPv4, or a header with options of IPv6.
+// between inserts bytes between the headers of IP and TCP: options of IPv4, or an IPv6 header with options.
 func between(frame, word []byte) []byte {
 	b := bytes.Clone(frame[:14])
 	if ip := frame[14:]; ip[0]>>4 == 4 {
@@ -514,7 +515,7 @@ func TestClosedHeaders(t *testing.T) {
 			}
 			frames[i] = f
 		}
-		// Neighbor discovery passes unless a rule denies it, with the same bytes.
+		// Neighbor discovery passes unchanged unless a rule denies it.
 		solicit := make([]byte, 14+40+24)
 		copy(solicit[12:], "\x86\xdd\x60\x00\x00\x00\x00\x18\x3a\xff")
 		solicit[22], solicit[38], solicit[54] = 0xfe, 0xff, 135

@@ -14,13 +14,13 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// A clash makes connections contradict themselves: it forges the k-th packet of a connection, in the name of a side.
+// A clash makes the k-th forged packet of a connection in the name of a side. It contradicts the real ones.
 type clash struct {
 	name  string
 	bytes func(side uint8, k int, f *forgery)
 }
 
-// other puts other bytes into a hello, without which the keys are others too.
+// other changes bytes of a hello on which the keys depend.
 func other(k int, f *forgery) {
 	binary.BigEndian.PutUint32(f.data[60+4*(k%20):], uint32(k)*0x01010101)
 	if k%3 == 2 { // pieces that begin anywhere

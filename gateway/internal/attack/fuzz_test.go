@@ -24,7 +24,7 @@ var wrongBits = []func(*forgery){
 	func(f *forgery) { f.badTCP = true }, func(f *forgery) { f.badIP = true }, func(f *forgery) { f.ttl = 3 },
 }
 
-// base returns the numbers that those of a forgery of a side are relative to.
+// base returns the numbers to which a forgery's numbers are relative.
 func (v *victim) base(frame int, side uint8) (seq, ack uint32) {
 	s := &v.segs[frame]
 	if s.Side == side {
@@ -33,7 +33,7 @@ func (v *victim) base(frame int, side uint8) (seq, ack uint32) {
 	return s.Ack, s.Seq
 }
 
-// encode returns a script as bytes.
+// encode encodes a script.
 func (s *script) encode() (b []byte) {
 	be := binary.BigEndian
 	for frame := range s.v.segs {
@@ -58,7 +58,7 @@ func (s *script) encode() (b []byte) {
 	return b
 }
 
-// decode is the other direction. Of too long an input it takes the beginning.
+// decode decodes a script. It ignores the rest of a long input.
 func (v *victim) decode(b []byte) *script {
 	be := binary.BigEndian
 	s := v.script()

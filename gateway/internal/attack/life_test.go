@@ -10,7 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// A stray is a packet in a connection's name that its receiver does not act on.
+// A stray is a packet that the receiver of its connection ignores.
 var strays = []struct {
 	name string
 	make func(v *victim, i int) []forgery
@@ -51,7 +51,7 @@ func (v *victim) ends(i int, ahead uint32, like forgery) []forgery {
 	return []forgery{a, b}
 }
 
-// A stray packet, and then silence, end nothing: later bytes are read.
+// A stray packet and then silence do not end a connection: later bytes are read.
 func TestStray(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)
@@ -108,7 +108,7 @@ func TestResetDisproved(t *testing.T) {
 	}
 }
 
-// A connection that is over ends, though its keys come when it is, or the FIN of a side before the last bytes of it.
+// A finished connection ends, even if its keys arrive afterwards, or if a FIN precedes the last bytes of its side.
 func TestEndsLate(t *testing.T) {
 	all := map[string]*victim{"more than is held before keys": download(t, 300<<10, 1400)}
 	for _, name := range victims {

@@ -141,7 +141,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// elsewhere returns the same connection between other addresses.
+// elsewhere returns the connection with other addresses.
 func (v *victim) elsewhere(n byte) *victim {
 	x := *v
 	x.segs, x.frames = slices.Clone(v.segs), nil

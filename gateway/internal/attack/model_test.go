@@ -149,7 +149,7 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-// A model is both ends of a connection.
+// A model has the receivers of both sides of a connection.
 type model struct {
 	r    [2]receiver // by the sender's side of the tuple
 	dead bool
@@ -176,7 +176,7 @@ func (m *model) packet(f *forgery) {
 	}
 }
 
-// milestones tell how much plaintext the first bytes of a side's stream hold.
+// milestones maps the length of a side's stream to the length of its plaintext.
 func (v *victim) milestones(t *testing.T) (all [2][][2]int) {
 	for n := range v.frames {
 		sg := &v.segs[n]
@@ -216,16 +216,16 @@ func (v *victim) stream(side uint8) (b []byte) {
 	return b
 }
 
-// An event is a packet at a place in the capture.
+// An event is a packet of the capture.
 type event struct {
 	f      forgery
 	forged bool
 	pause  bool
-	// Segments do not come in order: where some are missing, silence decides.
+	// Segments are reordered. While some are missing, silence would decide.
 	reordered bool
 }
 
-// attacker makes a capture of an authentic connection and a random attacker's packets, reordered as networks do.
+// attacker makes a capture of an authentic connection with a random attacker's packets, reordered as in networks.
 func attacker(r *rand.Rand, v *victim, streams *[2][]byte) (all []event) {
 	type placed struct {
 		at float64
@@ -316,7 +316,7 @@ func attacker(r *rand.Rand, v *victim, streams *[2][]byte) (all []event) {
 	return all
 }
 
-// seedOf returns the seed of a test of attackers: the same ones in every short run, in long ones always others.
+// seedOf returns the seed of a test of attackers: a fixed one in short runs, and a fresh one in long runs.
 func seedOf(t *testing.T) uint64 {
 	if *long > 0 {
 		return seed.Of(t)
@@ -324,7 +324,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed.Or(t, 8446)
 }
 
-// known is a victim, and how much of each stream its receivers have.
+// known is a victim with its streams and milestones.
 type known struct {
 	*victim
 	streams [2][]byte
@@ -356,7 +356,7 @@ func idle(r *rand.Rand) int64 {
 	return int64(1e6 * math.Pow(maxIdle/1e6, r.Float64()))
 }
 
-// attackers tries those with some numbers, each with a gateway of its own. Half of timed ones have silence in between.
+// attackers runs the attackers with these numbers, each against a new gateway. Half of the timed ones include silence.
 func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool, set func(*engine.Options)) (sum toll) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	begin := time.Now()
@@ -417,7 +417,7 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool
 			}
 			sum.accepted += want
 			if p := got.plain[v.id]; have < want && p != nil && want-len(p[side]) <= 1<<14 && w.Stats.TLS.LostBytes > 0 {
-				// One record: too many copies differ in it, and not all of their orders were tried.
+				// One record is missing: too many copies differ in it, and not all of their orders were tried.
 				sum.undecided++
 				t.Logf("seed %d, run %d, %s, side %d: %d bytes of %d that were accepted", begun, i, v.name, side, len(p[side]), want)
 				continue
@@ -453,7 +453,7 @@ func TestRandomAttackers(t *testing.T) {
 	}
 }
 
-// Random attackers of long runs that cost a direction once, or a record.
+// These attackers of long runs once cost a direction or a record.
 func TestAttackersAgain(t *testing.T) {
 	all := learn(t, known6...)
 	for _, x := range []struct {
@@ -472,7 +472,7 @@ func TestAttackersAgain(t *testing.T) {
 
 var known6 = []string{"s-12gcm", "s-12chacha", "s-hrr", "s-keyupdate", "s-padding", "s-aes256"}
 
-// Random attackers with silence in between that cost something once.
+// These attackers with silence once cost a direction or a record.
 func TestSilentAttackersAgain(t *testing.T) {
 	all := learn(t, known6...)
 	for _, x := range []struct {
@@ -499,7 +499,7 @@ func TestSilentAttackersAgain(t *testing.T) {
 	}
 }
 
-// Attackers that cost a direction or a record once.
+// These attackers once cost a direction or a record.
 func TestAttackersOfOld(t *testing.T) {
 	all := learn(t, known6...)
 	for _, of := range []struct {

@@ -76,7 +76,7 @@ func TestUrgent(t *testing.T) {
 				if m := v.authentic(t, "an urgent byte", got); m != v.bytes {
 					t.Errorf("%s, segment %d, %d of %d: %d bytes of %d: lost %d", name, i, at, n, m, v.bytes, w.Stats.TLS.LostBytes)
 				}
-				// One of the stream, which is called urgent, by the sender or by a stranger before him, or behind.
+				// The sender, or a stranger before or after it, marks a byte of the stream as urgent.
 				for _, forged := range []int{0, 1, 2} {
 					frames := bytesOf(v.frames)
 					x := pointed(v.frames[i], at)
@@ -100,7 +100,7 @@ func TestUrgent(t *testing.T) {
 
 func bytesOf(frames []capture.Frame) []capture.Frame { return append([]capture.Frame(nil), frames...) }
 
-// Two of them in one record.
+// One record has two urgent bytes.
 func TestUrgentTwice(t *testing.T) {
 	v := load(t, "s-aes128")
 	i := v.places()[3]

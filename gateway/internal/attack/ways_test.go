@@ -8,8 +8,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 )
 
-// mixed has forged copies of the segments of a server, some before and some after: of the given number of
-// segments, from the first-th on.
+// mixed returns frames with forged copies of some of a server's segments, before or after the real ones.
 func (v *victim) mixed(r *rand.Rand, first, segments, copies int) (frames []capture.Frame) {
 	n := 0
 	for i := range v.segs {
@@ -63,7 +62,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// More than that costs records, or this test could not fail.
+// More copies cost records; otherwise this test could not fail.
 func TestWaysCanFail(t *testing.T) {
 	v := load(t, "s-aes256")
 	r := rand.New(rand.NewPCG(1, 2))

@@ -26,7 +26,7 @@ func (discard) Gap(*output.Flow, uint8, int)     {}
 func (discard) End(*output.Flow)                 {}
 func (discard) Flush()                           {}
 
-// processor returns the processor time that this process has used.
+// processor returns the processor time of this process.
 func processor() time.Duration {
 	var t unix.Timespec
 	unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t)
@@ -119,7 +119,7 @@ func nuisances(v *victim) []nuisance {
 
 const burst = 4096 // frames
 
-// cost returns the processor time per packet, and the counters of the work.
+// cost returns the processor time per packet, and the worker's counters.
 func (c *nuisance) cost(v *victim, packets int) (time.Duration, engine.Stats) {
 	store := keys.NewStore(100)
 	log := keys.Log{Store: store}
@@ -141,7 +141,7 @@ func (c *nuisance) cost(v *victim, packets int) (time.Duration, engine.Stats) {
 	return (processor() - begin) / time.Duration(packets), w.Snapshot()
 }
 
-// ordinary returns the same for authentic segments of that size.
+// ordinary returns the processor time of authentic segments of this size.
 func ordinary(size, packets int) time.Duration {
 	var frames []capture.Frame
 	s, c := traffic.NewSession(traffic.AES256, rand.New(rand.NewPCG(1, 1))), traffic.NewConn(1, &frames)
@@ -236,7 +236,7 @@ func TestForgedCost(t *testing.T) {
 	}
 }
 
-// The work that junk makes on an established connection is bounded, and costs it nothing.
+// Junk on an established connection causes bounded work, and no loss.
 func TestWork(t *testing.T) {
 	v := load(t, "s-aes256")
 	i := v.server[len(v.server)/3]
@@ -289,7 +289,7 @@ func TestWork(t *testing.T) {
 	} {
 		took := measure(f)
 		t.Logf("%s: %v for a packet", name, took)
-		// Far more than it takes, and far less than trials without a bound do.
+		// The limit is far above the measured time, and far below the time of trials without a bound.
 		if took > 100*time.Microsecond {
 			t.Errorf("%s: %v for a packet", name, took)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/wrap"
 )
 
-// Keys that come with addresses: before the connection, or in the middle of it; with the exact place or near it.
+// Keys arrive with addresses, before the connection or during it, with its exact position or one nearby.
 func TestGivenKeys(t *testing.T) {
 	for name, c := range map[string]struct{ handshake, aligned, late, network bool }{
 		"in a network":                 {handshake: true, network: true},
@@ -108,7 +108,7 @@ func secretOf(t *testing.T, keyLog []byte, side int) []byte {
 	return nil
 }
 
-// With the secret that its keys follow from, a direction is read beyond a KeyUpdate; without it, up to there.
+// With the traffic secret, a direction is read beyond a KeyUpdate; without it, only up to the KeyUpdate.
 func TestGivenKeyUpdate(t *testing.T) {
 	for _, o := range originals(t) {
 		if o.name != "s-keyupdate.pcap" {

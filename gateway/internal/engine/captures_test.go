@@ -226,7 +226,8 @@ func TestCapturesAsTshark(t *testing.T) {
 	}
 }
 
-// checkLost compares with the same capture without loss: two records are missing, one gap of their size is reported.
+// checkLost compares with the same capture without loss: two records are missing, and one gap of their size is
+// reported.
 func checkLost(t *testing.T, got *collector, stats Stats) {
 	f, err := os.Open(filepath.Join(testdata, "s-aes128.pcap"))
 	if err != nil {
@@ -324,8 +325,8 @@ func tshark(t *testing.T, name string, keyLog []byte) []*stream {
 	return kept
 }
 
-// TestTshark has tshark read the captures again: the expectations are really its own. It takes seconds for each, so without -long it reads
-// those of one connection with each TLS version and kind of cipher.
+// TestTshark compares the stored expectations with tshark's output. A capture takes seconds. Without -long, the test
+// reads only one connection with each TLS version and kind of cipher.
 func TestTshark(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
 		t.Skip("not run: there is no tshark")

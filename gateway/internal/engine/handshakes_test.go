@@ -218,7 +218,7 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// Records at the limits of RFC 8446, and beyond: only the latter cost something.
+// Records within the limits of RFC 8446 are read. Only those beyond the limits are lost.
 func TestRecordsAtTheEdges(t *testing.T) {
 	ccs := []byte{20, 3, 3, 0, 1, 1}
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {

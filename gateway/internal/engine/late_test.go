@@ -16,8 +16,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// Keys that come while ciphertext waits for them cost nothing; later, or with more ciphertext than may wait, something is
-// missing, and that is reported.
+// Keys that arrive while ciphertext waits cost nothing. With later keys, or more ciphertext than the limit, data is
+// missing, and the loss is reported.
 func TestLateKeys(t *testing.T) {
 	const wait = 50e6
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// told is a Sink that notes all it is told, in order.
+// told is a Sink that records all calls, in order.
 type told []string
 
 func (s *told) Data(f *output.Flow, side uint8, data []byte) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// middle is a connection without its beginning: the first records of both sides are missing, `before` of each.
+// middle is a connection without its start: the first `before` records of each side are missing.
 func middle(suite uint16, i, before, size int) (s *traffic.Session, frames []capture.Frame, want [2][]byte) {
 	r := rand.New(rand.NewPCG(uint64(suite), uint64(i)))
 	s = traffic.NewSession(suite, r)

@@ -48,7 +48,7 @@ func sizes() structures {
 	}
 }
 
-// places are the measurements of one machine, and the latencies of its memories in the same minute.
+// places has the measurements of one machine, and the latencies of its caches and memory in the same minute.
 type places struct {
 	Sizes   structures
 	Latency []float64 // ns, of a step through 24 KiB, 512 KiB, 4, 16 and 512 MiB in no order: each of the three caches, half of the last, memory

@@ -56,7 +56,7 @@ func TestPolls(t *testing.T) {
 				send(i, true, 1000+uint32(len(h))+500, 5000, []byte{23, 3, 3})
 			}
 		}
-		// A real one.
+		// A real connection.
 		for i := range o.frames[:len(o.frames)/2] {
 			f := o.frames[i]
 			f.Time = at

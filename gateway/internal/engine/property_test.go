@@ -83,12 +83,12 @@ func (f *faults) harmless() bool { return f.drop == 0 && f.forge == 0 && f.flip 
 
 func percent(r *rand.Rand, p int) bool { return r.IntN(100) < p }
 
-// mangle makes frames out of the segments of a connection.
+// mangle makes frames of the segments of a connection, with faults.
 func mangle(r *rand.Rand, o *original, f faults) (frames []capture.Frame) {
 	var out []packet.Segment
 	for _, s := range o.segments {
 		s.Payload = bytes.Clone(s.Payload)
-		// As offloading does it.
+		// Segments are merged, as by offloading.
 		if n := len(out) - 1; n >= 0 && percent(r, f.merge) && len(s.Payload) > 0 && out[n].Side == s.Side && len(out[n].Payload) > 0 &&
 			out[n].Seq+uint32(len(out[n].Payload)) == s.Seq && out[n].Flags&(packet.FIN|packet.SYN) == 0 && len(out[n].Payload) < 40000 {
 			out[n].Payload = append(out[n].Payload, s.Payload...)
@@ -148,7 +148,7 @@ func mangle(r *rand.Rand, o *original, f faults) (frames []capture.Frame) {
 				all = append(all, placed{at + r.Float64()*20, s})
 			}
 			if off := int(s.Seq - isn[s.Side]); percent(r, f.overlap) && off >= 0 {
-				// A repetition with other boundaries.
+				// A retransmission has other boundaries.
 				from := max(0, off-r.IntN(2000))
 				to := min(len(sent[s.Side]), off+r.IntN(len(s.Payload)+1))
 				if to > from {
@@ -270,7 +270,8 @@ func TestAnySegments(t *testing.T) {
 	}
 }
 
-// TestSwallowed has a forged length make one record of a handshake message and all that the client sends after it.
+// TestSwallowed forges a length, so that one record seems to contain a handshake message and all later data of the
+// client.
 func TestSwallowed(t *testing.T) {
 	o := &originals(t)[4] // TLS 1.2
 	var frames []capture.Frame

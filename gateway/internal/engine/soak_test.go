@@ -70,7 +70,7 @@ func TestSoak(t *testing.T) {
 			w.Frames([]capture.Frame{f})
 			c.frames = c.frames[1:]
 		}
-		// How far it is, of samples.
+		// The progress of the samples.
 		if at := int(min(float64(connections)/least, float64(time.Since(begin))/float64(max(*long, 1))) * samples); at > measured {
 			measured = at
 			var m runtime.MemStats

@@ -14,7 +14,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// processor returns the processor time that this process has used.
+// processor returns the processor time of this process.
 func processor() time.Duration {
 	var t unix.Timespec
 	unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t)

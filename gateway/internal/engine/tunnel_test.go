@@ -62,7 +62,7 @@ func TestTunnelsAndFragments(t *testing.T) {
 			}
 			for _, workers := range []int{1, 3} {
 				if networks == 2 && workers > 1 {
-					// Keys are forgotten when the first of the two connections with this random ends, on another core.
+					// The store forgets keys when the first of two connections with this random ends on another core.
 					networks = 1
 					frames = slices.DeleteFunc(frames, func(f capture.Frame) bool { return second[&f.Data[0]] })
 				}
@@ -116,7 +116,7 @@ type step struct {
 	text string
 }
 
-// dialogues are those of the documents, with TLS after them.
+// dialogues has the dialogues in the documentation that precede TLS.
 var dialogues = map[string][]step{
 	"SMTP (RFC 3207)": {{1, "220 mail.example ESMTP\r\n"}, {0, "EHLO client.example\r\n"}, {1, "250-mail.example\r\n250 STARTTLS\r\n"},
 		{0, "STARTTLS\r\n"}, {1, "220 Go ahead\r\n"}},
@@ -156,8 +156,8 @@ func (c *prefaced) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// preface returns the frames of a connection with a preface before TLS, then a question and the same as its answer, and
-// its key log.
+// preface returns the frames and the key log of a connection with a preface before TLS, a question, and the same text
+// as its answer.
 func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, joined bool, version uint16) (
 	frames []capture.Frame, keyLog, question []byte) {
 	t.Helper()
@@ -307,7 +307,7 @@ func TestForgedBeforeTLS(t *testing.T) {
 	}
 }
 
-// forgeBehind makes a segment of a side with data, or FIN and RST without, for the place where it is.
+// forgeBehind makes a segment at the current place of a side: with data, or without data a FIN and a RST.
 func forgeBehind(segs []packet.Segment, at int64, side uint8, data []byte) capture.Frame {
 	var next [2]uint32
 	for i := range segs {

@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// check holds segments that data describes, four bytes each, and compares them with a model.
+// check inserts segments and compares the list with a model. data has four bytes for each segment.
 func check(t *testing.T, data []byte) {
 	var h List
 	p := Pool{Limit: 1 << 20}
@@ -74,7 +74,7 @@ func check(t *testing.T, data []byte) {
 	}
 }
 
-// sound checks what a held knows about its segments.
+// sound checks the fields of a list that follow from its segments.
 func sound(t *testing.T, h *List) {
 	t.Helper()
 	for i, s := range h.Segs {
@@ -87,14 +87,14 @@ func sound(t *testing.T, h *List) {
 	}
 }
 
-// plainly tells what is new in bytes, by a look at all segments.
+// plainly does the same as Novel, but looks at all segments.
 func plainly(h *List, seq uint32, data []byte, class, usual Class) Novelty {
 	k := *h
 	k.longest = 1 << 20
 	return k.Novel(seq, data, class, usual)
 }
 
-// However segments come and go, long and short, nothing that matters is passed over.
+// Novel and Covered skip no relevant segment, whatever long and short segments are added and removed.
 func TestHeldLengths(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	usual := Class{TTL: 64, Sum: packet.SumGood, Known: true}
@@ -147,7 +147,7 @@ func TestHeldLengths(t *testing.T) {
 	}
 }
 
-// Of every place all copies that came are held, whatever their order and rank.
+// All copies of each place are held, with any order and rank.
 func TestHeld(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -77,7 +77,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// What a direction is lies in its phase: no flag stands beside it.
+// The phase has the complete state of a direction, without additional flags.
 func TestNoFlags(t *testing.T) {
 	flags := func(of any) (names []string) {
 		for typ, i := reflect.TypeOf(of), 0; i < typ.NumField(); i++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// What is in plain text is told from what is protected.
+// protectedFrom finds the first protected record.
 func TestProtectedFrom(t *testing.T) {
 	rec := func(kind byte, n int) string {
 		return string([]byte{kind, 3, 3, byte(n >> 8), byte(n)}) + string(make([]byte, n))
@@ -27,8 +27,8 @@ func TestProtectedFrom(t *testing.T) {
 	}
 }
 
-// Where others hold all that there is, and the one that held most has gone, a direction that holds nothing has nothing to let go of: what
-// comes for it is dropped.
+// Other directions hold all memory, and the largest one has been released. A direction without held segments cannot
+// free any, so its new segment is dropped.
 func TestNoRoomForAnybody(t *testing.T) {
 	const limit = 10 << 10
 	r := New(tls.NewDecrypter(keys.NewStore(1)), limit)

@@ -12,8 +12,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// A connection is read with one pair of beginnings after the other, until a record opens. Before that nothing is delivered or counted, and
-// the store is told nothing.
+// A connection is read with one pair of beginnings after the other until a record opens. Before that, nothing is
+// delivered, counted or reported to the store.
 func TestTrialOfBeginnings(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.ChaCha20} {
 		s := traffic.NewSession(suite, rand.New(rand.NewPCG(1, 1)))

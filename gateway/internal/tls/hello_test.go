@@ -10,7 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// FuzzMessages: what is found in a stream of handshake messages does not depend on how it is cut.
+// FuzzMessages cuts a stream of handshake messages in different ways. The messages found must be the same.
 func FuzzMessages(f *testing.F) {
 	s := traffic.NewSession(traffic.AES128, rand.New(rand.NewPCG(1, 1)))
 	f.Add(s.ClientHello()[5:], 7)
@@ -39,7 +39,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzStreams gives both directions any bytes, after a handshake with real keys. Nothing comes out that was not sealed.
+// FuzzStreams feeds arbitrary bytes to both directions after a handshake with real keys. Only sealed data may come out.
 func FuzzStreams(f *testing.F) {
 	f.Add([]byte{23, 3, 3, 0, 40, 1, 2, 3}, uint8(0), uint16(10))
 	f.Add(bytes.Repeat([]byte{22, 3, 3, 0, 1, 24}, 50), uint8(3), uint16(0))

@@ -12,7 +12,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// A connection's state and history are in its tables: no flag stands beside them.
+// A connection's state and history are in its tables, without additional flags.
 func TestNoFlags(t *testing.T) {
 	flags := func(of any) (names []string) {
 		for typ, i := reflect.TypeOf(of), 0; i < typ.NumField(); i++ {
@@ -47,7 +47,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The table of hellos, against what was said: how many ClientHellos, whether a retry came, whether the last ClientHello was answered.
+// The table of hellos agrees with the messages: the number of ClientHellos, a retry, and the answer to the last
+// ClientHello.
 func TestHellos(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
 	for range 1000 {
@@ -85,8 +86,8 @@ func message(kind uint8, body []byte) []byte {
 	return append([]byte{kind, 0, byte(len(body) >> 8), byte(len(body))}, body...)
 }
 
-// A direction that holds bytes until its keys come is looked at when their time is over, though the other one was given up meanwhile:
-// a stranger's byte is enough for that.
+// A direction that waits for keys is examined when the time is over, even if the other direction was given up
+// meanwhile, for which a forged byte suffices.
 func TestWaitingBesideOneThatGaveUp(t *testing.T) {
 	d := NewDecrypter(keys.NewStore(10))
 	d.Wait, d.Dispute = true, true
@@ -116,8 +117,7 @@ func TestWaitingBesideOneThatGaveUp(t *testing.T) {
 	}
 }
 
-// A trial is a step whose result is thrown away: whatever a record is, to look at it changes nothing, at any place of a connection, and the
-// real one opens all the same.
+// A trial of any record changes no state, at any place of a connection, and the real record still opens.
 func TestTrialsChangeNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20, traffic.CCM, traffic.CCM8} {
@@ -153,7 +153,7 @@ func TestTrialsChangeNothing(t *testing.T) {
 					if opens := rec[0] == typeData; opens && (v == Taken) != (at == 3) {
 						t.Errorf("suite %x: a record of %d bytes, byte %d forged: %v", suite, len(rec), at, v)
 					}
-					// What it costs is counted, and the secrets that were asked for are kept.
+					// Only the counters and the cached secrets may change.
 					before.trials, before.secrets, before.asked, stats.Trials = c.trials, c.secrets, c.asked, d.Stats.Trials
 					if !reflect.DeepEqual(before, c) || stats != d.Stats {
 						t.Errorf("suite %x: a trial of a record of %d bytes, byte %d forged, has changed something: %v", suite, len(rec), at, v)
@@ -174,7 +174,7 @@ func TestTrialsChangeNothing(t *testing.T) {
 	}
 }
 
-// The README says how many suites of TLS 1.3 are read: those of RFC 8446, appendix B.4.
+// The README states the number of supported TLS 1.3 suites, which are those of RFC 8446, appendix B.4.
 func TestSuitesOfReadme(t *testing.T) {
 	b, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/seed"
 )
 
-// What is noted again stands where it stood at first, and however much it is, all bytes of both directions are accounted for.
+// Bytes that are noted again keep their place, and all bytes of both directions are accounted for.
 func TestNote(t *testing.T) {
 	var c Conn
 	for i := range 10 {
