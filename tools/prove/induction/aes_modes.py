@@ -174,6 +174,11 @@ def alike(a, b):
     return a is b or a.defined and b.defined and all(same(cut(a, i, 8), cut(b, i, 8)) for i in range(0, a.width, 8))
 
 
+def state_last(kernel, shape):
+    """Whether a kernel writes the state after its loop; otherwise it does so before it."""
+    return shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) or shape.mode == CTR_LITTLE and kernel.bitwise and kernel.isa is arm32
+
+
 def begin(kernel, shape, state):
     """From the first instruction to the loop. Some modes leave their state already there."""
     last = blocks_of("last", 1)
@@ -181,7 +186,7 @@ def begin(kernel, shape, state):
     call.length = length(kernel, "bytes", loop_of(kernel).least)
     call.set(bytes=call.length + 0)
     kernel.program().run(call.machine, None, 0, head(kernel, shape))
-    if shape.mode in (CTR, CTR_LITTLE):
+    if shape.mode in (CTR, CTR_LITTLE) and not state_last(kernel, shape):
         first = spec.reverse(cut(state, 96, 32)) if shape.mode == CTR else cut(state, 0, 32)
         if kernel.isa is not arm64:
             count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
@@ -203,7 +208,7 @@ class State(dict):
 
 def start(kernel, shape, state, ahead, left):
     """A run from the loop's begin. Also its text, the specification's result and state."""
-    call = Part(kernel, shape, ahead, state_in_memory(shape))
+    call = Part(kernel, shape, ahead, state_in_memory(kernel, shape))
     places = {"in": call.source + 0, "out": call.target + 0, "left": left}
     if kernel.bitwise:
         call.fill()
@@ -220,9 +225,11 @@ def start(kernel, shape, state, ahead, left):
     return call, *aes.result_of(shape.mode, schedule, text, any_state(shape))
 
 
-def state_in_memory(shape):
+def state_in_memory(kernel, shape):
     """Which the loop does not keep, except the part of a counter block beside the counter."""
     state = blocks_of("state in memory", 1)
+    if state_last(kernel, shape):
+        return state
     if shape.mode == CTR:
         return cat(cut(any_state(shape), 0, 96), cut(state, 96, 32))
     return cat(cut(state, 0, 32), cut(any_state(shape), 32, 96)) if shape.mode == CTR_LITTLE else state
@@ -265,7 +272,7 @@ def induction(kernel, shape, blocks=None, step=None):
             break
     call.expect("the text", call.target.address, result)
     if shape.chained:
-        call.expect("the state, in the loop,", STATE, state_in_memory(shape))
+        call.expect("the state, in the loop,", STATE, state_in_memory(kernel, shape))
     if "left" not in state.values():
         raise Unproved("no cell counts the remaining length")
     return state, instructions
@@ -279,7 +286,7 @@ def leave(kernel, shape, state, rest):
     call.wiped(state.written)
     call.expect("the text", call.target.address, result)
     if shape.chained:  # the state when the loop began, or the present one
-        call.expect("the state", STATE, after if shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) else state_in_memory(shape))
+        call.expect("the state", STATE, after if state_last(kernel, shape) else state_in_memory(kernel, shape))
     return call.machine.steps
 
 
