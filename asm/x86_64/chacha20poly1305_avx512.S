@@ -369,14 +369,14 @@
     vpaddd zmm31, zmm31, [consts + COUNTERS]
 .endm
 
-/* Of blocks 16 to 19. */
+/* zmm31: the initial row d of blocks 16 to 19. */
 .macro row_d_of_16
     first_row_d
     vbroadcasti32x4 zmm24, [consts + SIXTEEN]
     vpaddd zmm31, zmm31, zmm24
 .endm
 
-/* Of the next four blocks. */
+/* zmm31: from the initial row d of four blocks to that of the next four. */
 .macro four_later
     vbroadcasti32x4 zmm24, [consts + FOUR]
     vpaddd zmm31, zmm31, zmm24
@@ -441,7 +441,7 @@
  * The first two are whole packets with at most 64 bytes of associated data; others of their length are of the class of
  * 8 blocks. The rest is the same for all others:
  *
- *   .Lkey            602  the key of Poly1305, and r to r^4
+ *   .Lkey            615  the key of Poly1305, and r to r^4
  *   .Lad             731  associated data, or the accumulator of an earlier part
  *   .Lkeystream     1125  the rounds' end; then sealing .Lapply .Lauthenticate, opening .Lauthenticate .Lapply
  *   .Lapply         1815  text and keystream; of 32 blocks the second half's states become keystream here
@@ -457,8 +457,7 @@
 #define TWENTYFOUR_BYTES (64*24)
 #define THIRTYTWO_BYTES (64*32)
 
-/* ---- First pass: code that runs beside the vectors' rounds
- * ------------------------------------------------------ */
+/* ---- First pass: integer code beside the vectors' rounds ------------------------------------------------------- */
 
 /* One block in integer registers: rows a, b and d in registers, row c in memory. From integer_begin to integer_end,
  * scratch points at row c, so that its addresses need one byte. */
