@@ -2,7 +2,8 @@ package held
 
 import "github.com/sealane/sealane/gateway/internal/packet"
 
-// A Class is what a packet says about its way: who is not on the path of the sender has the same only by chance.
+// A Class holds the properties of a packet that depend on its sender and path. An attacker off that path matches them
+// only by chance.
 type Class struct {
 	TTL     uint8
 	Sum     packet.Sum
@@ -10,7 +11,7 @@ type Class struct {
 	Stamped bool
 }
 
-// ClassOf returns what a packet says; without one nothing is known.
+// ClassOf returns the class of a packet, or for nil a class that is not Known.
 func ClassOf(p *packet.Segment) Class {
 	if p == nil {
 		return Class{}
@@ -18,7 +19,7 @@ func ClassOf(p *packet.Segment) Class {
 	return Class{p.TTL(), p.Sum(), true, p.Stamped()}
 }
 
-// Rank tells how much a packet is like those that were authenticated in its direction, at most 3.
+// Rank returns how closely a packet resembles the authenticated packets of its direction, from 0 to 3.
 func (c Class) Rank(usual Class) int {
 	n := 0
 	if c.Sum == packet.SumGood || usual.Known && usual.Sum != packet.SumGood || !c.Known {
@@ -30,13 +31,13 @@ func (c Class) Rank(usual Class) int {
 	return n
 }
 
-// Like tells whether a packet is like those that were authenticated; false if there were none.
+// Like reports whether a packet resembles the authenticated packets. It returns false if there are none.
 func (c Class) Like(usual Class) bool {
 	return usual.Known && c.TTL == usual.TTL && c.Stamped == usual.Stamped &&
 		(usual.Sum != packet.SumGood || c.Sum == packet.SumGood)
 }
 
-// unlike tells how much a packet is unlike those that were authenticated, or one before it.
+// unlike returns how much a packet differs from the authenticated packets, or from the preceding segment: from 0 to 3.
 func (c Class) unlike(o Class) int {
 	n := 0
 	if o.Known && c.Known && c.TTL != o.TTL {

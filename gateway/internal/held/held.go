@@ -1,5 +1,6 @@
-// Package held keeps the segments of one direction of TCP that are not read yet, copies side by side, and makes bytes of them: in an
-// order of copies, or in all ways through them. Their meaning is the caller's.
+// Package held keeps the unread segments of one direction of a TCP connection, including differing copies of the same
+// bytes. It assembles bytes from the segments, in one order of copies or along all paths through them. The caller
+// interprets the bytes.
 package held
 
 import (
@@ -9,23 +10,23 @@ import (
 	"unsafe"
 )
 
-// After tells whether sequence number a comes after b (RFC 9293, section 3.4).
+// After reports whether sequence number a comes after b (RFC 9293, section 3.4).
 func After(a, b uint32) bool { return int32(a-b) > 0 }
 
-// A Pool recycles segments, and bounds their memory. It belongs to one core.
+// A Pool recycles segments and limits their memory. It belongs to one core.
 type Pool struct {
-	Limit int // bytes that all directions may hold
+	Limit int // maximum of Held
 	Held  int
 	free  [len(sizes)][]*Segment
 }
 
-// Sizes of buffers. What is longer gets a buffer of its own.
+// Sizes of recycled buffers. Longer segments have buffers of their exact size.
 var sizes = [...]int{64, 256, 2048}
 
-// SegmentBytes is what a segment takes besides its buffer, and its place in a list.
+// SegmentBytes is the memory of a segment without its buffer, including its entry in a List.
 const SegmentBytes = int(unsafe.Sizeof(Segment{})) + 2*8
 
-// sizeOf returns how long a buffer for n bytes is, and which of sizes that is, or len(sizes).
+// sizeOf returns the length of a buffer for n bytes, and its index in sizes, or len(sizes).
 func sizeOf(n int) (size, class int) {
 	for i, s := range sizes {
 		if n <= s {
@@ -35,12 +36,13 @@ func sizeOf(n int) (size, class int) {
 	return n, len(sizes)
 }
 
+// Room reports whether the limit allows another segment of n bytes.
 func (p *Pool) Room(n int) bool {
 	size, _ := sizeOf(n)
 	return p.Held+size+SegmentBytes <= p.Limit
 }
 
-// take returns a segment with n bytes.
+// Take returns a segment with n bytes.
 func (p *Pool) Take(n int) (s *Segment) {
 	size, class := sizeOf(n)
 	p.Held += size + SegmentBytes
@@ -54,6 +56,7 @@ func (p *Pool) Take(n int) (s *Segment) {
 	return &Segment{Buf: make([]byte, n, size)}
 }
 
+// Drop returns a segment to the pool.
 func (p *Pool) Drop(s *Segment) {
 	size, class := sizeOf(cap(s.Buf))
 	p.Held -= size + SegmentBytes
@@ -63,19 +66,20 @@ func (p *Pool) Drop(s *Segment) {
 }
 
 type Segment struct {
-	Buf   []byte // of the pool
-	Order uint64 // of arrival
-	Mark  int64
+	Buf   []byte // memory of the pool
+	Order uint64 // number in order of arrival
+	Mark  int64  // time of arrival
 	Class Class
 }
 
-// A Seat is where a segment lies among others: what is asked of many is here.
+// A Seat is a segment and its range of sequence numbers. Searches read only the range of most segments, so it is stored
+// in the list.
 type Seat struct {
 	Seq, End uint32
 	*Segment
 }
 
-// From returns the bytes of s from a place on, or nil.
+// From returns the bytes of s from a sequence number on, or nil.
 func (s Seat) From(at uint32) []byte {
 	if at-s.Seq < s.End-s.Seq {
 		return s.Buf[at-s.Seq:]
@@ -83,7 +87,7 @@ func (s Seat) From(at uint32) []byte {
 	return nil
 }
 
-// Overlap returns the bytes that s has where b has some, and those of b, which begins at a place.
+// Overlap returns the bytes of s and of b where both have some. b starts at sequence number at.
 func (s Seat) Overlap(at uint32, b []byte) (own, others []byte) {
 	own = s.Buf
 	if d := int(int32(s.Seq - at)); d >= 0 {
@@ -95,37 +99,40 @@ func (s Seat) Overlap(at uint32, b []byte) (own, others []byte) {
 	return own[:n], b[:n]
 }
 
-// Within tells whether some of its bytes are between two places.
+// Within reports whether some bytes of s are between two sequence numbers.
 func (s Seat) Within(at, end uint32) bool { return After(s.End, at) && After(end, s.Seq) }
 
-// rivals tells whether it is one of the copies of a place. Small ones are not, which may lie beside each other.
+// rivals reports whether s counts as a copy of a range: it overlaps the range, and is at least half as long. Several
+// shorter segments may lie side by side in the range.
 func (s Seat) rivals(at, end uint32) bool { return s.Within(at, end) && (s.End-s.Seq)*2 >= end-at }
 
-// held are segments of one direction, by sequence number and then by arrival. They may overlap, where copies differ.
+// A List holds the segments of one direction, sorted by sequence number, then by arrival. Differing copies overlap.
 type List struct {
-	Segs    []Seat // of the pool
-	Bytes   int
-	longest int  // no segment has more bytes
-	hand    int  // where crowded looked last
-	Doubt   bool // copies differ, or it is not known where they begin
-	// There is no hole between these two places, and one behind the second, if they differ.
+	Segs    []Seat // Drop returns them to the pool
+	Bytes   int    // sum of their lengths
+	longest int    // upper bound of the segments' lengths
+	hand    int    // where Crowded stopped last time
+	Doubt   bool   // copies differ, or the start of the stream is uncertain
+	// The range without a hole that Unbroken found last; a hole follows it. If both are equal, there is none.
 	solid [2]uint32
 }
 
 const (
 	MaxBytes = 1 << 20
-	// MaxSegments are held of one direction: 23 MB of segments of 1,400 bytes.
+	// MaxSegments is the most segments of one direction: 23 MB if each has 1,400 bytes.
 	MaxSegments = 1 << 14
-	// MaxAhead is the largest window of TCP (RFC 7323, section 2.3). What is further ahead is not of this stream.
+	// MaxAhead is the largest window of TCP (RFC 7323, section 2.3). Segments further ahead do not belong to the
+	// stream.
 	MaxAhead = 1 << 30
-	// MaxRecord is how long a record of TLS may be, with its header. At most MaxCrowd segments begin within that length.
+	// MaxRecord is the length of the longest TLS record, including its header. At most MaxCrowd segments start within
+	// that length.
 	MaxRecord = 5 + 1<<14 + 2048
 	MaxCrowd  = 1024
-	MaxCopies = 64 // of a place
-	few       = 8  // are looked at for the worst of many
+	MaxCopies = 64 // most copies of a range
+	few       = 8  // how many segments are compared to find one to drop
 )
 
-// Find returns the first segment that begins at a place or behind it.
+// Find returns the index of the first segment that starts at or after a sequence number.
 func (h *List) Find(at uint32) (i int) {
 	n := len(h.Segs)
 	if n == 0 || !After(at, h.Segs[0].Seq) {
@@ -133,7 +140,7 @@ func (h *List) Find(at uint32) (i int) {
 	} else if After(at, h.Segs[n-1].Seq) {
 		return n
 	}
-	for n > 0 { // without a branch that depends on what is read: it would be mispredicted half the time
+	for n > 0 { // no branch depends on the segments: it would be mispredicted half the time
 		half := (n + 1) / 2
 		i += half & int(int32(h.Segs[i+half-1].Seq-at)>>31)
 		n -= half
@@ -141,31 +148,33 @@ func (h *List) Find(at uint32) (i int) {
 	return i
 }
 
-// Over returns the segments that may have bytes between two places. Where hellos are all around the circle of sequence numbers there is no
-// right order: others are among them, and some are not.
+// Over returns the segments that may have bytes between two sequence numbers. If hellos are spread over all sequence
+// numbers, the list has no correct order. The result then may lack some segments, and have others that do not overlap
+// the range.
 func (h *List) Over(at, end uint32) []Seat {
 	i := h.Find(at - uint32(max(h.longest-1, 0)))
 	j := i
 	for j < len(h.Segs) && After(end, h.Segs[j].Seq) {
-		if j++; j == i+few { // there may be many
+		if j++; j == i+few { // there may be many, so Find is faster
 			return h.Segs[i:max(j, h.Find(end))]
 		}
 	}
 	return h.Segs[i:j]
 }
 
-// At returns the segments that may have the byte at a place.
+// At returns the segments that may have the byte at a sequence number.
 func (h *List) At(place uint32) []Seat { return h.Over(place, place+1) }
 
-// A Novelty is what bytes that came are beside those that are held.
+// A Novelty is the result of comparing new bytes with the held segments.
 type Novelty struct {
-	Known    bool // one segment that counts no less has them all, and no more if others differ
-	Conflict bool // for the same place others are held
-	Copies   int  // held for the same place
+	Known    bool // a segment of at least the same rank has them all; on a conflict, exactly them
+	Conflict bool // a held segment has different bytes
+	Copies   int  // held copies of the range
 	over     []Seat
 }
 
-// Novel compares bytes with the segments for their place. With MaxCopies it does not: then they are taken for others.
+// Novel compares bytes with the segments that overlap them. If there are MaxCopies, it reports a conflict without
+// comparing.
 func (h *List) Novel(seq uint32, data []byte, class, usual Class) (x Novelty) {
 	end, rank := seq+uint32(len(data)), class.Rank(usual)
 	x.over = h.Over(seq, end)
@@ -186,11 +195,11 @@ func (h *List) Novel(seq uint32, data []byte, class, usual Class) (x Novelty) {
 			}
 		}
 	}
-	x.Known = x.Known && !x.Conflict // else it says where one copy may break off another
+	x.Known = x.Known && !x.Conflict // otherwise its ends show where one copy may replace another
 	return x
 }
 
-// Insert adds bytes.
+// Insert adds a segment with a copy of data.
 func (h *List) Insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) {
 	s := p.Take(len(data))
 	copy(s.Buf, data)
@@ -224,7 +233,7 @@ func (h *List) Remove(p *Pool, s Seat) {
 	p.Drop(s.Segment)
 }
 
-// Prune drops the segments before a place.
+// Prune drops the segments that end at or before a sequence number.
 func (h *List) Prune(p *Pool, base uint32) {
 	n := 0
 	for n < len(h.Segs) && After(base, h.Segs[n].Seq) {
@@ -245,7 +254,7 @@ func (h *List) Prune(p *Pool, base uint32) {
 	h.solid = [2]uint32{}
 	if n > len(h.Segs)/2 || len(h.Segs) < 64 {
 		h.Segs = slices.Delete(h.Segs, 0, n)
-	} else { // there are many, and few go
+	} else { // dropping few of many: do not move the others
 		clear(h.Segs[:n])
 		h.Segs = h.Segs[n:]
 	}
@@ -254,8 +263,8 @@ func (h *List) Prune(p *Pool, base uint32) {
 	}
 }
 
-// Covered returns the end of the bytes that are held without a hole from a place on, at most limit of them, of those segments
-// that came no later than order.
+// Covered returns the end of the bytes that are held without a hole from a sequence number on, but at most limit bytes.
+// It ignores segments that arrived after order.
 func (h *List) Covered(at uint32, limit int, order uint64) uint32 {
 	end := at
 	for _, s := range h.Over(at, at+uint32(limit)) {
@@ -269,7 +278,7 @@ func (h *List) Covered(at uint32, limit int, order uint64) uint32 {
 	return at + min(end-at, uint32(limit))
 }
 
-// Unbroken is covered for all segments, at a place where it is asked for again and again.
+// Unbroken is Covered for all segments. It keeps its last result, because callers repeat the same question.
 func (h *List) Unbroken(at uint32, limit int) uint32 {
 	if h.solid[0] != at || h.solid[1] == at {
 		h.solid = [2]uint32{at, h.Covered(at, limit, math.MaxUint64)}
@@ -277,8 +286,9 @@ func (h *List) Unbroken(at uint32, limit int) uint32 {
 	return h.solid[1]
 }
 
-// Crowded tells whether there are too many segments within the length of a record to take another one, of n bytes. If it counts more than
-// the worst of the next few of these, that one goes: what is least like the rest, then the smallest.
+// Crowded reports whether a new segment of n bytes must be dropped, because MaxCrowd segments start within the length
+// of a record. If whole, all segments of the list count. If the new segment is better than the worst of the next few,
+// Crowded drops that one instead.
 func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, class, usual Class) bool {
 	near := h.Segs
 	if !whole {
@@ -293,8 +303,8 @@ func (h *List) Crowded(p *Pool, whole bool, seq uint32, n int, class, usual Clas
 	return !h.dropWorst(p, near[h.hand-few:h.hand], class.Rank(usual), n, usual)
 }
 
-// dropWorst drops the first one of a few segments that count least. Less than rank they have to count, or as much with fewer than n bytes. It returns
-// false if none does.
+// dropWorst drops the segment with the lowest rank, and prefers small ones. It drops only a segment of a lower rank
+// than the given one, or of the same rank with fewer than n bytes. It reports whether it dropped one.
 func (h *List) dropWorst(p *Pool, some []Seat, rank, n int, usual Class) bool {
 	var worst Seat
 	for _, s := range some {
@@ -308,8 +318,9 @@ func (h *List) dropWorst(p *Pool, some []Seat, rank, n int, usual Class) bool {
 	return worst.Segment != nil
 }
 
-// Joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing
-// came in between: not of the other side either, as newest says.
+// Joins appends bytes to the last segment if there are many segments, both are small and of one class, and the bytes
+// are adjacent. newest, the order of the last segment kept in either direction, shows that none was kept in between.
+// Joins reports whether it did.
 func (h *List) Joins(p *Pool, seq uint32, class Class, order, newest uint64, data []byte) bool {
 	n := len(h.Segs)
 	if n < MaxCrowd/2 {
@@ -327,13 +338,13 @@ func (h *List) Joins(p *Pool, seq uint32, class Class, order, newest uint64, dat
 	return true
 }
 
-// Behind tells whether something is held behind a place.
+// Behind reports whether bytes after a sequence number are held.
 func (h *List) Behind(at uint32) bool {
 	n := len(h.Segs)
 	return n > 0 && After(h.Segs[n-1].End, at)
 }
 
-// Said returns when all of some bytes had come: a sender of only the first bytes of a hello does not come first.
+// Said returns when all bytes of b had arrived. So a sender of only the first bytes of a hello is not first.
 func (h *List) Said(at uint32, b []byte) int64 {
 	when := int64(math.MinInt64)
 	for i := range b {
@@ -348,7 +359,8 @@ func (h *List) Said(at uint32, b []byte) int64 {
 	return when
 }
 
-// Had tells whether some bytes were there so long ago. What came later than now came before the clock was set back.
+// Had reports whether all bytes of b arrived at least ago before now. Arrival times after now count, because the clock
+// was then set back.
 func (h *List) Had(at uint32, b []byte, now, ago int64) bool {
 	end, all := at, at+uint32(len(b))
 	for _, s := range h.Over(at, all) {
@@ -362,9 +374,10 @@ func (h *List) Had(at uint32, b []byte, now, ago int64) bool {
 	return end == all
 }
 
-// Replace makes way for another copy of a place that has MaxCopies: of the last few copies the last of those least like the rest goes. So the
-// first ones stay, and the last. Small copies have to be better, and those of a beginning, because each hello is read. It returns false if
-// none goes.
+// Replace drops one copy of a range that has MaxCopies, to make room for a new copy of n bytes. Among the last few
+// copies, it drops the last one of the lowest rank. So the range keeps its first copies and the newest. A new copy of
+// the same rank is enough, except for small copies and at the beginning of a direction, because every hello is read.
+// Replace reports whether it dropped a copy.
 func (h *List) Replace(p *Pool, x *Novelty, seq uint32, n int, class, usual Class, beginning bool) bool {
 	rank := class.Rank(usual) + 1
 	if beginning || n < sizes[0] {

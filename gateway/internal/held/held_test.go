@@ -14,9 +14,9 @@ func check(t *testing.T, data []byte) {
 	var h List
 	p := Pool{Limit: 1 << 20}
 	usual := Class{TTL: 64, Sum: packet.SumGood, Known: true}
-	base := ^uint32(0) - 100 // around the place where numbers begin anew
+	base := ^uint32(0) - 100 // near the end of the sequence numbers, which then start at 0 again
 	const room = 400
-	copies := make([][]byte, room) // what came, by place
+	copies := make([][]byte, room) // the bytes that arrived, by sequence number
 	for order := uint64(1); len(data) >= 4; order++ {
 		at, n, fill, bad := int(data[0]), int(data[1])%64+1, data[2]%3, data[3]%4 == 0
 		data = data[4:]
@@ -122,7 +122,7 @@ func TestHeldLengths(t *testing.T) {
 			case 0:
 				h.Prune(&p, base+r.Uint32N(100))
 			case 1:
-				h.Prune(&p, base+600) // without longer ones
+				h.Prune(&p, base+600) // removes nearly all segments
 			case 2, 3, 4, 5:
 				h.Remove(&p, h.Segs[r.IntN(len(h.Segs))])
 			default:

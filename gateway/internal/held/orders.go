@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// A policy is an order of copies. The first ones come first, or the last ones; rank goes before that, or not.
+// Policies is the number of policies. A policy decides which copy of a byte takes precedence: the first in policies 0
+// and 2, the last in 1 and 3. Policies 0 and 1 compare the ranks before that.
 const Policies = 4
 
-// Arrange puts those segments that overlap a range into the order in which they are painted: the best last. Of copies that begin and
-// end together there is the best.
+// Arrange returns the segments that overlap a range in the order for Paint: the best is last. Of consecutive copies
+// with the same bounds it returns only the best.
 func (m *Maker) Arrange(h *List, usual Class, base, end uint32, policy uint8) []Seat {
 	before := func(a, b Seat) int {
 		if policy < 2 {
@@ -37,10 +38,11 @@ func (m *Maker) Arrange(h *List, usual Class, base, end uint32, policy uint8) []
 	return l
 }
 
-// perPainted is what a segment costs that is put into its place, in bytes that are opened.
+// perPainted is the cost of painting a segment. The unit of all costs is the opening of one byte of a record.
 const perPainted = 256
 
-// Paint puts the bytes from base on into b. It returns what that costs.
+// Paint copies the segments into b, which starts at base. Later segments overwrite earlier ones. Paint returns the
+// cost.
 func Paint(list []Seat, base uint32, b []byte) (n int) {
 	for _, s := range list {
 		own, into := s.Overlap(base, b)
@@ -49,7 +51,7 @@ func Paint(list []Seat, base uint32, b []byte) (n int) {
 	return n
 }
 
-// Nth parts segments between two places by how many came before with a byte of the same place. It takes what that costs from credit.
+// Nth groups segments by the number of overlapping segments that arrived earlier. It subtracts the cost from credit.
 func (h *List) Nth(list []Seat, credit *int) (all [][]Seat) {
 	for _, s := range list {
 		n := 0

@@ -8,34 +8,34 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// A Maker makes bytes of segments. It belongs to one core.
+// A Maker assembles bytes from segments. It belongs to one core.
 type Maker struct {
 	Arena
 	Seed maphash.Seed
 	list []Seat
-	ways ways // of the last walk
+	ways ways // memory of Ways
 }
 
-// A branch is a way through the copies of a place: up to its end, the last part of it those of a segment.
+// A branch is a path through copies, up to its end. It extends another branch by bytes of one segment.
 type branch struct {
-	from int // number of the branch before, or itself
-	of   Seat
-	end  int    // bytes
-	hash uint64 // of these, as they are cut
+	from int    // index of the branch that it extends; the empty branch has its own
+	of   Seat   // segment of its last bytes
+	end  int    // length in bytes
+	hash uint64 // of the bytes and of the pieces' ends
 }
 
-// ways is what a walk through copies needs. The next one uses it again, so a walk has to end before.
+// ways is the memory of Ways. The next call reuses it, so calls cannot be nested.
 type ways struct {
-	queue       [maxCost + 1][]int // numbers of branches
+	queue       [maxCost + 1][]int // by cost: indices of branches
 	all         []branch
 	seen, whole Set
 	over        []Seat
 }
 
-// A Set is one of hashes.
+// A Set is a set of hashes.
 type Set map[uint64]struct{}
 
-// reset empties a Set. What many have made large does not stay so: the next one would pay for it.
+// reset empties a Set. It replaces a large one, because clearing it would cost time at each use.
 func (s Set) reset() Set {
 	if s == nil || len(s) > 64 {
 		return Set{}
@@ -44,17 +44,18 @@ func (s Set) reset() Set {
 	return s
 }
 
-// Add tells whether a hash is new.
+// Add inserts a hash, and reports whether it is new.
 func (s Set) Add(hash uint64) bool {
 	n := len(s)
 	s[hash] = struct{}{}
 	return len(s) > n
 }
 
-// An Arena is memory for bytes that one search needs: who keeps it as it was gives back what was taken since. What is taken is not cleared.
+// An Arena is memory for the bytes of one search. Restoring an earlier value of the Arena frees what was taken since.
+// Taken memory is not cleared.
 type Arena []byte
 
-// ArenaBlock is how much it takes at a time.
+// ArenaBlock is the size of the blocks that an Arena allocates.
 const ArenaBlock = 256 << 10
 
 func (a *Arena) Take(n int) []byte {
@@ -66,22 +67,23 @@ func (a *Arena) Take(n int) []byte {
 	return (*a)[used : used+n : used+n]
 }
 
-// Join returns pieces in a row.
+// Join returns x followed by y.
 func (a *Arena) Join(x, y []byte) []byte {
 	return append(append(a.Take(len(x) + len(y))[:0], x...), y...)
 }
 
 const (
-	// What a way through copies costs, in steps that are unlikely: a segment breaks off another or begins within it, or is not like the one
-	// before, or the first not like those that were authenticated.
+	// The greatest cost of a path. These unlikely steps add to it: a segment interrupts another, is entered in its middle,
+	// or differs in class from the previous segment. The class of the first segment is compared with that of the
+	// authenticated packets.
 	maxCost     = 12
 	MaxBranches = 512
-	// What a branch costs, in bytes that are opened, and each segment that is looked at for it.
+	// The cost of a branch, and of each segment that is examined for it.
 	PerBranch  = 512
 	PerOverlap = 8
 )
 
-// bytes returns those of a branch, from a place on.
+// bytes returns the bytes of a branch that starts at sequence number at.
 func (w *ways) bytes(b branch, into *Arena, at uint32) []byte {
 	all := into.Take(b.end)
 	for b.end > 0 {
@@ -92,10 +94,10 @@ func (w *ways) bytes(b branch, into *Arena, at uint32) []byte {
 	return all
 }
 
-// Ways calls each with the different bytes that the copies of a place give, n of them from at on, the likeliest first, until it
-// returns false: segments that follow on each other before such as break each other off, and those like the packets that were
-// authenticated before others. Between segments that are as likely the last ones come first. The bytes are the Arena's. What
-// it costs, in bytes that are opened, is taken from credit.
+// Ways calls each with the distinct strings of n bytes that paths through the copies from at on give, until each
+// returns false. The likeliest paths come first: those whose segments follow each other without interruption and
+// resemble the authenticated packets. Among equally likely ones, those with long segments come first, then those with
+// late ones. If many, more paths are examined. The strings belong to the Arena. Ways subtracts the cost from credit.
 func (m *Maker) Ways(h *List, usual Class, at uint32, n int, many bool, credit *int, each func(b []byte) bool) {
 	w := &m.ways
 	for i := range w.queue {
@@ -123,7 +125,7 @@ func (m *Maker) Ways(h *List, usual Class, at uint32, n int, many bool, credit *
 			continue
 		}
 		if !w.seen.Add(b.hash) || made >= limit || *credit < 0 {
-			continue // those that are whole come yet
+			continue // complete paths are still passed to each
 		}
 		place, looked := at+uint32(b.end), 0
 		over := w.over[:0]
@@ -133,7 +135,8 @@ func (m *Maker) Ways(h *List, usual Class, at uint32, n int, many bool, credit *
 			}
 		}
 		w.over = over
-		// The largest are tried first: a real segment is rarely the smallest.
+		// The queue is last in, first out, so the longest segments are tried first: a real segment is rarely the
+		// shortest.
 		slices.SortStableFunc(over, func(a, b Seat) int { return int(int32(a.End - b.End)) })
 		for _, s := range over {
 			more, class := 0, s.Class

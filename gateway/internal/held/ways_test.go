@@ -8,10 +8,11 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// plenty is more work than any of these takes.
+// plenty is more work than any of these tests takes.
 const plenty = 4 << 20
 
-// holds returns a list of segments, in order of their arrival: each a place, bytes, and whether its checksum is wrong.
+// holds returns a list of segments in order of arrival. Each has three arguments: offset, bytes, and whether its
+// checksum is wrong.
 func holds(p *Pool, base uint32, all ...any) *List {
 	h := &List{}
 	for i := 0; i < len(all); i += 3 {
@@ -24,14 +25,14 @@ func holds(p *Pool, base uint32, all ...any) *List {
 	return h
 }
 
-// The ways through copies come in order, each once, and those of segments that follow on each other first.
+// Ways gives each string once, in order. Paths of uninterrupted segments come first.
 func TestWays(t *testing.T) {
 	const good, bad = false, true
 	for _, c := range []struct {
 		name  string
 		n     int
 		held  []any
-		first string // the first candidate, or any if several are as likely
+		first string // the first string, or "" if several are equally likely
 		all   []string
 		never []string
 	}{
@@ -45,7 +46,7 @@ func TestWays(t *testing.T) {
 		{"one in the middle", 6, []any{0, "abcdef", good, 2, "XX", good}, "abcdef", []string{"abXXef", "abcdef"}, nil},
 	} {
 		p := Pool{Limit: 1 << 20}
-		const base = ^uint32(0) - 2 // around the place where numbers begin anew
+		const base = ^uint32(0) - 2 // near the end of the sequence numbers, which then start at 0 again
 		h, credit := holds(&p, base, c.held...), plenty
 		var got []string
 		m := Maker{Seed: maphash.MakeSeed()}
