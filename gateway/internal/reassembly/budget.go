@@ -7,45 +7,46 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A worker's search for the real one of several copies has a price, in bytes that are opened. The direction that needs the
-// search pays. A direction earns by its incoming bytes, about the cost of as many ordinary bytes; it can have no more of its
-// own. A fund that all directions of a worker share lends more: a burst, work for stalled directions, and some
-// at the end. That is for connections with a claim.
+// Searching for the genuine one of several copies is work, whose unit is the opening of one byte. The direction that
+// needs the search pays for it. A direction earns by its incoming bytes, about what reading as many ordinary bytes
+// costs. All directions of a worker share a fund. It lends more work to connections with a claim: a burst, work for
+// stalled directions, and some at the end.
 //
-// A stranger can forge all but keys: the client randoms that the key log has are few, and each is of one connection.
-// Whoever names one first has a claim, and a few behind him, as a mirror may send a connection more than once. Who sees
-// a random on the wire and names it in other connections comes later than that one, and has none.
+// An attacker can forge everything except keys: the key log has few client randoms, and each belongs to one connection.
+// The first connection that sends a random has a claim. So does the next, because a mirror may send a connection twice.
+// An attacker who copies an observed random to other connections is later, and gets no claim.
 //
 //	a connection has                             its claim
 //	keys that came with its addresses            granted
-//	a record that opened                         granted if it was one of the first of which one did, with this random
-//	a ClientHello whose random has secrets       granted if that came as one of the first
-//	no such hello                                unkeyed, as there is nothing to be found; it is not searched
+//	a record that opened                         granted if it is one of the first with this random; else refused
+//	a ClientHello whose random has secrets       granted if it was one of the first with it; else late
+//	no such hello                                unkeyed: nothing can open, so it is not searched
 type claim uint8
 
 const (
 	unkeyed claim = iota
-	late          // others named the random before
-	refused       // for good: others opened records before
+	late          // others sent the random before
+	refused       // permanently: records of others with the random opened before
 	granted
 )
 
 const (
-	// Work that one direction may have done for it: some of it at once, and the rest by incoming bytes.
+	// The work of one direction: at first, in a burst, and at most. It earns work per incoming byte and segment, and at
+	// the end per held byte.
 	firstCredit = 4 << 10
 	burst       = 1 << 20
 	maxCredit   = 4 * burst
 	perByte     = 2
 	perSegment  = 96
 	perLast     = 4
-	// All directions of a worker share 100 MB of trials in a second, a few percent of the bytes that a core opens.
+	// All directions of a worker share 100 MB of trials per second, a few percent of the bytes that a core can open.
 	nanosecondsPerByte = 10
 	maxSpare           = 64 << 20
-	// One of them takes at most this part of the fund at a time: some is left for the next.
+	// A direction takes at most this fraction of the fund at a time, so some remains for others.
 	largestPart = 8
 )
 
-// entitled tells whether a connection has a claim.
+// entitled determines whether a connection has a claim.
 func (r *Reassembler) entitled(p *Pair) bool {
 	opened := p.TLS.Opened(0) || p.TLS.Opened(1)
 	switch d := p.Dir[tls.Client]; {
@@ -63,7 +64,8 @@ func (r *Reassembler) entitled(p *Pair) bool {
 	return p.claim == granted
 }
 
-// ask looks for the randoms of ClientHellos in what is held of a client. Whatever else was tried, there is work for that.
+// ask looks for the randoms of ClientHellos in the held segments of a client. It has its own work, even if the
+// direction's is used up.
 func (r *Reassembler) ask(p *Pair, d *Direction) {
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	d.credit -= len(d.held.Segs) * held.PerOverlap
@@ -82,13 +84,15 @@ func (r *Reassembler) ask(p *Pair, d *Direction) {
 	}
 }
 
-// The most ways through segments that are looked at for a random, and the most segments as they come.
+// maxAsked limits the paths through segments that are examined for a random. While there are at most fewAsked segments,
+// they are examined each time that their number has doubled.
 const maxAsked, fewAsked = 128, 64
 
-// toRandom is where a ClientHello has its random, behind the headers of the record and of the message.
+// toRandom is the offset of a ClientHello's random, after the headers of record and message and the version.
 const toRandom = 5 + 4 + 2
 
-// named looks at what begins like a ClientHello, and came at a time, for a random that gives its connection a claim.
+// named examines bytes that may start with a ClientHello and arrived at mark: its random may give the connection a
+// claim.
 func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
 	if p.claim >= refused || side != tls.Client || len(b) < toRandom+32 || !looksLikeHello(b, side) {
 		return
@@ -100,11 +104,11 @@ func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
 	}
 }
 
-// keyed tells whether there may be keys with which a record of a connection opens.
+// keyed reports whether there may be keys with which a record of a connection opens.
 func (r *Reassembler) keyed(p *Pair) bool { return r.entitled(p) || p.claim != unkeyed }
 
-// Keyless tells whether there are no keys for any hello that came of a connection of which no record has opened. It does not while one
-// is incomplete, or if there is no work left to look.
+// Keyless reports whether no hello of a connection has keys, if none of its records has opened. It returns false while
+// a hello is incomplete, or if no work is left to examine them.
 func (r *Reassembler) Keyless(p *Pair) bool {
 	const enough = toRandom + 32
 	if d := p.Dir[tls.Client]; d != nil && (d.credit < 0 || len(d.held.Segs) > 0 && d.held.Covered(d.origin, enough, math.MaxUint64)-d.origin < enough) {
@@ -127,8 +131,8 @@ func (r *Reassembler) grant(p *Pair) {
 	}
 }
 
-// earn adds what bytes that came are worth. Without a claim it is half as much: to keep copies costs more than to read
-// on.
+// earn adds the work that a direction earns by incoming bytes. Without a claim it is half, because keeping copies costs
+// more than reading on.
 func (d *Direction) earn(p *Pair, bytes int) {
 	n := bytes*perByte + perSegment
 	if p.claim != granted {
@@ -139,7 +143,7 @@ func (d *Direction) earn(p *Pair, bytes int) {
 	}
 }
 
-// lend brings a direction up to so much work, or as far as that goes.
+// lend raises the work of a direction to most, as far as the fund allows.
 func (r *Reassembler) lend(d *Direction, most int) {
 	if r.now > r.spared {
 		r.spare = min(r.spare+int(min(r.now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
@@ -151,8 +155,8 @@ func (r *Reassembler) lend(d *Direction, most int) {
 	}
 }
 
-// fund gives a direction that is stalled more work to be done, if its connection has a claim. At its end that is in any case as much as its
-// bytes have earned.
+// fund gives a stalled direction more work, if its connection has a claim. At the end of the connection, it adds what
+// the held bytes are worth, even if the fund is empty.
 func (r *Reassembler) fund(p *Pair, d *Direction, end bool) {
 	switch {
 	case !r.entitled(p):

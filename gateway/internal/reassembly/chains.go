@@ -10,19 +10,19 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A chain is what a direction may have begun with, record by record, as far as they are in plain text. Only what matters is told apart:
-// hellos by what follows from them, other records by their headers.
+// A chain is a possible beginning of a direction: a sequence of unprotected records. Chains differ only in relevant
+// properties: those of hellos that determine keys and epochs, and the headers of other records.
 type chain struct {
 	fork
 	bytes []byte
 	cost  int
 }
 
-// A fork is what decides about what follows from a chain.
+// A fork has the properties of a chain on which its continuations depend.
 type fork struct {
 	origin, end uint32
-	hello       uint64 // what follows from its hellos
-	changed     bool   // ChangeCipherSpec was seen
+	hello       uint64 // hash of its hellos' relevant properties
+	changed     bool   // it has a ChangeCipherSpec
 }
 
 const (
@@ -76,7 +76,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				open = append(open, next)
 				continue
 			}
-			var follows []uint64 // numbers for what follows from a hello
+			var follows []uint64 // hashes of the relevant properties of each hello
 			differs := func(hello []byte) bool {
 				what, ok := tls.Salient(hello[5:], side)
 				is := maphash.Bytes(r.make.Seed, what)
@@ -94,7 +94,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				x.cost += i
 				open = append(open, x)
 			}
-			ends = ends || len(follows) == 0 && c.changed // it is protected, and looks so by chance
+			ends = ends || len(follows) == 0 && c.changed // a protected record, which resembles a hello by chance
 		}
 		if ends {
 			all = append(all, c)
@@ -103,10 +103,10 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 	return all
 }
 
-// size24 returns how long the message is with whose header a record begins.
+// size24 returns the length of the message that starts a record.
 func size24(head []byte) int { return int(head[6])<<16 + int(head[7])<<8 + int(head[8]) }
 
-// header is a number for what a record's header says, and that of its message if it is a hello.
+// header returns a hash of a record's header, and of the message header if it is a hello.
 func (r *Reassembler) header(b []byte, side uint8) uint64 {
 	n := 5
 	if looksLikeHello(b, side) {

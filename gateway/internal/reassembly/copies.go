@@ -11,10 +11,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A record of which copies differ is put together in one order of copies after the other, and tried, until it opens or
-// there is no work left for it.
+// If copies of a record differ, the gateway assembles the record in one order of copies after the other, then along
+// paths through the copies. It tries each candidate, until one opens or the work is used up.
 
-// some returns the likeliest of these that are wanted.
+// some returns at most `most` candidates for the n bytes from at on: the likeliest that are wanted.
 func (r *Reassembler) some(d *Direction, usual held.Class, at uint32, n, most int, deep bool, wanted func(b []byte) bool) (all [][]byte) {
 	r.make.Ways(&d.held, usual, at, n, deep, &d.credit, func(b []byte) bool {
 		if wanted(b) {
@@ -25,16 +25,16 @@ func (r *Reassembler) some(d *Direction, usual held.Class, at uint32, n, most in
 	return all
 }
 
-// try looks for copies with which the record at base opens, and takes it. It returns Postponed if it may open once keys have come, of this
-// direction or of the other one.
+// try searches for copies with which the record at base opens, and accepts it. It returns Postponed if the record may
+// open later, when keys of either direction have arrived.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8, deep bool) (v tls.Verdict) {
-	over := false // one opens, or is postponed, or there is not enough work
+	over := false // one opens or is postponed, or the work is used up
 	defer func(a held.Arena) {
 		switch r.make.Arena = a; {
 		case !over:
 			d.happens(fails)
 		case v != tls.Taken:
-			d.happens(comes) // it has to be tried yet
+			d.happens(comes) // not all copies were tried
 		}
 	}(r.make.Arena)
 	v = tls.Refused
@@ -55,9 +55,9 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8, deep bool) (v tls.V
 	}
 	random := p.TLS.Random()
 	suite, version := p.TLS.Suite()
-	keys := maphash.Bytes(r.make.Seed, random[:]) ^ uint64(suite) ^ uint64(version)<<16 // stands for those with which records do not open
+	keys := maphash.Bytes(r.make.Seed, random[:]) ^ uint64(suite) ^ uint64(version)<<16 // the keys of the trials
 	for b := range r.copies(p, d, side, have, deep) {
-		// With all bytes, and then without those of which any may be none of the stream.
+		// First with all bytes, then without each combination of urgent bytes: these may not belong to the stream.
 		for ways := 0; ways < 1<<len(d.urgent); ways++ {
 			x, urgent := b, 0
 			if ways > 0 {
@@ -100,7 +100,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8, deep bool) (v tls.V
 	return v
 }
 
-// copies yields what `have` bytes from base on may be, the likeliest first.
+// copies yields candidates for the `have` bytes from base on, the likeliest first.
 func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep bool) iter.Seq[[]byte] {
 	return func(yield func(b []byte) bool) {
 		base, usual, whole := d.base, p.Usual[side], r.make.Take(have)
@@ -112,7 +112,7 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 		var first []byte
 		policy := d.policy
 		for i := range uint8(held.Policies) {
-			d.policy = policy ^ i // so it stays if that opens
+			d.policy = policy ^ i // it stays if the record opens
 			if !one(r.make.Arrange(&d.held, usual, base, end, d.policy)) {
 				return
 			}
@@ -124,7 +124,7 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 			}
 		}
 		d.policy = policy
-		// Copies of its header come first: they say how long it is.
+		// The copies of the header come first, because they contain the length.
 		heads := r.some(d, usual, base, 5, maxHellos, deep, func(head []byte) bool {
 			n := tls.Frame(head)
 			return n > 0 && n <= have
@@ -133,7 +133,9 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 		if deep {
 			most = maxWays
 			list := slices.DeleteFunc(slices.Clone(d.held.Over(base, end)), func(s held.Seat) bool { return !s.Within(base, end) })
-			// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
+			// If forged segments copy the whole record, before or after it, they repeat each part of it equally often.
+			// So the genuine segments all have the same number of earlier copies. A retransmitted one is the last
+			// segment.
 			last := slices.MaxFunc(list, func(a, b held.Seat) int { return cmp.Compare(a.Order, b.Order) })
 			for _, said := range d.held.Nth(list, &d.credit) {
 				if copy(whole, first); !one(said) || !one([]held.Seat{last}) {
@@ -146,7 +148,7 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 				}
 			}
 		}
-		// The ways through the copies, the likeliest first.
+		// Paths through the copies, the likeliest first.
 		more := true
 		for _, head := range heads {
 			ways := 0
@@ -164,8 +166,8 @@ func (r *Reassembler) copies(p *Pair, d *Direction, side uint8, have int, deep b
 	}
 }
 
-// lacking puts bytes from a place on into x, without those urgent ones that ways says. It returns how many of them are missing in the record
-// that the others begin with.
+// lacking copies b, which starts at base, into x. It omits the urgent bytes whose bits are set in ways. It returns the
+// result, and how many of the omitted bytes lie within the first record of it.
 func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n int) {
 	all = x[:0]
 	for i, c := range b {
@@ -178,7 +180,7 @@ func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n i
 	return all, n
 }
 
-// learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
+// learn records the class of the packets whose bytes are part of the opened bytes b.
 func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
 	for _, s := range d.held.Over(base, base+uint32(len(b))) {
 		if own, opened := s.Overlap(base, b); len(own) >= 5 && bytes.Equal(own, opened) && s.Class.Known {
@@ -187,14 +189,14 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 	}
 }
 
-// places returns where copies of a record differ from one of its bytes on to another, and its bytes with the first copy
-// of each.
+// places returns the parts of a record in which copies differ, between its bytes `from` and n. It also returns its
+// first n bytes, with the first copy of each part. ok is false if there are too few copies or too many.
 func places(list []held.Seat, base uint32, from, n int) (b []byte, all []tls.Place, ok bool) {
 	b = make([]byte, n)
 	total, size := 0, 0
 	for at := from; at < n; at += size {
 		size = n - at
-		for _, s := range list { // up to where the next one begins or ends
+		for _, s := range list { // the part ends where a segment starts or ends
 			for _, cut := range [...]uint32{s.Seq, s.End} {
 				if k := int(int32(cut-base)) - at; k > 0 {
 					size = min(size, k)
@@ -220,8 +222,8 @@ func places(list []held.Seat, base uint32, from, n int) (b []byte, all []tls.Pla
 	return b, all, len(all) > 0 && len(all) <= tls.MostPlaces && total <= tls.MostCopies
 }
 
-// bySums looks for a record by the sums of tags, with all that one with a header may begin with before its ciphertext, and all tags that it
-// may have.
+// bySums searches for a record with this header by sums of tags. It combines the likeliest copies of the bytes before
+// the ciphertext with those of the tag.
 func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []held.Seat, head []byte, test func(b []byte) bool) bool {
 	n, skip, usual := tls.Frame(head), p.TLS.Plain(), p.Usual[side]
 	if n < skip+tls.TagBytes {

@@ -9,17 +9,17 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// What is due goes to TLS in order: bytes of a direction that streams as they come, of one that begins as well, and
-// they are kept. Where TLS stops, it gives back what it had, and that is held like what came ahead.
+// The next bytes of a direction are fed to TLS as they arrive. Bytes of a beginning are kept, too. When TLS stops, it
+// returns the unread bytes, which are then held like those that arrived ahead.
 
-// Segment takes a segment that is not simply the next one of a direction that streams. Its bytes are those of a packet,
-// perhaps without the first ones; without one, nothing is known of their way.
+// Segment processes a segment of a connection, unless it is simply the next one of an Idle direction. data is the
+// payload of the packet from, possibly without its first bytes. If from is nil, the class of the bytes is unknown.
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from *packet.Segment, now int64) Result {
 	r.now = now
 	d, class := r.direction(p, int(side)), held.ClassOf(from)
 	if d.phase.early() && !d.held.Doubt && seq == *p.Next[side] && !p.TLS.Proved(side) && !d.held.Behind(seq) && d.held.Bytes+len(data) < maxBeginning &&
 		len(d.held.Segs) < held.MaxCrowd && r.Pool.Room(len(data)) && !p.TLS.InDispute(side) {
-		// A handshake as it should be.
+		// The usual case: a handshake in order.
 		d.begin(seq)
 		d.Since = now
 		r.order++
@@ -54,15 +54,15 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	return result
 }
 
-// opens tells whether the last n bytes of a proper handshake opened a record, and nothing else
-// has happened: then the direction streams, and nothing need be held of it.
+// opens reports whether the last n bytes of a handshake in order opened a record, and nothing unusual has happened.
+// Then the direction streams, and none of its bytes need be held.
 func (r *Reassembler) opens(p *Pair, side uint8, n int) bool {
 	other := 1 - side
 	return p.TLS.Opened(side) && !p.TLS.InDispute(side) && !p.TLS.Searching(side) &&
 		len(r.Dec.Pending(p.TLS, side)) < n && !p.TLS.InDispute(other) && (p.Dir[other] == nil || !p.TLS.Proved(other))
 }
 
-// settled tells whether nothing would come of settle, if nothing came since it was called last.
+// settled reports whether settle would change nothing, provided that no bytes have arrived since its last call.
 func (r *Reassembler) settled(p *Pair) bool {
 	for side, d := range p.Dir {
 		switch {
@@ -81,22 +81,23 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 	next := p.Next[side]
 	if d.phase == unbegun {
 		if seq != *next && looksLikeHello(data, side) && len(d.held.Segs) == 0 {
-			*next = seq // whatever the SYN said
+			*next = seq // regardless of the SYN
 		}
 		d.begin(*next)
 	}
 	if d.phase == beginning && d.held.Bytes+len(data) > maxBeginning && !d.held.Doubt && len(d.held.Segs) > 0 {
-		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
+		// It waits for keys, and has no differing copies. From now on, its bytes are fed as they arrive, and no longer
+		// kept.
 		d.happens(opens)
 		d.usual = d.held.Segs[len(d.held.Segs)-1].Class
 		d.held.Prune(&r.Pool, r.base(p, d, side))
 	}
 	if d.phase == beginning && !d.near(seq) && tls.MayBeHello(data, side) {
-		p.Maybe(side, seq) // the SYN that was seen may be another's
+		p.Maybe(side, seq) // the SYN may be forged
 	}
 	base := r.base(p, d, side)
 	if d.phase == beginning && (d.near(seq) || base-seq < maxBeginning || looksLikeHello(data, side)) {
-		base = seq // it may be of another beginning
+		base = seq // it may belong to another beginning
 	}
 	if old := base - seq; int32(old) > 0 {
 		if uint64(old) >= uint64(len(data)) {
@@ -111,7 +112,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 	}
 	ahead := int32(seq - *next)
 	if missing, behind := p.missing(d, side); !behind && (held.After(seq, missing) || !p.Stalled(side)) {
-		d.Since = r.now // from here on something is missing
+		d.Since = r.now // bytes are missing from now on
 	}
 	if d.phase == beginning {
 		if r.begin(p, d, side, seq, data, class) == Repeated {
@@ -122,7 +123,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 			return Repeated
 		}
 	} else {
-		// What is fed to TLS and not confirmed yet.
+		// These bytes were fed to TLS, and no tag has confirmed them.
 		if n := min(-int(ahead), len(data)); n > 0 {
 			pending := r.Dec.Pending(p.TLS, side)
 			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
@@ -148,7 +149,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 	return Taken
 }
 
-// begin has a direction begin at a place, if it has not.
+// begin starts a direction at a sequence number, if it has not begun.
 func (d *Direction) begin(seq uint32) {
 	if d.phase == unbegun {
 		d.origin, d.maybe[0] = seq, seq
@@ -156,13 +157,13 @@ func (d *Direction) begin(seq uint32) {
 	}
 }
 
-// near tells whether a place is in the beginning of a direction, wherever that is.
+// near reports whether a sequence number is within one of the possible beginnings of a direction.
 func (d *Direction) near(seq uint32) bool {
 	return seq-d.origin < maxBeginning ||
 		slices.ContainsFunc(d.maybe[:], func(at uint32) bool { return at != 0 && seq-at < maxBeginning })
 }
 
-// base returns the place of the first byte that no tag has confirmed.
+// base returns the sequence number of the first byte that no tag has confirmed.
 func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
 	if d.phase.early() {
 		return d.origin
@@ -170,7 +171,7 @@ func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
 	return r.Confirmed(p, side)
 }
 
-// collect takes what TLS stopped at.
+// collect takes back the bytes that TLS has not read, if it has stopped.
 func (r *Reassembler) collect(p *Pair, side uint8) {
 	if !p.TLS.InDispute(side) {
 		return
@@ -182,7 +183,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 			d.base = *p.Next[side] - uint32(len(b))
 		}
 		d.held.Doubt = true
-		return // it is all there
+		return // all bytes are still held
 	}
 	if len(b) == 0 && d.phase.stopped() {
 		return
@@ -215,7 +216,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	d.fed = d.fed[:0]
 }
 
-// feeds notes when bytes were fed to TLS.
+// feeds records the arrival and class of bytes that are fed to TLS.
 func (d *Direction) feeds(end uint32, order uint64, class held.Class) {
 	if len(d.fed) == maxFed {
 		d.fed = append(d.fed[:0], d.fed[maxFed/2:]...)
@@ -223,7 +224,8 @@ func (d *Direction) feeds(end uint32, order uint64, class held.Class) {
 	d.fed = append(d.fed, fed{end, order, class})
 }
 
-// settle brings a direction as far as it comes. A deep one, for a direction that is stalled or ends, tries more copies.
+// settle reads both directions as far as possible, after bytes of one side have arrived. If deep, for a direction that
+// is stalled or ends, it tries more copies.
 func (r *Reassembler) settle(p *Pair, side uint8, deep bool) {
 	for s := range uint8(2) {
 		d := p.Dir[s]
@@ -239,7 +241,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, deep bool) {
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s, nil)
 			} else if (d.held.Doubt || p.Contested() && d.held.Bytes <= maxStart) && d.phase == beginning && s == side && (p.News() || deep) && r.replay(p, deep) {
-				// Of a direction without copies, what is further on decides nothing.
+				// In a direction without differing copies, bytes after maxStart do not change the result.
 				r.play(p, nil)
 				r.settle(p, 1-side, deep)
 			}
@@ -270,11 +272,11 @@ func (r *Reassembler) settle(p *Pair, side uint8, deep bool) {
 	}
 }
 
-// stream feeds what is held and due. It ends where nothing is, or a record does not open.
+// stream feeds held bytes in order, until bytes are missing or a record does not open.
 func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	r.advance(p, d, side)
 	if !d.phase.stopped() && (d.held.Doubt || len(d.urgent) > 0) {
-		// What TLS has may never become a record, and another copy of it be one already.
+		// The incomplete record in TLS may never become complete, while another copy of its bytes already is.
 		base := r.base(p, d, side)
 		copied := d.held.Doubt && slices.ContainsFunc(d.held.Over(base, *p.Next[side]), func(s held.Seat) bool { return s.Within(base, *p.Next[side]) })
 		if len(r.Dec.Pending(p.TLS, side)) > 0 && (copied || d.urges(base, *p.Next[side]) && p.TLS.Protected(side)) {
@@ -289,7 +291,7 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	}
 }
 
-// urges tells whether a byte between two places may be none of the stream.
+// urges reports whether there is an urgent byte between two sequence numbers.
 func (d *Direction) urges(from, to uint32) bool {
 	return slices.ContainsFunc(d.urgent, func(at uint32) bool { return at-from < to-from })
 }
@@ -309,7 +311,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 	}
 }
 
-// feed feeds a segment that is due, or as many other bytes if there are any.
+// feed feeds the next bytes from a segment, or as many bytes of instead, if that is not empty.
 func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat, instead []byte) {
 	next, mark := p.Next[side], r.Dec.Mark
 	if d.phase <= again {
@@ -331,7 +333,8 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s held.Seat, inste
 	}
 }
 
-// best returns the segment to go on with at a place: of those most like the authenticated ones the first or last that came.
+// best returns the segment with which to continue at a sequence number. Among those of the highest rank, it is the
+// first or the last to arrive, depending on the policy.
 func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best held.Seat) {
 	most := -1
 	for _, s := range d.held.At(at) {

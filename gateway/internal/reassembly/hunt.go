@@ -10,26 +10,28 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A direction whose keys came for the middle of it is searched for the first record that opens. Until then neither the place nor the number
-// of a record is known, nor which copy of a segment is real; so nothing is fed to TLS, and all is kept, at least 128 KiB.
+// If a direction gets keys for the middle of its stream, the gateway searches it for the first record that opens. Until
+// then, no record's start or number is known, nor which copy of a segment is genuine. So nothing is fed to TLS, and at
+// least the last 128 KiB are kept.
 //
-//	tried are           in each order of copies, and for ways through them    with the next 64 numbers, then with 4096
-//	when                bytes come without a hole: what is new                there is work: for 256 MiB, then as for all
-//	                    after a while: all there is, also behind holes
-//	a record opens      reading goes on behind it; what is before it is lost
+//	candidates       each possible record, in each order of copies and along paths through them
+//	numbers          the next 64, then the next 4096
+//	when             contiguous bytes arrive: the new ones; after a while: all, also after holes
+//	work             256 MiB for each search, then as for all directions
+//	a record opens   reading continues after it; the bytes before it are lost
 
-// A hunt is how far the search of a direction is.
+// A hunt is the progress of the search in a direction.
 type hunt struct {
-	sought int      // bytes without a hole in which all was tried that is whole, with the first order of copies
-	full   int      // the same, with all orders and ways
-	late   int      // bytes that came since all were tried
-	tried  held.Set // records that do not open
+	sought int      // contiguous bytes in which every complete record was tried, in the first order of copies
+	full   int      // the same, in all orders and along paths
+	late   int      // bytes that arrived since full was set
+	tried  held.Set // hashes of records that did not open
 }
 
 const (
-	// So much is kept, in case that other copies of it come.
+	// If more than huntMost bytes are searched, the last huntKept stay, because other copies of them may arrive.
 	huntKept, huntMost = 128 << 10, 256 << 10
-	// This work is done for each in any case.
+	// Each search has this work, with or without a claim.
 	huntCredit = 256 << 20
 	maxTried   = 1 << 13
 	perHeader  = 64
@@ -38,14 +40,14 @@ const (
 
 var huntNumbers = [...]int{64, 4096}
 
-// A spot is where a record may be.
+// A spot is a part of the bytes that may be a record.
 type spot struct{ at, size int }
 
-// spots returns where records may be in b. rest is where the first begins that is not whole.
+// spots returns the parts of b that may be records. rest is the start of the first incomplete one.
 func spots(b []byte) (all []spot, rest int) {
 	rest = max(len(b)-4, 0)
 	for i := 0; len(b)-i >= 5; i++ {
-		// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
+		// All protected records have version 3.3 (RFC 8446, section 5.1).
 		at := bytes.Index(b[i+1:], []byte{3, 3})
 		if i += at; at < 0 || len(b)-i < 5 {
 			break
@@ -60,8 +62,8 @@ func spots(b []byte) (all []spot, rest int) {
 	return all, rest
 }
 
-// hunt looks for a record that opens in what a direction has without a hole, behind what it has tried. The segment that came last is at
-// seq.
+// hunt searches the contiguous bytes of a direction for a record that opens, after those it has already tried. The
+// segment that arrived last starts at seq and has n bytes.
 func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int, wait int64) bool {
 	if d.hunt == nil {
 		d.hunt = &hunt{tried: held.Set{}}
@@ -107,19 +109,19 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int,
 	return false
 }
 
-// sift tries what may be a record between two places.
+// sift tries each part that may be a record between two sequence numbers.
 func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32, numbers int, every bool, wait int64) (found bool, rest int) {
 	rest = int(end - start)
 	defer func(a held.Arena) { r.make.Arena = a }(r.make.Arena)
 	b, usual := r.make.Take(rest), p.Usual[side]
 	for policy := range uint8(held.Policies + 1) {
-		ways := policy == held.Policies // with the first order again: ways through the copies of a possible record
+		ways := policy == held.Policies // at last, in the first order again: paths through the copies of a possible record
 		if policy > 0 && (!every || !d.held.Doubt) || ways && numbers > huntNumbers[0] || policy > 0 && !ways && d.credit < 0 {
 			break
 		}
 		d.credit -= held.Paint(r.make.Arrange(&d.held, usual, start, end, d.policy^policy%held.Policies), start, b)
 		all, whole := spots(b)
-		if ways || len(all) > maxSpots && d.hunt != nil { // the longest first: who makes many up has to send as much
+		if ways || len(all) > maxSpots && d.hunt != nil { // the longest first: each costs an attacker as many bytes
 			slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
 		}
 		if ways {
@@ -143,11 +145,11 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	return false, rest
 }
 
-// bid tries a record at a place with this many numbers. short says that there is not enough work. One that was tried in a direction that is
-// searched is not tried again.
+// bid tries a record at a sequence number, with this many record numbers. short means that there is not enough work. A
+// hunt tries each record only once.
 func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int, wait int64) (ok, short bool) {
 	if wait > 0 && !d.held.Had(at, rec, r.Dec.Mark, wait) {
-		d.Since = min(d.Since, r.now-wait*3/4) // it is there, and soon it counts
+		d.Since = min(d.Since, r.now-wait*3/4) // examine it again soon, when it has been held for wait
 		return false, false
 	}
 	h, base, most, least := d.hunt, *p.Next[side], d.credit, 1
@@ -181,7 +183,8 @@ func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []by
 	return true, false
 }
 
-// overleap looks for a record that opens behind a hole in a direction that is searched. The hole is given up when one does.
+// overleap searches for a record that opens after a hole, in a direction with a hunt. If one opens, the hole is given
+// up.
 func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8, wait int64) bool {
 	if r.hunt(p, d, side, *p.Next[side], 0, wait) {
 		return true

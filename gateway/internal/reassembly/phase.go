@@ -1,16 +1,16 @@
 package reassembly
 
-// A phase is how a direction is read: the first column of the table in front of the package.
+// A phase is how a direction is read: the first column of the table in the package comment.
 type phase uint8
 
-// Phases. Those of a direction that begins come first, and last those of one that has stopped.
+// Phases. Those without an opened record come first, those of a stopped direction last.
 const (
-	unbegun   phase = iota // nothing of it has come
+	unbegun   phase = iota // none of its bytes have arrived
 	beginning              // no record of it has opened
-	again                  // one has, when it was read again: what is due came before
-	streaming              // its bytes go to TLS as they come; so do those of one without keys
-	contested              // its next record does not open, or missing bytes do not come
-	tried                  // the same, and nothing has come since all copies were tried
+	again                  // one has, when the direction was read again; its next bytes are already held
+	streaming              // its bytes are fed to TLS as they arrive, with or without keys
+	contested              // its next record does not open, or missing bytes do not arrive
+	tried                  // the same, and no bytes have arrived since all copies were tried
 	phases
 )
 
@@ -18,12 +18,12 @@ const (
 type event uint8
 
 const (
-	begins  event = iota // its first bytes came
-	opens                // its next record opens, or one further on; or bytes are given up
-	rereads              // a record of it opened when it was read again
-	settles              // all that was due is fed
-	stops                // its next record does not open, or missing bytes do not come
-	comes                // bytes came that may be of its next record
+	begins  event = iota // its first bytes arrive
+	opens                // its next record or a later one opens, or bytes are given up
+	rereads              // a record opens when the direction is read again
+	settles              // all bytes that can be fed have been fed
+	stops                // its next record does not open, or missing bytes do not arrive
+	comes                // bytes arrive that may belong to its next record
 	fails                // no copy of its next record opens
 	events
 )
@@ -40,16 +40,16 @@ var transitions = [phases][events]phase{
 
 func (d *Direction) happens(x event) { d.phase = transitions[d.phase][x] }
 
-// early tells whether no record of a direction has opened.
+// early reports whether no record of a direction has opened.
 func (p phase) early() bool { return p <= beginning }
 
-// stopped tells whether a direction waits for other copies of its next record, or for one further on.
+// stopped reports whether a direction waits for other copies of its next record, or for a later record.
 func (p phase) stopped() bool { return p >= contested }
 
-// A receipt is what the receiver says of the bytes that are missing.
+// A receipt is what the receiver's acknowledgments show about the missing bytes.
 type receipt uint8
 
 const (
-	received receipt = iota // or it says nothing
-	lacking                 // it waits for them
+	received receipt = iota // it has them, or this is unknown
+	lacking                 // it waits for them, too
 )

@@ -1,19 +1,18 @@
-// Package reassembly puts the segments of TCP in order on a wire that strangers write to.
+// Package reassembly puts TCP segments in order on a network into which attackers can inject packets.
 //
-// Only a tag decides which bytes are real. A direction holds the bytes that no tag has confirmed. For places with different
-// bytes it holds all copies, up to a bound. The record that opens commits its bytes; the other copies for their places go.
-// Nothing else ends or advances a connection: a hole is given up when a record behind it opens.
+// Only a tag decides which bytes are genuine. A direction holds the bytes that no tag has confirmed. Where segments
+// differ, it holds all copies, up to a limit. When a record opens, its bytes are confirmed, and other copies of them
+// are dropped. Nothing else ends or advances a connection: a hole is given up when a later record opens.
 //
-//	a direction is   bytes in order                 earlier bytes that differ             when its next record does not open
-//	beginning        is kept and fed to TLS         is kept; copies are tried from the    copies are tried from the beginning
-//	                                                beginning
-//	streaming        is fed to TLS                  is kept                               contested
-//	contested        is kept; copies are tried      is kept; copies are tried             a record further on is looked for
-//	unprotected      is fed to TLS                  goes                                  it has no keys: records are only counted
+//	a direction is   bytes in order               differing earlier bytes             if its next record does not open
+//	beginning        are kept and fed to TLS      are kept and tried from the start   copies are tried from the start
+//	streaming        are fed to TLS               are kept                            it is contested
+//	contested        are kept; copies are tried   are kept and tried                  a later record is searched for
+//	unprotected      are fed to TLS               are dropped                         (records are only counted)
 //
-// A direction begins until a record of it opens. Before that nothing was delivered, so the whole handshake can be read again
-// from other copies; the hellos that count are those with which a record opens. It is unprotected when its keys are not there
-// and not waited for.
+// A direction is beginning until one of its records opens. Nothing is delivered before that, so the whole handshake can
+// be read again from other copies. The hellos that count are those with which a record opens. A direction is
+// unprotected if its keys are missing and the gateway does not wait for them.
 package reassembly
 
 import (
@@ -26,65 +25,65 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// Stats count what strangers did, or loss.
+// Stats counts signs of attacks and of loss.
 type Stats struct {
-	Repeated  uint64 // segments seen before
-	Reordered uint64 // segments that came before their turn
-	Conflicts uint64 // segments that contradict bytes held for the same place
+	Repeated  uint64 // segments without new bytes
+	Reordered uint64 // segments that arrived ahead of missing bytes
+	Conflicts uint64 // segments that differ from held bytes with the same sequence numbers
 	Holes     uint64 // holes that were given up
 	HoleBytes uint64
-	Unrelated uint64 // segments outside of the window
+	Unrelated uint64 // segments outside the window
 	Evicted   uint64 // segments dropped because too many were held
 	Contested uint64 // records that did not open with the first copy of their bytes
-	Settled   uint64 // of these, other copies opened
-	Replays   uint64 // handshakes read again, from other copies
-	Deferred  uint64 // times that copies were not tried because too many had been
-	BadSums   uint64 // segments dropped for their checksum, on a way where all others have good ones
+	Settled   uint64 // contested records that opened with other copies
+	Replays   uint64 // attempts to read a handshake again from other copies
+	Deferred  uint64 // times that copies were not tried because the work was used up
+	BadSums   uint64 // segments dropped for a bad checksum; all authenticated packets of the direction have good ones
 }
 
-// A Direction is what one direction holds that no tag has confirmed.
+// A Direction is the state of one direction that has bytes no tag has confirmed.
 type Direction struct {
-	Since int64 // when it came to a stop
-	// Of the bytes fed last, while it begins or was read again: the latest of all before them.
+	Since int64 // when its stall began
+	// While the direction is beginning or read again: the latest arrival of all bytes fed so far, as time and number.
 	mark      int64
 	order     uint64
 	held      held.List
-	origin    uint32 // where it begins, while it does
-	last      uint32 // where the last segment is
-	lastBytes int
-	maybe     [5]uint32  // where it may begin, what was said first, and then the last first; 0 is nowhere
-	base      uint32     // of the contested bytes, or where TLS stopped in the beginning
-	usual     held.Class // of the beginning's packets, if the direction streams before its keys are there
+	origin    uint32     // its first sequence number, while it is beginning
+	last      uint32     // sequence number of the segment that arrived last
+	lastBytes int        // length of that segment
+	maybe     [5]uint32  // possible first sequence numbers: the oldest, then the others, newest first; 0: none
+	base      uint32     // start of the contested bytes, or where TLS stopped in the beginning
+	usual     held.Class // of the beginning's last segment, if the direction streams before its keys arrive
 	phase     phase
-	receipt   receipt  // when it was looked at last
-	policy    uint8    // the order of copies with which a record opened last
-	looks     uint8    // without enough work, for a record that is contested or behind a hole
-	urgent    []uint32 // places of bytes that may be none of the stream
-	fed       []fed    // bytes that TLS got last
-	hunt      *hunt    // while it is searched, or nil
-	credit    int      // bytes that may be tried
-	failed    []uint64 // records that did not open
-	read      []uint64 // pairs of beginnings with which none did
+	receipt   receipt  // when last examined
+	policy    uint8    // order of copies with which the last record opened
+	looks     uint8    // how many examinations of this stall lacked work
+	urgent    []uint32 // sequence numbers of urgent bytes, which may not belong to the stream
+	fed       []fed    // the latest bytes fed to TLS
+	hunt      *hunt    // state of a search for the first record, or nil
+	credit    int      // work that may be done for it; the unit is the opening of one byte
+	failed    []uint64 // hashes of records that did not open
+	read      []uint64 // hashes of pairs of beginnings with which none opened
 }
 
-// fed are bytes that were fed to TLS, up to a place.
+// fed describes bytes that were fed to TLS, up to a sequence number.
 type fed struct {
 	end   uint32
-	order uint64 // of their arrival
+	order uint64 // number in order of arrival
 	class held.Class
 }
 
-// A Pair is what hangs on a connection.
+// A Pair is the state of a connection.
 type Pair struct {
 	TLS    *tls.Conn
-	Next   [2]*uint32 // sequence numbers that are due, by side of TLS
+	Next   [2]*uint32 // sequence numbers of the next bytes for TLS, by side of TLS
 	Dir    [2]*Direction
-	Usual  [2]held.Class // of packets that were authenticated
-	clean  [2]int32      // how long the longest of these was; -1: the checksum of one was bad
+	Usual  [2]held.Class // of the last authenticated packets
+	clean  [2]int32      // longest authenticated payload with a good checksum; -1: one had a bad checksum
 	claim  claim
-	asked  uint8  // how many segments of the client there were when its hellos were looked at for claim
-	news   uint32 // what came since the handshake was read last, so that it may be read otherwise now
-	newest uint64 // the order of the last segment that is held
+	asked  uint8  // how many client segments there were when its hellos were last searched for a claim
+	news   uint32 // number of events since the handshake was last read that may change the result
+	newest uint64 // order of the last segment that was kept
 }
 
 // A Reassembler serves many connections. It belongs to one core.
@@ -94,12 +93,12 @@ type Reassembler struct {
 	Stats Stats
 
 	now     int64
-	spare   int   // bytes that may be tried in directions that are stalled
-	spared  int64 // when that was computed
+	spare   int   // shared fund of work; see lend
+	spared  int64 // when spare was computed
 	order   uint64
 	free    []*Direction
 	make    held.Maker
-	largest *Direction
+	largest *Direction // holds the most bytes, or nil
 }
 
 // New returns a Reassembler that feeds d.
@@ -112,19 +111,20 @@ func New(d *tls.Decrypter, limit int) *Reassembler {
 }
 
 const (
-	// What is kept of a handshake, for reading it again.
+	// How many bytes of a beginning are kept, to read the handshake again.
 	maxBeginning = 256 << 10
 	maxFailed    = 512
-	// The most ways through the copies of a record that are tried as they come, and when it is stalled.
+	// The most paths through the copies of a record that are tried when segments arrive, and when the direction is
+	// stalled.
 	fewWays, maxWays = 8, 256
 	maxFed           = 64
 	maxUrgent        = 3
-	// The most bytes behind a hole that are searched at once, and how often a hole waits for more work.
+	// The most contiguous bytes after a hole that are searched at once, and how often a stall waits for more work.
 	maxIsland = 128 << 10
 	maxLooks  = 8
 )
 
-// Begin has a direction kept from its beginning on.
+// Begin prepares a connection whose directions are kept from their beginnings on.
 func (r *Reassembler) Begin(p *Pair) {
 	for side := range p.Dir {
 		r.direction(p, side).phase = unbegun
@@ -159,7 +159,7 @@ func (r *Reassembler) release(p *Pair, side int) {
 		r.Pool.Drop(s.Segment)
 	}
 	clear(d.held.Segs)
-	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
+	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // unused work returns to the fund
 	*d = Direction{held: held.List{Segs: d.held.Segs[:0]}, fed: d.fed[:0], failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
 	if r.largest == d {
 		r.largest = nil
@@ -170,19 +170,19 @@ func (r *Reassembler) release(p *Pair, side int) {
 	p.Dir[side] = nil
 }
 
-// Release forgets what a connection holds.
+// Release drops all held bytes of a connection.
 func (r *Reassembler) Release(p *Pair) {
 	r.release(p, 0)
 	r.release(p, 1)
 }
 
-// Stalled tells whether a direction waits for bytes, or for copies of them.
+// Stalled reports whether a direction waits for missing bytes, or for other copies.
 func (p *Pair) Stalled(side uint8) bool {
 	d := p.Dir[side]
 	return d != nil && (d.phase.stopped() || d.held.Behind(*p.Next[side]))
 }
 
-// Maybe says that a direction may begin at a place.
+// Maybe declares that a direction may begin at a sequence number.
 func (p *Pair) Maybe(side uint8, seq uint32) {
 	if d := p.Dir[side]; d != nil && d.phase.early() && !(d.phase == beginning && seq == d.origin) && !slices.Contains(d.maybe[:], seq) {
 		copy(d.maybe[2:], d.maybe[1:])
@@ -192,7 +192,8 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 	}
 }
 
-// Confirmed returns the place up to which a direction was read: the bytes behind it wait, or are incomplete.
+// Confirmed returns the sequence number up to which a direction was read. The bytes after it wait, or are the start of
+// a record.
 func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
 	pending := r.Dec.Pending(p.TLS, side)
 	if d := p.Dir[side]; d != nil && (d.phase.stopped() || p.TLS.InDispute(side) && len(pending) == 0) {
@@ -201,7 +202,7 @@ func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
 	return *p.Next[side] - uint32(len(pending))
 }
 
-// Origin returns where a direction begins, while it does.
+// Origin returns the first sequence number of a direction that is beginning.
 func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
 	if d := p.Dir[side]; d != nil && d.phase == beginning {
 		return d.origin, true
@@ -209,29 +210,29 @@ func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
 	return 0, false
 }
 
-// Idle tells whether nothing is held of a direction, and it can be read on elsewhere.
+// Idle reports whether nothing of a direction is held, so its next segments can be read without this package.
 func (p *Pair) Idle(side uint8) bool {
 	return p.Dir[side] == nil && !p.TLS.InDispute(side) && !p.TLS.Searching(side)
 }
 
-// Hopeless tells whether much has come of a direction of which no record opens.
+// Hopeless reports whether a direction has stopped, holds many bytes, and no record of it has opened.
 func (p *Pair) Hopeless(side uint8) bool {
 	d := p.Dir[side]
 	return d != nil && d.phase.stopped() && d.held.Bytes > 32<<10 && !p.TLS.Opened(side)
 }
 
-// either tells whether something is so of a direction of which something is held.
+// either reports whether a condition is true for one of the directions.
 func (p *Pair) either(is func(d *Direction) bool) bool {
 	return slices.ContainsFunc(p.Dir[:], func(d *Direction) bool { return d != nil && is(d) })
 }
 
-// Contested tells whether a handshake has copies that differ.
+// Contested reports whether a handshake has differing copies, or an uncertain start.
 func (p *Pair) Contested() bool {
 	return p.either(func(d *Direction) bool { return d.phase.early() && d.held.Doubt })
 }
 
-// Greeting tells whether what a client said first looks like a ClientHello, though it may not be one: what makes it none may be forged,
-// and the real bytes of that place may still come.
+// Greeting reports whether a copy of the client's first bytes looks like a ClientHello. If TLS finds it invalid, some
+// of its bytes may be forged, and the genuine ones may still arrive.
 func (p *Pair) Greeting() bool {
 	d := p.Dir[tls.Client]
 	return d != nil && d.phase == beginning && slices.ContainsFunc(d.held.At(d.origin), func(s held.Seat) bool {
@@ -239,18 +240,19 @@ func (p *Pair) Greeting() bool {
 	})
 }
 
-// A Result is what became of a segment.
+// A Result is the outcome of Segment.
 type Result uint8
 
 // Results.
 const (
-	Taken Result = iota // its bytes were due
+	Taken Result = iota // its bytes were the next ones
 	Held
 	Repeated
-	Unrelated // it cannot be of the stream
+	Unrelated // it cannot belong to the stream
 )
 
-// prove is called when the first record of a direction has opened. read is what it was read with again, or nil.
+// prove is called when the first record of a direction has opened. read has the beginning with which it was read again,
+// or is nil.
 func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 	base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
 	n := int(base - d.origin)
@@ -258,7 +260,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8, read []byte) {
 		all := make([]byte, n)
 		held.Paint(r.make.Arrange(&d.held, p.Usual[side], d.origin, base, d.policy), d.origin, all)
 		copy(all, read)
-		plain := protectedFrom(all) // what was sent in plain text may be anybody's
+		plain := protectedFrom(all) // anyone may have sent the unprotected records
 		r.learn(p, d, side, d.origin+uint32(plain), all[plain:])
 	}
 	d.happens(opens)
@@ -276,13 +278,14 @@ func (p *Pair) authentic(side uint8, class held.Class, n int) {
 	}
 }
 
-// spurious tells whether no receiver takes a packet: its checksum is bad, and the tap sees those that senders made. Where all that was
-// authenticated has good ones, only what a network card has put together has not, and that is longer.
+// spurious reports whether receivers discard a packet for its bad checksum. If all authenticated packets have good
+// checksums, the gateway sees the checksums that senders computed. Packets that a network card has merged are an
+// exception, but they are longer.
 func (p *Pair) spurious(side uint8, n int, class held.Class) bool {
 	return int32(n) <= p.clean[side] && class.Sum == packet.SumBad
 }
 
-// Jump says that all before a place was read elsewhere: TLS knows.
+// Jump declares that all bytes before a sequence number were read elsewhere. TLS has been informed.
 func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	r.now, *p.Next[side] = now, seq
 	d := p.Dir[side]
@@ -295,10 +298,11 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	r.settle(p, side, false)
 }
 
-// News tells whether a handshake may be read otherwise than it was.
+// News reports whether reading the handshake again may have a different result.
 func (p *Pair) News() bool { return p.news > 0 }
 
-// CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
+// CanTurn reports whether a connection can be read again with client and server exchanged: no record of it has opened,
+// and everything is held.
 func (r *Reassembler) CanTurn(p *Pair) bool {
 	for side, d := range p.Dir {
 		if d == nil || !d.phase.early() || p.TLS.Proved(uint8(side)) {
@@ -308,7 +312,7 @@ func (r *Reassembler) CanTurn(p *Pair) bool {
 	return true
 }
 
-// Turn makes the client the server, and the server the client, in a connection that CanTurn.
+// Turn exchanges client and server of a connection for which CanTurn returns true.
 func (r *Reassembler) Turn(p *Pair) {
 	r.Dec.Reset(p.TLS)
 	p.asked = 0
@@ -326,8 +330,9 @@ func (r *Reassembler) Turn(p *Pair) {
 	}
 }
 
-// Search looks with patience for beginnings with which a record opens, in a connection that CanTurn, and for a record behind them that has been
-// there for wait. At the end of the connection there is some work for it in any case.
+// Search tries many beginnings of a connection for which CanTurn returns true, until a record opens. It also searches
+// for a later record, which must have been held for wait. At the end of a connection with a claim, there is some work
+// for this even if the fund is empty.
 func (r *Reassembler) Search(p *Pair, now, wait int64, end bool) {
 	r.now = now
 	for side := range uint8(2) {
@@ -337,7 +342,7 @@ func (r *Reassembler) Search(p *Pair, now, wait int64, end bool) {
 	}
 }
 
-// Retry is called when keys may have come, which is news, or will not.
+// Retry is called when keys may have arrived, then with news, or when they will not arrive.
 func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 	r.now = now
 	p.news++

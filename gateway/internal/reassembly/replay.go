@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// looksLikeHello tells whether data begins with the first message of a side.
+// looksLikeHello reports whether data starts like the hello of a side.
 func looksLikeHello(data []byte, side uint8) bool {
 	return len(data) >= 6 && tls.MayBeHello(data, side)
 }
@@ -17,27 +17,27 @@ func looksLikeHello(data []byte, side uint8) bool {
 const (
 	maxOrigins    = 8
 	maxCandidates = 200
-	maxRead       = 1024 // pairs of beginnings with which no record opens are remembered
+	maxRead       = 1024 // most remembered pairs of beginnings with which no record opens
 )
 
-// A record of a beginning opens within this length.
+// maxStart is the length of a beginning within which a record must open.
 const maxStart = 40 << 10
 
-// A candidate is what a direction may have begun with.
+// A candidate is a possible beginning of a direction.
 type candidate struct {
 	origin uint32
 	bytes  []byte
-	hash   uint64 // of these, and origin
+	hash   uint64 // of bytes and origin
 }
 
-// begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
+// begin keeps a segment of a direction that is beginning, unless it has nothing new, or too many copies are held.
 func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class held.Class) Result {
 	result := r.keep(p, d, side, seq, data, class)
 	if r.named(p, side, data, r.Dec.Mark); result == Repeated {
 		return Repeated
 	}
 	if side == tls.Client && p.claim < granted && len(d.held.Segs) >= 2*int(p.asked) && len(d.held.Segs) <= fewAsked {
-		p.asked = 0 // there are twice as many as there were
+		p.asked = 0 // there are twice as many as last time
 	}
 	if held.After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.held.Doubt = true // another beginning
@@ -45,8 +45,8 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 	return Held
 }
 
-// origins returns where a direction may begin, the likeliest first: where it was read last, where hellos are whose keys are there, where
-// SYNs said, and where other hellos are.
+// origins returns where a direction may begin, the likeliest first: its last origin, hellos that have keys, the
+// sequence numbers from SYNs, and other hellos.
 func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
 	all := []uint32{d.origin}
 	others := slices.DeleteFunc(slices.Clone(d.maybe[:]), func(at uint32) bool { return at == 0 || at == d.origin })
@@ -64,17 +64,17 @@ func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
 	return append(all, others...)
 }
 
-// known tells whether there are keys for the random of a ClientHello.
+// known reports whether there are keys for the random of a ClientHello.
 func (r *Reassembler) known(b []byte, side uint8) bool {
 	return side == tls.Client && len(b) >= toRandom+32 && r.Dec.Store.Has((*[32]byte)(b[toRandom:]))
 }
 
-// candidates returns what a direction may have begun with, the likeliest first.
+// candidates returns the possible beginnings of a direction, the likeliest first.
 func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (all []candidate) {
 	seen, usual := held.Set{}, p.Usual[side]
 	origins := r.origins(d, side)
 	chains := r.chains(p, d, side, origins, deep)
-	for _, origin := range origins { // where records are not told apart, as a hello is in several, or something is missing
+	for _, origin := range origins { // without chains, because a hello may span records, or bytes are missing
 		chains = append(chains, chain{fork: fork{origin: origin}})
 	}
 	for policy := range uint8(held.Policies) {
@@ -100,8 +100,8 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, deep bool) (
 	return all
 }
 
-// likely returns those candidates for what a client said whose random has secrets, or all of them if none has, but not many:
-// of the hellos little else matters to the other side's keys.
+// likely returns at most 12 of the client's candidates: those whose random has secrets, or any if there are none. A
+// hello has little else that matters to the other side's keys.
 func (r *Reassembler) likely(p *Pair, all []candidate) []candidate {
 	var kept []candidate
 	for _, c := range all {
@@ -116,13 +116,13 @@ func (r *Reassembler) likely(p *Pair, all []candidate) []candidate {
 	return kept[:min(len(kept), 12)]
 }
 
-// perRead is what it costs to begin to read a direction again, and perKey what keys do, in bytes that are opened.
+// perRead is the cost of starting to read a direction again, and perKey that of deriving keys.
 const perRead, perKey = 1 << 10, 8 << 10
 
-// leastSearch is what a search takes at least: who has no claim saves for it.
+// leastSearch is the work that a connection without a claim must have saved before it is searched.
 const leastSearch = 2*perKey + 4*perRead
 
-// replay reads a handshake again, from copies of it that differ, until a record opens. It returns whether one did.
+// replay reads a handshake again from differing copies, until a record opens. It reports whether one opened.
 func (r *Reassembler) replay(p *Pair, deep bool) bool {
 	if !r.keyed(p) {
 		return false
@@ -130,7 +130,7 @@ func (r *Reassembler) replay(p *Pair, deep bool) bool {
 	mark := r.Dec.Mark
 	defer func(a held.Arena) { r.Dec.Mark, r.make.Arena = mark, a }(r.make.Arena)
 	all := [2][]candidate{{{}}, {{}}}
-	var first *Direction // that begins
+	var first *Direction // first direction that is beginning
 	for side, d := range p.Dir {
 		if d == nil || d.phase != beginning || p.TLS.Proved(uint8(side)) {
 			continue
@@ -168,7 +168,7 @@ search:
 			if len(first.read) == maxRead {
 				first.read = first.read[:0]
 			}
-			if !p.TLS.Waiting() { // until more bytes come, or keys; what waits for keys is read again
+			if !p.TLS.Waiting() { // without keys, the pair is read again; otherwise only when more bytes or keys arrive
 				first.read = append(first.read, pair)
 			}
 			if p.either(func(d *Direction) bool { return d.credit < 0 }) {
@@ -180,7 +180,8 @@ search:
 	return r.read(p, &all[0][0], &all[1][0], false, deep)
 }
 
-// read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record. It returns whether a record opened.
+// read feeds two beginnings to TLS. If searches, it also tries other copies of the first protected record. It reports
+// whether a record opened.
 func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bool) (proved bool) {
 	r.Stats.Replays++
 	derived := r.Dec.Derived
@@ -225,13 +226,13 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches, deep bo
 	return proved
 }
 
-// play feeds what both directions have in the order in which it came: of beginnings their bytes, and behind them what is held of a direction
-// that has proved to be right; without beginnings, what is held of both.
+// play feeds the bytes of both directions in order of arrival. With beginnings, it feeds their bytes, and then the held
+// bytes of a direction of which a record has opened. Without beginnings, it feeds the held bytes of both.
 func (r *Reassembler) play(p *Pair, both []*candidate) {
 	for {
 		side, first := uint8(0), uint64(math.MaxUint64)
 		var due held.Seat
-		var bytes []byte // instead of its own
+		var bytes []byte // to feed instead of the segment's
 		for i, d := range p.Dir {
 			if d == nil || d.phase != beginning && d.phase != again {
 				continue
@@ -255,8 +256,8 @@ func (r *Reassembler) play(p *Pair, both []*candidate) {
 	}
 }
 
-// proof has a direction that begins, and in which TLS has stopped, take records until one is protected: before that one others are not, for
-// middleboxes.
+// proof accepts records of a beginning in which TLS has stopped, until a protected one opens. Unprotected ones may
+// precede it, for middleboxes.
 func (r *Reassembler) proof(p *Pair, d *Direction, side uint8, take func() bool) bool {
 	for take() {
 		if p.TLS.Proved(side) {
@@ -268,7 +269,7 @@ func (r *Reassembler) proof(p *Pair, d *Direction, side uint8, take func() bool)
 	return false
 }
 
-// protectedFrom returns how many bytes of a beginning are records in plain text, of which nothing shows who sent them.
+// protectedFrom returns how many bytes of a beginning are unprotected records, which anyone may have sent.
 func protectedFrom(b []byte) (n int) {
 	for kind := byte(0); len(b)-n >= 5 && tls.Frame(b[n:]) > 0 && b[n] != 23 && kind != 20; {
 		kind = b[n]

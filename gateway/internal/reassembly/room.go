@@ -2,15 +2,15 @@ package reassembly
 
 import "github.com/sealane/sealane/gateway/internal/held"
 
-// Held segments lie in order of their places, and copies side by side. The memory of all directions bounds them.
+// Held segments are sorted by sequence number, with copies side by side. All directions share the memory for them.
 //
-//	a segment comes                  there are too many            no memory
-//	anywhere                         the furthest ahead goes       the direction that holds most drops its furthest segment
-//	where MaxCrowd are for a record  the worst goes: see Crowded   the same
+//	a segment arrives                there are too many            no memory
+//	anywhere                         the last one is dropped       the direction that holds most drops its last segment
+//	where MaxCrowd are for a record  see Crowded                   the same
 //
-// Only attackers send that many for one record. A direction that begins is one crowd.
+// Only attackers send that many for one record. In a beginning, all segments count as if for one record.
 
-// keep puts a segment among those that are held, and makes room if there is none.
+// keep adds a segment to the held ones, and makes room if necessary.
 func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class held.Class) Result {
 	if p.spurious(side, len(data), class) {
 		r.Stats.BadSums++
@@ -39,12 +39,12 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		p.keeps(r.order)
 		return Held
 	}
-	// What is missing may not come: the receiver has it, or there is no memory to wait for it.
+	// The missing bytes may never arrive: the receiver has them, or there is no memory to wait for them.
 	room := r.Pool.Room(len(data))
 	many := (h.Bytes+len(data))/held.MaxBytes > h.Bytes/held.MaxBytes || len(h.Segs)%held.MaxCrowd == held.MaxCrowd-1
 	if d.credit > burst/2 && !early && (!room || many && d.receipt == received) && r.seek(p, d, side, 0) {
 		r.stream(p, d, side)
-		return r.segment(p, d, side, seq, data, class) // it may be due now
+		return r.segment(p, d, side, seq, data, class) // its bytes may be the next ones now
 	}
 	for !r.Pool.Room(len(data)) || len(h.Segs) >= held.MaxSegments {
 		if !r.furthest(d, seq) {
@@ -58,7 +58,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 	}
 	h.Insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 	p.keeps(r.order)
-	// One of very many copies is tried when there is time.
+	// If there are very many copies, a new one waits for the next examination of the direction.
 	if x.Copies < held.MaxCopies && int32(seq-d.base) < held.MaxRecord {
 		d.happens(comes)
 	}
@@ -70,8 +70,8 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 
 func (p *Pair) keeps(order uint64) { p.newest, p.news = order, p.news+1 }
 
-// furthest has the direction that holds most drop something, or this one what is further ahead than a place. It returns false if there
-// is nothing.
+// furthest drops the last segment of the direction that holds the most. If that is d, or d has too many segments, it
+// drops the last segment of d, which must be after seq. It reports whether it dropped one.
 func (r *Reassembler) furthest(d *Direction, seq uint32) bool {
 	from := d
 	if l := r.largest; l != nil && l.held.Bytes > d.held.Bytes && len(d.held.Segs) < held.MaxSegments {
@@ -86,7 +86,7 @@ func (r *Reassembler) furthest(d *Direction, seq uint32) bool {
 	return true
 }
 
-// Holds returns about how much memory a connection takes for what it holds.
+// Holds returns roughly the memory that the held segments of a connection take.
 func (p *Pair) Holds() (n int) {
 	for _, d := range p.Dir {
 		if d != nil {
@@ -96,7 +96,8 @@ func (p *Pair) Holds() (n int) {
 	return n
 }
 
-// Pay drops n bytes that a connection holds, the furthest ahead first. It returns how many it dropped.
+// Pay frees at least n bytes of a connection's held segments if it has as many, the last segments first. It returns how
+// many bytes it freed.
 func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
 	for _, d := range p.Dir {
 		if d == nil {

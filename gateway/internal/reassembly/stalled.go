@@ -7,10 +7,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A direction that is stalled has a hole, or a record that does not open. From time to time, and at its end, a record
-// behind that is looked for; only one that opens gives up what is before it.
+// A stalled direction has a hole, or a record that does not open. From time to time, and at its end, the gateway
+// searches for a later record. Only when one opens, the bytes before it are given up.
 
-// Acknowledged says up to where the receiver has a direction, if that is known.
+// Acknowledged declares up to which sequence number the receiver has acknowledged a direction, if that is known.
 func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
 	d := p.Dir[side]
 	if d == nil {
@@ -26,7 +26,7 @@ func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
 	}
 }
 
-// missing returns the first place of which nothing is there, and whether there is something behind it.
+// missing returns the sequence number of the first missing byte, and whether later bytes are held.
 func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 	at = *p.Next[side]
 	if d.phase.stopped() {
@@ -35,11 +35,11 @@ func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 	return at, d.held.Behind(at)
 }
 
-// The factor by which bytes without an acknowledgment are waited for longer: they will be sent again.
+// patience is the factor by which the gateway waits longer for unacknowledged bytes: the sender will repeat them.
 const patience = 10
 
-// Tick looks after a direction that is stalled. Something behind it is looked for after a wait, from when the receiver
-// has acknowledged what is missing. It has to be there for as long, as packets that come together may be out of order.
+// Tick examines a stalled direction. The search for a later record starts when wait has passed since the receiver
+// acknowledged the missing bytes. The record must have been held for wait, because packets may arrive out of order.
 func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d := p.Dir[side]
 	if d == nil {
@@ -55,7 +55,7 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	r.press(p, side, wait, false)
 }
 
-// press tries all that differs in a direction that is stalled, or ends, and looks for records behind what is missing or does not open.
+// press tries all copies in a direction that is stalled or ends. Then it searches for later records.
 func (r *Reassembler) press(p *Pair, side uint8, wait int64, end bool) {
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
@@ -64,7 +64,7 @@ func (r *Reassembler) press(p *Pair, side uint8, wait int64, end bool) {
 		return
 	}
 	for s, o := range p.Dir {
-		// What the other one began with counts as well.
+		// The beginning of the other direction matters, too.
 		if o != nil && (s == int(side) || end && o.phase.early() && !p.TLS.Proved(uint8(s))) {
 			r.fund(p, o, end)
 			o.failed = o.failed[:0]
@@ -97,8 +97,8 @@ func (r *Reassembler) press(p *Pair, side uint8, wait int64, end bool) {
 	}
 }
 
-// seek looks for a record that opens behind what is missing or does not open. It has to have been there for wait. In a direction that begins
-// the beginning is over then.
+// seek searches for a record that opens after a hole, or after a record that does not open. It must have been held for
+// wait. If one opens, the beginning of the direction is over.
 func (r *Reassembler) seek(p *Pair, d *Direction, side uint8, wait int64) (found bool) {
 	if !p.TLS.Protected(side) {
 		return !p.TLS.Waiting() && r.concede(p, d, side)
@@ -106,7 +106,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8, wait int64) (found
 	next := *p.Next[side]
 	if !d.phase.stopped() {
 		if !p.TLS.InDispute(side) {
-			d.base = next // for a side that has nothing pending
+			d.base = next // if TLS has no pending bytes
 			r.Dec.Stop(p.TLS, side)
 		}
 		if p.TLS.Searching(side) {
@@ -130,21 +130,21 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8, wait int64) (found
 	return found
 }
 
-// pass looks for a record that opens from base on, in a direction that TLS has stopped: copies of the next one, or one further on.
+// pass searches for a record that opens, in a direction that TLS has stopped: a copy of that at base, or a later one.
 func (r *Reassembler) pass(p *Pair, d *Direction, side uint8, wait int64) bool {
-	// Half of the work is for what is further on.
+	// Half of the work is for later records.
 	kept := max(d.credit/2, 0)
 	d.credit -= kept
 	v := r.try(p, d, side, true)
 	short := d.credit < 0
 	if d.credit += kept; v != tls.Refused {
-		return v == tls.Taken // nothing is missing while keys may come
+		return v == tls.Taken // while keys may arrive, nothing is given up
 	}
 	if short && d.looks < maxLooks {
-		d.looks++ // the record may be there, among its copies
+		d.looks++ // an untried copy of the record may open
 		return false
 	}
-	bad := min(len(d.failed), 1) // a whole record that does not open
+	bad := min(len(d.failed), 1) // 1 if a complete record does not open
 	if !r.further(p, d, side, d.base, maxIsland, huntNumbers[1], wait) {
 		return false
 	}
@@ -153,7 +153,7 @@ func (r *Reassembler) pass(p *Pair, d *Direction, side uint8, wait int64) bool {
 	return true
 }
 
-// further sifts what is held from a place on: at most limit bytes without a hole at a time.
+// further sifts the held bytes from base on, in contiguous parts of at most limit bytes.
 func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, limit, numbers int, wait int64) bool {
 	for _, s := range d.held.Segs {
 		if d.credit <= 0 || !held.After(s.End, base) {
@@ -171,7 +171,7 @@ func (r *Reassembler) further(p *Pair, d *Direction, side uint8, base uint32, li
 	return false
 }
 
-// concede gives up what is missing in a direction that nothing can be looked for in.
+// concede gives up missing bytes in a direction without keys, in which no record can be found.
 func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 	if d.phase.early() {
 		return false
@@ -189,11 +189,11 @@ func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 	return true
 }
 
-// Finish reads what can be read of a direction at its end; nothing more will come.
+// Finish reads the remaining bytes of a direction, as far as possible. No more will arrive.
 func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	r.now = now
 	r.press(p, side, 0, true)
-	// The rest is counted.
+	// The rest is only counted.
 	d := p.Dir[side]
 	if d == nil {
 		return
@@ -203,7 +203,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		*next = d.base
 	}
 	d.happens(opens)
-	// Forged segments may stand all around the circle of sequence numbers, where one is ahead of the next without an end.
+	// Forged segments may be spread over all sequence numbers, which wrap around. Then a next one always exists.
 	for passed := uint32(0); passed <= held.MaxAhead; {
 		r.Dec.Flush(p.TLS)
 		r.Dec.Resume(p.TLS, side)
