@@ -69,7 +69,7 @@ func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
 	return true
 }
 
-// Flush delivers the batch's records of a connection, and those of all others.
+// Flush delivers all records of the batch, if some of them belong to a connection.
 func (d *Decrypter) Flush(c *Conn) {
 	for side, m := range c.mode {
 		if m == armed && c.half[side].line.queued != 0 {

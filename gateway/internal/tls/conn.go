@@ -188,7 +188,8 @@ type rest struct {
 	secret [48]byte
 }
 
-// A patience is whether a direction waits for keys: its own, and those of the other direction, which it must not overtake.
+// A patience is whether a direction waits for keys: its own, and those of the other direction, which it must not
+// overtake.
 //
 //	patience  bytes before its keys       next states
 //	patient   are held                    overfull  more are held than Limits allows: they continue without keys
@@ -401,8 +402,8 @@ func DataRecord(b []byte) int {
 	return 0
 }
 
-// MayBeHello reports whether a stream that starts with b can be that of a side of TLS. Six bytes decide; a single one is
-// enough to return true.
+// MayBeHello reports whether a stream that starts with b can be that of a side of TLS. Six bytes decide; a single one
+// is enough to return true.
 func MayBeHello(b []byte, side uint8) bool {
 	return len(b) > 0 && b[0] == typeHandshake && (len(b) < 2 || b[1] == 3) && (len(b) < 3 || b[2] <= 4) &&
 		(len(b) < 6 || b[5] == msgClientHello+side)

@@ -59,9 +59,9 @@ type Decrypter struct {
 	Message func(c *Conn, side, kind uint8, body []byte)
 	// Disputed, if set, is called when a direction has stopped.
 	Disputed func(c *Conn)
-	// Read, if set, receives the bytes of each record that was opened, or read as plaintext in the handshake, including
-	// its header, after the delivery of its contents. They are those of the stream, in order. Again is called when a
-	// direction starts over.
+	// Read, if set, receives the bytes of each record, including its header, after the delivery of its contents. These are
+	// opened records, and unprotected ones of the handshake, in the order of the stream. Again is called when a direction
+	// starts over.
 	Read  func(c *Conn, side uint8, record []byte)
 	Again func(c *Conn, side uint8)
 	// Hello, if set, receives the body of each ClientHello that may belong to the connection.

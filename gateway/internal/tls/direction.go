@@ -9,8 +9,8 @@ package tls
 //	only counted, or discarded         lost, or not TLS       lost
 //	in dispute                         lost                   lost
 //
-// Reading may continue after a loss, when another copy of a record opens, or a later record. Then the state is reading again, and the
-// reason of the last loss remains. If there is no reason, everything was read.
+// Reading may continue after a loss, when another copy of a record opens, or a later record. Then the state is reading
+// again, and the reason of the last loss remains. If there is no reason, everything was read.
 type Direction uint8
 
 // States of a direction.

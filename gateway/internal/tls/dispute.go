@@ -6,8 +6,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// With Decrypter.Dispute, a direction stops if its next record does not open: the bytes may be forged, and other copies of them may be
-// there or arrive. The user takes the waiting bytes, and decides how to continue:
+// With Decrypter.Dispute, a direction stops if its next record does not open. The bytes may be forged, and other copies
+// of them may be held or still arrive. The user takes the waiting bytes, and decides how to continue:
 //
 //	state      event                                     next state
 //	reading    a record does not open, or is invalid     disputed; Disputed is called, TakeHeld has the bytes

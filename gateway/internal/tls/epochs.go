@@ -6,18 +6,18 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// An epoch is the time for which one key protects a direction. It is entered with the first record that needs its key: half.next has it
-// until then.
+// An epoch is the period in which one key protects a direction. A direction enters it with the first record that needs
+// its key. Until then, half.next has the epoch.
 //
-//	epoch         entered after                                          its key, and without it
-//	plain         the beginning                                          none
-//	early         a ClientHello that offers 0-RTT, by the client         client_early_traffic_secret; else handshake
-//	handshake     ServerHello of TLS 1.3; EndOfEarlyData, by the client  handshake_traffic_secret; else blind
-//	blind         as handshake, if only the next keys are there          none: records are tried with the next keys, 64 of them
-//	application   Finished; KeyUpdate, with the key that follows         application_traffic_secret; else records are counted
-//	protected12   ChangeCipherSpec of TLS 1.2                            master secret; else records are counted
+//	epoch         follows                                      its secret, and without it
+//	plain         the start                                    none
+//	early         a ClientHello that offers 0-RTT (client)     client_early_traffic_secret; else handshake
+//	handshake     ServerHello of TLS 1.3; EndOfEarlyData       handshake_traffic_secret; else blind
+//	blind         the same, if only the next secret is known   none: up to 1024 records are tried with the next keys
+//	application   Finished; KeyUpdate, with its next key       application_traffic_secret; else records are counted
+//	protected12   ChangeCipherSpec of TLS 1.2                  master secret; else records are counted
 
-// secret asks for a secret. If it is not there, wait tells whether it may come.
+// secret returns a secret of a connection. If it is missing, wait reports whether it may still arrive.
 func (d *Decrypter) secret(c *Conn, side uint8, l keys.Label) (secret []byte, wait bool) {
 	if c.secrets != nil {
 		if s := c.secrets.Get(l); s != nil {
@@ -60,8 +60,8 @@ var labelOf = [...][2]keys.Label{
 	application: {keys.ClientTraffic, keys.ServerTraffic},
 }
 
-// coming returns the epoch that the next protected record of a direction enters, and its keys, or nil: for blind, and for plain, which says
-// that there are none. It returns false if they may still come.
+// coming returns the epoch that the next protected record of a direction enters, and its keys. Without keys, k is nil:
+// the epoch is then blind, or plain if there is no secret at all. ok is false if keys may still arrive.
 func (d *Decrypter) coming(c *Conn, side uint8) (e epoch, k *keySet, ok bool) {
 	for e = c.half[side].next; ; e = handshake {
 		secret, wait := d.secret(c, side, labelOf[e][side])
@@ -73,7 +73,7 @@ func (d *Decrypter) coming(c *Conn, side uint8) (e epoch, k *keySet, ok bool) {
 				return e, k, true
 			}
 		}
-		if e != early { // what that protected is passed over
+		if e != early { // without the key, 0-RTT data is skipped
 			break
 		}
 	}
@@ -87,7 +87,7 @@ func (d *Decrypter) coming(c *Conn, side uint8) (e epoch, k *keySet, ok bool) {
 	return e, nil, !wait
 }
 
-// enter begins the next epoch. It returns false if the keys may still come.
+// enter starts the next epoch. It returns false if the keys may still arrive.
 func (d *Decrypter) enter(c *Conn, side uint8) bool {
 	e, k, ok := d.coming(c, side)
 	if !ok {
@@ -101,7 +101,7 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 	return true
 }
 
-// begin is enter for what coming said.
+// begin enters the epoch that coming has returned.
 func (d *Decrypter) begin(c *Conn, side uint8, e epoch, keyed bool) {
 	h := &c.half[side]
 	if keyed {
@@ -112,14 +112,14 @@ func (d *Decrypter) begin(c *Conn, side uint8, e epoch, keyed bool) {
 	d.enough(c)
 }
 
-// enough wipes the secrets of a connection when no more of them are needed.
+// enough wipes the secrets of a connection when they are no longer needed.
 func (d *Decrypter) enough(c *Conn) {
 	if c.half[0].epoch == application && c.half[1].epoch == application {
 		d.dropSecrets(c)
 	}
 }
 
-// late looks whether keys have come for a direction that had none.
+// late installs keys that have arrived for a direction without keys. It returns false if there are none.
 func (d *Decrypter) late(c *Conn, side uint8) bool {
 	h := &c.half[side]
 	if c.suite == nil || c.Given() || c.secrets == nil && d.Store.Changes() == c.asked {
@@ -140,7 +140,7 @@ func (d *Decrypter) late(c *Conn, side uint8) bool {
 	if s == nil || !d.newKeys().fromTraffic(c.suite, s) {
 		return false
 	}
-	// The count includes the records of the handshake; up to 16 of them are customary.
+	// The count includes the records of the handshake, usually at most 16. So the number may be up to 32 lower.
 	n := h.seq
 	d.Stats.LostBytes += uint64(h.missing)
 	d.install(c, side)
@@ -149,7 +149,7 @@ func (d *Decrypter) late(c *Conn, side uint8) bool {
 	return true
 }
 
-// protect12 follows a ChangeCipherSpec of TLS 1.2. It returns false if the keys may still come.
+// protect12 processes a ChangeCipherSpec of TLS 1.2. It returns false if the keys may still arrive.
 func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 	h := &c.half[side]
 	if c.suite == nil || !c.greeted(Server) {
@@ -171,7 +171,7 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 	return true
 }
 
-// newKeys returns the place where keys are derived, before install takes them.
+// newKeys returns the memory in which keys are derived, before install takes them.
 func (d *Decrypter) newKeys() *keySet {
 	d.Derived++
 	k := &d.keys

@@ -1,24 +1,24 @@
 package tls
 
-// Framing cuts the bytes of a direction into records. What becomes of them is the direction's mode:
+// Framing cuts the bytes of a direction into records. The direction's mode determines how they are processed:
 //
-//	mode       what its bytes are                     goes on to
-//	reading    records, taken one by one              armed     all is as usual
-//	                                                  holding   keys may come yet, or the other direction has to be first
-//	                                                  disputed  a record does not open, or none begins here (with Dispute)
-//	                                                  scanning  the same (without Dispute), or bytes are missing
-//	                                                  counting  there are no keys, and none are waited for
-//	                                                  ignoring  it is not TLS, or nothing can open it, and nothing was read
-//	                                                  losing    the same, and something was read or could have been
-//	armed      records, by the Line alone (Take)      reading   whatever is not a whole small record of data; settle
-//	holding    kept, up to Limits                     due       Retry, Expire, a hello of the other direction; or too many are kept
-//	due        kept, as before                        reading   when the call that made it so ends, in the order in which they came
-//	disputed   kept, for the search for copies        reading   TryRecord, Seek, Resume, Rewind, Reset
-//	scanning   searched for a record that opens       reading   one opens
-//	counting   records, that are only counted         reading   keys have come
-//	                                                  losing    the next bytes are no record
-//	ignoring   thrown away                            reading   Reset, Rewind: before any record opened; Give, Advance
-//	losing     thrown away, and counted as lost       reading   the same
+//	mode       its bytes are                       next mode and its reason
+//	reading    processed, record by record         armed     nothing is unusual
+//	                                               holding   keys may arrive, or the other direction must be first
+//	                                               disputed  a record does not open, or none starts here (with Dispute)
+//	                                               scanning  the same (without Dispute), or bytes are missing
+//	                                               counting  there are no keys, and the Decrypter does not wait for them
+//	                                               ignoring  it is not TLS, or cannot be opened, and nothing was read
+//	                                               losing    the same, but something was read or could have been
+//	armed      opened by the Line alone (Take)     reading   anything but a complete small data record; settle
+//	holding    kept, up to Limits                  due       Retry, Expire, a hello of the other direction, or the limit
+//	due        kept, as before                     reading   the call ends; the kept bytes follow in order of arrival
+//	disputed   kept, for the search for copies     reading   TryRecord, Seek, Resume, Rewind, Reset
+//	scanning   searched for a record that opens    reading   one opens
+//	counting   only counted, as records            reading   keys have arrived
+//	                                               losing    the next bytes are not a record
+//	ignoring   discarded                           reading   Reset, Rewind: before any record opened; Give, Advance
+//	losing     discarded, and counted as lost      reading   the same
 
 func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 	h := &c.half[side]
@@ -51,7 +51,7 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 					d.store(c, side, p)
 					return
 				}
-				// A scan begins behind the byte that is no header.
+				// No header starts at p, so the scan skips its first byte.
 				if c.mode[side] == scanning {
 					d.scan(c, side, p)
 					return
@@ -73,7 +73,7 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 	}
 }
 
-// store keeps bytes of a direction that stops.
+// store keeps the bytes of a direction that stops.
 func (d *Decrypter) store(c *Conn, side uint8, p []byte) {
 	if c.mode[side] == disputed {
 		d.keep(c, side, p)
@@ -82,8 +82,8 @@ func (d *Decrypter) store(c *Conn, side uint8, p []byte) {
 	}
 }
 
-// gather adds to the partial record. It returns how many bytes it took, and false if the record has to wait: then it is
-// still in part.
+// gather adds bytes to the partial record. It returns how many it took, and false if the record has to wait: then the
+// record remains in part.
 func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 	h, r := &c.half[side], &c.rest[side]
 	n := 0
@@ -187,7 +187,7 @@ func (d *Decrypter) giveBuffer(b []byte) {
 	}
 }
 
-// hold keeps bytes until the direction can go on.
+// hold keeps bytes until the direction can continue.
 func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 	r := &c.rest[side]
 	if c.mode[side] != due {
@@ -199,34 +199,34 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 	}
 	if len(r.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
 		if c.patience[side] != patient {
-			// It is not keys that it waits for: the other direction never came.
+			// It does not wait for keys: the other direction has not arrived.
 			d.Stats.HeldOut += uint64(len(r.held) + len(p))
 			r.why = TooMuch
 			d.giveUp(c, side, Undecryptable)
 			return
 		}
-		// Go on without keys: records are counted, and found again if the keys come yet.
+		// Continue without keys. The records are counted, so late keys can still open later ones.
 		c.patience[side], c.mode[side] = overfull, due
 	}
 	r.held = append(r.held, p...)
 	d.held += len(p) + c.note(side, len(p), d.Mark)
 }
 
-// A Verdict is what a record is found to be, and then what became of it.
+// A Verdict is the result of a trial of a record, and then the outcome for the record.
 type Verdict uint8
 
-// Verdicts. Those that follow are of records that no trial decides.
+// Verdicts. The unexported ones are results of open only: become returns one of the others.
 const (
 	Taken     Verdict = iota // it opens
-	Postponed                // until there are keys, or the other direction has gone on
+	Postponed                // until keys arrive, or the other direction continues
 	Refused                  // it does not open
-	passed                   // the same, and the direction goes on behind it
+	passed                   // the same, and the direction continues after it
 	keyless                  // nothing can open it
-	unsealed                 // it has no tag: a record of the handshake in plain text, or one for middleboxes
-	misshapen                // no record begins so
+	unsealed                 // it has no tag: an unprotected record of the handshake, or one for middleboxes
+	misshapen                // its header is not that of a record
 )
 
-// whole takes a whole record. It returns false if the direction stops before it.
+// whole processes a complete record. It returns false if the direction stops before it.
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
 	d.took = false
@@ -238,7 +238,7 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 		d.abandon(c, side)
 	} else if rec[0] == typeData || c.version == version12 {
 		h.seq++
-		// If the keys come yet, there is a hole before what they open.
+		// If keys arrive later, the records before them are a hole.
 		c.rest[side].gone++
 		h.missing = min(h.missing+uint32(len(rec)), 1<<30)
 	}
@@ -251,7 +251,8 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	return v == Taken
 }
 
-// open tries a record as the next one of a direction. Nothing has changed then: become takes what opens, and a trial ends here.
+// open tries a record as the next one of a direction. It changes no state, so a trial ends here. Otherwise, become
+// accepts the result.
 func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v Verdict) {
 	h := &c.half[side]
 	if c.mode[1-side].holds() && d.behind(c, side) {
@@ -285,7 +286,7 @@ func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v Verdict)
 		sealed = false
 	case (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
 		(!d.Dispute || c.proof[side] == unproved):
-		return o, unsealed // for middleboxes, or from a side without keys; never after a record that was authenticated
+		return o, unsealed // for middleboxes, or from a side without keys; never after an authenticated record
 	}
 	if sealed && h.epoch != blind {
 		if o.text = d.open13(h, h.seq, rec); o.text != nil {
@@ -295,7 +296,8 @@ func (d *Decrypter) open(c *Conn, side uint8, rec []byte) (o opening, v Verdict)
 	return d.otherwise(c, side, h, rec)
 }
 
-// become has a direction go on with a record, which open found to be what v says. It returns refused if the direction stops before it.
+// become makes a direction continue with a record for which open returned v. It returns Refused or Postponed if the
+// direction stops before it.
 func (d *Decrypter) become(c *Conn, side uint8, rec []byte, o opening, v Verdict) Verdict {
 	h := &c.half[side]
 	switch v {
@@ -322,7 +324,7 @@ func (d *Decrypter) become(c *Conn, side uint8, rec []byte, o opening, v Verdict
 		if h.fails++; h.epoch == handshake {
 			d.Stats.EarlyDropped += uint64(len(rec))
 			c.rest[side].why = NoKeys
-		} else if h.fails > 1<<10 { // a record may hold as little as 64 bytes (RFC 8449); certificates of 64 KiB would be a surprise
+		} else if h.fails > 1<<10 { // RFC 8449 allows records of 64 bytes; 64 KiB of certificates are not expected
 			d.undecryptable(c, side)
 		}
 	case d.Dispute:
@@ -335,13 +337,14 @@ func (d *Decrypter) become(c *Conn, side uint8, rec []byte, o opening, v Verdict
 	return Taken
 }
 
-// behind tells whether a direction has its keys before the other one, which holds bytes, and must not overtake it.
+// behind reports whether a direction has reached its application epoch, and must not overtake the other one, which
+// holds bytes.
 func (d *Decrypter) behind(c *Conn, side uint8) bool {
 	h := &c.half[side]
 	return (h.epoch >= application || h.next == application) && d.patient(c, side)
 }
 
-// unframed is called where a record should begin and does not.
+// unframed is called if bytes do not start with a record header where one should be.
 func (d *Decrypter) unframed(c *Conn, side uint8) Verdict {
 	h := &c.half[side]
 	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || c.mode[side] != reading) {
@@ -351,7 +354,7 @@ func (d *Decrypter) unframed(c *Conn, side uint8) Verdict {
 	c.rest[side].why = Unauthentic
 	if h.aead == nil {
 		d.Stats.BadRecords++
-		d.abandon(c, side) // there is nothing to search with
+		d.abandon(c, side) // without keys, no later record can be found
 		return Taken
 	}
 	if d.Dispute {

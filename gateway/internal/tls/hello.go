@@ -4,7 +4,7 @@ import "encoding/binary"
 
 var be = binary.BigEndian
 
-// A reader takes fields from the front; after an overrun it is empty and bad.
+// A reader reads fields from the front of b. After an overrun, b is empty and bad is true.
 type reader struct {
 	b   []byte
 	bad bool
@@ -41,7 +41,7 @@ const (
 	extSupportedVersions = 43
 )
 
-// extensions calls each for every one. It tells whether the list is well formed.
+// extensions calls each for every extension. It reports whether the list is well-formed.
 func (r *reader) extensions(each func(kind int, value []byte)) bool {
 	if len(r.b) == 0 {
 		return true
@@ -78,7 +78,7 @@ func parseClientHello(body []byte) (h clientHello, ok bool) {
 	return h, ok
 }
 
-// ServerName returns the name of the server that a ClientHello asks for (RFC 6066, section 3); "" if there is none.
+// ServerName returns the server name in a ClientHello (RFC 6066, section 3), or "" if there is none.
 func ServerName(body []byte) (name string) {
 	r := reader{b: body}
 	r.take(2 + 32)
@@ -158,20 +158,20 @@ const maxMessage = 32 << 10
 type messages struct {
 	head  [4]byte
 	have  uint8 // bytes of head
-	lost  bool  // not at a message boundary, or not known to be
-	need  int   // bytes of the body that are still to come
+	lost  bool  // the start of the next message is unknown
+	need  int   // missing bytes of the body
 	body  []byte
 	whole bool // the body is wanted
-	more  bool // those of certificates are
-	held  *int // bytes of bodies, of all connections, or nil
-	most  int  // of them
+	more  bool // the bodies of certificates are wanted, too
+	held  *int // total bytes of all connections' bodies, or nil
+	most  int  // limit of held
 }
 
 func wanted(kind uint8) bool {
 	return kind == msgClientHello || kind == msgServerHello || kind == msgEncryptedExtensions
 }
 
-// feed calls each for every message that is complete. Bodies that are not wanted are nil.
+// feed calls each for every complete message. Bodies that are not wanted are nil.
 func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 	for len(p) > 0 && !m.lost {
 		if m.have < 4 {
@@ -223,7 +223,7 @@ func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 	}
 }
 
-// unfinished returns how many bytes there are of a message that is not complete.
+// unfinished returns how many bytes of an incomplete message have arrived.
 func (m *messages) unfinished() int {
 	if m.have < 4 || m.lost {
 		return int(m.have)
@@ -231,7 +231,7 @@ func (m *messages) unfinished() int {
 	return 4 + int(be.Uint32(m.head[:])&0xffffff) - m.need
 }
 
-// reset says that the next record begins with a message.
+// reset declares that the next record starts with a message.
 func (m *messages) reset() {
 	m.drop()
 	*m = messages{}
@@ -244,8 +244,8 @@ func (m *messages) drop() {
 	m.body = nil
 }
 
-// Salient returns what the keys and the epochs of a connection follow from, of a message that is the hello of a side: as bytes, to be
-// compared. It returns false if b does not begin with one.
+// Salient returns the properties of a side's hello that determine keys and epochs, as bytes to compare. It returns
+// false if b does not start with such a message.
 func Salient(b []byte, side uint8) (what []byte, ok bool) {
 	if len(b) < 4 {
 		return nil, false
@@ -268,7 +268,8 @@ func Salient(b []byte, side uint8) (what []byte, ok bool) {
 	return nil, false
 }
 
-// Greets tells which side says what begins with b, if that is a hello: it looks at its headers and at its version.
+// Greets returns which side's hello starts the bytes b. It checks only the headers and the version. ok is false if b
+// does not start with a hello.
 func Greets(b []byte) (side uint8, ok bool) {
 	if len(b) < headerBytes+4+2 || b[0] != typeHandshake || b[1] != 3 || b[2] > 4 || b[9] != 3 || b[10] > 4 {
 		return 0, false

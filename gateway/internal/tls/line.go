@@ -8,11 +8,11 @@ import (
 	"github.com/sealane/sealane/gateway/internal/flow"
 )
 
-// A Line is what the next record of a direction needs as long as nothing is unusual, and nothing else is looked at then. It
-// is a cache line, to be kept where the user finds it first. It has no pointers.
+// A Line is a cache line with all state for the next record of a direction, as long as nothing is unusual. No other
+// state is read then. The user should store it next to the data that it reads first. It has no pointers.
 //
-// While it is armed, the number of the next record is here and not in the Conn. Whatever is not a whole small record in
-// the usual place takes it back first, with settle.
+// While it is armed, it has the number of the next record, and the Conn does not. Anything but a complete small record
+// first moves the number back to the Conn, with disarm.
 type Line struct {
 	chacha aead.ChaCha20Poly1305
 	iv     [12]byte
@@ -20,22 +20,22 @@ type Line struct {
 	age    uint8 // of the keys
 	queued uint8 // records in the batch
 	side   uint8
-	gcm    uint32 // number of the key; 0: it is chacha
+	gcm    uint32 // number of the AES-GCM key; 0: the key is chacha
 	seq    uint64
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(Line{})-flow.Line]
 
-// Attach gives a direction its Line, which must stay where it is until Close.
+// Attach gives a direction its Line, which must stay at its address until Move or Close.
 func (c *Conn) Attach(side uint8, l *Line) {
 	*l = Line{side: side}
 	c.half[side].line = l
 }
 
-// Move says that the Line of a direction is somewhere else now, with the same contents.
+// Move declares that the Line of a direction is now at another address, with the same contents.
 func (c *Conn) Move(side uint8, l *Line) { c.half[side].line = l }
 
-// arm has records of a direction opened by what is in its Line, if that is all that they need.
+// arm lets Take open the records of a direction with its Line alone, if they need no other state.
 func (c *Conn) arm(side uint8) {
 	h := &c.half[side]
 	if l := h.line; l != nil && h.epoch == application && h.next == plain && c.mode[side] == reading &&
@@ -45,7 +45,7 @@ func (c *Conn) arm(side uint8) {
 	}
 }
 
-// disarm takes back what the Line of a direction knows better.
+// disarm moves the state in the Line of a direction back to the Conn.
 func (c *Conn) disarm(side uint8) {
 	if c.mode[side] == armed {
 		h := &c.half[side]
@@ -66,17 +66,17 @@ func (c *Conn) forget(side uint8) {
 	}
 }
 
-// settle delivers what the batch has, and disarms the Lines of a connection.
+// settle delivers the batch if it has records of a connection, and disarms the connection's Lines.
 func (d *Decrypter) settle(c *Conn) {
 	d.Flush(c)
 	c.disarm(Client)
 	c.disarm(Server)
 }
 
-// Ahead asks memory for what the next record of a direction needs besides its Lines.
+// Ahead prefetches the memory that the next record of a direction needs, except the Line itself.
 func (d *Decrypter) Ahead(l *Line, c *Conn) {
 	if !l.armed {
-		// Not &c.half: Go would look whether c is nil, and wait for it.
+		// Not &c.half: Go would check c by reading from it, and wait for the memory.
 		p := unsafe.Pointer(c)
 		h := unsafe.Add(p, unsafe.Offsetof(c.half)+uintptr(l.side)*unsafe.Sizeof(half{}))
 		r := unsafe.Add(p, unsafe.Offsetof(c.rest)+uintptr(l.side)*unsafe.Sizeof(rest{}))
@@ -93,26 +93,26 @@ type gcmKey struct {
 	_ [flow.Line - unsafe.Sizeof(aead.AESGCM{})%flow.Line]byte
 }
 
-// KeyBytes is what one of them takes.
+// KeyBytes is the size of a gcmKey.
 const KeyBytes = int(unsafe.Sizeof(gcmKey{}))
 
-// gcmKeys are the keys of AES-GCM of all connections. They take a kilobyte each.
+// gcmKeys has the AES-GCM keys of all connections. Each takes about a kilobyte.
 type gcmKeys struct {
 	slabs [][]gcmKey
 	free  []uint32
-	shift uint8 // of their numbers, to slabs
+	shift uint8 // a slab has 1<<shift keys
 }
 
 const gcmShift = 11 // two megabytes
 
-// expect takes memory in pieces for that many connections, if these are smaller than two megabytes.
+// expect sets the size of a slab: enough for this many connections, but at most two megabytes.
 func (k *gcmKeys) expect(connections int) {
 	for k.shift = 4; k.shift < gcmShift && 1<<k.shift < 2*connections; {
 		k.shift++
 	}
 }
 
-// at returns the key with a number, which begin with 1.
+// at returns the key with a number. The first key has number 1.
 func (k *gcmKeys) at(number uint32) *aead.AESGCM {
 	number--
 	return &k.slabs[number>>k.shift][number&(1<<k.shift-1)].AESGCM

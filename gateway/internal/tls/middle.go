@@ -4,26 +4,28 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// The hellos of a connection may not have been seen, only what came later. Of TLS 1.3 the secrets in a key log are then enough, but not
-// whose they are: a record that opens says it, and with it the suite, the sides and the number.
+// The gateway may see a connection only from its middle on, without its hellos. For TLS 1.3, the secrets in a key log
+// are then enough to read it, but which secrets belong to it is unknown. A record that opens shows this, and the suite,
+// the side and the number of the record.
 
-// An Identity is what a record of application data showed.
+// An Identity is the result of opening a record of application data.
 type Identity struct {
-	Side   uint8 // who sent it
+	Side   uint8 // sender of the record
 	Number uint64
 	suite  *suite
 	random [32]byte
-	nth    [2]int // of the secrets with one label
+	nth    [2]int // index of its secret among those of one label, by side
 }
 
-// suites13 are those of TLS 1.3.
+// suites13 lists the suites of TLS 1.3.
 var suites13 = [...]uint16{0x1301, 0x1302, 0x1303, 0x1304, 0x1305}
 
-// perKeys is what the derivation of keys costs, in bytes that are opened.
+// perKeys is the cost of deriving keys, which equals that of opening as many bytes.
 const perKeys = 8 << 10
 
-// Identify tries the secrets of a client random on a record of application data, with numbers from one on to another. It takes from work what
-// that costs, and begins with the side and suite where it ended before for want of work: step says where, and is 0 when all was tried.
+// Identify tries the secrets of a client random on a record of application data, with the numbers in [from, to). It
+// subtracts the cost from work. When work is used up, step has the position at which the next call continues. After all
+// secrets, sides and suites, step is 0.
 func (d *Decrypter) Identify(random *[32]byte, rec []byte, from, to uint64, step, work *int) (id Identity, found bool) {
 	if len(rec) < minRecord || len(rec) > headerBytes+maxText13 || rec[0] != typeData || headerBytes+int(be.Uint16(rec[3:])) != len(rec) {
 		*step = 0
@@ -62,7 +64,7 @@ func (d *Decrypter) Identify(random *[32]byte, rec []byte, from, to uint64, step
 	return id, false
 }
 
-// Join has a connection begin in the middle, with a record of which the identity is known. The other side is searched for its next one.
+// Join starts a connection in its middle, at an identified record. It searches the other side for the next record.
 func (d *Decrypter) Join(c *Conn, id *Identity) {
 	c.suite, c.version, c.random[Client] = id.suite, id.suite.version, id.random
 	var secrets keys.Secrets

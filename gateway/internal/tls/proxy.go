@@ -2,17 +2,19 @@ package tls
 
 import "bytes"
 
-// The longest header of version 1 (The PROXY protocol, versions 1 and 2, section 2.1), and the beginning of version 2.
+// The longest header of version 1 (The PROXY protocol, versions 1 and 2, section 2.1), and the fixed part and the
+// longest header of version 2.
 const (
 	maxProxyLine  = 107
 	proxyTwoBytes = 16
-	maxProxyTwo   = 4096 // with the fields that a balancer adds; more is not believed
+	maxProxyTwo   = 4096 // including the fields that load balancers add; longer ones are not accepted
 )
 
 var proxySignature = []byte("\r\n\r\n\x00\r\nQUIT\n")
 
-// ProxyHeader returns how many bytes of b, the beginning of a client's data, are a header of the PROXY protocol, in which a
-// balancer tells a server whose connection it passes on. It is 0 if there is none, or if it is not whole.
+// ProxyHeader returns the length of the PROXY protocol header at the start of b, the first data of a client. Load
+// balancers send it to tell a server the addresses of the original connection. ProxyHeader returns 0 if there is none,
+// or if it is incomplete.
 func ProxyHeader(b []byte) int {
 	switch {
 	case len(b) >= 8 && b[0] == 'P' && bytes.HasPrefix(b, []byte("PROXY ")):

@@ -6,21 +6,23 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// What happens after loss. A hole within a record whose header was seen costs that record only: the next begins at a known
-// place and has a known number. Otherwise the stream is searched for what looks like a record, and the numbers that it may
-// have are tried; the tag decides. The records lost may have changed the keys, so the keys that follow are tried too.
+// Recovery after loss. A hole within a record whose header has arrived loses only that record: the start and number of
+// the next one are known. Otherwise the Decrypter searches the stream for bytes that look like a record, and tries the
+// numbers that it may have. The tag decides. The lost records may have changed the keys, so the next keys are tried,
+// too.
 
 const (
-	// This many records in a row fail to open only if the keys are wrong.
+	// If this many consecutive records do not open, the keys are wrong.
 	maxFails = 16
-	// Numbers tried for one record, and openings tried in the life of one connection: what an attacker can make us do.
+	// The most numbers tried for one record, and the most trials in the life of a connection. They limit the work that
+	// an attacker can cause.
 	maxTrials     = 4096
 	maxConnTrials = 1 << 16
-	// The most KeyUpdates that are looked for in one hole.
+	// The most KeyUpdates that a hole may hide.
 	maxUpdates = 3
 )
 
-// Lose says that the next n bytes of a direction will not come.
+// Lose declares that the next n bytes of a direction will not arrive.
 func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	h, r := &c.half[side], &c.rest[side]
 	if n <= 0 {
@@ -34,7 +36,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	case ignoring, losing:
 		return
 	case counting:
-		// The records that follow could be found only by opening them.
+		// Later records could be found only by opening them.
 		d.dropPart(c, side)
 		d.abandon(c, side)
 		return
@@ -52,7 +54,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 			return
 		}
 	case scanning:
-		// A hole in what is searched: what was collected cannot become whole.
+		// A hole in the searched bytes: the incomplete record before it cannot become complete.
 		n += len(r.held)
 		d.held -= len(r.held)
 		r.held = r.held[:0]
@@ -72,7 +74,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		return
 	}
 	if h.epoch == plain && h.next == plain {
-		// There is no telling where the next record of a handshake in plain text begins.
+		// The start of the next record of an unprotected handshake is unknown.
 		d.giveUp(c, side, Undecryptable)
 		return
 	}
@@ -96,7 +98,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 	d.beginScan(c, side, n)
 }
 
-// passOver leaves out a record of known size.
+// passOver skips a record of known size.
 func (d *Decrypter) passOver(c *Conn, side uint8, size uint32) {
 	h, r := &c.half[side], &c.rest[side]
 	h.seq++
@@ -107,8 +109,8 @@ func (d *Decrypter) passOver(c *Conn, side uint8, size uint32) {
 	d.lost(c, side, int(size))
 }
 
-// lost notes that n bytes of the stream will not be opened. They are reported before the bytes after them, when it is
-// known how many records they were.
+// lost records that n bytes of the stream will not be opened. The report precedes the next delivered bytes, because the
+// number of lost records is known only then.
 func (d *Decrypter) lost(c *Conn, side uint8, n int) {
 	h := &c.half[side]
 	if h.epoch != plain {
@@ -133,7 +135,7 @@ func (d *Decrypter) beginScan(c *Conn, side uint8, lost int) {
 	r.hs.lost = h.epoch == handshake || h.epoch == early
 }
 
-// scan looks for the next record that opens.
+// scan searches for the next record that opens.
 func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 	h, r := &c.half[side], &c.rest[side]
 	c.mode[side] = scanning
@@ -153,12 +155,12 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 			continue
 		}
 		if o, ok := d.find(c, side, h, b[i:i+size], 0); ok {
-			// The bytes before it belong to records that are lost.
+			// The bytes before it belong to lost records.
 			h.missing = uint32(min(uint64(h.missing)+uint64(i), 1<<30))
 			d.accept(c, side, b[i:i+size], o)
 			d.Stats.Resyncs++
 			d.Stats.LostBytes += uint64(i)
-			d.held -= len(r.held) // which may be given up already
+			d.held -= len(r.held) // 0 if accept has given up the direction
 			r.held = nil
 			if c.mode[side] == scanning {
 				c.mode[side] = reading
@@ -179,10 +181,10 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 	r.held = append(r.held[:0], b[i:]...)
 }
 
-// otherwise tries a record that does not open with the key and number that are due, with those of h.
+// otherwise tries other keys and numbers for a record that does not open with the key and number in h.
 func (d *Decrypter) otherwise(c *Conn, side uint8, h *half, rec []byte) (o opening, v Verdict) {
 	if h.epoch == early || h.epoch == blind {
-		// The keys that come next may be late as well.
+		// The next keys may be late, too.
 		next := application
 		if h.epoch == early {
 			next = handshake
@@ -204,36 +206,36 @@ func (d *Decrypter) otherwise(c *Conn, side uint8, h *half, rec []byte) (o openi
 	case h.epoch == blind: // a record of the handshake
 		return o, passed
 	case side == Client && h.epoch == handshake && first && c.early != earlyNone && h.fails < math.MaxUint16:
-		return o, passed // 0-RTT data that the server will not read, or for which there is no key
+		return o, passed // 0-RTT data that the server rejects, or that has no key
 	}
 	return o, Refused
 }
 
-// An opening is a record that opens. Nothing has changed until it is accepted.
+// An opening is a record that opens. It changes no state until accept.
 type opening struct {
-	text    []byte // in the scratch memory: valid until something else is opened
+	text    []byte // in the scratch memory: valid until the next trial
 	number  uint64 // of the record
-	lost    uint32 // how many records before it are given up with it
-	rekeyed bool   // its keys are those derived last, and not those in use
-	epoch   epoch  // of them
-	updated bool   // they follow from those in use, by KeyUpdates that are lost
+	lost    uint32 // how many records before it accept gives up
+	rekeyed bool   // it opens with the keys derived last, instead of the installed ones
+	epoch   epoch  // of its keys
+	updated bool   // its keys follow from the installed ones by lost KeyUpdates
 }
 
-// accept takes a record that opens.
+// accept makes a direction continue after a record that opens, and delivers its contents.
 func (d *Decrypter) accept(c *Conn, side uint8, rec []byte, o opening) {
 	h := &c.half[side]
 	if o.rekeyed {
 		if o.epoch != h.epoch && o.number == 0 {
-			h.missing, c.rest[side].gone = 0, 0 // it was the handshake that was lost
+			h.missing, c.rest[side].gone = 0, 0 // only handshake records were lost
 		}
 		d.install(c, side)
 		if o.updated {
 			c.lineage[side] = afterUpdate[c.lineage[side]]
 		}
-		h.epoch, h.next = o.epoch, plain // were it still to be entered, its numbers would begin anew
+		h.epoch, h.next = o.epoch, plain // a later enter would restart the numbers
 		d.enough(c)
 	}
-	if o.lost > 0 { // else it is another cache line
+	if o.lost > 0 { // the condition saves access to another cache line
 		c.rest[side].gone += o.lost
 	}
 	h.seq, h.doubt, h.fails = o.number+1, 0, 0
@@ -247,8 +249,7 @@ func (d *Decrypter) accept(c *Conn, side uint8, rec []byte, o opening) {
 	}
 }
 
-// otherSecret tries the other secrets that there are for the random of a connection, if there are, on the first record of an
-// epoch.
+// otherSecret tries all secrets on the first record of an epoch, if there are several for the client random.
 func (d *Decrypter) otherSecret(c *Conn, side uint8, h *half, rec []byte) (o opening, ok bool) {
 	if c.Given() || c.suite == nil || h.epoch == plain || h.epoch == blind || h.seq != 0 {
 		return o, false
@@ -284,7 +285,7 @@ func (d *Decrypter) otherSecret(c *Conn, side uint8, h *half, rec []byte) (o ope
 	}
 }
 
-// bad passes over a record that does not open.
+// bad skips a record that does not open.
 func (d *Decrypter) bad(c *Conn, side uint8, size int) {
 	h, r := &c.half[side], &c.rest[side]
 	d.Stats.BadRecords++
@@ -303,12 +304,12 @@ func (d *Decrypter) bad(c *Conn, side uint8, size int) {
 	d.lost(c, side, size)
 }
 
-// mayOpen13 tells whether a record may be one of TLS 1.3 that is protected.
+// mayOpen13 reports whether a record may be a protected one of TLS 1.3.
 func mayOpen13(rec []byte) bool {
 	return rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13
 }
 
-// find is look, bounded by the trials in the life of a connection.
+// find is look, limited by the trials in the life of a connection.
 func (d *Decrypter) find(c *Conn, side uint8, h *half, rec []byte, from uint32) (o opening, ok bool) {
 	if c.trials > maxConnTrials {
 		return o, false
@@ -319,8 +320,8 @@ func (d *Decrypter) find(c *Conn, side uint8, h *half, rec []byte, from uint32) 
 	return o, ok
 }
 
-// look tries the keys and numbers that a record may have, if `doubt` records before it may be lost. Numbers below from are left out for the
-// key in use.
+// look tries the keys and numbers that a record may have, if up to `doubt` records before it were lost. With the
+// installed key, it assumes that at least `from` records were lost.
 func (d *Decrypter) look(c *Conn, side uint8, h *half, rec []byte, from, doubt uint32) (o opening, ok bool) {
 	tls12 := h.epoch == protected12
 	if !tls12 && !mayOpen13(rec) {
@@ -346,7 +347,7 @@ func (d *Decrypter) look(c *Conn, side uint8, h *half, rec []byte, from, doubt u
 	return d.lookNext(c, side, h, rec, doubt)
 }
 
-// lookNext tries the keys of the epochs that follow, and those after a KeyUpdate.
+// lookNext tries the keys of the next epochs, and those after KeyUpdates.
 func (d *Decrypter) lookNext(c *Conn, side uint8, h *half, rec []byte, doubt uint32) (o opening, ok bool) {
 	r := &c.rest[side]
 	if c.suite == nil || c.lineage[side] == bare {
@@ -403,7 +404,7 @@ func (d *Decrypter) lookNext(c *Conn, side uint8, h *half, rec []byte, doubt uin
 	}
 }
 
-// tryKeys tries keys that were derived, with all numbers from the first on.
+// tryKeys tries newly derived keys, with the numbers from 0 to doubt.
 func (d *Decrypter) tryKeys(k *keySet, rec []byte, doubt uint32) (o opening, ok bool) {
 	h := half{aead: k.aead, iv: k.iv}
 	for n := range doubt + 1 {
@@ -416,7 +417,7 @@ func (d *Decrypter) tryKeys(k *keySet, rec []byte, doubt uint32) (o opening, ok 
 	return o, false
 }
 
-// abandon ends the reading of a direction.
+// abandon stops reading a direction.
 func (d *Decrypter) abandon(c *Conn, side uint8) {
 	c.mode[side] = losing
 	d.Stats.GivenUp++
@@ -426,8 +427,8 @@ func (d *Decrypter) abandon(c *Conn, side uint8) {
 	}
 }
 
-// giveUp ends the reading of a connection because of one side's data; the other side's is read on if a record of it was
-// opened, or may be.
+// giveUp stops reading a connection because of one side's data. It continues with the other side, if a record of that
+// has opened or may open.
 func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 	c.disarm(Client)
 	c.disarm(Server)
@@ -436,7 +437,7 @@ func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 	}
 	for s := range uint8(2) {
 		if s != side && (c.proof[s] != unproved || d.Dispute && c.greeted(side)) {
-			continue // this side's hello is enough for the other one
+			continue // the hello of side is enough to read s
 		}
 		if r := &c.rest[s]; why == NotTLS && c.state != Readable {
 			r.why = Foreign
@@ -458,7 +459,8 @@ func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 	}
 }
 
-// undecryptable says that one direction cannot be opened now. Its records are counted, so that later keys find them.
+// undecryptable declares that a direction has no keys now. Its records are counted, so keys that arrive later find the
+// right number.
 func (d *Decrypter) undecryptable(c *Conn, side uint8) {
 	c.mode[side] = counting
 	if r := &c.rest[side]; r.why == Nothing {

@@ -26,17 +26,17 @@ func (h hash) size() int {
 	return 32
 }
 
-// A suite is what of a cipher suite concerns records.
+// A suite has the properties of a cipher suite that concern records.
 type suite struct {
 	id       uint16
-	version  uint16 // the only one that it belongs to
+	version  uint16 // the only version with this suite
 	hash     hash
 	kind     kind
 	keyBytes int
 	tag      int // bytes
 }
 
-// A kind is that of an AEAD.
+// A kind is a kind of AEAD.
 type kind uint8
 
 const (
@@ -45,7 +45,7 @@ const (
 	ccm
 )
 
-// explicit tells whether records carry a part of their nonce (RFC 5288, section 3; RFC 6655, section 3).
+// explicit reports whether records contain a part of their nonce (RFC 5288, section 3; RFC 6655, section 3).
 func (s *suite) explicit() bool { return s.version == version12 && s.kind != chacha }
 
 const (
@@ -88,7 +88,7 @@ func makeSuites() map[uint16]*suite {
 	return m
 }
 
-// setKey is the one place that decides where AEADs come from.
+// setKey creates the AEAD for a key. No other function chooses an implementation.
 func (k *keySet) setKey(s *suite, key []byte) bool {
 	wipeCCM(k.aead)
 	k.aead = nil
@@ -120,7 +120,7 @@ func (k *keySet) setKey(s *suite, key []byte) bool {
 	return true
 }
 
-// A ccmKey is a key of AES-CCM. It has memory of its own, as it is rare.
+// A ccmKey is an AES-CCM key. These are rare, so they are allocated separately.
 type ccmKey struct {
 	cipher.AEAD
 	block *aes.Cipher
@@ -131,14 +131,14 @@ func isCCM(a cipher.AEAD) bool {
 	return is
 }
 
-// wipeCCM forgets a key, if it is one of AES-CCM.
+// wipeCCM wipes a key, if it is one of AES-CCM.
 func wipeCCM(a cipher.AEAD) {
 	if k, is := a.(*ccmKey); is {
 		*k.block = aes.Cipher{}
 	}
 }
 
-// wipe forgets the keys; memory for the next is kept.
+// wipe wipes the keys, but keeps memory for the next ones.
 func (k *keySet) wipe() {
 	wipeCCM(k.aead)
 	if k.gcm != nil {
@@ -156,7 +156,7 @@ func pad(b, key []byte, with *[128]byte, block int) {
 	subtle.XORBytes(b, key, with[:len(key)])
 }
 
-// hmac computes HMAC (RFC 2104) of a short message, on the stack: a connection needs about twenty.
+// hmac computes HMAC (RFC 2104) of a short message. It does not allocate, because a connection needs about twenty.
 func (h hash) hmac(out *[48]byte, key, message []byte) {
 	const longest = 160
 	if h == hashSHA384 {
@@ -226,8 +226,8 @@ func (h hash) prf(out, secret []byte, label string, seed ...[]byte) {
 // section 6.3).
 type keySet struct {
 	aead   cipher.AEAD // chacha, gcm, or a ccmKey
-	iv     [12]byte    // of GCM and CCM in TLS 1.2 only the first 4 bytes
-	secret [48]byte    // TLS 1.3: what the next secret follows from
+	iv     [12]byte    // for GCM and CCM in TLS 1.2, only the first 4 bytes are set
+	secret [48]byte    // TLS 1.3: the secret of these keys, from which the next one follows
 	chacha aead.ChaCha20Poly1305
 	gcm    *aead.AESGCM // memory for a key, even if it is not used
 	number uint32       // of gcm
@@ -247,7 +247,7 @@ func (k *keySet) fromTraffic(s *suite, secret []byte) bool {
 	return ok
 }
 
-// update follows a KeyUpdate (RFC 8446, section 7.2).
+// update derives the keys after a KeyUpdate (RFC 8446, section 7.2).
 func (k *keySet) update(s *suite, from *[48]byte) bool {
 	var next [48]byte
 	s.hash.expandLabel(next[:s.hash.size()], from[:s.hash.size()], "traffic upd")

@@ -1,6 +1,6 @@
 package tls
 
-// plainRecord takes a record that is not encrypted.
+// plainRecord processes an unprotected record. It returns false if the record must wait.
 func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 	_, r := &c.half[side], &c.rest[side]
 	body := rec[headerBytes:]
@@ -36,13 +36,14 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 		if !c.greeted(Server) {
 			return false
 		}
-		// TLS 1.3 enters its first epoch through next.
+		// Not TLS 1.3, which would have entered an epoch by now.
 		d.giveUp(c, side, NotTLS)
 	}
 	return true
 }
 
-// handshake cuts what handshake records hold into messages. What is kept of them shares the memory of partial records.
+// handshake cuts the contents of handshake records into messages. Incomplete messages count as partial records in
+// Limits.
 func (d *Decrypter) handshake(r *rest, b []byte) {
 	r.hs.held, r.hs.most, r.hs.more = &d.partial, d.Limits.Partial, d.Message != nil
 	d.updated = false
@@ -52,7 +53,7 @@ func (d *Decrypter) handshake(r *rest, b []byte) {
 	}
 }
 
-// message takes a handshake message.
+// message processes a handshake message.
 func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	h, r := &c.half[side], &c.rest[side]
 	if d.Message != nil && body != nil && (c.proof == [2]proof{} || kind > msgServerHello) {
@@ -72,7 +73,7 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			return
 		}
 		if c.proof != [2]proof{} {
-			// What has opened follows from the hellos that there were. Others are no part of this connection.
+			// The open records follow from the earlier hellos. Different ones do not belong to this connection.
 			if c.random[Client] != hello.random {
 				d.giveUp(c, side, NotTLS)
 			}
@@ -80,7 +81,7 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 		}
 		if c.random[Client] != hello.random {
 			if c.half[Client].aead != nil || c.half[Server].aead != nil {
-				// There are keys that follow from the one before, with which records may open yet.
+				// Keys follow from the earlier ClientHello, and records may still open with them.
 				d.giveUp(c, side, NotTLS)
 				return
 			}
@@ -120,8 +121,9 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	}
 }
 
-// A renewal is a handshake of TLS 1.2 within a connection (RFC 5246, section 7.4.1.1): its hellos were in records that
-// have opened. The first ChangeCipherSpec behind them, of whichever side, has the keys of both sides follow from it.
+// A renewal is a renegotiation: a handshake of TLS 1.2 within a connection (RFC 5246, section 7.4.1.1), whose hellos
+// were in opened records. From the first ChangeCipherSpec of either side on, the next keys of both sides follow from
+// it.
 type renewal struct {
 	random [2][32]byte
 	suite  *suite
@@ -137,8 +139,8 @@ func (d *Decrypter) renewal(c *Conn) *renewal {
 	return c.waits.renewal
 }
 
-// renew has the next keys follow from the last hellos. The records of the other side are read with the old keys until
-// its own ChangeCipherSpec: the nonces and tags of both suites must be alike.
+// renew makes the next keys follow from the last hellos. Records of the other side are read with the old keys until its
+// own ChangeCipherSpec. So nonces and tags must have the same form in both suites.
 func (d *Decrypter) renew(c *Conn) {
 	if c.waits == nil || c.waits.renewal == nil || c.waits.renewal.suite == nil {
 		return
@@ -166,7 +168,7 @@ func (d *Decrypter) serverHello(c *Conn, body []byte) {
 	}
 	if c.proof != [2]proof{} && c.suite != nil {
 		c.hear(serverGreets)
-		// In TLS 1.3 no key that is used here follows from it.
+		// In TLS 1.3, no key used here depends on the server's random.
 		if c.version == version12 && c.random[Server] != hello.random {
 			d.giveUp(c, Server, NotTLS)
 		}
@@ -231,7 +233,7 @@ func (d *Decrypter) deliver(c *Conn, side uint8, data []byte) {
 	d.Plaintext(c, side, data)
 }
 
-// inner13 takes what a record of TLS 1.3 held (RFC 8446, section 5.4).
+// inner13 processes the contents of a record of TLS 1.3 (RFC 8446, section 5.4).
 func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 	h, r := &c.half[side], &c.rest[side]
 	n := len(text) - 1

@@ -86,8 +86,8 @@ func message(kind uint8, body []byte) []byte {
 	return append([]byte{kind, 0, byte(len(body) >> 8), byte(len(body))}, body...)
 }
 
-// A direction that waits for keys is examined when the time is over, even if the other direction was given up
-// meanwhile, for which a forged byte suffices.
+// A direction that waits for keys is examined when the time is over, even if the other direction was given up. A forged
+// byte is enough for that.
 func TestWaitingBesideOneThatGaveUp(t *testing.T) {
 	d := NewDecrypter(keys.NewStore(10))
 	d.Wait, d.Dispute = true, true

@@ -6,22 +6,23 @@ import (
 	"slices"
 )
 
-// A record of twelve segments, of each of which a stranger sent one copy, has four thousand ways, and each that is
-// tried costs a record. But a tag is a mask and the sum of its segments' contributions: with the tag of one way, and of
-// those in which one segment is another copy, there is the tag of every way. Half of the segments have some dozens of
-// sums, and so has the other half. Where a sum of one half and a sum of the other give the tag of the record, that is its way.
+// If an attacker sends a copy of each of a record's twelve segments, there are 4,096 paths through the copies. Trying
+// one costs as much as opening the record. But a tag is a mask plus the sum of the segments' contributions. So the tag
+// of one path, and those of paths that differ from it in one segment, determine the tags of all. Each half of the
+// segments has only 64 sums. If a sum of one half and one of the other add up to the record's tag, they determine the
+// path.
 const (
-	mostSums   = 1 << 12 // of a half
-	MostPlaces = 48      // places of a record where copies differ
-	MostCopies = 128     // of them all
-	perSum     = 256     // what a sum costs, in bytes that are opened
+	mostSums   = 1 << 12 // most sums of a half
+	MostPlaces = 48      // most Places of a record
+	MostCopies = 128     // most copies of all Places together, besides the first ones
+	perSum     = 256     // cost of a sum, which equals that of opening as many bytes
 )
 
-// A Place is a part of a record of which there are copies that differ.
+// A Place is a part of a record that has differing copies.
 type Place struct {
 	At     int
-	Copies [][]byte // all as long
-	adds   []number // what each adds to the tag of a record that has the first of all
+	Copies [][]byte // of one length
+	adds   []number // how much each changes the tag, compared with the first copy
 }
 
 // number is a tag, or a difference of tags.
@@ -31,8 +32,8 @@ func numberOf(tag [TagBytes]byte) number {
 	return number{binary.LittleEndian.Uint64(tag[8:]), binary.LittleEndian.Uint64(tag[:])}
 }
 
-// Numbers mod 2^130-5 that pass it lose a multiple of it: of the bits that tags have, a multiple of 5 is gained for each copy at most. So
-// they are looked up without their last slackBits.
+// Poly1305 computes modulo 2^130-5, and a tag is the sum modulo 2^128. Each reduction by 2^130-5 thus adds 5 to the
+// tag. A sum of differences may deviate by 5 for each Place. So lookups ignore the lowest slackBits bits.
 const (
 	slackBits = 9
 	slack     = 1<<(slackBits-1) - 1
@@ -60,7 +61,8 @@ func (s *tagger) sub(a, b number) number {
 	return s.add(a, b)
 }
 
-// near is equal for most numbers that are equal except for their gain, and otherwise for one that is slack away.
+// near returns the key for looking up a number. Each number that deviates from n by at most slack has the key of
+// n-slack or that of n+slack.
 func (s *tagger) near(n number) number {
 	if s.adds {
 		n.lo >>= slackBits
@@ -68,13 +70,13 @@ func (s *tagger) near(n number) number {
 	return n
 }
 
-// same tells whether two numbers are equal except for their gain.
+// same reports whether two numbers are equal, or deviate by at most slack in Poly1305.
 func (s *tagger) same(a, b number) bool {
 	x := s.sub(a, b)
 	return x == number{} || s.adds && (x.hi == 0 && x.lo <= slack || x.hi == ^uint64(0) && -x.lo <= slack)
 }
 
-// count returns how many ways there are through places, or more than mostSums.
+// count returns the number of paths through Places, or mostSums+1 if there are more.
 func count(part []Place) (n int) {
 	n = 1
 	for _, x := range part {
@@ -83,7 +85,8 @@ func count(part []Place) (n int) {
 	return n
 }
 
-// all returns the sums of all ways through places: a way's number has a digit for each of them.
+// all returns the sums of all paths through Places. The index of a path has a digit for each Place: the index of its
+// copy.
 func (s *tagger) all(part []Place) []number {
 	sums := []number{{}}
 	for _, x := range part {
@@ -99,7 +102,7 @@ func (s *tagger) all(part []Place) []number {
 	return sums
 }
 
-// put puts the bytes of a way into a record.
+// put copies the bytes of a path into a record.
 func put(b []byte, part []Place, way int) {
 	for _, x := range slices.Backward(part) {
 		copy(b[x.At:], x.Copies[way%len(x.Copies)])
@@ -107,8 +110,9 @@ func put(b []byte, part []Place, way int) {
 	}
 }
 
-// BySums looks for the ways through the places of the next record of a direction that have its tag, and has test try each until it returns
-// true. The other bytes are those of b, which changes. What it costs is taken from work, and it does nothing without as much.
+// BySums searches for the paths through the Places of a direction's next record that have the tag of b. It calls test
+// with each candidate, until test returns true. The other bytes are those of b, which BySums changes. It subtracts the
+// cost from work, and does nothing if work is less than that.
 func (d *Decrypter) BySums(c *Conn, side uint8, b []byte, all []Place, work *int, test func(b []byte) bool) bool {
 	n := len(b)
 	total, cut := 2, 0
@@ -142,7 +146,7 @@ func (d *Decrypter) BySums(c *Conn, side uint8, b []byte, all []Place, work *int
 	want := s.sub(numberOf([TagBytes]byte(b[n-TagBytes:])), first)
 	lefts, rights := s.all(left), s.all(right)
 	known := make(map[number]int)
-	defer func() { // who has that has what the key makes of each block
+	defer func() { // the sums reveal products with the authentication key
 		clear(known)
 		clear(lefts)
 		clear(rights)
@@ -172,24 +176,23 @@ func (d *Decrypter) BySums(c *Conn, side uint8, b []byte, all []Place, work *int
 	return false
 }
 
-// A tagger computes the tag that the next record of a direction would have, had it other bytes: what a record with
-// copies that differ is put together from is found by tags of a few of them, as these add up. A tag is a sum over the
-// blocks of ciphertext, of GHASH (NIST SP 800-38D, section 6.4) or Poly1305 (RFC 8439, section 2.5), and a mask that is
-// the same for all of them. That of AES-CCM is no sum.
+// A tagger computes the tag that the next record of a direction would have with other bytes. A tag is a sum over the
+// blocks of ciphertext, by GHASH (NIST SP 800-38D, section 6.4) or Poly1305 (RFC 8439, section 2.5), plus a mask that
+// all paths share. The tag of AES-CCM is not a sum.
 //
-// It seals with the key and nonce of the record. Nothing of that leaves the process, where the key is.
+// It seals with the key and nonce of the record. The results stay in this process, which has the key anyway.
 type tagger struct {
 	half   *half
 	nonce  [12]byte
 	aad    [13]byte
 	added  int    // bytes of aad
-	skip   int    // bytes before the ciphertext, which tags are not sums of
-	adds   bool   // tags are numbers mod 2^130-5 without their upper bits, little-endian; else elements of GF(2^128)
-	stream []byte // of the cipher
+	skip   int    // bytes before the ciphertext; the tag is not a sum over these
+	adds   bool   // tags are numbers modulo 2^130-5 without the upper bits, little-endian; else elements of GF(2^128)
+	stream []byte // key stream
 	text   []byte
 }
 
-// Plain is how many bytes of a record of a direction come before its ciphertext.
+// Plain returns how many bytes of a record precede its ciphertext.
 func (c *Conn) Plain() int {
 	if c.suite != nil && c.suite.explicit() {
 		return headerBytes + 8
@@ -197,7 +200,7 @@ func (c *Conn) Plain() int {
 	return headerBytes
 }
 
-// tagger returns one for a record, whose length and bytes before the ciphertext are those of rec.
+// tagger returns a tagger for records with the length of rec, and with its bytes before the ciphertext.
 func (d *Decrypter) tagger(c *Conn, side uint8, rec []byte) (*tagger, bool) {
 	h := &c.half[side]
 	t := &tagger{half: h, nonce: h.iv, skip: c.Plain()}
@@ -236,7 +239,7 @@ func (t *tagger) tag(rec []byte) (tag [TagBytes]byte) {
 	return tag
 }
 
-// wipe forgets the key stream.
+// wipe wipes the key stream.
 func (t *tagger) wipe() {
 	clear(t.stream)
 	clear(t.text[:cap(t.text)])
