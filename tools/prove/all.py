@@ -8,15 +8,18 @@ has a result for this code and these files of the prover runs again only with --
 has changed since, or the files that prove them. The exit status is 1 if a proof fails.
 """
 import argparse
+import ast
 import functools
 import glob
 import hashlib
+import io
 import json
 import os
 import re
 import resource
 import subprocess
 import sys
+import tokenize
 
 from spec.args import HERE, ROOT
 from tests.imports import modules, paths
@@ -43,11 +46,26 @@ SAID = ("changed since they were proved", "proved by another version of the prov
 
 
 def digest(*names):
-    h = hashlib.sha256()
-    for name in names:
-        with open(name, "rb") as f:
-            h.update(f.read())
-    return h.hexdigest()
+    return hashlib.sha256(b"".join(map(code, names))).hexdigest()
+
+
+@functools.cache
+def code(path):
+    """The bytes of a file that count: in Python no comments, docstrings and empty lines."""
+    with open(path, "rb") as f:
+        text = f.read()
+    if not path.endswith(".py"):
+        return text
+    lines = text.decode().split("\n")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            docstring = node.body[0]
+            lines[docstring.lineno - 1:docstring.end_lineno] = [""] * (docstring.end_lineno - docstring.lineno + 1)
+    for token in tokenize.tokenize(io.BytesIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    return "".join(line.rstrip() + "\n" for line in lines if line.strip()).encode()
 
 
 graph_of_files = functools.cache(lambda: dict(modules()))
@@ -55,7 +73,7 @@ graph_of_files = functools.cache(lambda: dict(modules()))
 
 @functools.cache
 def prover(part, isa):
-    """The hash of all files that a part of the prover imports, except other instruction sets."""
+    """The hash of the code of all files that a part of the prover imports, except other instruction sets."""
     graph, own = graph_of_files(), f"isa.{isa}"
     found, following = set(), {part, own} | ({"induction.engine"} if part.startswith("induction.") else set())
     while following:
