@@ -1,10 +1,13 @@
 """RISC-V of 64 bits with M, and roriw of Zbb: what each instruction does to registers and memory, in terms of values.
 
 Encodings and meanings are of the RISC-V manual, volume I; tests/semantics_risc.py compares them with an emulator. Only what the kernels
-in integer registers use is known here, and whatever is not stops the run.
+use in integer registers is known here, and whatever is not stops the run. riscv_vector.py adds vectors.
 
 ChaCha20's words are in the lower halves of registers: of a sum of such the upper half is taken as any number.
 """
+import importlib
+import sys
+
 import capstone
 from isa.integer import Registers, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers, of_words, plus
 from values import linear, terms
@@ -19,9 +22,10 @@ RESERVED = (1, 2, 3, 4, 27)
 # Fields of an encoding: registers s, t and d; a and w, of 6 and 5 bits; i, of 12; h and l, of 7 and 5, a number of 12; j, of 20.
 ENCODINGS = """
 add   0000000 t s 000 d 0110011    sub   0100000 t s 000 d 0110011    sltu  0000000 t s 011 d 0110011
-xor   0000000 t s 100 d 0110011    or    0000000 t s 110 d 0110011
+xor   0000000 t s 100 d 0110011    or    0000000 t s 110 d 0110011    and   0000000 t s 111 d 0110011
 mul   0000001 t s 000 d 0110011    mulhu 0000001 t s 011 d 0110011
 addi  i s 000 d 0010011            sltiu i s 011 d 0010011            andi  i s 111 d 0010011
+xori  i s 100 d 0010011
 slli  000000 a s 001 d 0010011     srli  000000 a s 101 d 0010011
 slliw 0000000 w s 001 d 0011011    srliw 0000000 w s 101 d 0011011    roriw 0110000 w s 101 d 0011011
 lbu   i s 100 d 0000011    lw    i s 010 d 0000011    lwu   i s 110 d 0000011    ld    i s 011 d 0000011
@@ -81,21 +85,21 @@ def either(x, y):
     return of_words(terms.either, x, y)
 
 
-TWO = {"add": add, "sub": minus, "sltu": less, "xor": exclusive_or, "or": either,
+TWO = {"add": add, "sub": minus, "sltu": less, "xor": exclusive_or, "or": either, "and": low_bits,
        "mul": lambda x, y: cut(product(x, y), 0, 64), "mulhu": lambda x, y: cut(product(x, y), 64, 64)}
-IMMEDIATE = {"addi": add, "sltiu": less, "andi": low_bits}
+IMMEDIATE = {"addi": add, "sltiu": less, "andi": low_bits, "xori": exclusive_or}
 SHIFTS = {"slli": shift_left, "srli": shift_right, "slliw": shift_left, "srliw": shift_right, "roriw": lambda v, n: rotate_left(v, 32 - n)}
 BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bltu": lambda x, y: cut(less(x, y), 0, 1),
             "bgeu": lambda x, y: invert(cut(less(x, y), 0, 1))}
 
 
-def fields(code, pc):
+def fields(code, pc, encodings_=KNOWN, widths=WIDTHS):
     """The name of an instruction, and its fields."""
     bytes_ = code[pc:pc + 4] if pc >= 0 else b""
     n = int.from_bytes(bytes_, "little")
-    for mask, match, name, known in KNOWN if len(bytes_) == 4 else ():
+    for mask, match, name, known in encodings_ if len(bytes_) == 4 else ():
         if n & mask == match:
-            found = {f: n >> at & (1 << WIDTHS[f]) - 1 for f, at in known}
+            found = {f: n >> at & (1 << widths[f]) - 1 for f, at in known}
             if any(found.get(r) in RESERVED for r in "std"):
                 raise Unproved(f"{name} of a reserved register")
             return name, found
@@ -131,3 +135,12 @@ def step(name, s=0, t=0, d=0, a=0, w=0, i=0, h=0, l=0):
         return lambda m: m.stored(m.address(s, signed(h << 5 | l, 12), size), extend(m.read(t), 8 * size))
     whole = from_word if name == "lw" else extend
     return lambda m: m.write(d, whole(m.memory.load(m.address(s, signed(i, 12), size), size), 64))
+
+
+def of(elf):
+    """The instruction set of an object. Files that only kernels with vectors need are not imported for others, whose records (all.py)
+    do not depend on them."""
+    symbols = elf.get_section_by_name(".symtab")
+    if not any(s.name.startswith("sealane_") and s.name.endswith(("_rvv", "_zvkb", "_zvkned")) for s in symbols.iter_symbols()):
+        return sys.modules[__name__]
+    return importlib.import_module("isa.riscv_vector").of_symbols(symbols)
