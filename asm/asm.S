@@ -335,10 +335,12 @@ _\name:
         .endr
     .endm
     .macro restore_vectors
-        vpop {d8-d15}
-        .cfi_adjust_cfa_offset -64
+        vldm sp, {d8-d15}
         .irp n, 0, 1, 2, 3, 4, 5, 6, 7
         .cfi_restore 264 + \n
+        .endr
+        .rept 4
+        wipe_frame 16, r0-r3
         .endr
     .endm
 .endm
@@ -371,24 +373,35 @@ _\name:
 #endif
     begin_function \name
 #if !defined(SEALANE_GO)
+    save_vectors
     push {r4-r9, r11}
     .cfi_adjust_cfa_offset 28
     .irp n, 4, 5, 6, 7, 8, 9
     .cfi_rel_offset \n, 4*(\n - 4)
     .endr
     .cfi_rel_offset 11, 24
-    save_vectors
 #endif
 .endm
 
+/* Wipes a part of the frame and removes it. */
+.macro wipe_frame bytes, registers:vararg
+    stm sp!, {\registers}
+    .cfi_adjust_cfa_offset -\bytes
+.endm
+
+/* The caller's registers may hold secrets, so the frame is wiped. */
 .macro endfunction
 #if !defined(SEALANE_GO)
-    restore_vectors
-    pop {r4-r9, r11}
-    .cfi_adjust_cfa_offset -28
+    ldm sp, {r4-r9, r11}
     .irp n, 4, 5, 6, 7, 8, 9, 11
     .cfi_restore \n
     .endr
+    .irp n, 0, 1, 2, 3
+    mov r\n, #0
+    .endr
+    wipe_frame 16, r0-r3
+    wipe_frame 12, r0-r2
+    restore_vectors
 #endif
     bx lr
     end_function

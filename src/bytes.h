@@ -16,8 +16,8 @@
 #define UNLIKELY(condition) (condition)
 #endif
 
-/* For functions that handle secret words. On 32-bit ARM, a kernel saves its caller's registers in memory that is not
- * wiped, with any secrets in them. In a separate function, these registers are restored before the kernel runs. */
+/* For functions that handle secret words. On 32-bit ARM, compilers keep some of these words on the stack. In a separate
+ * function, these lie where sealane_burn_stack wipes. */
 #if defined(__arm__)
 #define ON_SECRET_WORDS NOINLINE __attribute__((unused))
 #else

@@ -420,7 +420,7 @@ static inline int opened(sealane_quic_packet *p, uint8_t *payload, size_t payloa
 }
 
 /* Restores the header and the packet number of a refused packet. */
-static inline void mask_again(sealane_quic_packet *p, const uint8_t mask[16], uint64_t expected)
+static ON_SECRET_WORDS void mask_again(sealane_quic_packet *p, const uint8_t mask[16], uint64_t expected)
 {
     mask_header(p, mask);
     p->number = expected;

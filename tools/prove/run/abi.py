@@ -8,7 +8,7 @@ For each calling convention the source is assembled as a C library has it, for L
             them are only instructions of the frame: saves, loads, moves of the stack pointer and of arguments
     frame   on every way through it: a register that the convention preserves is saved before it is touched, holds what the
             caller left there when the function returns, and is not read where it was restored before; what a slot of the
-            frame holds is not lost; the stack pointer is what it was
+            frame holds is not lost; the stack pointer is what it was; on 32-bit ARM the whole frame is zero
 
 Exit status 1 if one is not.
 """
@@ -166,26 +166,32 @@ def frame(isa, insn):
             return None
         what, at = "save" if name[0] == "s" else "load", number(m[3])
         return [(what, whole(isa, r), at + 8 * i) for i, r in enumerate((m[1], m[2])) if r]
-    if name in ("push", "vpush", "pop", "vpop"):
-        names = [n for part in text.strip("{}").split(",") for n in [part.strip()]]
+    if name == "mov" and (m := re.fullmatch(r"(r[0-3]), #0", text)):
+        return [("zero", m[1], 0)]
+    if m := re.fullmatch(r"(?:(sp!?), )?\{(.*)\}", text):
         size = 8 if name[0] == "v" else 4
-        registers = [whole(isa, n) for n in names]
-        places = [(r, size * i) for i, r in enumerate(registers)]
-        if name.endswith("push"):
-            return [("move", None, -size * len(registers)), *(("save", r, o) for r, o in places)]
-        return [*(("load", r, o) for r, o in places), ("move", None, size * len(registers))]
+        places = [(whole(isa, n), size * i) for i, n in enumerate(m[2].split(", "))]
+        if name in ("push", "vpush"):
+            return [("move", None, -size * len(places)), *(("save", r, at) for r, at in places)]
+        if name in ("ldm", "vldmia") and m[1] == "sp":
+            return [("load", r, at) for r, at in places]
+        if name == "stm" and m[1] == "sp!":
+            return [*(("wipe", r, at) for r, at in places), ("move", None, size * len(places))]
     return None
 
 
 def match(isa, go, other):
-    """Which instruction of Go's each one of the other is, or None of those of its frame."""
-    i, found = 0, []
+    """Which instruction of Go's each one of the other is, or None of those of its frame. Registers are set to zero only at the end."""
+    i, found, zero = 0, [], set()
     for insn in other:
         mine = go[i] if i < len(go) else None
         if mine and (insn.name, insn.other, insn.branches) == (mine.name, mine.other, mine.branches):
             found.append(i)
             i += 1
-        elif frame(isa, insn) is not None:
+        elif (actions := frame(isa, insn)) is not None:
+            zero |= {r for what, r, _ in actions if what == "zero"}
+            if zero and i < len(go) - 1 or any(what == "wipe" and r not in zero for what, r, _ in actions):
+                raise Unproved(f"{insn}: not at the end, or not with zeroes")
             found.append(None)
         else:
             raise Unproved(f"{insn}: where Go has {mine}")
@@ -236,7 +242,7 @@ def step(isa, insn, i, state, preserved):
                     raise Unproved(f"{insn}: not in the frame")
                 slots = {at: s for at, s in slots.items() if at != offset - depth}
                 slots[offset - depth] = r
-            else:
+            elif what == "load":
                 if slots.get(offset - depth) != r:
                     raise Unproved(f"{insn}: that slot does not hold {r}")
                 registers[r] = RESTORED
