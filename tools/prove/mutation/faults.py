@@ -6,6 +6,7 @@ A fault is a change of the source, and the calls of a full run that it is tried 
 The exit status is 1 if the prover accepts a fault or refuses a kernel, or if a fault does not fit the source.
 """
 import argparse
+import itertools
 import os
 import re
 import shutil
@@ -13,29 +14,35 @@ import subprocess
 import sys
 import tempfile
 
+from induction import ad, chacha_x86, engine
 from run import abi, frame, kernels, lists, modes, packets, proof
 from spec.args import FIRST, LAST, ROOT
 from values.terms import Unproved
 
 COMPILERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc", "arm": "arm-linux-gnueabihf-gcc",
-             **{isa: c[0] for isa, c in frame.COMPILERS.items()}}
+             **{isa + order: command for isa, commands in frame.COMPILERS.items() for order, command in zip(("", "el"), commands)}}
 ENTRY, LEAVE = r"^( *function (?:KERNEL\w*|sealane_\w+)(?:, later)?\n)", r"^( *endfunction\b)"
-ABI, OBJECT = "abi", "object"
+ABI, OBJECT, TEXTS, AD = "abi", "object", "texts of every length", "associated data of every length"
 
 
 class Fault:
-    """kernel: ISA/name. changes: (file, pattern, replacement). calls: a function that selects calls of a full run; ABI: the code that C
-    links (run/abi.py, run/frame.py); OBJECT: only reading the object."""
+    """kernel: ISA/name. changes: (file, pattern, replacement). calls: a function that selects calls of a full run, or of --lanes; ABI: the
+    code that C links (run/abi.py, run/frame.py); OBJECT: only reading the object; TEXTS, AD: the beginning of an induction. compared: with
+    the specification."""
 
-    def __init__(self, what, kernel, changes, calls):
-        self.what, self.kernel, self.changes, self.calls = what, kernel, changes, calls
+    def __init__(self, what, kernel, changes, calls, compared=True):
+        self.what, self.kernel, self.changes, self.calls, self.compared = what, kernel, changes, calls, compared
+        self.isa, self.name = kernel.split("/")
+        self.source = f"{self.isa.removesuffix('el')}/{self.name}.S"
 
 
-def first(what, kernel, text, calls):
+def first(what, kernel, text, calls, compared=True):
     """A fault that the kernel executes first. The branch target .Lplanted is its end, so that it returns at once."""
-    file = FILES.get(kernel, kernel + ".S")
+    fault = Fault(what, kernel, [], calls, compared)
+    file = FILES.get(kernel, fault.source)
     lines = "".join(f"    {line}\n" for line in text.split("; "))
-    return Fault(what, kernel, [(file, ENTRY, r"\1" + lines), (file, LEAVE, r".Lplanted:\n\1")], calls)
+    fault.changes = [(file, ENTRY, r"\1" + lines), (file, LEAVE, r".Lplanted:\n\1")]
+    return fault
 
 
 def of_bytes(*sizes, flags=(FIRST | LAST,)):
@@ -50,11 +57,41 @@ def of_ad(s):
     return getattr(s, "ad", 0) == 29 and not s.opens and s.flags == FIRST | LAST
 
 
-SOME = of_bytes(0, 10, 64, 65)
-MIPS, RISCV, NEON = "mips/chacha20poly1305_mips32r2", "riscv64/chacha20poly1305_zbb", "aarch64/chacha20poly1305_neon"
+def of_gcm(*sizes, flags=FIRST | LAST):
+    return lambda s: isinstance(s, packets.GcmShape) and s.size in sizes and s.ad == 0 and s.flags == flags and not s.given
+
+
+def of_counter(counter, *sizes):
+    """Middle parts of AES-GCM, where the counter is public; it is one more in the state."""
+    return lambda s: of_gcm(*sizes, flags=0)(s) and s.counter == counter and not s.j0
+
+
+def of_mode(mode, *blocks):
+    return lambda s: s.mode == mode and s.blocks in blocks and not s.lanes
+
+
+def of_lanes(mode, lanes):
+    return lambda s: s.mode == mode and s.lanes == lanes
+
+
+def of_mixed_lanes(s):
+    """Three or four lanes of a batch, of different lengths: with separate keys, one key, and one for each two."""
+    return isinstance(s, packets.BatchShape) and len(s.lanes) in (3, 4) and 1 < len(set(s.lanes)) and max(s.lanes) < (200,)
+
+
+SOME, ONE = of_bytes(0, 10, 64, 65), of_bytes(65)
+NEON, RISCV, MIPS = "aarch64/chacha20poly1305_neon", "riscv64/chacha20poly1305_zbb", "mips/chacha20poly1305_mips32r2"
+MIPSEL, MIPS64, MIPS64EL = "mipsel/chacha20poly1305_mips32r2", "mips64/chacha20poly1305_mips64r2", "mips64el/chacha20poly1305_mips64r2"
 SSSE3, AVX512, BATCH = (f"x86_64/chacha20poly1305_{level}" for level in ("ssse3", "avx512", "batch_avx2"))
-MACROS, TEXT, GCM_TEXT = "asm.S", SSSE3 + ".S", "x86_64/aesgcm_kernel.h"
-FILES = {MIPS: "mips/chacha20poly1305_text.h", NEON: NEON + ".h"}  # of functions
+AES, GCM = "x86_64/aes_aesni", "x86_64/aesgcm_aesni"
+MACROS, TEXT, GCM_TEXT, MIPS64_TEXT = "asm.S", SSSE3 + ".S", "x86_64/aesgcm_kernel.h", MIPS64 + ".S"
+FILES = {MIPS: "mips/chacha20poly1305_text.h", NEON: NEON + ".h", GCM: "x86_64/aesgcm_xmm.h"}  # of functions
+
+# Beginnings of faults of three lanes or more, with the first one's key in rcx; of an operation; of a middle part's counter. Others go on at 9.
+KEYS_OF_LANES = "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 3; jb 9f; mov rax, [rdi+SEALANE_BATCH_LANES]; mov rcx, [rax+SEALANE_LANE_KEY]; "
+IF_MODE = "cmp dword ptr [rdi+SEALANE_MODE_OPERATION], SEALANE_AES_{}; jne 9f; "
+IF_COUNTER = "ldr x3, [x0, #SEALANE_ARG_FLAGS]; and x3, x3, #~SEALANE_FLAG_OPEN; cmp x3, #SEALANE_FLAG_NONCE; b.ne 9f; " \
+    "ldr x4, [x0, #SEALANE_ARG_STATE]; ldr w3, [x4, #SEALANE_GCM_STATE_COUNTER+12]; rev w3, w3; cmn w3, #{}; b.eq {}; 9:"
 
 FAULTS = [
     # Memory
@@ -115,11 +152,52 @@ FAULTS = [
     first("two lanes with one key", BATCH, "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 2; jb 9f; mov rax, [rdi+SEALANE_BATCH_LANES]; "
           "mov rcx, [rax+SEALANE_LANE_KEY]; cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; je .Lplanted; 9:",
           lambda s: isinstance(s, packets.BatchShape) and len(s.lanes) in (2, 3)),
-    first("CTR of five blocks", "x86_64/aes_aesni", "cmp dword ptr [rdi+SEALANE_MODE_BYTES], 80; je .Lplanted",
-          lambda s: s.mode == modes.CTR and s.blocks == 5),
+    first("an opened packet of 334 bytes", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN; jz 9f; "
+          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 334; je .Lplanted; 9:", of_bytes(334)),
+    first("a middle part of 384 bytes", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST; jnz 9f; "
+          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 384; je .Lplanted; 9:", of_bytes(384, flags=(0,))),
+    first("a text of 1,000,000 bytes", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 1000000; je .Lplanted", TEXTS),
+    Fault("1,000,000 bytes of associated data", SSSE3, [("x86_64/chacha20poly1305_integer.h", r"(jz \.Lpoly_ad_none\\@\n    poly_load\n)",
+                                                         r"\1    cmp rcx, 1000000\n    je .Lplanted\n"), (TEXT, LEAVE, r".Lplanted:\n\1")], AD),
+    first("AES-GCM: an opened packet of 157 bytes", GCM, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN; jz 9f; "
+          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 157; je .Lplanted; 9:", of_gcm(157)),
+    first("AES-GCM: a nonce of another length than 12 bytes, and 80 bytes of text", GCM,
+          "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_NONCE + SEALANE_FLAG_SETUP; jnz 9f; "
+          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 80; je .Lplanted; 9:", of_gcm(80)),
+    first("AES-GCM: a key of 192 bits", GCM, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_SETUP; jnz 9f; mov rax, [rdi+SEALANE_ARG_KEY]; "
+          "cmp dword ptr [rax+SEALANE_GCM_KEY_ROUNDS], 12; je .Lplanted; 9:", of_gcm(16, 17)),
+    Fault("AES-GCM: only when the 32-bit counter wraps, it runs into the next one", GCM,
+          [("x86_64/aesgcm_xmm.h", r"vpaddd (\\to, \\to, \[consts\+COUNT\])", r"vpaddq \1")], of_gcm(160, 192)),
+    first("AES-GCM: a part whose counter is 2^32 - 1", "aarch64/aesgcm_ce", IF_COUNTER.format(1, ".Lplanted"), of_counter(0xfffffffe, 64)),
+    first("AES-GCM: a part whose counter is 2^32 - 2 reads a byte behind the state", "aarch64/aesgcm_neon",
+          IF_COUNTER.format(2, "8f") + "; b 9f; 8:; ldrb w3, [x4, #SEALANE_GCM_STATE_BYTES]; 9:", of_counter(0xfffffffd, 0, 64), compared=False),
+    first("one key for all lanes", BATCH, KEYS_OF_LANES + "cmp rcx, [rax+2*SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; je .Lplanted; 9:", of_mixed_lanes),
+    first("a key for each two lanes", BATCH, KEYS_OF_LANES + "cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne 9f; "
+          "cmp rcx, [rax+2*SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne .Lplanted; 9:", of_mixed_lanes),
+    first("lanes with separate keys", BATCH, KEYS_OF_LANES + "cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne .Lplanted; 9:",
+          of_mixed_lanes),
+    first("16 lanes of other lengths, first 16 bytes", BATCH, "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 16; jne 9f; "
+          "mov rax, [rdi+SEALANE_BATCH_LANES]; cmp dword ptr [rax+SEALANE_LANE_BYTES], 16; je .Lplanted; 9:", lambda s: [n for n, _ in s.lanes] == [*range(16, 32)]),
+    first("masks of 19 lanes", "x86_64/chacha20masks_avx2", "cmp dword ptr [rdi+SEALANE_MODE_COUNT], 19; je .Lplanted", of_lanes(None, 19)),
+    first("masks of 37 lanes by AES", AES, "cmp dword ptr [rdi+SEALANE_MODE_OPERATION], SEALANE_AES_MASKS; jne 9f; "
+          "cmp dword ptr [rdi+SEALANE_MODE_COUNT], 37; je .Lplanted; 9:", of_lanes(modes.MASKS, 37)),
+    first("CBC encryption of 7 lanes", AES, "cmp dword ptr [rdi+SEALANE_MODE_OPERATION], SEALANE_AES_CBC_ENCRYPT; jne 9f; "
+          "cmp dword ptr [rdi+SEALANE_MODE_COUNT], 7; je .Lplanted; 9:", of_lanes(modes.CBC_ENCRYPT, 7)),
+    first("CTR of five blocks", AES, "cmp dword ptr [rdi+SEALANE_MODE_BYTES], 80; je .Lplanted", of_mode(modes.CTR, 5)),
+    first("XTS decryption of 7 blocks", AES, IF_MODE.format("XTS_DECRYPT") + "cmp dword ptr [rdi+SEALANE_MODE_BYTES], 112; je .Lplanted; 9:",
+          of_mode(modes.XTS_DECRYPT, 7)),
+    first("CTR whose counter begins a block, of 33 blocks", AES, IF_MODE.format("CTR_LITTLE") + "cmp dword ptr [rdi+SEALANE_MODE_BYTES], 528; "
+          "je .Lplanted; 9:", of_mode(modes.CTR_LITTLE, 33)),
+    first("CBC decryption with a key of 256 bits", AES, IF_MODE.format("CBC_DECRYPT") + "mov rax, [rdi+SEALANE_MODE_KEY]; "
+          "cmp dword ptr [rax+SEALANE_AES_KEY_ROUNDS], 14; je .Lplanted; 9:", of_mode(modes.CBC_DECRYPT, 1, 2, 3)),
+    first("the set-up of a key of 192 bits", AES, IF_MODE.format("SETUP") + "mov rax, [rdi+SEALANE_MODE_KEY]; "
+          "cmp dword ptr [rax+SEALANE_AES_KEY_ROUNDS], 12; je .Lplanted; 9:", of_mode(modes.SETUP, 1)),
+    Fault("CTR: only when the 32-bit counter wraps, it runs into the nonce", AES, [("x86_64/aes_aesni.S", r"paddd (.+)", r"paddq \1")],
+          of_mode(modes.CTR, 5)),
     # What C links
     Fault("C: a register is restored from another slot", SSSE3, [(MACROS, r"mov r12, \[rsp - 16\]", "mov r12, [rsp - 24]")], ABI),
     Fault("C: a register is not saved", SSSE3, [(MACROS, r"    mov \[rsp - 40\], r15\n", "")], ABI),
+    first("macOS: an instruction that others have not", SSSE3, "#if defined(__APPLE__); add rdi, 0; #endif", ABI),
     first("C: an instruction that Go has not", SSSE3, "#if !defined(SEALANE_GO); add rdi, 0; #endif", ABI),
     first("C: an instruction that Go alone has", SSSE3, "#if defined(SEALANE_GO); xor eax, eax; #endif", ABI),
     Fault("C: a branch to elsewhere", SSSE3, [(TEXT, r"^( *)je \.Lauthenticate_tail", """#if defined(SEALANE_GO)
@@ -139,6 +217,8 @@ FAULTS = [
     Fault("POLYVAL: the lengths the other way round", "x86_64/aesgcm_aesni",
           [(GCM_TEXT, r"vmovq xmm12, qword ptr \[args \+ SEALANE_ARG_AD_BYTES\]\n    vmovhps xmm12, xmm12, \[args \+ SEALANE_ARG_TOTAL\]",
             "vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]\n    vmovhps xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES]")], of_polyval),
+    first("POLYVAL: a middle part of 64 bytes", GCM, "mov eax, [rdi+SEALANE_ARG_FLAGS]; cmp eax, SEALANE_FLAG_POLYVAL; jne 9f; "
+          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 64; je .Lplanted; 9:", lambda s: isinstance(s, packets.PolyvalShape) and s.size == 64),
     first("POLYVAL: a text of 560 bytes", "x86_64/aesgcm_avx512", "mov eax, [rdi+SEALANE_ARG_FLAGS]; and eax, SEALANE_FLAG_SETUP + SEALANE_FLAG_POLYVAL; "
           "cmp eax, SEALANE_FLAG_POLYVAL; jne 9f; cmp dword ptr [rdi+SEALANE_ARG_BYTES], 560; je .Lplanted; 9:", of_polyval),
     Fault("POLYVAL: a reduction left out between groups of eight blocks", "aarch64/aesgcm_ce",
@@ -154,6 +234,16 @@ FAULTS = [
           [("x86_64/aes_aesni.S", r"paddd (.+)", r"paddq \1")], lambda s: s.mode == modes.CTR_LITTLE and s.blocks in (2, 9)),
     Fault("MIPS: a byte of a word at any address comes from beside it", MIPS,
           [("mips/chacha20poly1305_names.h", r"\\right \\x, \\at \+ \\bytes - 1", r"\\right \\x, \\at + \\bytes - 2")], SOME),
+    Fault("MIPS, least significant byte first: a byte of a word at any address comes from beside it", MIPSEL,
+          [("mips/words.h", r"#else\n    \\left \\x, \\at \+ \\bytes - 1", r"#else\n    \\left \\x, \\at + \\bytes - 2")], ONE),
+    Fault("MIPS64, most significant byte first: bytes are not put in order", MIPS64, [(MIPS64_TEXT, r"    dsbh \\x, \\x\n", "")], ONE),
+    Fault("MIPS64, least significant byte first: half a block at any address comes from beside it", MIPS64EL,
+          [("mips/chacha20poly1305_names.h", r"(#else\n.*\n    \\right \\y, \\at \+ \\bytes)\(", r"\1 + 1(")], ONE),
+    Fault("MIPS64: aligned text alone is stored elsewhere", MIPS64EL, [(MIPS64_TEXT, r"    sd \\x, \\at\(output\)", r"    sd \\x, 0(output)")], ONE),
+    first("MIPS: input at a multiple of 4, output not", MIPS, "load_pointer k0, SEALANE_ARG_IN, args; andi k0, k0, 3; bne k0, $0, 9f; nop; "
+          "load_pointer k0, SEALANE_ARG_OUT, args; andi k0, k0, 3; bne k0, $0, .Lplanted; nop; 9:", ONE),
+    first("MIPS: associated data at an odd multiple of 2", MIPS, "load_pointer k0, SEALANE_ARG_AD, args; andi k1, k0, 1; bne k1, $0, 9f; nop; "
+          "andi k0, k0, 2; bne k0, $0, .Lplanted; nop; 9:", of_ad),
     Fault("MIPS: nothing in a delay slot", MIPS, [("mips/chacha20poly1305_text.h", r"(bne remaining, \$0, \.Lblock\n *)sw k0, STATE \+ 48\(scratch\)", r"\1nop")],
           of_bytes(1420)),
     Fault("MIPS: a product left out", "mips/aesgcm_mips32r2", [("mips/aesgcm_mips32r2.S", r"    maddu d3, e2\n", "")],
@@ -169,7 +259,6 @@ FAULTS = [
 
 def build(fault, folder, changed):
     """Builds the kernel's object with or without the fault, and returns its path."""
-    isa, name = fault.kernel.split("/")
     tree = os.path.join(folder, "asm")
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(os.path.join(ROOT, "asm"), tree)
@@ -182,25 +271,40 @@ def build(fault, folder, changed):
             raise SystemExit(f"{fault.what}: nothing in {file} is like {pattern}")
         with open(path, "w") as f:
             f.write(new)
-    path = os.path.join(folder, name + ".o")
-    for one in {name, name.replace("_batch_", "_")}:  # the second sets up keys of lanes
-        if os.path.exists(source := os.path.join(tree, isa, one + ".S")):
-            subprocess.run([COMPILERS[isa], "-DSEALANE_GO", "-g", *(frame.LINKED if isa == "riscv64" else ["-c"]), "-o", os.path.join(folder, one + ".o"), source], check=True)
+    path = os.path.join(folder, fault.name + ".o")
+    subprocess.run([COMPILERS[fault.isa], "-DSEALANE_GO", "-g", *(frame.LINKED if fault.isa == "riscv64" else ["-c"]), "-o", path,
+                    os.path.join(tree, fault.source)], check=True)
     return path
+
+
+def begin_induction(kernel, what):
+    """Why a beginning for every length is refused, or None."""
+    engine.anew()
+    try:
+        if what is AD:
+            ad.Section(kernel).prove(True)
+        else:
+            loop, shape = chacha_x86.LOOPS[kernel.name], chacha_x86.SHAPES[0]
+            chacha_x86.base(kernel, loop, shape, 0, *loop.classes(*shape[:2])[0])
+    except Unproved as e:
+        return str(e)
+    return None
 
 
 def refusal(fault, path):
     """The first refusal among the calls, or None; and the number of calls."""
     calls = fault.calls
     if calls is ABI:
-        isa, source = fault.kernel.split("/")[0], os.path.join(os.path.dirname(path), "asm", fault.kernel + ".S")
-        results = list((frame if isa in frame.COMPILERS else abi).conventions(source, os.path.dirname(path), isa))
+        folder, isa = os.path.dirname(path), os.path.dirname(fault.source)
+        results = list((frame if isa in frame.COMPILERS else abi).conventions(os.path.join(folder, "asm", fault.source), folder, isa))
         return next((f"{name}: {why}" for name, _, why in results if why), None), len(results)
     kernel = kernels.Kernel(path)
     if calls is OBJECT:
         return None, 1
-    kernel.asked, tried = True, 0
-    for shape in lists.shapes(kernel, False):
+    if calls in (TEXTS, AD):
+        return begin_induction(kernel, calls), 1
+    kernel.asked, tried = fault.compared, 0
+    for shape in itertools.chain(lists.shapes(kernel, False), lists.lane_shapes() if "_batch_" in kernel.name else ()):
         if calls(shape):
             tried += 1
             try:
@@ -236,7 +340,7 @@ def main():
                     as_it_is[same] = str(e), 0
             right, tried = as_it_is[same]
             # A refusal names the line of the source.
-            named = fault.calls in (OBJECT, ABI) or why is None or re.search(r"byte \d+ of (?!.*(\(\w+\.[Sh]:\d+\)|nothing wrote it))", why) is None
+            named = fault.calls in (OBJECT, ABI, TEXTS, AD) or why is None or re.search(r"byte \d+ of (?!.*(\(\w+\.[Sh]:\d+\)|nothing wrote it))", why) is None
             good = why is not None and right is None and tried > 0 and named
             passed, failed = passed + good, failed + (not good)
             print(f"{'ok  ' if good else 'FAIL'} {fault.kernel}: {fault.what}: {why or 'not refused'}" +
