@@ -608,9 +608,11 @@ _\name:
     .cfi_rel_offset \dwarf, \at
 .endm
 
+/* The caller's registers may hold secrets, so the frame is wiped. */
 .macro restore_one x, dwarf, at
     ld \x, \at(sp)
     .cfi_restore \dwarf
+    sd zero, \at(sp)
 .endm
 
 .macro function name
@@ -676,6 +678,7 @@ _\name:
 #endif
 .endm
 
+/* The caller's registers may hold secrets, so the frame is wiped. */
 .macro endfunction
 #if defined(SEALANE_GO)
     jr $31
@@ -684,6 +687,7 @@ _\name:
     .irp n, 16, 17, 18, 19, 20, 21, 22
     LOAD_REGISTER $\n, (\n - 16)*(FRAME_BYTES / 8)($29)
     .cfi_restore \n
+    STORE_REGISTER $0, (\n - 16)*(FRAME_BYTES / 8)($29)
     .endr
     jr $31
     ADD_TO_STACK $29, $29, FRAME_BYTES

@@ -212,6 +212,7 @@ FAULTS = [
     Fault("AArch64: two pairs in one slot", NEON, [(MACROS, r"\\do x25, x26, 25, 112", r"\\do x25, x26, 25, 96")], ABI),
     Fault("32-bit ARM: registers restored in another order", "arm/chacha20poly1305_neon", [(MACROS, r"ldm sp, \{r4-r9, r11\}", "ldm sp, {r4-r8, r11, r12}")], ABI),
     Fault("32-bit ARM: a register of the body wipes the frame", "arm/chacha20poly1305_neon", [(MACROS, r"(\.irp n, 0, 1, 2), 3(?=\n    mov r)", r"\1")], ABI),
+    Fault("MIPS: a register of the body wipes the frame", "mips64/chacha20poly1305_mips64r2", [(MACROS, r"STORE_REGISTER \$0,", "STORE_REGISTER $8,")], ABI),
     Fault("a given hash key of AES-GCM: the lower half twice", "x86_64/aesgcm_avx2", [(GCM_TEXT, r"(vmovhps xmm0, xmm0, \[rax) \+ 8\]", r"\1]")],
           lambda s: getattr(s, "given", False)),
     Fault("POLYVAL: the lengths the other way round", "x86_64/aesgcm_aesni",

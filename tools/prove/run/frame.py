@@ -7,7 +7,7 @@ For each compiler the source is assembled as a C library has it. Shown is that t
     saves     the stack pointer is lowered, and each register that the calling convention preserves is stored in a place of its own
     body      Go's, bit for bit: jumps are relative. On 32-bit MIPS, most significant byte first, a pointer among the arguments is the
               second word of its slot, and not the first: a load of one reads four bytes further. Calls of Go's tell which loads these are
-    restores  the same registers from the same places, and the stack pointer as it was
+    restores  the same registers from the same places, each of which then becomes zero, and the stack pointer as it was
 
 and that the body mentions no other register that is preserved. Exit status 1 if one is not.
 """
@@ -127,7 +127,7 @@ def prove(go, other):
     places = [bits // 8 * i for i in range(len(registers))]
     size = -(-len(registers) * bits // 8 // 16) * 16 if isa.MACHINE == "EM_RISCV" else bits
     saves = [of.moved(-size), *(of.access(True, r, at) for r, at in zip(registers, places))]
-    restores = [*(of.access(False, r, at) for r, at in zip(registers, places)), *of.returns(size)]
+    restores = [word for r, at in zip(registers, places) for word in (of.access(False, r, at), of.access(True, 0, at))] + of.returns(size)
     if code[:len(saves)] != saves or code[-len(restores):] != restores or len(code) != len(saves) + len(body) + len(restores):
         raise Unproved("the frame is another one")
     pointers = set()
