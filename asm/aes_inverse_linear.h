@@ -1,5 +1,11 @@
-/* L^-1, with which InvSubBytes (FIPS 197, 5.3.2) begins, in place, for the kernels that bit-slice in vectors of arm64
- * and of 32-bit ARM: \v\()0 .. \v\()7 are bits 0 .. 7. t0 .. t5 are used. */
+/* Decryption in the bit-sliced AES kernels of ARM is the rounds of encryption, backwards. SubBytes is inversion i in
+ * GF(2^8) and then a linear map L. L^-1 before and after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1,
+ * the inverse of L i. Bit k of L^-1 x is the sum of bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of
+ * a + 4 (a + a''), where a'' is the opposite row. As polynomials modulo x^4 + 1, its 14, 11, 13, 9 are 2, 3, 1, 1 times
+ * 5, 0, 4, 0.
+ */
+
+/* L^-1 in place, for kernels with vectors: \v\()0 .. \v\()7 are bits 0 .. 7. t0 .. t5 are used. */
 .macro inverse_linear_of add, move, v, t0, t1, t2, t3, t4, t5
     \add \t0, \v\()0, \v\()3
     \add \t1, \v\()2, \v\()5

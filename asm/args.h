@@ -65,7 +65,7 @@
 #define SEALANE_FLAG_POLYVAL 32
 
 #define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
-#define SEALANE_GCM_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes */
+#define SEALANE_GCM_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form */
 #define SEALANE_GCM_KEY_TABLE 256   /* the level's own: powers of the hash key */
 #define SEALANE_GCM_KEY_BYTES 960
 
@@ -115,7 +115,7 @@
 
 /* The first two like those of a SEALANE_GCM_KEY. */
 #define SEALANE_AES_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
-#define SEALANE_AES_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes */
+#define SEALANE_AES_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form */
 #define SEALANE_AES_KEY_INVERSE 256 /* the level's own form of decryption keys, 240 bytes */
 #define SEALANE_AES_KEY_BYTES 512
 

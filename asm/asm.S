@@ -16,7 +16,7 @@
  * riscv64: a0 = args, a1 = scratch, a2 = consts. ra, sp, gp, tp, s11 may not be mentioned.
  * mips, mips64: $4 = args, $5 = scratch, $6 = consts. $23, $26 to $31 may not be mentioned. Delay slots are written
  * out.
- * On all four everything else may hold anything at endfunction.
+ * On these, everything else may hold anything at endfunction.
  * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte, but 8-byte on arm, where loads from it
  * can have no alignment hints.
  * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
@@ -50,34 +50,42 @@
 
 /* Without ";" between statements, and with "%" instead of "@" before types: the start of a comment differs by
  * architecture. */
-.macro begin_function name
+.macro begin_symbol name, type
 #if defined(__APPLE__)
-    .text
     .private_extern _\name
     .globl _\name
     .p2align 6
 _\name:
 #elif defined(_WIN32)
-    .text
     .globl \name
+    .p2align 6
+\name:
+#else
+    .hidden \name
+    .globl \name
+    .type \name, \type
+    .p2align 6
+\name:
+    .macro end_symbol
+        .size \name, . - \name
+        .purgem end_symbol
+    .endm
+#endif
+.endm
+
+.macro begin_function name
+#if defined(__ELF__)
+    .section .text.\name, "ax", %progbits
+#else
+    .text
+#endif
+#if defined(_WIN32)
     .def \name
     .scl 2
     .type 32
     .endef
-    .p2align 6
-\name:
-#else
-    .section .text.\name, "ax", %progbits
-    .hidden \name
-    .globl \name
-    .type \name, %function
-    .p2align 6
-\name:
-    .macro endfunction_size
-        .size \name, . - \name
-        .purgem endfunction_size
-    .endm
 #endif
+    begin_symbol \name, %function
 #if !defined(SEALANE_GO)
 #if defined(_WIN32)
     .seh_proc \name
@@ -97,39 +105,24 @@ _\name:
 #endif
 #endif
 #if defined(__ELF__)
-    endfunction_size
+    end_symbol
 #endif
 .endm
 
 .macro constants name
 #if defined(__APPLE__)
     .section __TEXT,__const
-    .private_extern _\name
-    .globl _\name
-    .p2align 6
-_\name:
 #elif defined(_WIN32)
     .section .rdata,"dr"
-    .globl \name
-    .p2align 6
-\name:
 #else
     .section .rodata.\name, "a", %progbits
-    .hidden \name
-    .globl \name
-    .type \name, %object
-    .p2align 6
-\name:
-    .macro endconstants_size
-        .size \name, . - \name
-        .purgem endconstants_size
-    .endm
 #endif
+    begin_symbol \name, %object
 .endm
 
 .macro endconstants
 #if defined(__ELF__)
-    endconstants_size
+    end_symbol
 #endif
 .endm
 

@@ -27,9 +27,6 @@
     .quad 0, 0
     endconstants
 
-/* Bits of the operations that decrypt blocks. */
-#define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
-
 /* Integer registers. */
 #include "aes_registers.h"
 #define dst x3

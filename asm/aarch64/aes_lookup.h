@@ -1,4 +1,4 @@
-/* AES (FIPS 197) of one or two blocks, without the crypto extensions. Bit-slicing would waste most lanes on so few.
+/* AES (FIPS 197) of one or two blocks, without the crypto extensions. Bit-slicing takes as long as for eight.
  *
  * The S-box lies in 16 vector registers. tbl and tbx look bytes up in 64 of its bytes at a time: for an index outside
  * these, tbl gives 0, and tbx leaves the byte. All four parts are read for each byte, so no address and no time

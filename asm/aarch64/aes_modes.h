@@ -3,6 +3,9 @@
  * done). q<i> is the state of lane i.
  */
 
+/* Bits of the operations that decrypt blocks. */
+#define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
+
 /* The arguments of an operation on one text; to .Lsetup, .Llanes, or .Ldone if there is no text. */
 .macro mode_begin key
     ldr operation, [args, #SEALANE_MODE_OPERATION]

@@ -15,19 +15,13 @@
  * (aes_lookup.h) process one or two at a time. They are used at the end of a text and of CBC encryption, for up to
  * four blocks or lanes, and for all masks.
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. L^-1 before and
- * after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k
- * + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), where a'' is the opposite row. As
- * polynomials modulo x^4 + 1, its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards: see ../aes_inverse_linear.h.
  */
 #include "../asm.S"
 
 #if defined(__aarch64__)
 
     isa neon
-
-/* Bits of the operations that decrypt blocks. */
-#define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
 /* Scratch. */
 #define OTHERS 256     /* eight blocks: tweaks, or those that lanes are chained to; the first: that of a text */
@@ -153,10 +147,7 @@
     shift_rows v\i
     .endr
     transpose_bits
-    ldp q16, q17, [round_key]
-    ldp q18, q19, [round_key, #32]
-    ldp q20, q21, [round_key, #64]
-    ldp q22, q23, [round_key, #96]
+    eight_more ldp, round_key
     add_others
     mov round, rounds
 .Linverse_round:
@@ -210,10 +201,7 @@
 .endm
 
 .macro load_others
-    ldp q16, q17, [scratch, #OTHERS]
-    ldp q18, q19, [scratch, #OTHERS + 32]
-    ldp q20, q21, [scratch, #OTHERS + 64]
-    ldp q22, q23, [scratch, #OTHERS + 96]
+    eight_more ldp, scratch, OTHERS
 .endm
 
 .macro next_counter i, k
@@ -510,10 +498,7 @@
 .Llane_done:
     some lane_store, 1, .Llane_stored
 .Llane_stored:
-    stp q0, q1, [scratch, #OTHERS]
-    stp q2, q3, [scratch, #OTHERS + 32]
-    stp q4, q5, [scratch, #OTHERS + 64]
-    stp q6, q7, [scratch, #OTHERS + 96]
+    eight stp, scratch, OTHERS
     add at, at, #16
     cmp at, total
     b.lo .Llane_block

@@ -44,6 +44,21 @@
     and \to\().16b, \x\().16b, \y\().16b
 .endm
 
+/* Vectors 0 to 7, or 16 to 23; op: ldp or stp. */
+.macro eight op, base, at=0
+    \op q0, q1, [\base, #\at]
+    \op q2, q3, [\base, #\at + 32]
+    \op q4, q5, [\base, #\at + 64]
+    \op q6, q7, [\base, #\at + 96]
+.endm
+
+.macro eight_more op, base, at=0
+    \op q16, q17, [\base, #\at]
+    \op q18, q19, [\base, #\at + 32]
+    \op q20, q21, [\base, #\at + 64]
+    \op q22, q23, [\base, #\at + 96]
+.endm
+
 /* SubBytes (5.1.1) without the 0x63; x0 and s0 are bits 7. Each operation uses results at least three operations
  * old, so none has to wait. Vectors up to 25. */
 .macro substitute

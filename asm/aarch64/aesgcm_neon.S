@@ -252,15 +252,12 @@
     multiply_middle \upper, \next_x, \next_y
 .endm
 
-.macro store_columns at
-    stp q16, q17, [work, #\at]
-    stp q18, q19, [work, #\at + 32]
-    stp q20, q21, [work, #\at + 64]
-    stp q22, q23, [work, #\at + 96]
-    stp q24, q25, [work, #\at + 128]
-    stp q26, q27, [work, #\at + 160]
-    stp q28, q29, [work, #\at + 192]
-    str q30, [work, #\at + 224]
+.macro store_columns base, at=0
+    eight_more stp, \base, \at
+    stp q24, q25, [\base, #\at + 128]
+    stp q26, q27, [\base, #\at + 160]
+    stp q28, q29, [\base, #\at + 192]
+    str q30, [\base, #\at + 224]
 .endm
 
 /* Columns k and k + 8 of the whole product, and columns k + 1 and k + 9 of the product of sums so far. */
@@ -315,10 +312,7 @@
 .endm
 
 .macro write_table
-    stp q16, q17, [t0]
-    stp q18, q19, [t0, #32]
-    stp q20, q21, [t0, #64]
-    stp q22, q23, [t0, #96]
+    eight_more stp, t0
     bits_add v24, v16, v20
     bits_add v25, v17, v21
     bits_add v26, v18, v22
@@ -500,10 +494,7 @@
     next_counter v\i
     .endr
     encrypt_blocks
-    stp q0, q1, [work, #KEYSTREAM]
-    stp q2, q3, [work, #KEYSTREAM + 32]
-    stp q4, q5, [work, #KEYSTREAM + 64]
-    stp q6, q7, [work, #KEYSTREAM + 96]
+    eight stp, work, KEYSTREAM
     add keystream, work, #KEYSTREAM
 .Lencrypted:
     ldr q0, [keystream]
@@ -615,10 +606,7 @@
     str q0, [pending]
     mov pending, #0
 .Lhash_begin:
-    ldp q0, q1, [work, #TO_HASH]
-    ldp q2, q3, [work, #TO_HASH + 32]
-    ldp q4, q5, [work, #TO_HASH + 64]
-    ldp q6, q7, [work, #TO_HASH + 96]
+    eight ldp, work, TO_HASH
     bits_of_bytes v0
     ldp q24, q25, [work, #PLACES]
     bits_of_bytes v1
@@ -690,17 +678,10 @@
 
     /* The product of lower halves, that of upper halves, and that of their sums. */
     multiply_eight 0, FACTORS, 0
-    store_columns LOW
+    store_columns work, LOW
     multiply_eight 1, FACTORS + 192, 192
     add t1, work, #HIGH
-    stp q16, q17, [t1]
-    stp q18, q19, [t1, #32]
-    stp q20, q21, [t1, #64]
-    stp q22, q23, [t1, #96]
-    stp q24, q25, [t1, #128]
-    stp q26, q27, [t1, #160]
-    stp q28, q29, [t1, #192]
-    str q30, [t1, #224]
+    store_columns t1
     multiply_four 0, FACTORS + 256, -1, v16, v17, v18, v19, v20, v21, v22
     multiply_four 1, FACTORS + 320, 256, v24, v25, v26, v27, v28, v29, v30
     multiply_middle 0, FACTORS, -1
@@ -778,10 +759,7 @@
     carry v4, v12, v20, v11, v19, v5, v13, v21, v6
     carry v6, v14, v22, v13, v21, v7, v15, v23, v25
     cbz groups, .Lhash_end
-    stp q0, q1, [work, #PLACES]
-    stp q2, q3, [work, #PLACES + 32]
-    stp q4, q5, [work, #PLACES + 64]
-    stp q6, q7, [work, #PLACES + 96]
+    eight stp, work, PLACES
     cbz after, .Lad
     b .Ltext
 
@@ -918,24 +896,15 @@
     str q16, [t1, round]
     str q16, [work, #TO_HASH + 112]
     cbnz round, .Lnext_power
-    ldp q0, q1, [t1]
-    ldp q2, q3, [t1, #32]
-    ldp q4, q5, [t1, #64]
-    ldp q6, q7, [t1, #96]
+    eight ldp, t1
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     bits_of_bytes v\i
     .endr
     transpose_bytes
     add t0, key, #SEALANE_GCM_KEY_TABLE + EACH
-    stp q16, q17, [work, #FACTORS]
-    stp q18, q19, [work, #FACTORS + 32]
-    stp q20, q21, [work, #FACTORS + 64]
-    stp q22, q23, [work, #FACTORS + 96]
+    eight_more stp, work, FACTORS
     write_table
-    ldp q16, q17, [work, #FACTORS]
-    ldp q18, q19, [work, #FACTORS + 32]
-    ldp q20, q21, [work, #FACTORS + 64]
-    ldp q22, q23, [work, #FACTORS + 96]
+    eight_more ldp, work, FACTORS
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23
     first_place v\i
     .endr

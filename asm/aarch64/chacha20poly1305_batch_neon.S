@@ -492,6 +492,13 @@ isa neon
     begin 1, 0, 0, 0
 .endm
 
+/* From the fourth instruction on, beside \messages messages; then the next double round, unless eight are done. */
+.macro end_round messages, from
+    start_round 3, 4
+    rest_of_round \messages, ASIDE_ADVANCE, ADVANCE_ITEMS, \from, 8
+    tbz rounds_done, #3, .Lround
+.endm
+
 /* ---- From pass to pass ---- */
 
 /* A row of four blocks from rows of each. */
@@ -681,31 +688,27 @@ isa neon
     mov todo, next
 .endm
 
-/* The u4 < 64 bytes at from to to, both of which move on. */
 #define u4 x11
 #define u5 x12
 #define u6 x13
+/* 2^bit bytes, if that bit is set in u4, by way of a register; h: of two bytes. */
+.macro copy_if bit, register, from, to, h
+    tbz u4, #\bit, .Lcopied\@
+    ldr\h \register, [\from], #1 << \bit
+    str\h \register, [\to], #1 << \bit
+.Lcopied\@:
+.endm
+
+/* The u4 < 64 bytes at from to to, both of which move on. */
 .macro copy_part name, from, to
     tbz u4, #5, .Lcopy16_\name
     ldp q28, q29, [\from], #32
     stp q28, q29, [\to], #32
 .Lcopy16_\name:
-    tbz u4, #4, .Lcopy8_\name
-    ldr q28, [\from], #16
-    str q28, [\to], #16
-.Lcopy8_\name:
-    tbz u4, #3, .Lcopy4_\name
-    ldr t1, [\from], #8
-    str t1, [\to], #8
-.Lcopy4_\name:
-    tbz u4, #2, .Lcopy2_\name
-    ldr w24, [\from], #4                    /* t1 */
-    str w24, [\to], #4
-.Lcopy2_\name:
-    tbz u4, #1, .Lcopy1_\name
-    ldrh w24, [\from], #2
-    strh w24, [\to], #2
-.Lcopy1_\name:
+    copy_if 4, q28, \from, \to
+    copy_if 3, t1, \from, \to
+    copy_if 2, w24, \from, \to              /* t1 */
+    copy_if 1, w24, \from, \to, h
     tbz u4, #0, .Lcopied_\name
     ldrb w24, [\from]
     strb w24, [\to]
@@ -753,14 +756,10 @@ function sealane_chacha20poly1305_batch_neon
     tbnz work_left, #1, .Lround_2_3
     start_round 2, 3
     tbnz work_left, #0, .Lround_1
-    start_round 3, 4
-    rest_of_round 0, ASIDE_ADVANCE, ADVANCE_ITEMS, 80, 8
-    tbz rounds_done, #3, .Lround
+    end_round 0, 80
     b .Lrounds_done
 .Lround_1:
-    start_round 3, 4
-    rest_of_round 1, ASIDE_ADVANCE, ADVANCE_ITEMS, 80, 8
-    tbz rounds_done, #3, .Lround
+    end_round 1, 80
     b .Lrounds_done
 .Lround_begins:
     start_round 1, 4
@@ -772,14 +771,10 @@ function sealane_chacha20poly1305_batch_neon
 .Lround_2_3:
     start_round 2, 3
     tbnz work_left, #0, .Lround_3
-    start_round 3, 4
-    rest_of_round 2, ASIDE_ADVANCE, ADVANCE_ITEMS, 100, 8
-    tbz rounds_done, #3, .Lround
+    end_round 2, 100
     b .Lrounds_done
 .Lround_3:
-    start_round 3, 4
-    rest_of_round 3, ASIDE_ADVANCE, ADVANCE_ITEMS, 100, 8
-    tbz rounds_done, #3, .Lround
+    end_round 3, 100
 
 /* The last two double rounds, and beside them the next pass's blocks are given out. */
 .Lrounds_done:

@@ -319,6 +319,14 @@
     first_diagonals
 .endm
 
+/* Rows a and b of block 0, by the numbers of their vectors, to t0 .. t3. */
+.macro take_key a, b
+    fmov t0, d\a
+    mov t1, v\a\().d[1]
+    fmov t2, d\b
+    mov t3, v\b\().d[1]
+.endm
+
 /* ---- the kernel ---- */
 
 /* flags in addition to the caller's: one set and a block by rows; block 0 is still to be used. */
@@ -408,10 +416,7 @@ function KERNEL
     add vb0.4s, v5.4s, v25.4s
     add vc0.4s, v6.4s, v26.4s
     add vd0.4s, v7.4s, v28.4s
-    fmov t0, d16
-    mov t1, v16.d[1]
-    fmov t2, d17
-    mov t3, v17.d[1]
+    take_key 16, 17
     b .Lkey
 
 .Lresume:
@@ -681,18 +686,12 @@ function KERNEL
     tbz flags, #ROWS, .Lkey_of_set
     add v1.4s, v1.4s, ra0.4s
     add v5.4s, v5.4s, rb0.4s
-    fmov t0, d1
-    mov t1, v1.d[1]
-    fmov t2, d5
-    mov t3, v5.d[1]
+    take_key 1, 5
     b .Lkey
 
 /* Block 0 is done: r = its words 0..3, clamped, s = words 4..7 (RFC 8439, 2.6); then the associated data. */
 .Lkey_of_set:
-    fmov t0, d2
-    mov t1, v2.d[1]
-    fmov t2, d6
-    mov t3, v6.d[1]
+    take_key 2, 6
 .Lkey:
     ldr args, [scratch, #ARGS]
     mov u2, #0x0ffffffc0ffffffc

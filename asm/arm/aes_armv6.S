@@ -13,10 +13,7 @@
  * Two blocks at a time, of a text or one of each of two lanes; one alone takes as long. See aes_armv6.h. There is one
  * SubBytes for both ways, and a loop over rounds.
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. L^-1 before and
- * after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k
- * + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), where a'' is the opposite row. As
- * polynomials modulo x^4 + 1, its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards: see ../aes_inverse_linear.h.
  */
 #include "../asm.S"
 
@@ -24,15 +21,7 @@
 
 isa armv6
 
-/* Bits of the operations that decrypt blocks. */
-#define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
-
-/* Scratch. */
-#define PLANES 256     /* input of SubBytes */
-#define SPILL 288
-#define OUTPUT 384     /* of SubBytes */
-#define ARGS 416
-#define CONSTS 420
+/* Scratch, in addition to that of aes_armv6.h. */
 #define OPERATION 424
 #define IN 428
 #define OUT 432
@@ -58,6 +47,8 @@ isa armv6
 #define END 1344
 
 #include "aes_armv6.h"
+#include "aes_modes.h"
+#include "words.h"
 
 constants sealane_aes_armv6_constants
     .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0 /* round constants */
@@ -132,39 +123,10 @@ endconstants
     eor \d, \d, r11
 .endm
 
-/* From any address. */
-.macro load_words from, a, b, c, d
-    ldr \a, [\from]
-    ldr \b, [\from, #4]
-    ldr \c, [\from, #8]
-    ldr \d, [\from, #12]
-.endm
-
-.macro store_words to, a, b, c, d
-    str \a, [\to]
-    str \b, [\to, #4]
-    str \c, [\to, #8]
-    str \d, [\to, #12]
-.endm
-
 .macro add_others
     add r12, r1, #OTHERS
     add_words r12, r0, r3, r5, r7
     add_words r12, r2, r4, r6, r8
-.endm
-
-/* The tweak in r4 .. r7 to r3, and then that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2).
- * */
-.macro tweak_block
-    stmia r3!, {r4, r5, r6, r7}
-    adds r4, r4, r4
-    adcs r5, r5, r5
-    adcs r6, r6, r6
-    adcs r7, r7, r7
-    sbc r8, r8, r8
-    mvn r8, r8
-    and r8, r8, #0x87
-    eor r4, r4, r8
 .endm
 
 /* ---- the kernel ---- */
@@ -181,10 +143,7 @@ function sealane_aes_armv6
     str r4, [r5, #\i]
     .endr
     str r4, [r1, #DECRYPT]
-    cmp r3, #SEALANE_AES_CTR_LITTLE
-    beq .Lone_text
-    cmp r3, #SEALANE_AES_CBC_ENCRYPT
-    bhs .Llanes
+    one_text_or_lanes r3
     cmp r3, #SEALANE_AES_SETUP
     beq .Lexpand
 .Lone_text:
@@ -269,11 +228,11 @@ function sealane_aes_armv6
     add r0, r1, #CHAIN
     ldmia r0, {r4, r5, r6, r7}
     add r3, r1, #OTHERS
-    tweak_block
+    store_tweak r3, r4, r5, r6, r7, r8
     ldr r8, [r1, #PART]
     cmp r8, #16
     beq .Ltweaked
-    tweak_block
+    store_tweak r3, r4, r5, r6, r7, r8
 .Ltweaked:
     stmia r0, {r4, r5, r6, r7}
 .Lload_text:

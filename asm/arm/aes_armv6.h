@@ -5,8 +5,13 @@
  * column c of row r lies at column c + n r, and MixColumns looks for it there. With a' the next row and t = a + a', a
  * column becomes 2 t + a' + t'', in which 2 t is t of the next lower plane. Round keys use the same layout.
  *
- * Kernels name where things lie in scratch.
+ * Kernels name where other things lie in scratch.
  */
+#define PLANES 256    /* input of SubBytes */
+#define SPILL 288
+#define OUTPUT 384    /* of SubBytes */
+#define ARGS 416
+#define CONSTS 420
 
 #include "aes_key.h"
 #include "aes_sbox_armv6.h"

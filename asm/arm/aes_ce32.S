@@ -21,9 +21,6 @@
 
 isa neon, aes
 
-/* Bits of the operations that decrypt blocks. */
-#define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
-
 #define CONST_RCON 0 /* round constants */
 
 /* Scratch. */
@@ -40,6 +37,7 @@ constants sealane_aes_ce32_constants
 endconstants
 
 #include "aes_ce32.h"
+#include "aes_modes.h"
 
 /* ---- Rounds ---- */
 
@@ -106,23 +104,11 @@ endconstants
 /* For each of r8 blocks, 1 to 7; then on at the label. */
 .macro some do, to
     \do q0
-    some_end 1, \to
-    \do q1
-    some_end 2, \to
-    \do q2
-    some_end 3, \to
-    \do q3
-    some_end 4, \to
-    \do q4
-    some_end 5, \to
-    \do q5
-    some_end 6, \to
-    \do q6
-.endm
-
-.macro some_end i, to
+    .irp i, 1, 2, 3, 4, 5, 6
     cmp r8, #\i
     beq \to
+    \do q\i
+    .endr
 .endm
 
 .macro load_block x
@@ -200,17 +186,8 @@ endconstants
     for_counters next_little_counter
 .endm
 
-/* A tweak to r0, and that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
 .macro tweak_block x
-    stmia r0!, {r2, r6, r7, r11}
-    adds r2, r2, r2
-    adcs r6, r6, r6
-    adcs r7, r7, r7
-    adcs r11, r11, r11
-    sbc r12, r12, r12
-    mvn r12, r12
-    and r12, r12, #0x87
-    eor r2, r2, r12
+    store_tweak r0, r2, r6, r7, r11, r12
 .endm
 
 .macro begin_tweaks
@@ -419,10 +396,7 @@ endconstants
 scratch_end END
 function sealane_aes_ce32
     ldr r9, [r0, #SEALANE_MODE_OPERATION]
-    cmp r9, #SEALANE_AES_CTR_LITTLE
-    beq .Lone_text
-    cmp r9, #SEALANE_AES_CBC_ENCRYPT
-    bhs .Llanes
+    one_text_or_lanes r9
     cmp r9, #SEALANE_AES_SETUP
     beq .Lexpand
 .Lone_text:

@@ -1,5 +1,5 @@
-/* AES encryption (FIPS 197) of one block with NEON, without AES instructions. Bit-slicing would waste most lanes on
- * it.
+/* AES encryption (FIPS 197) of one block with NEON, without AES instructions. Bit-slicing takes as long for
+ * one block as for eight.
  *
  * vtbl and vtbx look bytes up in 32 of the S-box's 256 at a time: for an index outside these, vtbl gives 0, and vtbx
  * leaves the byte. All eight parts are read for each byte, so no address and no time depends on data. They come in

@@ -13,19 +13,13 @@
  * Eight blocks at a time, of a text or one of each of eight lanes; a partial group takes as long (aes_neon.h). Up to
  * three lanes at the end run individually, by lookups (aes_lookup.h).
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. L^-1 before and
- * after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k
- * + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), where a'' is the opposite row. As
- * polynomials modulo x^4 + 1, its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards: see ../aes_inverse_linear.h.
  */
 #include "../asm.S"
 
 #if defined(__arm__)
 
 isa neon
-
-/* Bits of the operations that decrypt blocks. */
-#define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
 /* Scratch, beside the offsets of aes_neon.h. */
 #define CHAIN 416            /* the tweak, or the block that the text is chained to */
@@ -53,6 +47,7 @@ isa neon
 #define PASS_BLOCKS 2
 
 #include "aes_neon.h"
+#include "aes_modes.h"
 
 #define LAST_KEY PASS        /* of lookups: where the bytes of the last key go */
 #define FEW 3                /* lanes that are done by lookups */
@@ -181,16 +176,8 @@ endconstants
     vst1.8 {\y}, [r4]!
 .endm
 
-/* Tweak i to r7, and then that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
 .macro tweak_block i, x, y
-    stmia r7!, {r2, r4, r5, r6}
-    adds r2, r2, r2
-    adcs r4, r4, r4
-    adcs r5, r5, r5
-    adcs r6, r6, r6
-    sbc r9, r9, r9
-    bic r9, r11, r9
-    eor r2, r2, r9
+    store_tweak r7, r2, r4, r5, r6, r9, r11
 .endm
 
 .macro add_others_before
@@ -276,10 +263,7 @@ function sealane_aes_neon
     vst1.8 {q0, q1}, [r4]!
     vst1.8 {q0, q1}, [r4]!
     vst1.8 {q0}, [r4]
-    cmp r3, #SEALANE_AES_CTR_LITTLE
-    beq .Lone_text
-    cmp r3, #SEALANE_AES_CBC_ENCRYPT
-    bhs .Llanes
+    one_text_or_lanes r3
 .Lone_text:
     ldr r4, [r0, #SEALANE_MODE_KEY]
     cmp r3, #SEALANE_AES_SETUP
@@ -382,18 +366,7 @@ function sealane_aes_neon
     transpose
     add r0, r1, #KEYS - 128
     add r0, r0, r12, lsl #7
-    vld1.8 {q8, q9}, [r0]!
-    vld1.8 {q10, q11}, [r0]!
-    veor q7, q7, q8
-    veor q6, q6, q9
-    vld1.8 {q12, q13}, [r0]!
-    veor q5, q5, q10
-    veor q4, q4, q11
-    vld1.8 {q14, q15}, [r0]
-    veor q3, q3, q12
-    veor q2, q2, q13
-    veor q1, q1, q14
-    veor q0, q0, q15
+    add_vectors r0, q7, q6, q5, q4, q3, q2, q1, q0
 .Linverse_round:
     inverse_linear
     sub_bytes

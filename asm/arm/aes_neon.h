@@ -25,7 +25,7 @@
 #define CONST_ROWS 0      /* four times 16: where the bytes of a round key go after 0 .. 3 rounds without ShiftRows */
 #define CONST_COLUMNS 64  /* twice 16: and the text after 10 or 14, or after 12 rounds */
 #define CONST_NEXT 96     /* twice 16: the next row after 1, 3 rounds */
-#define CONST_LANES 128   /* the numbers of eight blocks in the last byte of the counter: bits 0, 1, 2 */
+#define CONST_COUNTS 128   /* the numbers of eight blocks in the last byte of the counter: bits 0, 1, 2 */
 #define CONST_RCON 152    /* round constants */
 #define CONST_POLY 168    /* x^128 + x^7 + x^2 + x + 1 as it is added when a polynomial is multiplied by x */
 #define CONST_SHIFTS 184  /* 0, 8, 16, 24; 1, 1, 1, 1 */
@@ -85,20 +85,20 @@
     vst1.8 {q1}, [r8]
 .endm
 
-/* q0 .. q7 += the eight vectors at \planes, which ends at the last two. */
-.macro add_vectors planes
-    vld1.8 {q8, q9}, [\planes]!
-    vld1.8 {q10, q11}, [\planes]!
-    veor q0, q0, q8
-    veor q1, q1, q9
-    vld1.8 {q12, q13}, [\planes]!
-    veor q2, q2, q10
-    veor q3, q3, q11
-    vld1.8 {q14, q15}, [\planes]
-    veor q4, q4, q12
-    veor q5, q5, q13
-    veor q6, q6, q14
-    veor q7, q7, q15
+/* x0 .. x7 += the eight vectors at \from, which ends at the last two. */
+.macro add_vectors from, x0=q0, x1=q1, x2=q2, x3=q3, x4=q4, x5=q5, x6=q6, x7=q7
+    vld1.8 {q8, q9}, [\from]!
+    vld1.8 {q10, q11}, [\from]!
+    veor \x0, \x0, q8
+    veor \x1, \x1, q9
+    vld1.8 {q12, q13}, [\from]!
+    veor \x2, \x2, q10
+    veor \x3, \x3, q11
+    vld1.8 {q14, q15}, [\from]
+    veor \x4, \x4, q12
+    veor \x5, \x5, q13
+    veor \x6, \x6, q14
+    veor \x7, \x7, q15
 .endm
 
 /* 128 bytes of text at r3, with the keystream in q8 .. q11, q0 .. q3, to r4; both go on. */
@@ -138,7 +138,7 @@
 .endif
 .endm
 
-/* Planes of a block, or of bytes, that are the same in all lanes. */
+/* Planes of a block, or of bytes, that are the same in all eight blocks. */
 .macro to_planes
     vmov.i8 q0, #1
     vmov.i8 q1, #2
@@ -171,8 +171,10 @@
     veor q8, q8, q9
 .endm
 
-/* Clears all bytes of the planes that sub_bytes leaves but those of q0. */
-.macro keep_fixed
+/* Clears the bytes of the planes that sub_bytes leaves for which the constant at \fixed has zeroes. */
+.macro keep_fixed fixed
+    add r3, r2, #\fixed
+    vld1.8 {q0}, [r3]
     .irp plane, q10, q4, q1, q8, q9, q6, q15, q3
     vand \plane, \plane, q0
     .endr
@@ -214,6 +216,25 @@
     vld1.32 {\t_high[0]}, [r5], r4
     vtbl.8 \low, {\t_low, \t_high}, d30
     vtbl.8 \high, {\t_low, \t_high}, d31
+.endm
+
+/* What spread_planes needs for the eight blocks at the counter. Two bits of their number, from \bit on, choose among
+ * the four words of each plane at \varying. The number of the group that all of these are for goes to \group. */
+.macro spread_varying bit, index, varying, group
+    ldr r3, [r1, #COUNTER]
+    mov r4, #48
+    sub r3, r3, #8
+    mov r6, r3, lsr #\bit
+.ifnb \group
+    str r6, [r1, #\group]
+.endif
+    and r6, r6, #3
+    add r7, r2, #\index
+    add r5, r1, #\varying + 32
+    vld1.8 {q15}, [r7]
+    add r5, r5, r6, lsl #2
+    add r3, r1, #\varying
+    add r3, r3, r6, lsl #3
 .endm
 
 .macro spread_planes
@@ -333,7 +354,7 @@
     cmp r7, #256                            /* three passes, or it does not pay */
     bhi .Lcache_128
     add_counter r3
-    add r4, r2, #CONST_LANES
+    add r4, r2, #CONST_COUNTS
     vld1.8 {d20, d21, d22}, [r4]
     to_planes
     veor d1, d1, d20
@@ -387,9 +408,7 @@
     vst1.8 {q8}, [r3]
     to_planes
     sub_bytes
-    add r3, r2, #CONST_FIXED_1
-    vld1.8 {q0}, [r3]
-    keep_fixed
+    keep_fixed CONST_FIXED_1
     mix_columns 1
     add r3, r2, #CONST_VARYING
     vld1.8 {d16}, [r3]
@@ -405,9 +424,7 @@
     vst1.8 {q9, q10}, [r3]!
     vst1.8 {q11, q12}, [r3]
     sub_bytes
-    add r3, r2, #CONST_FIXED_2
-    vld1.8 {q0}, [r3]
-    keep_fixed
+    keep_fixed CONST_FIXED_2
     mix_columns 2
     add r3, r1, #ROUND_2
     vst1.8 {q0, q1}, [r3]!
@@ -444,18 +461,7 @@
 
 /* SubBytes of round 2, of the four bytes that vary in 32 blocks. */
 .Lcache_32:
-    ldr r3, [r1, #COUNTER]
-    mov r4, #48
-    sub r3, r3, #8
-    mov r6, r3, lsr #5
-    str r6, [r1, #CACHED_32]
-    and r6, r6, #3
-    add r7, r2, #CONST_SPREAD_1
-    add r5, r1, #VARYING_1 + 32
-    vld1.8 {q15}, [r7]
-    add r5, r5, r6, lsl #2
-    add r3, r1, #VARYING_1
-    add r3, r3, r6, lsl #3
+    spread_varying 5, CONST_SPREAD_1, VARYING_1, CACHED_32
     add r6, r1, #ROUND_1
     spread_planes
     vld1.8 {q8, q9}, [r6]!
@@ -482,17 +488,7 @@
 
 /* Two rounds are done. */
 .Lcached:
-    ldr r3, [r1, #COUNTER]
-    mov r4, #48
-    sub r3, r3, #8
-    mov r6, r3, lsr #3
-    and r6, r6, #3
-    add r7, r2, #CONST_SPREAD_2
-    add r5, r1, #VARYING_2 + 32
-    vld1.8 {q15}, [r7]
-    add r5, r5, r6, lsl #2
-    add r3, r1, #VARYING_2
-    add r3, r3, r6, lsl #3
+    spread_varying 3, CONST_SPREAD_2, VARYING_2
     add r6, r1, #ROUND_2
     spread_planes
     add_vectors r6

@@ -22,12 +22,7 @@
 
 isa armv6
 
-/* Scratch. */
-#define PLANES 256    /* input of SubBytes */
-#define SPILL 288
-#define OUTPUT 384    /* of SubBytes */
-#define ARGS 416
-#define CONSTS 420
+/* Scratch, in addition to that of aes_armv6.h. */
 #define FLAGS 424
 #define IN 428
 #define OUT 432
@@ -226,10 +221,7 @@ function sealane_aesgcm_armv6
     bne .Lpolyval
 
     message_begin
-    str r11, [r1, #Y]
-    str r11, [r1, #Y + 4]
-    str r11, [r1, #Y + 8]
-    str r11, [r1, #Y + 12]
+    store_words r1, r11, r11, r11, r11, Y
     add r8, r1, #PREFIX
     stmia r8, {r4, r5, r6}
     str r7, [r1, #COUNTER]
@@ -237,10 +229,7 @@ function sealane_aesgcm_armv6
     b .Lpass
 .Lcontinue:
     ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12, #SEALANE_GCM_STATE_Y]
-    ldr r5, [r12, #SEALANE_GCM_STATE_Y + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_Y + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_Y + 12]
+    load_words r12, r4, r5, r6, r7, SEALANE_GCM_STATE_Y
     rev r4, r4
     rev r5, r5
     rev r6, r6
@@ -249,13 +238,10 @@ function sealane_aesgcm_armv6
     str r5, [r1, #Y + 8]
     str r6, [r1, #Y + 4]
     str r7, [r1, #Y]
-    ldr r4, [r12, #SEALANE_GCM_STATE_MASK]
-    ldr r5, [r12, #SEALANE_GCM_STATE_MASK + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_MASK + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_MASK + 12]
+    load_words r12, r4, r5, r6, r7, SEALANE_GCM_STATE_MASK
     add r8, r1, #MASK
     stmia r8, {r4, r5, r6, r7}
-    load_counter
+    load_words r12, r4, r5, r6, r7, SEALANE_GCM_STATE_COUNTER
     add r8, r1, #PREFIX
     rev r7, r7
     stmia r8, {r4, r5, r6}
@@ -317,10 +303,7 @@ function sealane_aesgcm_armv6
     mov r6, #0
     str r6, [r1, #LEFT]
     add r7, r1, #TAIL
-    str r6, [r7]
-    str r6, [r7, #4]
-    str r6, [r7, #8]
-    str r6, [r7, #12]
+    store_words r7, r6, r6, r6, r6
     xor_bytes
     add r3, r1, #TAIL
     mov r4, #1
@@ -368,10 +351,7 @@ function sealane_aesgcm_armv6
     eor r6, r6, r2
     eor r5, r5, r8
     eor r4, r4, r9
-    str r7, [r12]
-    str r6, [r12, #4]
-    str r5, [r12, #8]
-    str r4, [r12, #12]
+    store_words r12, r7, r6, r5, r4
     b .Lwipe
 
 .Lsave:
@@ -383,16 +363,10 @@ function sealane_aesgcm_armv6
     rev r6, r6
     rev r5, r5
     rev r4, r4
-    str r7, [r12, #SEALANE_GCM_STATE_Y]
-    str r6, [r12, #SEALANE_GCM_STATE_Y + 4]
-    str r5, [r12, #SEALANE_GCM_STATE_Y + 8]
-    str r4, [r12, #SEALANE_GCM_STATE_Y + 12]
+    store_words r12, r7, r6, r5, r4, SEALANE_GCM_STATE_Y
     add r3, r1, #MASK
     ldmia r3, {r4, r5, r6, r7}
-    str r4, [r12, #SEALANE_GCM_STATE_MASK]
-    str r5, [r12, #SEALANE_GCM_STATE_MASK + 4]
-    str r6, [r12, #SEALANE_GCM_STATE_MASK + 8]
-    str r7, [r12, #SEALANE_GCM_STATE_MASK + 12]
+    store_words r12, r4, r5, r6, r7, SEALANE_GCM_STATE_MASK
     add r3, r1, #PREFIX
     ldmia r3, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
@@ -557,10 +531,7 @@ function sealane_aesgcm_armv6
     ldr r0, [r0, #SEALANE_ARG_NONCE]        /* H is given */
     add r12, r1, #KEYSTREAM
     tst r3, #SEALANE_FLAG_POLYVAL
-    ldr r5, [r0]
-    ldr r6, [r0, #4]
-    ldr r7, [r0, #8]
-    ldr r8, [r0, #12]
+    load_words r0, r5, r6, r7, r8
     bne .Lgot_polyval_key
     stmia r12, {r5, r6, r7, r8}
     b .Lgot_hash_key

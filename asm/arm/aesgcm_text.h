@@ -2,6 +2,8 @@
  * in r5) and .Lpass between its parts. They also define the layout of scratch.
  */
 
+#include "words.h"
+
 /* r3: FLAGS; to .Lexpand if a key is to be set up. \also is done on the way. */
 .macro take_arguments also:vararg
     ldr r3, [r0, #SEALANE_ARG_FLAGS]
@@ -46,14 +48,6 @@
     reveq r7, r7
 .endm
 
-/* Of the state at r12, prefix and counter to r4 .. r7. */
-.macro load_counter
-    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
-.endm
-
 /* r6: bytes of text that are left, r7: of keystream, and whether that is 0. */
 .macro text_left
 .Ltext:
@@ -73,10 +67,7 @@
 
 .macro zero_tail_words
     add r6, r1, #TAIL
-    str r5, [r6]
-    str r5, [r6, #4]
-    str r5, [r6, #8]
-    str r5, [r6, #12]
+    store_words r6, r5, r5, r5, r5
 .endm
 
 /* Whole blocks, then the rest, padded with zeroes. */
@@ -142,10 +133,7 @@
     tst r3, #SEALANE_FLAG_FIRST
     bne .Lpolyval_begin
     ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12]
-    ldr r5, [r12, #4]
-    ldr r6, [r12, #8]
-    ldr r7, [r12, #12]
+    load_words r12, r4, r5, r6, r7
 .Lpolyval_begin:
     str r4, [r1, #Y + \half]
     str r5, [r1, #Y + \half + 4]
@@ -225,10 +213,7 @@
     ldr r5, [r1, #Y + \half + 4]
     ldr r6, [r1, #Y + 8 - \half]
     ldr r7, [r1, #Y + 12 - \half]
-    str r4, [r12]
-    str r5, [r12, #4]
-    str r6, [r12, #8]
-    str r7, [r12, #12]
+    store_words r12, r4, r5, r6, r7
     b .Lwipe
 .endm
 
@@ -277,7 +262,7 @@
     b .Lbegin
 .Lcontinue:
     ldr r12, [r0, #SEALANE_ARG_STATE]
-    load_counter
+    load_words r12, r4, r5, r6, r7, SEALANE_GCM_STATE_COUNTER
 .endm
 
 /* r6 bytes of text with the remaining r7 bytes of the keystream; the ciphertext goes to TAIL, too. */
@@ -395,8 +380,5 @@
 .macro save_counter state, unused
     sub r7, r7, \unused, lsr #4
     rev r7, r7
-    str r4, [\state, #SEALANE_GCM_STATE_COUNTER]
-    str r5, [\state, #SEALANE_GCM_STATE_COUNTER + 4]
-    str r6, [\state, #SEALANE_GCM_STATE_COUNTER + 8]
-    str r7, [\state, #SEALANE_GCM_STATE_COUNTER + 12]
+    store_words \state, r4, r5, r6, r7, SEALANE_GCM_STATE_COUNTER
 .endm

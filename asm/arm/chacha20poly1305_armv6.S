@@ -83,16 +83,6 @@ isa armv6
 
 #include "chacha20poly1305_armv6_woven.h"
 
-/* \e, \f, \g, \h = themselves, rotated right by \bits (0: not), plus four words at cx; uses dy, dz. */
-.macro add_initial e, f, g, h, bits
-    ldmia cx!, {dy, dz}
-    add \e, dy, \e, ror #\bits
-    add \f, dz, \f, ror #\bits
-    ldmia cx!, {dy, dz}
-    add \g, dy, \g, ror #\bits
-    add \h, dz, \h, ror #\bits
-.endm
-
 /* ---- Poly1305 ---- */
 
 /* h += \m0 .. \m3 and 2^128 */
@@ -149,10 +139,7 @@ function sealane_chacha20poly1305_armv6
     ldmia r2, {r4, r5, r6, r7}
     add r2, r1, #STATE
     stmia r2!, {r4, r5, r6, r7}
-    ldr r4, [r11]
-    ldr r5, [r11, #4]
-    ldr r6, [r11, #8]
-    ldr r7, [r11, #12]
+    load_words r11, r4, r5, r6, r7
     stmia r2!, {r4, r5, r6, r7}
     mov r4, r4, ror #ROTATE_4
     mov r5, r5, ror #ROTATE_4
@@ -160,10 +147,7 @@ function sealane_chacha20poly1305_armv6
     mov r7, r7, ror #ROTATE_4
     add r8, r1, #START
     stmia r8!, {r4, r5, r6, r7}
-    ldr r4, [r11, #16]
-    ldr r5, [r11, #20]
-    ldr r6, [r11, #24]
-    ldr r7, [r11, #28]
+    load_words r11, r4, r5, r6, r7, 16
     stmia r2!, {r4, r5, r6, r7}
     mov r4, #0
     ldr r5, [r12]

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_armv6.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    29cf9b8b66f0389a67d039561a970bbfd6125621e7581018fc1d91e0f61b22f4
+ * SHA-256    460c0c672bc555fdf4390e9d469fe210fb973d250bf048c8d7dcbcf40fd52b90
  */
 
 /* A double round. Before and after it, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. Words of b

@@ -106,6 +106,14 @@ isa neon
     subs r11, r11, #\bytes
 .endm
 
+/* A block of keystream to its place. */
+.macro store_place to, a, b, c, d
+    vst1.32 {\a}, [\to:128]!
+    vst1.32 {\b}, [\to:128]!
+    vst1.32 {\c}, [\to:128]!
+    vst1.32 {\d}, [\to:128]
+.endm
+
 function sealane_chacha20poly1305_batch_neon
     ldr r3, [r0, #SEALANE_BATCH_COUNT]
     ldr r4, [r0, #SEALANE_BATCH_FLAGS]
@@ -181,24 +189,15 @@ function sealane_chacha20poly1305_batch_neon
     bne .Lset_store
     places_crypt
     bne .Lset_opened
-    vst1.32 {q1}, [r0:128]!
-    vst1.32 {q12}, [r0:128]!
-    vst1.32 {q0}, [r0:128]!
-    vst1.32 {q5}, [r0:128]
-    vst1.32 {q3}, [r8:128]!
-    vst1.32 {q6}, [r8:128]!
-    vst1.32 {q10}, [r8:128]!
-    vst1.32 {q4}, [r8:128]
+    store_place r0, q1, q12, q0, q5
+    store_place r8, q3, q6, q10, q4
     orrs r3, r3, r4
     bne .Lset
     b .Lcrypted
 .Lset_opened:
     vst1.32 {q7, q8}, [r0:128]!
     vst1.32 {q13, q14}, [r0:128]
-    vst1.32 {q9}, [r8:128]!
-    vst1.32 {q11}, [r8:128]!
-    vst1.32 {q2}, [r8:128]!
-    vst1.32 {q15}, [r8:128]
+    store_place r8, q9, q11, q2, q15
     orrs r3, r3, r4
     bne .Lset
     b .Lcrypted

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    74f8a467525415f6af2dbb8d5bfdd655895e6d4988a81c08e3f71c026d1b3262
+ * SHA-256    371a8142eafa2fce8722a110a8c0741793842d3aa867f4c90a05f107321df92d
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. The code that it shares with the
@@ -449,7 +449,7 @@
     add r5, r5, r5, lsr #2                  /* s3 = 5 r3 / 4 */
     veor q14, q14, q10                      /* b3 ^= c3 */
     vadd.i32 q2, q2, q4                     /* a2 += b2 */
-    stmdb r1, {r3, r4, r5, r6}
+    stmdb r1, {r3, r4, r5, r6}              /* and r0, if that is in r6 */
     vsri.32 q12, q15, #24                   /* d0 */
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
     veor q13, q13, q2                       /* d2 ^= a2 */
@@ -1491,7 +1491,7 @@
     movlo r9, r7                            /* bytes of text in them */
     ldr r11, [r11, #SEALANE_LANE_AD_BYTES]
     add r0, r9, #15
-    stmdb r1, {r3, r4, r5, r6}
+    stmdb r1, {r3, r4, r5, r6}              /* and r0, if that is in r6 */
     bic r0, r0, #15
     sub r7, r7, r9                          /* and behind them */
     mov h0, #0

@@ -216,12 +216,7 @@ function sealane_chacha20poly1305_neon
     ldmia r0!, {r11, r12}
     add ia2, ia2, r11
     add ia3, ia3, r12
-    ldmia r0!, {r11, r12}
-    add ib0, r11, ib0, ror #32-ROTATE_4
-    add ib1, r12, ib1, ror #32-ROTATE_4
-    ldmia r0!, {r11, r12}
-    add ib2, r11, ib2, ror #32-ROTATE_4
-    add ib3, r12, ib3, ror #32-ROTATE_4
+    add_initial ib0, ib1, ib2, ib3, 32-ROTATE_4
     poly_key
     b .Lassociated_data
 

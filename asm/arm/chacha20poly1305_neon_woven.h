@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    6492cce0736d28f6209fe9ca29a42ddb3c940c87b2059647bc43fc19877d9d37
+ * SHA-256    ca989a42e2b81d9129ee9f07e6c9339d52660ed3f7423ac01057c3288b854b1d
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.
@@ -1406,7 +1406,7 @@
     add r3, r3, r3, lsr #2                  /* s1 = 5 r1 / 4 */
     add r4, r4, r4, lsr #2                  /* s2 = 5 r2 / 4 */
     add r5, r5, r5, lsr #2                  /* s3 = 5 r3 / 4 */
-    stmdb r1, {r3, r4, r5, r6}
+    stmdb r1, {r3, r4, r5, r6}              /* and r0, if that is in r6 */
     str r2, [r1, #POLY_R0]
     mov h0, #0
     mov h1, #0

@@ -3,6 +3,7 @@
  */
 
 #include "../chacha20.h"
+#include "words.h"
 
 /* A block in integer registers: a and b, and the needed words of c and d, whose rows are in memory. */
 #define ia0 r2
@@ -16,6 +17,16 @@
 #define cx r0
 #define dy r11
 #define dz r12
+
+/* \e, \f, \g, \h = themselves, rotated right by \bits (0: not), plus four words at cx; uses dy, dz. */
+.macro add_initial e, f, g, h, bits
+    ldmia cx!, {dy, dz}
+    add \e, dy, \e, ror #\bits
+    add \f, dz, \f, ror #\bits
+    ldmia cx!, {dy, dz}
+    add \g, dy, \g, ror #\bits
+    add \h, dz, \h, ror #\bits
+.endm
 
 /* Flags, lengths and addresses; done if there is nothing to do. */
 .macro begin
@@ -56,16 +67,10 @@
     ldr r12, [r0, #SEALANE_ARG_STATE]
     ldr r4, [r12, #SEALANE_STATE_COUNTER]
     str r4, [r1, #STATE + 48]
-    ldr r2, [r12, #SEALANE_STATE_S]
-    ldr r3, [r12, #SEALANE_STATE_S + 4]
-    ldr r4, [r12, #SEALANE_STATE_S + 8]
-    ldr r5, [r12, #SEALANE_STATE_S + 12]
+    load_words r12, r2, r3, r4, r5, SEALANE_STATE_S
     add r0, r1, #POLY_S
     stmia r0, {r2, r3, r4, r5}
-    ldr r2, [r12, #SEALANE_STATE_R]
-    ldr r3, [r12, #SEALANE_STATE_R + 4]
-    ldr r4, [r12, #SEALANE_STATE_R + 8]
-    ldr r5, [r12, #SEALANE_STATE_R + 12]
+    load_words r12, r2, r3, r4, r5, SEALANE_STATE_R
 .endm
 
 /* h += 5 (h >> 130) without these bits, h0 .. h3 coming from \e .. \h */
@@ -82,10 +87,7 @@
 
 /* And h; state is still at r12. */
 .macro continue_hash
-    ldr h0, [r12, #SEALANE_STATE_H]
-    ldr h1, [r12, #SEALANE_STATE_H + 4]
-    ldr h2, [r12, #SEALANE_STATE_H + 8]
-    ldr h3, [r12, #SEALANE_STATE_H + 12]
+    load_words r12, h0, h1, h2, h3, SEALANE_STATE_H
     ldr h4, [r12, #SEALANE_STATE_H + 16]
     poly_fold h0, h1, h2, h3
 .endm
@@ -120,10 +122,7 @@
 /* The block at r8 to r7, r9, r11, r12. */
 .macro next_message
 .Lpoly:
-    ldr r7, [r8]
-    ldr r9, [r8, #4]
-    ldr r11, [r8, #8]
-    ldr r12, [r8, #12]
+    load_words r8, r7, r9, r11, r12
     add r8, r8, #16
     str r8, [r1, #MESSAGE]
 .endm
@@ -159,10 +158,7 @@
     beq .Lauthenticated
     add r9, r1, #TAIL
     mov r0, #0
-    str r0, [r9]
-    str r0, [r9, #4]
-    str r0, [r9, #8]
-    str r0, [r9, #12]
+    store_words r9, r0, r0, r0, r0
     str r0, [r1, #REST]
     copy_bytes r8, r9, r7, r0, .Ltail
 .Ltail:
@@ -181,10 +177,7 @@
 
 /* The tag, h0 .. h3, to r0. */
 .macro store_tag
-    str h0, [r0]
-    str h1, [r0, #4]
-    str h2, [r0, #8]
-    str h3, [r0, #12]
+    store_words r0, h0, h1, h2, h3
     b .Lwipe
 .endm
 

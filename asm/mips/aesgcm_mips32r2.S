@@ -74,6 +74,16 @@ isa mips32r2
     mfhi high
 .endm
 
+/* d0 x0 + .. + d4 x4 begins; the product before it goes to sums. */
+.macro products x0, x1, x2, x3, x4, low_sum, high_sum
+    multu d0, \x0
+    maddu d1, \x1
+    maddu d2, \x2
+    maddu d3, \x3
+    maddu d4, \x4
+    take_product \low_sum, \high_sum
+.endm
+
 /* The columns of all sums that belong to their bits, by masks, in \s0. */
 .macro join_fifths s0, s1, s2, s3, s4, m0, m1, m2, m3, m4
     and \s0, \s0, \m0
@@ -88,8 +98,8 @@ isa mips32r2
 .endm
 
 /* Where the low and the high word of a column's product go. */
-#define RESULT_LOW LAST_SLOT
-#define RESULT_HIGH LAST_SLOT - FACTOR
+#define RESULT_LOW LAST_FACTORS
+#define RESULT_HIGH LAST_FACTORS - FACTOR
 
 .macro load_results column, l0, h0, l1, h1, l2, h2
     lw \l0, RESULT_LOW + COLUMN*\column(scratch)
@@ -100,7 +110,7 @@ isa mips32r2
     lw \h2, RESULT_HIGH + COLUMN*(\column + 2)(scratch)
 .endm
 
-/* Every fifth bit of \x to the slot at x4; x10 .. x14: masks. */
+/* Every fifth bit of \x to the factors at x4; x10 .. x14: masks. */
 .macro store_fifths column, x
     every_fifth \x
     four sw, \column*COLUMN + 4, x4, x15, x16, x17, x18
@@ -125,7 +135,7 @@ isa mips32r2
     store_fifths 8, x7
 .endm
 
-/* A block, in x0 .. x3, to the slot at x5. */
+/* A block, in x0 .. x3, to the factors at x5. */
 .macro store_block
     xor x8, x0, x1
     xor x9, x2, x3
@@ -172,24 +182,9 @@ isa mips32r2
     maddu d3, e2
     maddu d4, e1
     take_product low1, high1                /* of the block before */
-    multu d0, e4
-    maddu d1, e3
-    maddu d2, e2
-    maddu d3, e1
-    maddu d4, e0
-    take_product low0, high0
-    multu d0, e3
-    maddu d1, e2
-    maddu d2, e1
-    maddu d3, e0
-    maddu d4, e4
-    take_product low4, high4
-    multu d0, e2
-    maddu d1, e1
-    maddu d2, e0
-    maddu d3, e4
-    maddu d4, e3
-    take_product low3, high3
+    products e4, e3, e2, e1, e0, low0, high0
+    products e3, e2, e1, e0, e4, low4, high4
+    products e2, e1, e0, e4, e3, low3, high3
     multu d0, e1
     loadw d0, LIMIT(scratch)
     maddu d1, e0

@@ -37,8 +37,8 @@
 #define Y FIFTHS + 5*WORD       /* GHASH so far, lowest 4 bytes first */
 #define MASK Y + 16             /* encrypted J0 */
 #define TAIL MASK + 16          /* a block for GHASH */
-#define STREAM TAIL + 16        /* a block of keystream */
-#define ARGS STREAM + 16
+#define KEYSTREAM TAIL + 16        /* a block of keystream */
+#define ARGS KEYSTREAM + 16
 #define FLAGS ARGS + WORD
 #define IN ARGS + 2*WORD
 #define OUT ARGS + 3*WORD
@@ -51,7 +51,7 @@
 #define NEXT_KEY ARGS + 10*WORD
 #define PASS ARGS + 11*WORD /* text for the keystream */
 #define PHASE ARGS + 12*WORD /* next input of GHASH */
-#define SLOT ARGS + 13*WORD /* address of the next block's factors */
+#define NEXT_FACTORS ARGS + 13*WORD /* address of the next block's factors */
 #define START ARGS + 14*WORD /* of those of the first block of these POWERS */
 #define LIMIT ARGS + 15*WORD /* of those behind the column's last */
 #define POWER ARGS + 16*WORD /* set-up: address for the next power */
@@ -61,7 +61,7 @@
 #define KEY_WORDS ARGS + 20*WORD
 #define CONSTANT ARGS + 21*WORD /* of the round */
 
-#define LAST_SLOT TABLE + COLUMN - FACTOR
+#define LAST_FACTORS TABLE + COLUMN - FACTOR
 
 #define PHASE_AD 0
 #define PHASE_TEXT 1

@@ -445,7 +445,7 @@ function KERNEL
     addp x3, x3, scratch
     addip x3, x3, TABLE
     storew x3, START(scratch)
-    storew x3, SLOT(scratch)
+    storew x3, NEXT_FACTORS(scratch)
     beq x2, $0, .Ltext
       nop
     b .Lpass
@@ -527,10 +527,10 @@ function KERNEL
     b .Lghash
       addip x4, $0, PHASE_TEXT
 .Lpartial:
-    four sw, STREAM, scratch, x3, x2, x1, x0
+    four sw, KEYSTREAM, scratch, x3, x2, x1, x0
     four sw, TAIL, scratch, $0, $0, $0, $0
     storew $0, LEFT(scratch)
-    addip x7, scratch, STREAM
+    addip x7, scratch, KEYSTREAM
 .Lbyte:
     lbu x0, 0(x8)
     lbu x1, 0(x7)
@@ -561,7 +561,7 @@ function KERNEL
     big \x
     .endr
 .Lghash_numbers:
-    loadw x5, SLOT(scratch)
+    loadw x5, NEXT_FACTORS(scratch)
     loadw x6, START(scratch)
     sw x4, PHASE(scratch)
     addip x7, scratch, TABLE + COLUMN
@@ -575,7 +575,7 @@ function KERNEL
 .Lstore_words:
     store_block
     bne x6, x7, .Lnext_block
-      storew x6, SLOT(scratch)
+      storew x6, NEXT_FACTORS(scratch)
 
 /* The last of POWERS blocks. */
     loadw factors, START(scratch)
@@ -584,7 +584,7 @@ function KERNEL
 
     addip x4, scratch, TABLE
     storew x4, START(scratch)
-    storew x4, SLOT(scratch)
+    storew x4, NEXT_FACTORS(scratch)
     join_and_reduce
 
 .Lnext_block:
@@ -612,10 +612,10 @@ function KERNEL
     addip x5, x5, SEALANE_GCM_KEY_TABLE + 16*(POWERS - 2)
     four lw, 16, x5, x0, x1, x2, x3
 .Lmultiply_power:
-    addip x6, scratch, LAST_SLOT
+    addip x6, scratch, LAST_FACTORS
     storew x5, POWER(scratch)
     storew x6, START(scratch)
-    storew x6, SLOT(scratch)
+    storew x6, NEXT_FACTORS(scratch)
     four sw, Y, scratch, $0, $0, $0, $0
     b .Lghash_numbers
       addip x4, $0, PHASE_SETUP
@@ -780,7 +780,7 @@ function KERNEL
     andi x4, x4, 1
     xor x0, x0, x4
     load_pointer x5, SEALANE_ARG_KEY, args
-    addip x4, scratch, LAST_SLOT
+    addip x4, scratch, LAST_FACTORS
     addip x5, x5, SEALANE_GCM_KEY_TABLE + 16*(POWERS - 1)
     four sw, 0, x5, x0, x1, x2, x3
     b .Lpowers

@@ -178,8 +178,8 @@ isa mips64r2
       daddiu factors, d0, -(TABLE)
 .endm
 
-#define RESULT_LOW LAST_SLOT
-#define RESULT_HIGH LAST_SLOT - FACTOR
+#define RESULT_LOW LAST_FACTORS
+#define RESULT_HIGH LAST_FACTORS - FACTOR
 
 .macro load_result column, low, high
     ld \low, RESULT_LOW + COLUMN*\column(scratch)
@@ -205,7 +205,7 @@ isa mips64r2
     dinsu x2, x3, 32, 32
 .endm
 
-/* Every fifth bit of \x to the slot at x4; x10 .. x14: masks. */
+/* Every fifth bit of \x to the factors at x4; x10 .. x14: masks. */
 .macro store_fifths column, x
     every_fifth \x
     five_words sd, \column*COLUMN + 8, x4, x15, x16, x17, x18, x19
@@ -220,7 +220,7 @@ isa mips64r2
     store_fifths 2, x0
 .endm
 
-/* A block, in x0 .. x3, to the slot at x5. */
+/* A block, in x0 .. x3, to the factors at x5. */
 .macro store_block
     join_halves
     sd x0, 0(x5)

@@ -55,7 +55,7 @@ isa m, v, zvkb, zvkg, zvkned
 
 /* Vector registers: v0 has the mask of the last words of blocks, v1 to v15 the round keys. */
 #define counters 16  /* or tweaks, with reversed bits */
-#define stream 20    /* or tweaks, or decrypted blocks */
+#define keystream 20    /* or tweaks, or decrypted blocks */
 #define chain 24     /* the block before each, or the power of x that tweaks are multiplied by */
 #define text 28
 
@@ -107,10 +107,10 @@ endconstants
 .macro xts label, way
 \label:
     load_chunk
-    vbrev8_v_zvkb stream, counters
-    vxor.vv v(text), v(text), v(stream)
+    vbrev8_v_zvkb keystream, counters
+    vxor.vv v(text), v(text), v(keystream)
     \way text
-    vxor.vv v(text), v(text), v(stream)
+    vxor.vv v(text), v(text), v(keystream)
     store_chunk text
     beqz text_left, .Lxts_done
     vsetvli zero, words, e32, m4, ta, ma
@@ -204,7 +204,7 @@ function sealane_aes_zvkned
     load_block text, state
     vbrev8_v_zvkb text, text
     add t0, a2, chunk
-    vle32.v v(stream), (t0)
+    vle32.v v(keystream), (t0)
     vsetvli zero, words, e32, m4, ta, ma
     vmv.v.i v(counters), 0
     vaesz_vs_zvkned counters, text
@@ -212,15 +212,15 @@ function sealane_aes_zvkned
     li t0, SEALANE_AES_XTS_DECRYPT
     vgmul_vv_zvkg counters, chain
     vmv.v.i v(chain), 0
-    vaesz_vs_zvkned chain, stream
+    vaesz_vs_zvkned chain, keystream
     beq operation, t0, .Lxts_decrypt
     xts .Lxts_encrypt, encrypt
     xts .Lxts_decrypt, decrypt
 .Lxts_done:
     add t0, a2, bytes                   /* the power of its blocks */
     vsetivli zero, 4, e32, m1, ta, ma
-    vle32.v v(stream), (t0)
-    vgmul_vv_zvkg counters, stream
+    vle32.v v(keystream), (t0)
+    vgmul_vv_zvkg counters, keystream
     vbrev8_v_zvkb counters, counters
     store_block counters, state
     j .Ldone
@@ -243,14 +243,14 @@ function sealane_aes_zvkned
 
 .Lctr:
     load_block text, state
-    begin_counters counters, words, text, zero, stream
+    begin_counters counters, words, text, zero, keystream
 .Lctr_chunk:
     load_chunk
-    vrev8_v_zvkb stream, counters
+    vrev8_v_zvkb keystream, counters
     srli some_blocks, some_words, 2
     vadd.vx v(counters), v(counters), some_blocks, v0.t
-    encrypt stream
-    vxor.vv v(text), v(text), v(stream)
+    encrypt keystream
+    vxor.vv v(text), v(text), v(keystream)
     store_chunk text
     bnez text_left, .Lctr_chunk
     vsetivli zero, 4, e32, m1, ta, ma
@@ -264,10 +264,10 @@ function sealane_aes_zvkned
 .Lcbc_chunk:
     load_chunk
     vslideup.vi v(chain), v(text), 4
-    vmv.v.v v(stream), v(text)
-    decrypt stream
-    vxor.vv v(stream), v(stream), v(chain)
-    store_chunk stream
+    vmv.v.v v(keystream), v(text)
+    decrypt keystream
+    vxor.vv v(keystream), v(keystream), v(chain)
+    store_chunk keystream
     addi some_words, some_words, -4
     vsetivli zero, 4, e32, m4, ta, ma
     vslidedown.vx v(chain), v(text), some_words

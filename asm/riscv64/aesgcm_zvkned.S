@@ -59,7 +59,7 @@ isa m, v, zvkb, zvkg, zvkned
 
 /* Vector registers: v0 has the mask of the last words of blocks, v1 to v15 the round keys. */
 #define counters 16
-#define stream 20
+#define keystream 20 /* or powers, or a hash key */
 #define sum 24
 #define text 28
 
@@ -84,13 +84,13 @@ isa m, v, zvkb, zvkg, zvkned
 .macro chunks label, authenticate
 \label:
     vsetvli zero, words, e32, m4, ta, mu
-    vrev8_v_zvkb stream, counters
+    vrev8_v_zvkb keystream, counters
     vadd.vx v(counters), v(counters), blocks, v0.t
-    encrypt stream
+    encrypt keystream
     \authenticate
     vsetvli zero, chunk, e8, m4, ta, ma
     add src, src, chunk
-    vse8.v v(stream), (dst)
+    vse8.v v(keystream), (dst)
     add dst, dst, chunk
     beq src, end, .Lchunks_done
     vle8.v v(text), (src)
@@ -100,13 +100,13 @@ isa m, v, zvkb, zvkg, zvkned
 .endm
 
 .macro seal_chunk
-    vxor.vv v(stream), v(stream), v(text)
+    vxor.vv v(keystream), v(keystream), v(text)
     vle32.v v(text), (factors)
-    vghsh_vv_zvkg sum, text, stream
+    vghsh_vv_zvkg sum, text, keystream
 .endm
 
 .macro open_chunk
-    vxor.vv v(stream), v(stream), v(text)
+    vxor.vv v(keystream), v(keystream), v(text)
     vxor.vv v(sum), v(sum), v(text)
     vle32.v v(text), (factors)
     vgmul_vv_zvkg sum, text
@@ -159,7 +159,7 @@ function sealane_aesgcm_zvkned
 .Lcounters:
     vsetvli zero, t0, e8, m1, tu, ma
     vle8.v v(text), (t1)
-    begin_counters counters, words, text, offset, stream
+    begin_counters counters, words, text, offset, keystream
     ld ad, SEALANE_ARG_AD(a0)
     beqz text_left, .Ltext
 
@@ -180,9 +180,9 @@ function sealane_aesgcm_zvkned
     add ad, ad, t0
     sub text_left, text_left, t0
     vsetvli zero, t2, e32, m4, tu, ma
-    vle32.v v(stream), (t1)
+    vle32.v v(keystream), (t1)
     li t0, 4
-    vghsh_vv_zvkg sum, stream, text
+    vghsh_vv_zvkg sum, keystream, text
     beq t0, t2, .Lad_next
     fold
     vmv1r.v v(text), v(sum)
@@ -217,11 +217,11 @@ function sealane_aesgcm_zvkned
     beq src, last, .Lfirst
     sub t0, powers, chunk
     vsetivli zero, 4, e32, m1, ta, ma
-    vle32.v v(stream), (t0)
+    vle32.v v(keystream), (t0)
     addi factors, a1, FACTORS
     vsetvli zero, words, e32, m4, ta, ma
     vmv.v.i v(text), 0
-    vaesz_vs_zvkned text, stream
+    vaesz_vs_zvkned text, keystream
     vse32.v v(text), (factors)
 .Lfirst:
     vsetvli zero, chunk, e8, m4, ta, ma
@@ -246,28 +246,28 @@ function sealane_aesgcm_zvkned
     srli t1, tail, 4
     vsetvli zero, t0, e32, m4, ta, mu
     vmv.v.i v(text), 0
-    vrev8_v_zvkb stream, counters
+    vrev8_v_zvkb keystream, counters
     vadd.vx v(counters), v(counters), t1, v0.t
     vsetvli zero, rest, e8, m4, tu, ma
     vle8.v v(text), (src)
     vsetvli zero, t0, e32, m4, ta, ma
-    encrypt stream
+    encrypt keystream
     vsetvli zero, rest, e8, m4, tu, ma
     bnez opening, .Ltail_open
-    vxor.vv v(text), v(text), v(stream)
+    vxor.vv v(text), v(text), v(keystream)
     vse8.v v(text), (dst)
     j .Ltail_hash
 .Ltail_open:
-    vxor.vv v(stream), v(stream), v(text)
-    vse8.v v(stream), (dst)
+    vxor.vv v(keystream), v(keystream), v(text)
+    vse8.v v(keystream), (dst)
 .Ltail_hash:
     vsetvli zero, t0, e32, m4, tu, ma
-    vle32.v v(stream), (hash)
+    vle32.v v(keystream), (hash)
     bnez begun, .Ltail_add
-    vghsh_vv_zvkg sum, stream, text
+    vghsh_vv_zvkg sum, keystream, text
     j .Lmask
 .Ltail_add:
-    vgmul_vv_zvkg text, stream
+    vgmul_vv_zvkg text, keystream
     vxor.vv v(sum), v(sum), v(text)
 
 /* The encrypted J0, which is one counter block before the text, or the one of the state. */
@@ -280,15 +280,15 @@ function sealane_aesgcm_zvkned
     srli t1, t1, 4
     not t1, t1                          /* - (blocks + 1) */
     vsetivli zero, 4, e32, m1, ta, mu
-    vmv.v.v v(stream), v(counters)
-    vadd.vx v(stream), v(stream), t1, v0.t
-    vrev8_v_zvkb stream, stream
-    encrypt stream
+    vmv.v.v v(keystream), v(counters)
+    vadd.vx v(keystream), v(keystream), t1, v0.t
+    vrev8_v_zvkb keystream, keystream
+    encrypt keystream
     j .Llengths
 .Lmask_of_state:
     vsetivli zero, 16, e8, m1, ta, ma
     addi t0, t2, SEALANE_GCM_STATE_MASK
-    vle8.v v(stream), (t0)
+    vle8.v v(keystream), (t0)
 
 .Llengths:
     andi t0, flags, SEALANE_FLAG_LAST
@@ -315,7 +315,7 @@ function sealane_aesgcm_zvkned
 .Ltag:
     ld t0, SEALANE_ARG_TAG(a0)
     vsetivli zero, 16, e8, m1, ta, ma
-    vxor.vv v(sum), v(sum), v(stream)
+    vxor.vv v(sum), v(sum), v(keystream)
     vse8.v v(sum), (t0)
     j .Lwipe
 
@@ -328,7 +328,7 @@ function sealane_aesgcm_zvkned
     addi t1, t2, SEALANE_GCM_STATE_MASK
     vse8.v v(sum), (t2)
     vse8.v v(counters), (t0)
-    vse8.v v(stream), (t1)
+    vse8.v v(keystream), (t1)
 
 .Lwipe:
     bgeu chunk, begun, .Ldone
@@ -347,23 +347,23 @@ function sealane_aesgcm_zvkned
     expand_key
     mv blocks, ad
     load_round_keys
-    vmv.v.i v(stream), 0
-    encrypt stream
+    vmv.v.i v(keystream), 0
+    encrypt keystream
     j .Lpowers
 .Lgiven:
     ld t0, SEALANE_ARG_NONCE(a0)
     vsetivli zero, 16, e8, m1, ta, ma
-    vle8.v v(stream), (t0)
+    vle8.v v(keystream), (t0)
 .Lpowers:
     vsetivli zero, 4, e32, m1, ta, ma
-    vmv.v.v v(sum), v(stream)
+    vmv.v.v v(sum), v(keystream)
     slli t0, blocks, 1
     addi t0, t0, 1
 .Lpower:
     addi powers, powers, -16
     addi t0, t0, -1
     vse32.v v(sum), (powers)
-    vgmul_vv_zvkg sum, stream
+    vgmul_vv_zvkg sum, keystream
     bnez t0, .Lpower
 .Ldone:
 endfunction

@@ -286,6 +286,15 @@
     add dst, 32
 .endm
 
+/* lo, mi, hi += (block_a + y) times its power; y, in ymm0, is then 0. */
+.macro multiply_next
+    vbroadcasti128 tmp2, [consts + REVERSE]
+    vpshufb block_a, block_a, tmp2
+    vpxor block_a, block_a, ymm0
+    vpxor ymm0, ymm0, ymm0
+    multiply power + H(0)
+.endm
+
 /* hi := block_a times the power in ymm0, whose halves' sum is in ymm1. */
 .macro power_step
     vpshufd tmp, block_a, 0x4e
@@ -455,11 +464,7 @@
     jnz .Ltail_multiply
     vmovdqa block_a, block_b
 .Ltail_multiply:
-    vbroadcasti128 tmp2, [consts + REVERSE]
-    vpshufb block_a, block_a, tmp2
-    vpxor block_a, block_a, ymm0
-    vpxor ymm0, ymm0, ymm0
-    multiply power + H(0)
+    multiply_next
     add power, 32
     add src, 32
     add dst, 32
@@ -492,18 +497,14 @@
     neg rax
     vpand block_a, block_b, [consts + rax + MASKS + 32]
 .Ltail_last:
-    vbroadcasti128 tmp2, [consts + REVERSE]
-    vpshufb block_a, block_a, tmp2
-    vpxor block_a, block_a, ymm0
-    vpxor ymm0, ymm0, ymm0
-    multiply power + H(0)
+    multiply_next
 .Ltail_lengths:
     test flag_bits, SEALANE_FLAG_LAST
     jz .Ltail_reduce
     vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES], 1
     vpsllq xmm12, xmm12, 3
-    vpxor xmm12, xmm12, xmm0                                                    /* zero but if alone */
+    vpxor xmm12, xmm12, xmm0                                                    /* zero unless it is alone */
     multiply key + H(1)
 .Ltail_reduce:
     reduce_all

@@ -50,7 +50,7 @@
     nonce_words
 .endm
 
-/* xmm0 := the nonce at rax; by words, as it was just written, maybe. */
+/* xmm0 := the nonce at rax; by words, as these may have just been written. */
 .macro nonce_words
     vmovd xmm0, dword ptr [rax]
     vpinsrd xmm0, xmm0, [rax + 4], 1

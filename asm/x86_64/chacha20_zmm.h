@@ -60,6 +60,19 @@
     .endif
 .endm
 
+/* Words w to w + 3 of sixteen blocks, transposed in each quarter, by way of t0 to t3: quarter l of register j becomes
+ * these words of block 4 l + j. */
+.macro transpose_words a0, a1, a2, a3, t0=24, t1=25, t2=26, t3=27
+    vpunpckldq zmm\t0, zmm\a0, zmm\a1
+    vpunpckhdq zmm\t1, zmm\a0, zmm\a1
+    vpunpckldq zmm\t2, zmm\a2, zmm\a3
+    vpunpckhdq zmm\t3, zmm\a2, zmm\a3
+    vpunpcklqdq zmm\a0, zmm\t0, zmm\t2
+    vpunpckhqdq zmm\a1, zmm\t0, zmm\t2
+    vpunpcklqdq zmm\a2, zmm\t1, zmm\t3
+    vpunpckhqdq zmm\a3, zmm\t1, zmm\t3
+.endm
+
 /* Half a double round of 32 blocks. */
 .macro thirtytwo_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11

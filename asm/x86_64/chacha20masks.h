@@ -166,6 +166,9 @@
 
 /* The next lanes side by side, or the last few one by one. */
 .macro take_lanes
+    mov lanes, [args + SEALANE_MODE_LANES]
+    mov lanes_left, [args + SEALANE_MODE_COUNT]
+.Llanes:
     cmp lanes_left, SINGLE
     jbe .Lsingle
     lane_pointers
@@ -175,4 +178,8 @@
     add lanes, 64*LANES
     sub lanes_left, LANES
     ja .Llanes
+    jmp .Lend
+.Lsingle:
+    single_lanes
+.Lend:
 .endm

@@ -73,9 +73,6 @@
 .endm
 
     function sealane_chacha20masks_avx2
-    mov lanes, [args + SEALANE_MODE_LANES]
-    mov lanes_left, [args + SEALANE_MODE_COUNT]
-.Llanes:
     take_lanes
     load_lanes SEALANE_MODE_LANE_KEY, 0
     transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm4, ymm5, ymm6, ymm7
@@ -112,10 +109,6 @@
     vextracti128 xmm5, ymm3, 1
     outputs 1
     next_lanes
-    jmp .Lend
-.Lsingle:
-    single_lanes
-.Lend:
     vpxor xmm0, xmm0, xmm0
     .irp i, 0, 32, 64, 96, 128, 160
     vmovdqu [scratch + LANE + \i], ymm0

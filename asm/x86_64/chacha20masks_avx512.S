@@ -29,39 +29,30 @@
     vinserti32x4 zmm\j, zmm\j, \at, \q
 .endm
 
-/* Four quarter rounds (RFC 8439, 2.1), in the words w, x, y, z + 0 to 3. In a diagonal round x, y, z begin
- * elsewhere. */
-.macro quarters b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
-    .irp half, 0, 1
-    vpaddd zmm0, zmm0, zmm\b0
-    vpaddd zmm1, zmm1, zmm\b1
-    vpaddd zmm2, zmm2, zmm\b2
-    vpaddd zmm3, zmm3, zmm\b3
-    vpxord zmm\d0, zmm\d0, zmm0
-    vpxord zmm\d1, zmm\d1, zmm1
-    vpxord zmm\d2, zmm\d2, zmm2
-    vpxord zmm\d3, zmm\d3, zmm3
+/* a += b, d = (d ^ a) <<< left, in four quarter rounds (RFC 8439, 2.1). */
+.macro quarter_step left, a0, a1, a2, a3, b0, b1, b2, b3, d0, d1, d2, d3
+    vpaddd zmm\a0, zmm\a0, zmm\b0
+    vpaddd zmm\a1, zmm\a1, zmm\b1
+    vpaddd zmm\a2, zmm\a2, zmm\b2
+    vpaddd zmm\a3, zmm\a3, zmm\b3
+    vpxord zmm\d0, zmm\d0, zmm\a0
+    vpxord zmm\d1, zmm\d1, zmm\a1
+    vpxord zmm\d2, zmm\d2, zmm\a2
+    vpxord zmm\d3, zmm\d3, zmm\a3
     .irp d, \d0, \d1, \d2, \d3
-    vprold zmm\d, zmm\d, ROTATE_1 + (ROTATE_3 - ROTATE_1)*\half
-    .endr
-    vpaddd zmm\c0, zmm\c0, zmm\d0
-    vpaddd zmm\c1, zmm\c1, zmm\d1
-    vpaddd zmm\c2, zmm\c2, zmm\d2
-    vpaddd zmm\c3, zmm\c3, zmm\d3
-    vpxord zmm\b0, zmm\b0, zmm\c0
-    vpxord zmm\b1, zmm\b1, zmm\c1
-    vpxord zmm\b2, zmm\b2, zmm\c2
-    vpxord zmm\b3, zmm\b3, zmm\c3
-    .irp b, \b0, \b1, \b2, \b3
-    vprold zmm\b, zmm\b, ROTATE_2 + (ROTATE_4 - ROTATE_2)*\half
-    .endr
+    vprold zmm\d, zmm\d, \left
     .endr
 .endm
 
+/* Four quarter rounds. a is words 0 to 3; in a diagonal round b, c, d begin elsewhere in their rows. */
+.macro quarters b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
+    quarter_step ROTATE_1, 0, 1, 2, 3, \b0, \b1, \b2, \b3, \d0, \d1, \d2, \d3
+    quarter_step ROTATE_2, \c0, \c1, \c2, \c3, \d0, \d1, \d2, \d3, \b0, \b1, \b2, \b3
+    quarter_step ROTATE_3, 0, 1, 2, 3, \b0, \b1, \b2, \b3, \d0, \d1, \d2, \d3
+    quarter_step ROTATE_4, \c0, \c1, \c2, \c3, \d0, \d1, \d2, \d3, \b0, \b1, \b2, \b3
+.endm
+
     function sealane_chacha20masks_avx512
-    mov lanes, [args + SEALANE_MODE_LANES]
-    mov lanes_left, [args + SEALANE_MODE_COUNT]
-.Llanes:
     take_lanes
     load_lanes SEALANE_MODE_LANE_KEY, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm4, zmm5, zmm6, zmm7
@@ -88,10 +79,6 @@
     outputs \q
     .endr
     next_lanes
-    jmp .Lend
-.Lsingle:
-    single_lanes
-.Lend:
     vpxord zmm0, zmm0, zmm0
     vmovdqu64 [scratch + LANE], zmm0
     vmovdqu64 [scratch + LANE + 64], zmm0

@@ -131,27 +131,37 @@
 /* Terms of x*y with limb number `limb` of x: (x*y) += v * 2^(44 limb) * y. */
 .macro times limb, v, base, offset, broadcast
     .if \limb == 0
-    madd l, lo0, \v, \base, POWERS + 0*LIMB + \offset, \broadcast                /* x0 y0 */
-    madd h, hi0, \v, \base, POWERS + 0*LIMB + \offset, \broadcast
-    madd l, lo1, \v, \base, POWERS + 1*LIMB + \offset, \broadcast                /* x0 y1 */
-    madd h, hi1, \v, \base, POWERS + 1*LIMB + \offset, \broadcast
-    madd l, lo2, \v, \base, POWERS + 2*LIMB + \offset, \broadcast                /* x0 y2 */
-    madd h, hi2, \v, \base, POWERS + 2*LIMB + \offset, \broadcast
+    times_limbs 0, 1, 2, \v, \base, \offset, \broadcast                          /* x0 y0, x0 y1, x0 y2 */
     .elseif \limb == 1
-    madd l, lo0, \v, \base, POWERS + 4*LIMB + \offset, \broadcast                /* 20 x1 y2 */
-    madd h, hi0, \v, \base, POWERS + 4*LIMB + \offset, \broadcast
-    madd l, lo1, \v, \base, POWERS + 0*LIMB + \offset, \broadcast                /* x1 y0 */
-    madd h, hi1, \v, \base, POWERS + 0*LIMB + \offset, \broadcast
-    madd l, lo2, \v, \base, POWERS + 1*LIMB + \offset, \broadcast                /* x1 y1 */
-    madd h, hi2, \v, \base, POWERS + 1*LIMB + \offset, \broadcast
+    times_limbs 4, 0, 1, \v, \base, \offset, \broadcast                          /* 20 x1 y2, x1 y0, x1 y1 */
     .else
-    madd l, lo0, \v, \base, POWERS + 3*LIMB + \offset, \broadcast                /* 20 x2 y1 */
-    madd h, hi0, \v, \base, POWERS + 3*LIMB + \offset, \broadcast
-    madd l, lo1, \v, \base, POWERS + 4*LIMB + \offset, \broadcast                /* 20 x2 y2 */
-    madd h, hi1, \v, \base, POWERS + 4*LIMB + \offset, \broadcast
-    madd l, lo2, \v, \base, POWERS + 0*LIMB + \offset, \broadcast                /* x2 y0 */
-    madd h, hi2, \v, \base, POWERS + 0*LIMB + \offset, \broadcast
+    times_limbs 3, 4, 0, \v, \base, \offset, \broadcast                          /* 20 x2 y1, 20 x2 y2, x2 y0 */
     .endif
+.endm
+
+/* lo, hi += v times three of a power's limbs, which are numbered as in POWERS. */
+.macro times_limbs i0, i1, i2, v, base, offset, broadcast
+    madd l, lo0, \v, \base, POWERS + \i0*LIMB + \offset, \broadcast
+    madd h, hi0, \v, \base, POWERS + \i0*LIMB + \offset, \broadcast
+    madd l, lo1, \v, \base, POWERS + \i1*LIMB + \offset, \broadcast
+    madd h, hi1, \v, \base, POWERS + \i1*LIMB + \offset, \broadcast
+    madd l, lo2, \v, \base, POWERS + \i2*LIMB + \offset, \broadcast
+    madd h, hi2, \v, \base, POWERS + \i2*LIMB + \offset, \broadcast
+.endm
+
+/* lo, hi += x*y. */
+.macro product x0, x1, x2, base, offset, broadcast=0
+    times 0, \x0, \base, \offset, \broadcast
+    times 1, \x1, \base, \offset, \broadcast
+    times 2, \x2, \base, \offset, \broadcast
+.endm
+
+/* lo, hi += x r^8, with the limbs of x at `at`, `stride` bytes apart. */
+.macro product_r8 at, stride
+    .irp limb, 0, 1, 2
+    vmovdqa64 vx, [\at + \limb*\stride]
+    times \limb, vx, powers, R8-NEAR, 1
+    .endr
 .endm
 
 /* lo, hi -> three limbs lo of 44 bits (lo2: slightly more). With nine products per limb no step overflows. 256 hi0,
@@ -388,18 +398,6 @@
     set_end \a, \b, \c, \d
     four_later
     set_end \e, \f, \g, \h
-.endm
-
-/* Words w .. w+3 of 16 blocks: register j becomes, in quarter l, these words of block 4l+j. */
-.macro transpose_words a, b, c, d
-    vpunpckldq zmm24, zmm\a, zmm\b
-    vpunpckhdq zmm25, zmm\a, zmm\b
-    vpunpckldq zmm26, zmm\c, zmm\d
-    vpunpckhdq zmm27, zmm\c, zmm\d
-    vpunpcklqdq zmm\a, zmm24, zmm26
-    vpunpckhqdq zmm\b, zmm24, zmm26
-    vpunpcklqdq zmm\c, zmm25, zmm27
-    vpunpckhqdq zmm\d, zmm25, zmm27
 .endm
 
 .macro sixteen_end
@@ -714,12 +712,7 @@
     clear_lo
     clear_hi
     kmovw k1, keep
-    vmovdqa64 vx, [latest + POWERS + R8]
-    times 0, vx, powers, R8-NEAR, 1
-    vmovdqa64 vx, [latest + POWERS + 1*LIMB + R8]
-    times 1, vx, powers, R8-NEAR, 1
-    vmovdqa64 vx, [latest + POWERS + 2*LIMB + R8]
-    times 2, vx, powers, R8-NEAR, 1
+    product_r8 latest + POWERS + R8, LIMB
     carry
     vpblendmq lo0{k1}, lo0, [latest + POWERS + R8]
     vpblendmq lo1{k1}, lo1, [latest + POWERS + 1*LIMB + R8]
@@ -780,9 +773,7 @@
     vmovdqu64 vy, [mac + 64]
     limbs vx, vy, lo0, lo1, lo2
     clear_hi
-    times 0, h0, powers, R8-NEAR, 1
-    times 1, h1, powers, R8-NEAR, 1
-    times 2, h2, powers, R8-NEAR, 1
+    product h0, h1, h2, powers, R8-NEAR, 1
     carry
     vmovdqa64 h0, lo0
     vmovdqa64 h1, lo1
@@ -795,6 +786,19 @@
 .macro madd_pair lo, hi, v, y
     vpmadd52luq \lo, \v, \y
     vpmadd52huq \hi, \v, \y
+.endm
+
+/* Of the given bytes, in two registers' names: k1 has those behind the whole 64, and rax is their offset. To `none` if
+ * there are none. */
+.macro incomplete bytes_32, bytes, none
+    mov eax, \bytes_32
+    and eax, 63
+    jz \none
+    mov rbx, -1
+    bzhi rax, rbx, rax
+    kmovq k1, rax
+    mov rax, \bytes
+    and rax, -64
 .endm
 
 /* 64 bytes number j of the rest to authenticate: mac, PARTIAL or nothing. */
@@ -1163,12 +1167,7 @@
     cmp acc_is, SUM
     jne .Lad_save
     clear_hi
-    vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
-    times 0, vx, powers, R8-NEAR, 1
-    vmovdqa64 vx, [scratch + ACC + 64]
-    times 1, vx, powers, R8-NEAR, 1
-    vmovdqa64 vx, [scratch + ACC + 128]
-    times 2, vx, powers, R8-NEAR, 1
+    product_r8 scratch + ACC, 64                                                /* h r^8 + m */
     carry
 .Lad_save:
     save_acc lo0, lo1, lo2
@@ -1269,14 +1268,7 @@
     .endr
     jmp .Lapplied
 .Lapply_partial:
-    mov eax, ecx
-    and eax, 63
-    jz .Lapplied
-    mov rbx, -1
-    bzhi rax, rbx, rax
-    kmovq k1, rax
-    mov rax, chunk
-    and rax, -64
+    incomplete ecx, chunk, .Lapplied
     vmovdqu8 vt{k1}{z}, [src + rax]
     vpxorq vx, vx, vt
     vmovdqu8 [dst + rax]{k1}, vx
@@ -1330,18 +1322,12 @@
     vmovdqu64 vx, [mac]
     vmovdqu64 vy, [mac + 64]
     limbs vx, vy, vx, vy, vz
-    times 0, vx, powers, R16-NEAR, 1
-    times 1, vy, powers, R16-NEAR, 1
-    times 2, vz, powers, R16-NEAR, 1
+    product vx, vy, vz, powers, R16-NEAR, 1
     vmovdqu64 vx, [mac + 128]
     vmovdqu64 vy, [mac + 192]
     limbs vx, vy, vx, vy, vz
-    times 0, vx, powers, R8-NEAR, 1
-    times 1, vy, powers, R8-NEAR, 1
-    times 2, vz, powers, R8-NEAR, 1
-    times 0, h0, powers, R24-NEAR, 1
-    times 1, h1, powers, R24-NEAR, 1
-    times 2, h2, powers, R24-NEAR, 1
+    product vx, vy, vz, powers, R8-NEAR, 1
+    product h0, h1, h2, powers, R24-NEAR, 1
     carry
     vmovdqa64 h0, lo0
     vmovdqa64 h1, lo1
@@ -1414,14 +1400,7 @@
 .Llast_blocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Llast_load
-    mov eax, r13d                                                               /* mleft */
-    and eax, 63
-    jz .Llast_load
-    mov rbx, -1
-    bzhi rax, rbx, rax
-    kmovq k1, rax
-    mov rax, mleft
-    and rax, -64
+    incomplete r13d, mleft, .Llast_load
     vmovdqu8 vx{k1}{z}, [mac + rax]
     vmovdqa64 [scratch + PARTIAL], vx
 .Llast_load:
@@ -1462,15 +1441,11 @@
     vpaddq vy, vy, h1
     vpaddq vz, vz, h2
 .Llast_first:
-    times 0, vx, rbx, 8*32, 0                                               /* m blocks: r^m .. */
-    times 1, vy, rbx, 8*32, 0
-    times 2, vz, rbx, 8*32, 0
+    product vx, vy, vz, rbx, 8*32                                           /* m blocks: r^m .. */
     cmp mleft, 8
     jbe .Llast_sum
     natural_limbs pad, more
-    times 0, vx, rbx, 8*40, 0                                               /* r^(m-8) .. */
-    times 1, vy, rbx, 8*40, 0
-    times 2, vz, rbx, 8*40, 0
+    product vx, vy, vz, rbx, 8*40                                           /* r^(m-8) .. */
 .Llast_sum:
     cmp acc_is, SUM
     jne .Llast_fold

@@ -278,41 +278,28 @@
     .endr
 .endm
 
+/* n bytes, rdi -> rbx, if that bit is set in al. */
+.macro copy_if n, move, register
+    test al, \n
+    jz 174f
+    \move \register, [rdi]
+    \move [rbx], \register
+    add rdi, \n
+    add rbx, \n
+174:
+.endm
+
 /* Copies eax < 64 bytes, rdi -> rbx. */
 .macro copy
-    test al, 32
-    jz 174f
-    vmovdqu T0, [rdi]
-    vmovdqu [rbx], T0
-    add rdi, 32
-    add rbx, 32
-174:
-    test al, 16
-    jz 172f
-    vmovdqu xmm15, [rdi]
-    vmovdqu [rbx], xmm15
-    add rdi, 16
-    add rbx, 16
-172:
+    copy_if 32, vmovdqu, T0
+    copy_if 16, vmovdqu, xmm15
     copy_few
 .endm
 
 /* eax & 15 of them. */
 .macro copy_few
-    test al, 8
-    jz 176f
-    mov rdx, [rdi]
-    mov [rbx], rdx
-    add rdi, 8
-    add rbx, 8
-176:
-    test al, 4
-    jz 175f
-    mov edx, [rdi]
-    mov [rbx], edx
-    add rdi, 4
-    add rbx, 4
-175:
+    copy_if 8, mov, rdx
+    copy_if 4, mov, edx
     test al, 2
     jz 173f
     movzx edx, word ptr [rdi]

@@ -408,18 +408,6 @@
     pair_words \t0, \t1, 2*KEY_BYTES*\set + KEY_BYTES, 6, \r6, \r7
 .endm
 
-/* Four registers of four words in each quarter, transposed; by way of t0 .. t3. */
-.macro transpose_words a0, a1, a2, a3, t0, t1, t2, t3
-    vpunpckldq zmm\t0, zmm\a0, zmm\a1
-    vpunpckhdq zmm\t1, zmm\a0, zmm\a1
-    vpunpckldq zmm\t2, zmm\a2, zmm\a3
-    vpunpckhdq zmm\t3, zmm\a2, zmm\a3
-    vpunpcklqdq zmm\a0, zmm\t0, zmm\t2
-    vpunpckhqdq zmm\a1, zmm\t0, zmm\t2
-    vpunpcklqdq zmm\a2, zmm\t1, zmm\t3
-    vpunpckhqdq zmm\a3, zmm\t1, zmm\t3
-.endm
-
 /* Four registers of four quarters, transposed: to a1, t0, a3, a0, by way of t1. */
 .macro transpose_quarters a0, a1, a2, a3, t0, t1
     vshufi32x4 zmm\t0, zmm\a0, zmm\a1, 0x44
@@ -614,8 +602,22 @@
     limbs
 .endm
 
-/* 64 bytes each of packets zmm0 to zmm7 -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), 2 and 3 (zmm2, 6; 3,
- * 7). */
+/* h := (h + m) r^2 + m' r, with two whole blocks m, m' of each packet. */
+.macro add_two blocks:vararg
+    clear_sums
+    blocks \blocks, 0xdd
+    vporq x2, x2, qword ptr [consts + PAD]{1to8}
+    times R
+    blocks \blocks, 0x88
+    vporq x2, x2, qword ptr [consts + PAD]{1to8}
+    add_h
+    times R2
+    carry h0, h1, h2
+.endm
+
+/* 64 bytes each of packets zmm0 to zmm7 -> blocks 0 and 1, then 2 and 3, of the even packets and of the odd ones. */
+#define BLOCKS_01 8, 9, 10, 4
+#define BLOCKS_23 2, 6, 3, 7
 .macro pair_blocks
     vshufi32x4 zmm8, zmm0, zmm2, 0x44
     vshufi32x4 zmm2, zmm0, zmm2, 0xee
@@ -683,6 +685,14 @@
     vmovdqa64 \y2_20, [rbx + \at + 256]
 .endm
 
+.macro keep_power at, y0, y1, y2, y1_20, y2_20
+    vmovdqa64 [rbx + \at], \y0
+    vmovdqa64 [rbx + \at + 64], \y1
+    vmovdqa64 [rbx + \at + 128], \y2
+    vmovdqa64 [rbx + \at + 192], \y1_20
+    vmovdqa64 [rbx + \at + 256], \y2_20
+.endm
+
 .macro load_h
     vmovdqa64 h0, [rbx + H]
     vmovdqa64 h1, [rbx + H + 64]
@@ -714,6 +724,7 @@
 #define B2 zmm8, zmm9, zmm10
 #define SUMS_B zmm26, zmm27, zmm28, zmm29, zmm30, zmm2
 #define MIDDLE zmm3, zmm6, zmm7
+#define R2_MEMORY [rbx+POWERS2], [rbx+POWERS2+64], [rbx+POWERS2+128], [rbx+POWERS2+192], [rbx+POWERS2+256]
 #define STEPS18 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
 .macro whole_step
     .irp j, 0, 1, 2, 3, 4, 5, 6, 7
@@ -724,17 +735,17 @@
     pair_blocks
     clear_sums
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    build \i, x0, x1, x2, vt, 8, 9, 10, 4, 0xdd
+    build \i, x0, x1, x2, vt, BLOCKS_01, 0xdd
     .endr
     .irp i, STEPS18
     product \i, x0, x1, x2, SUMS, R
-    build \i, B0, vt, 8, 9, 10, 4, 0x88
+    build \i, B0, vt, BLOCKS_01, 0x88
     add_limb \i-10, B0, [rbx+H], [rbx+H+64], [rbx+H+128]
     .endr
     .irp i, STEPS18
-    product \i, B0, SUMS, [rbx+POWERS2], [rbx+POWERS2+64], [rbx+POWERS2+128], [rbx+POWERS2+192], [rbx+POWERS2+256]
-    build \i, x0, x1, x2, vt, 2, 6, 3, 7, 0xdd
-    build \i-8, B2, zmm4, 2, 6, 3, 7, 0x88
+    product \i, B0, SUMS, R2_MEMORY
+    build \i, x0, x1, x2, vt, BLOCKS_23, 0xdd
+    build \i-8, B2, zmm4, BLOCKS_23, 0x88
     .endr
     .irp v, 26, 27, 28, 29, 30, 2
     clear \v
@@ -745,7 +756,7 @@
     add_limb \i-12, B2, MIDDLE
     .endr
     .irp i, STEPS18
-    product \i, B2, SUMS_B, [rbx+POWERS2], [rbx+POWERS2+64], [rbx+POWERS2+128], [rbx+POWERS2+192], [rbx+POWERS2+256]
+    product \i, B2, SUMS_B, R2_MEMORY
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     carry_step \i, h0, h1, h2, SUMS_B
@@ -1144,11 +1155,7 @@
     limbs
     times_twenty zmm15, x1
     times_twenty zmm25, x2
-    vmovdqa64 [rbx + POWERS], x0
-    vmovdqa64 [rbx + POWERS + 64], x1
-    vmovdqa64 [rbx + POWERS + 128], x2
-    vmovdqa64 [rbx + POWERS + 192], zmm15
-    vmovdqa64 [rbx + POWERS + 256], zmm25
+    keep_power POWERS, x0, x1, x2, zmm15, zmm25
     vmovdqa64 zmm12, x0
     vmovdqa64 zmm13, x1
     vmovdqa64 zmm14, x2
@@ -1157,11 +1164,7 @@
     carry zmm26, zmm27, zmm28
     times_twenty zmm29, zmm27
     times_twenty zmm30, zmm28
-    vmovdqa64 [rbx + POWERS2], zmm26
-    vmovdqa64 [rbx + POWERS2 + 64], zmm27
-    vmovdqa64 [rbx + POWERS2 + 128], zmm28
-    vmovdqa64 [rbx + POWERS2 + 192], zmm29
-    vmovdqa64 [rbx + POWERS2 + 256], zmm30
+    keep_power POWERS2, R2
     add rbx, VECTOR_BYTES
     add r8, 64
     add r12, KEY_BYTES
@@ -1214,24 +1217,8 @@
     vmovdqu64 zmm\j, [rax + back]
     .endr
     pair_blocks
-    clear_sums
-    blocks 8, 9, 10, 4, 0xdd
-    vporq x2, x2, qword ptr [consts + PAD]{1to8}
-    times R
-    blocks 8, 9, 10, 4, 0x88
-    vporq x2, x2, qword ptr [consts + PAD]{1to8}
-    add_h
-    times R2
-    carry h0, h1, h2
-    clear_sums
-    blocks 2, 6, 3, 7, 0xdd
-    vporq x2, x2, qword ptr [consts + PAD]{1to8}
-    times R
-    blocks 2, 6, 3, 7, 0x88
-    vporq x2, x2, qword ptr [consts + PAD]{1to8}
-    add_h
-    times R2
-    carry h0, h1, h2
+    add_two BLOCKS_01
+    add_two BLOCKS_23
     add back, 64
     cmp back, r9
     jne .Lrun_step
@@ -1292,13 +1279,13 @@
     cmp r11, rax                                                                /* no packet has begun before? */
     jbe .Lhalf_step
     clear_sums
-    blocks 8, 9, 10, 4, 0xdd
+    blocks BLOCKS_01, 0xdd
     vporq x2, x2, [rcx + 64]
     times R
     add rax, 16
     cmp r11, rax
     jbe .Lone_block
-    blocks 8, 9, 10, 4, 0x88
+    blocks BLOCKS_01, 0x88
     vporq x2, x2, [rcx]
     add_h
     times R2
@@ -1306,12 +1293,12 @@
     carry h0, h1, h2
 .Lhalf_step:
     clear_sums
-    blocks 2, 6, 3, 7, 0xdd
+    blocks BLOCKS_23, 0xdd
     vporq x2, x2, [rcx + 192]
     times R
     cmp r11, togo
     jbe .Lstep_done
-    blocks 2, 6, 3, 7, 0x88
+    blocks BLOCKS_23, 0x88
     vporq x2, x2, [rcx + 128]
     add_h
     times R2

@@ -1,5 +1,5 @@
-/* What the levels avx2, avx512vl and ssse3 of ChaCha20-Poly1305 share in integer registers: Poly1305, the state between
- * the parts of a packet, and the last bytes of a text. What includes this defines its scratch memory, and
+/* What the levels avx2, avx512vl and ssse3 of ChaCha20-Poly1305 share besides ChaCha20: Poly1305 in integer registers,
+ * the state between the parts of a packet, and text and keystream. What includes this defines its scratch memory, and
  *
  *     poly_multiply h0, h1, h2, m      h r, or h r + m and m += 16: by poly_add_next and poly_fold
  *
@@ -187,8 +187,11 @@
 .endm
 
 // With LAST the lengths, h - p if that is not negative, and s: the tag. Else h, below 2^131, r, s and the counter: the
-// state for the next part. Leaves the arguments at r11.
+// state for the next part. From .Lfinal on, h is in scratch. Leaves the arguments at r11.
 .macro tag_or_state none
+.Lfinal:
+    poly_load
+.Ltag:
     mov r11, [rsi+ARGS]
     test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
     jz .Lstate\@
@@ -261,27 +264,79 @@
     poly_key
 .endm
 
+// The last bytes of a span, behind its whole blocks, which end at scratch + \end; uses \m. Nothing if the text sealed
+// last has been authenticated.
+.macro authenticate_tail end, m
+    mov rcx, [rsi+TAIL]
+    test ecx, ecx
+    jz .Lno_tail\@
+    mov \m, [rsi+\end]
+    poly_tail \m
+    poly_store
+.Lno_tail\@:
+    cmp qword ptr [rsi+LEFT], 0
+    je .Ltag
+.endm
+
+// A pass by columns begins, beside Poly1305 over eax bytes at MA.
+.macro pass_by_columns_begin
+    mov rdx, [rsi+TABLE_AT]
+    mov rdi, [rsi+KEY_AT]
+    mov dword ptr [rsi+COUNT], 10
+    columns_begin
+    span_begin
+.endm
+
+// Text ^ KEYSTREAM of this pass, in whole vectors, the last one so that it ends with the text; then to .Lpassed. Behind
+// this less than a vector: rcx bytes from rax to rdi, with the keystream at rbx
+.macro xor_vectors none
+    mov rcx, [rsi+CHUNK]
+    mov rax, [rsi+IN]
+    mov rdi, [rsi+OUT]
+    lea rbx, [rsi+KEYSTREAM]
+    sub ecx, VECTOR
+    jb .Lno_vector\@
+    vmovdqu ymm1, [rax+rcx]
+#if defined(KERNEL_SSE)
+    movdqu xmm2, [rbx+rcx]
+    pxor xmm1, xmm2
+#else
+    vpxor ymm1, ymm1, [rbx+rcx]
+#endif
+    xor edx, edx
+    jmp .Lxor_vectors\@
+.Lxor_vector\@:
+    vmovdqu ymm0, [rax+rdx]
+    vpxor ymm0, ymm0, [rbx+rdx]
+    vmovdqu [rdi+rdx], ymm0
+    add edx, VECTOR
+.Lxor_vectors\@:
+    cmp edx, ecx
+    jb .Lxor_vector\@
+    vmovdqu [rdi+rcx], ymm1
+    jmp .Lpassed
+.Lno_vector\@:
+    add ecx, VECTOR
+.endm
+
+// the first and the last \bytes of the text, which may overlap, by way of x and y; to \fewer if there are fewer
+.macro xor_ends bytes, x, y, fewer
+    cmp ecx, \bytes
+    jb \fewer
+    mov \x, [rax]
+    mov \y, [rax+rcx-\bytes]
+    xor \x, [rbx]
+    xor \y, [rbx+rcx-\bytes]
+    mov [rdi], \x
+    mov [rdi+rcx-\bytes], \y
+    jmp .Lpassed
+.endm
+
 // rcx bytes of text, less than 16, from rax to rdi, with the keystream at rbx; then to .Lpassed, or behind this
 .macro xor_short none
-    cmp ecx, 8
-    jb .Lxor_4\@
-    mov r11, [rax]
-    mov rdx, [rax+rcx-8]
-    xor r11, [rbx]
-    xor rdx, [rbx+rcx-8]
-    mov [rdi], r11
-    mov [rdi+rcx-8], rdx
-    jmp .Lpassed
+    xor_ends 8, r11, rdx, .Lxor_4\@
 .Lxor_4\@:
-    cmp ecx, 4
-    jb .Lxor_bytes\@
-    mov r11d, [rax]
-    mov edx, [rax+rcx-4]
-    xor r11d, [rbx]
-    xor edx, [rbx+rcx-4]
-    mov [rdi], r11d
-    mov [rdi+rcx-4], edx
-    jmp .Lpassed
+    xor_ends 4, r11d, edx, .Lxor_bytes\@
 .Lxor_byte\@:
     movzx edx, byte ptr [rax+rcx-1]
     xor dl, [rbx+rcx-1]

@@ -247,8 +247,7 @@ function sealane_chacha20poly1305_ssse3
     mov rax, [rsi+CHUNK]
     span_begin
 
-// ---- Authenticate the rest of the span, its tail too
-// ----------------------------------------------------------------
+// ---- Authenticate the rest of the span, its tail too ----------------------------------------------------------------
 .Lauthenticate:
     cmp MA, [rsi+SPAN_END]
     je 1f
@@ -256,37 +255,11 @@ function sealane_chacha20poly1305_ssse3
     jmp .Lauthenticate
 1:  span_end
 .Lauthenticate_tail:
-    mov rcx, [rsi+TAIL]
-    test ecx, ecx
-    jz 1f
-    mov r15, [rsi+SPAN_END]
-    poly_tail r15
-    poly_store
-1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was the text sealed last
-    je .Ltag
+    authenticate_tail SPAN_END, r15
 
-// ---- Text ^ KEYSTREAM: whole vectors, the last one so that it ends with the text ------------------------------------
+// ---- Text and keystream ---------------------------------------------------------------------------------------------
 .Lxor:
-    mov rcx, [rsi+CHUNK]
-    mov rax, [rsi+IN]
-    mov rdi, [rsi+OUT]
-    lea rbx, [rsi+KEYSTREAM]
-    sub ecx, 16
-    jb 2f
-    movdqu xmm1, [rax+rcx]
-    movdqu xmm2, [rbx+rcx]
-    pxor xmm1, xmm2
-    xor edx, edx
-    jmp 3f
-1:  movdqu xmm0, [rax+rdx]
-    pxor xmm0, [rbx+rdx]
-    movdqu [rdi+rdx], xmm0
-    add edx, 16
-3:  cmp edx, ecx
-    jb 1b
-    movdqu [rdi+rcx], xmm1
-    jmp .Lpassed
-2:  add ecx, 16
+    xor_vectors
     xor_short
 
 // ---- A pass is over -------------------------------------------------------------------------------------------------
@@ -304,11 +277,7 @@ function sealane_chacha20poly1305_ssse3
 
 // ---- Four blocks, beside Poly1305 over as many ----------------------------------------------------------------------
 .Lfour_blocks:
-    mov rdx, [rsi+TABLE_AT]
-    mov rdi, [rsi+KEY_AT]
-    mov dword ptr [rsi+COUNT], 10
-    columns_begin
-    span_begin
+    pass_by_columns_begin
 1:  columns_part1
     columns_part2
     span_step
@@ -357,9 +326,6 @@ function sealane_chacha20poly1305_ssse3
     jmp .Lpassed
 
 // ---- Tag, or state for the next part --------------------------------------------------------------------------------
-.Lfinal:
-    poly_load
-.Ltag:
     tag_or_state
 
 // ---- Wipe: all up to the keystream of one text block, or everything ------------------------------------------------

@@ -374,6 +374,23 @@ endconstants
     vpaddd \d, \d, [rdx+\counters]
 .endm
 
+// a block of text, with its keystream in U0 and U1
+.macro xor_block from, to
+    vpxor U0, U0, [\from]
+    vpxor U1, U1, [\from+32]
+    vmovdqu [\to], U0
+    vmovdqu [\to+32], U1
+.endm
+
+// the first bytes of this pass's text have been sealed; rax is their number
+.macro text_done bytes
+    mov eax, \bytes
+    add [rsi+IN], rax
+    add [rsi+OUT], rax
+    sub [rsi+CHUNK], rax
+    sub [rsi+LEFT], rax
+.endm
+
 // r and s, of block 0 in the lower halves of rows a and b
 .macro rows_key a, b
     vpand U0, \a, [rdx+CONST_CLAMP]
@@ -567,11 +584,10 @@ function KERNEL_NAME
     columns_rounds_end
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
-    lea rcx, [rsi+KEYSTREAM-64]                // block 0 before it
+    lea rcx, [rsi+KEYSTREAM-64]             // block 0 before it
     jmp .Lkeystream_8
 
-// ---- The powers of r, if two chains are used
-// -------------------------------------------------------------------------
+// ---- The powers of r, if two chains are used ------------------------------------------------------------------------
 // They pay in long packets, and where no rounds hide the Poly1305 of some hundred bytes. Such packets have 385 to 448
 // bytes, are sealed with 257 bytes or more in the last pass, or opened with 321 or more in the first one.
 #define LONG_SEALED 961
@@ -626,15 +642,8 @@ function KERNEL_NAME
     mov MA, [rsi+OUT]
     vmovdqa U0, [rsi+rcx+KEYSTREAM]
     vmovdqa U1, [rsi+rcx+KEYSTREAM+32]
-    vpxor U0, U0, [rax]
-    vpxor U1, U1, [rax+32]
-    vmovdqu [MA], U0
-    vmovdqu [MA+32], U1
-    mov eax, 64
-    add [rsi+IN], rax
-    add [rsi+OUT], rax
-    sub [rsi+CHUNK], rax
-    sub [rsi+LEFT], rax
+    xor_block rax, MA
+    text_done 64
 3:  span_begin
     cmp dword ptr [rsi+LAGGING], 1
     je .Lrounds_1
@@ -655,38 +664,13 @@ function KERNEL_NAME
     mov dword ptr [rsi+COUNT], 1            // back to .Lauthenticate_tail
     jmp .Lspan_end
 .Lauthenticate_tail:
-    mov rcx, [rsi+TAIL]
-    test ecx, ecx
-    jz 1f
-    mov MB, [rsi+B_END]
-    poly_tail MB
-    poly_store
-1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was the text sealed last
-    je .Ltag
+    authenticate_tail B_END, MB
     cmp dword ptr [rsi+WAITING], 0
     jne .Lpassed
 
-// ---- Text ^ KEYSTREAM: whole vectors, the last one so that it ends with the text ------------------------------------
+// ---- Text and keystream ---------------------------------------------------------------------------------------------
 .Lxor:
-    mov rcx, [rsi+CHUNK]
-    mov rax, [rsi+IN]
-    mov rdi, [rsi+OUT]
-    lea rbx, [rsi+KEYSTREAM]
-    sub ecx, 32
-    jb 2f
-    vmovdqu ymm1, [rax+rcx]
-    vpxor ymm1, ymm1, [rbx+rcx]
-    xor edx, edx
-    jmp 3f
-1:  vmovdqu ymm0, [rax+rdx]
-    vpxor ymm0, ymm0, [rbx+rdx]
-    vmovdqu [rdi+rdx], ymm0
-    add edx, 32
-3:  cmp edx, ecx
-    jb 1b
-    vmovdqu [rdi+rcx], ymm1
-    jmp .Lpassed
-2:  add ecx, 32
+    xor_vectors
     cmp ecx, 16
     jb 2f
     vmovdqu xmm0, [rax]
@@ -716,11 +700,7 @@ function KERNEL_NAME
 
 // ---- Eight blocks, beside Poly1305 over as many ---------------------------------------------------------------------
 .Llater_8:
-    mov rdx, [rsi+TABLE_AT]
-    mov rdi, [rsi+KEY_AT]
-    mov dword ptr [rsi+COUNT], 10
-    columns_begin
-    span_begin
+    pass_by_columns_begin
     cmp dword ptr [rsi+WAITING], 0
     jne .Lbehind_rounds
 6:  columns_part1
@@ -755,7 +735,7 @@ function KERNEL_NAME
 8:  span_step_a                             // where there is no chain B, A takes three blocks a double round
     jmp 7b
 
-.Lkeystream_8:                                 // the keystream, to rcx
+.Lkeystream_8:                              // the keystream, to rcx
     columns_end nothing, rcx
     lea rdx, [rsi+KEYSTREAM]
     cmp rcx, rdx
@@ -783,21 +763,11 @@ function KERNEL_NAME
     mov rdi, [rsi+OUT]
     vinserti128 U0, ymm1, xmm4, 1
     vinserti128 U1, ymm7, xmm10, 1
-    vpxor U0, U0, [rax]
-    vpxor U1, U1, [rax+32]
-    vmovdqu [rdi], U0
-    vmovdqu [rdi+32], U1
+    xor_block rax, rdi
     vperm2i128 U0, ymm1, ymm4, 0x31
     vperm2i128 U1, ymm7, ymm10, 0x31
-    vpxor U0, U0, [rax+64]
-    vpxor U1, U1, [rax+96]
-    vmovdqu [rdi+64], U0
-    vmovdqu [rdi+96], U1
-    mov eax, 128
-    add [rsi+IN], rax
-    add [rsi+OUT], rax
-    sub [rsi+CHUNK], rax
-    sub [rsi+LEFT], rax
+    xor_block rax+64, rdi+64
+    text_done 128
     add [rsi+A_END], rax
     add [rsi+B_END], rax
     add MB, rax
@@ -805,8 +775,7 @@ function KERNEL_NAME
     mov dword ptr [rsi+COUNT], AHEAD_BOTH
     jmp .Lrounds_1
 
-// ---- The second and third pass of a long packet that is opened: eight blocks beside Poly1305 over more
-// --------------
+// ---- Opening a long packet: the second and third pass ---------------------------------------------------------------
 // r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. Opening in
 // place must not overwrite bytes before they are authenticated. So their keystream waits in KEYSTREAM.
 #define BEHIND (16*46)      /* bytes that a pass has room for */
@@ -872,9 +841,6 @@ function KERNEL_NAME
     jmp .Lpassed
 
 // ---- Tag, or state for the next part --------------------------------------------------------------------------------
-.Lfinal:
-    poly_load
-.Ltag:
     tag_or_state
 
 // ---- Wipe: all up to the keystream of one text block, of three or five, or everything ------------------------------

@@ -46,7 +46,7 @@ const (
 	asmFlagPolyval = 32
 
 	asmGcmKeyRounds    = 0   // 64 bits: 10, 12 or 14, set before SETUP
-	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
+	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
 	asmGcmKeyTable     = 256 // the level's own: powers of the hash key
 	asmGcmKeyBytes     = 960
 	asmGcmStateY       = 0  // 16 bytes: GHASH so far, as the block that the standard has
@@ -80,7 +80,7 @@ const (
 	asmAESMasks       = 8 // lanes of one block each that is chained to nothing
 	asmAESCTRLittle   = 9
 	asmAESKeyRounds   = 0   // 64 bits: 10, 12 or 14, set before SETUP
-	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
+	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
 	asmAESKeyInverse  = 256 // the level's own form of decryption keys, 240 bytes
 	asmAESKeyBytes    = 512
 

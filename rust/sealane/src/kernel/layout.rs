@@ -66,7 +66,7 @@ pub(crate) const FLAG_SETUP: usize = 8;
 pub(crate) const FLAG_POLYVAL: usize = 32;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const GCM_KEY_ROUNDS: usize = 0;
-// before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
+// before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
 pub(crate) const GCM_KEY_SCHEDULE: usize = 16;
 // the level's own: powers of the hash key
 pub(crate) const GCM_KEY_TABLE: usize = 256;
@@ -120,7 +120,7 @@ pub(crate) const AES_MASKS: usize = 8;
 pub(crate) const AES_CTR_LITTLE: usize = 9;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const AES_KEY_ROUNDS: usize = 0;
-// before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
+// before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
 pub(crate) const AES_KEY_SCHEDULE: usize = 16;
 // the level's own form of decryption keys, 240 bytes
 pub(crate) const AES_KEY_INVERSE: usize = 256;
