@@ -19,7 +19,10 @@
 #define VECTOR(n) xmm##n
 #define XMM1_TWICE xmm1
 
+#define KERNEL_SSE
+#include "sse.h"
 #include "aes_modes.h"
+#include "aes_instructions.h"
 
     scratch_end MODE_SCRATCH_END
 
@@ -27,148 +30,17 @@
     mode_constants
     endconstants
 
-/* Instructions with two operands: to is x, or not y. */
-.macro x_xor to, x, y
-    .ifnc \to, \x
-    movdqa \to, \x
-    .endif
-    pxor \to, \y
-.endm
-
-.macro x_add to, x, y
-    .ifnc \to, \x
-    movdqa \to, \x
-    .endif
-    paddd \to, \y
-.endm
-
-.macro x_shuffle to, x, y
-    .ifnc \to, \x
-    movdqa \to, \x
-    .endif
-    pshufb \to, \y
-.endm
-
-.macro x_multiply to, x, y, halves
-    .ifnc \to, \x
-    movdqa \to, \x
-    .endif
-    pclmulqdq \to, \y, \halves
-.endm
-
-.macro x_load to, at:vararg
-    movdqu \to, \at
-.endm
-
-.macro x_store at:vararg
-    movdqu \at
-.endm
-
-.macro x_move to, from
-    movdqa \to, \from
-.endm
-
 .macro x_broadcast to, at:vararg
-    movdqu \to, \at
+    vmovdqu \to, \at
 .endm
 
 .macro x_broadcast_halves to, low, at
-    movq \low, qword ptr [\at]
+    vmovq \low, qword ptr [\at]
     movhps \low, [\at + 8]
 .endm
 
-.macro x_enc x, y
-    aesenc \x, \y
-.endm
-
-.macro x_enclast x, y
-    aesenclast \x, \y
-.endm
-
-.macro x_dec x, y
-    aesdec \x, \y
-.endm
-
-.macro x_declast x, y
-    aesdeclast \x, \y
-.endm
-
-.macro x_shift_up to, x
-    .ifnc \to, \x
-    movdqa \to, \x
-    .endif
-    pslldq \to, WIDTH
-.endm
-
-.macro x_shift_down to, x
-    .ifnc \to, \x
-    movdqa \to, \x
-    .endif
-    psrldq \to, 16 - WIDTH
-.endm
-
-.macro x_bytes_up to, x
-    .ifnc \to, \x
-    movdqa \to, \x
-    .endif
-    pslldq \to, 8
-.endm
-
-.macro x_shift_left to, x, k
-    movdqa \to, \x
-    psllq \to, \k
-.endm
-
-.macro x_shift_right to, x, k
-    movdqa \to, \x
-    psrlq \to, \k
-.endm
-
-.macro x_zero x
-    pxor \x, \x
-.endm
-
-.macro x_zero_vector x
-    pxor \x, \x
-.endm
-
-.macro x_load_block to, at:vararg
-    movdqu \to, \at
-.endm
-
-.macro x_store_block at:vararg
-    movdqu \at
-.endm
-
-.macro x_xor_block x, y
-    pxor \x, \y
-.endm
-
-.macro x_enc_from x, at:vararg
-    movdqu xmm0, \at
-    aesenc \x, xmm0
-.endm
-
-.macro x_enclast_from x, at:vararg
-    movdqu xmm0, \at
-    aesenclast \x, xmm0
-.endm
-
-.macro x_dec_from x, at:vararg
-    movdqu xmm0, \at
-    aesdec \x, xmm0
-.endm
-
-.macro x_declast_from x, at:vararg
-    movdqu xmm0, \at
-    aesdeclast \x, xmm0
-.endm
-
-.macro x_spread x
-.endm
-
 .macro x_previous to, x, before
-    movdqa \to, \before
+    vmovdqa \to, \before
 .endm
 
     function sealane_aes_aesni

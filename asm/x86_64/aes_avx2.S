@@ -20,29 +20,13 @@
 #define XMM1_TWICE xmm1, xmm1
 
 #include "aes_modes.h"
-#include "aes_vex.h"
+#include "aes_instructions.h"
 
     scratch_end MODE_SCRATCH_END
 
     constants sealane_aes_avx2_constants
     mode_constants
     endconstants
-
-.macro x_xor to, x, y
-    vpxor \to, \x, \y
-.endm
-
-.macro x_load to, at:vararg
-    vmovdqu \to, \at
-.endm
-
-.macro x_store at:vararg
-    vmovdqu \at
-.endm
-
-.macro x_move to, from
-    vmovdqa \to, \from
-.endm
 
 .macro x_broadcast to, at:vararg
     vbroadcasti128 \to, \at
@@ -52,10 +36,6 @@
     vmovq \low, qword ptr [\at]
     vmovhps \low, \low, [\at + 8]
     vinserti128 \to, \to, \low, 1
-.endm
-
-.macro x_zero_vector x
-    vpxor \x, \x, \x
 .endm
 
 /* The one block that fills no vector. */

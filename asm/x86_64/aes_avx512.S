@@ -20,29 +20,13 @@
 #define XMM1_TWICE xmm1, xmm1
 
 #include "aes_modes.h"
-#include "aes_vex.h"
+#include "aes_instructions.h"
 
     scratch_end MODE_SCRATCH_END
 
     constants sealane_aes_avx512_constants
     mode_constants
     endconstants
-
-.macro x_xor to, x, y
-    vpxord \to, \x, \y
-.endm
-
-.macro x_load to, at:vararg
-    vmovdqu64 \to, \at
-.endm
-
-.macro x_store at:vararg
-    vmovdqu64 \at
-.endm
-
-.macro x_move to, from
-    vmovdqa64 \to, \from
-.endm
 
 .macro x_broadcast to, at:vararg
     vbroadcasti32x4 \to, \at
@@ -52,10 +36,6 @@
     vmovq \low, qword ptr [\at]
     vmovhps \low, \low, [\at + 8]
     vshufi32x4 \to, \to, \to, 0
-.endm
-
-.macro x_zero_vector x
-    vpxord \x, \x, \x
 .endm
 
 /* One to three blocks that fill no vector: k1 has their quadwords. */

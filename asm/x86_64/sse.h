@@ -49,8 +49,8 @@
 .endm
 .endr
 
-.irp op, pslld, psrld, psllq, psrlq, psrad, pslldq, pshufb, punpckldq, punpckhdq, punpcklqdq, \
-    punpckhqdq, aesenc, aesenclast, movhps, pinsrd, insertps, pclmulqdq
+.irp op, pslld, psrld, psllq, psrlq, psrad, pslldq, psrldq, pshufb, punpckldq, punpckhdq, punpcklqdq, \
+    punpckhqdq, aesenc, aesenclast, aesdec, aesdeclast, movhps, pinsrd, insertps, pclmulqdq
 .macro v\op to, a, b:vararg
     sse_operation \op, \to, \a, \b
 .endm

@@ -1,5 +1,35 @@
-/* The instructions of aes_modes.h that are written the same for AVX2 and AVX-512: three operands, in vectors of any
- * width. */
+/* The instructions of aes_modes.h that are written the same for all vectors: three operands, or with sse.h two. */
+
+/* Vectors of 512 bits have their own names for these. */
+#if WIDTH == 4
+#define VECTOR_XOR vpxord
+#define VECTOR_LOAD vmovdqu64
+#define VECTOR_MOVE vmovdqa64
+#else
+#define VECTOR_XOR vpxor
+#define VECTOR_LOAD vmovdqu
+#define VECTOR_MOVE vmovdqa
+#endif
+
+.macro x_xor to, x, y
+    VECTOR_XOR \to, \x, \y
+.endm
+
+.macro x_zero_vector x
+    VECTOR_XOR \x, \x, \x
+.endm
+
+.macro x_load to, at:vararg
+    VECTOR_LOAD \to, \at
+.endm
+
+.macro x_store at:vararg
+    VECTOR_LOAD \at
+.endm
+
+.macro x_move to, from
+    VECTOR_MOVE \to, \from
+.endm
 
 .macro x_add to, x, y
     vpaddd \to, \x, \y
@@ -65,28 +95,40 @@
     vpxor \x, \x, \y
 .endm
 
+/* The second operand is in memory. SSE would want it aligned. */
+.macro x_from instruction, x, at:vararg
+#if defined(KERNEL_SSE)
+    movdqu xmm0, \at
+    \instruction \x, xmm0
+#else
+    v\instruction \x, \x, \at
+#endif
+.endm
+
 .macro x_enc_from x, at:vararg
-    vaesenc \x, \x, \at
+    x_from aesenc, \x, \at
 .endm
 
 .macro x_enclast_from x, at:vararg
-    vaesenclast \x, \x, \at
+    x_from aesenclast, \x, \at
 .endm
 
 .macro x_dec_from x, at:vararg
-    vaesdec \x, \x, \at
+    x_from aesdec, \x, \at
 .endm
 
 .macro x_declast_from x, at:vararg
-    vaesdeclast \x, \x, \at
+    x_from aesdeclast, \x, \at
 .endm
 
 /* Block j of a vector that has the same block everywhere: times x^j. */
 .macro x_spread x
+#if !defined(KERNEL_SSE)
     vpsllvq tmp, \x, [consts + LEFT]
     vpsrlvq tmp2, \x, [consts + RIGHT]
     vpclmulqdq spare, tmp2, poly, 0x01
     vpslldq tmp2, tmp2, 8
     x_xor tmp, tmp, spare
     x_xor \x, tmp, tmp2
+#endif
 .endm
