@@ -17,7 +17,7 @@ static inline uint64_t every_fourth(uint64_t x, int from)
     return x & (uint64_t)0x1111111111111111 << from;
 }
 
-#if defined(__SIZEOF_INT128__) && !defined(SEALANE_TEST_NO_INT128)
+#if GHASH_WORDS == 24
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -26,7 +26,7 @@ typedef struct {
     uint64_t lane[4], top[4];
 } factor;
 
-_Static_assert(sizeof(factor[3]) <= sizeof(ghash_key), "ghash_key is too small");
+_Static_assert(sizeof(factor[3]) == sizeof(ghash_key), "ghash_key has another size");
 
 static void prepare(factor *f, uint64_t h)
 {
@@ -63,7 +63,7 @@ typedef struct {
     uint32_t lane[3][4];
 } factor;
 
-_Static_assert(sizeof(factor[3]) <= sizeof(ghash_key), "ghash_key is too small");
+_Static_assert(sizeof(factor[3]) == sizeof(ghash_key), "ghash_key has another size");
 
 static void prepare(factor *f, uint64_t h)
 {

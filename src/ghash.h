@@ -5,9 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A prepared hash key. Secret. */
+#if defined(__SIZEOF_INT128__) && !defined(SEALANE_TEST_NO_INT128)
+#define GHASH_WORDS 24
+#else
+#define GHASH_WORDS 18
+#endif
+
+/* A prepared hash key. Secret. All words are set. */
 typedef struct ghash_key {
-    uint64_t words[24];
+    uint64_t words[GHASH_WORDS];
 } ghash_key;
 
 /* y[1] holds the first 8 bytes of a block, big-endian, y[0] the last. */
