@@ -35,13 +35,18 @@ INDUCTIONS = {
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
     "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",
 }
-IN_PLACE_OF_CALLS = {"induction.permute", "induction.blocks_mips"}  # they show calls, and run.prove does not
+# Kernels whose calls another part shows, in place of run.prove.
+IN_PLACE_OF_CALLS = {"induction.permute": INDUCTIONS["permute"], "induction.blocks_mips": INDUCTIONS["blocks_mips"], "run.vectors": r"riscv64v.*/aes.*"}
 OF_SOURCES = "run.abi", "run.frame"
-ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
-# Architecture -> its name in Go, its file of isa/, the folder of its sources.
+ASK_SOLVER = re.compile(r"run\.(prove|vectors)|induction\.(ad|chacha_.*)")
+# Architecture -> its name in Go, its file of isa/, the folder of its sources. RISC-V with vectors is one for each length of them in bits.
 ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
                  "mips": ("mips", "mips", "mips"), "mipsel": ("mipsle", "mips", "mips"),
-                 "mips64": ("mips64", "mips", "mips64"), "mips64el": ("mips64le", "mips", "mips64"), "riscv64": ("riscv64", "riscv", "riscv64")}
+                 "mips64": ("mips64", "mips", "mips64"), "mips64el": ("mips64le", "mips", "mips64"), "riscv64": ("riscv64", "riscv", "riscv64"),
+                 **{f"riscv64v{vlen}": ("riscv64", "riscv_vector", "riscv64") for vlen in (128, 256, 512, 1024, "128fewest")}}
+# Those that have only some of a folder's kernels. fewest: isa/riscv_vector.py.
+KERNELS = {"riscv64": r".*_(rv64|zbb)", "riscv64v128fewest": r"chacha20poly1305_(rvv|zvkb)", **dict.fromkeys(
+    ("riscv64v128", "riscv64v256", "riscv64v512", "riscv64v1024"), r".*_(rvv|zvkb|zvkned)")}
 SAID = ("changed since they were proved", "proved by another version of the prover, or in part", "without a record")
 
 
@@ -96,7 +101,8 @@ def source(kernel):
 
 def parts_of(kernel):
     inductions = [f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)]
-    return [*([] if IN_PLACE_OF_CALLS & {*inductions} else ["run.prove"]), *inductions,
+    calls = next((part for part, kernels in IN_PLACE_OF_CALLS.items() if re.fullmatch(kernels, kernel)), "run.prove")
+    return [*([] if calls in inductions else [calls]), *inductions,
             "run.frame" if kernel.startswith(("mips", "riscv")) else "run.abi"]
 
 
@@ -118,8 +124,9 @@ def read(record):
 
 
 def all_kernels():
-    return sorted(f"{isa}/{os.path.basename(p).removesuffix('.S')}" for isa, (_, _, folder) in ARCHITECTURES.items()
-                  for p in glob.glob(os.path.join(ROOT, "asm", folder, "*.S")))
+    found = [(isa, os.path.basename(p).removesuffix(".S")) for isa, (_, _, folder) in ARCHITECTURES.items()
+             for p in glob.glob(os.path.join(ROOT, "asm", folder, "*.S"))]
+    return sorted(f"{isa}/{name}" for isa, name in found if re.fullmatch(KERNELS.get(isa, ".*"), name))
 
 
 def changed(record):

@@ -13,14 +13,20 @@ PROVE_CC_mips64 := mips64-linux-gnuabi64-gcc
 PROVE_CC_mips64el := mips64el-linux-gnuabi64-gcc
 # RISC-V needs linking, because the assembler leaves branches to the linker.
 PROVE_CC_riscv64 := riscv64-linux-gnu-gcc -nostdlib -static -Wl,--no-relax,-e,0,--build-id=none
+# One for each length of vectors in bits (isa/riscv_vector.py).
+PROVE_VLENS := 128 256 512 1024
+$(foreach v,$(PROVE_VLENS),$(eval PROVE_CC_riscv64v$(v) := $(PROVE_CC_riscv64),--defsym,vlen=$(v)))
+PROVE_CC_riscv64v128fewest := $(PROVE_CC_riscv64v128),--defsym,fewest=1
 # The kernels of all architectures in Go's form. Those of ARM, MIPS and RISC-V need cross compilers.
 PROVE_KERNELS := $(sort $(wildcard asm/x86_64/*.S))
 PROVE_OBJECTS := $(PROVE_KERNELS:asm/%.S=$(B)/prove/body/%.o)
 PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
-# RISC-V's kernels with vectors have no proof.
 PROVE_RISC := $(foreach a,mips mipsel mips64 mips64el,$(if $(shell command -v $(PROVE_CC_$(a))),\
     $(patsubst asm/$(a:el=)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a:el=)/*.S))))) \
     $(if $(shell command -v riscv64-linux-gnu-gcc),$(foreach l,rv64 zbb,$(B)/prove/body/riscv64/chacha20poly1305_$(l).o))
+PROVE_VECTORS := $(if $(shell command -v riscv64-linux-gnu-gcc),$(foreach v,$(PROVE_VLENS),\
+    $(foreach k,chacha20poly1305_rvv chacha20poly1305_zvkb aes_zvkned aesgcm_zvkned,$(B)/prove/body/riscv64v$(v)/$(k).o))\
+    $(foreach l,rvv zvkb,$(B)/prove/body/riscv64v128fewest/chacha20poly1305_$(l).o))
 # The kernels with an induction over long texts.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/prove/body/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %/aesgcm_ssse3.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
@@ -42,15 +48,16 @@ PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_ar
     $(PROVE_MIPS_BLOCKS) $(PROVE_PERMUTE)
 # make prove KERNEL=chacha20poly1305_avx2: the kernels of that name in all architectures.
 KERNEL ?=
-PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
+PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
 
 # $(call prove_object,architecture,folder of its sources)
 define prove_object
 $(B)/prove/body/$(1)/%.o: asm/$(2)/%.S $(wildcard asm/*.h asm/*.S asm/$(2)/*.h asm/$(2:64=)/*.h)
 	@mkdir -p $$(@D)
-	$(PROVE_CC_$(1)) -DSEALANE_GO -g $(if $(filter riscv64,$(1)),,-c) -o $$@ $$<
+	$(PROVE_CC_$(1)) -DSEALANE_GO -g $(if $(filter riscv64%,$(1)),,-c) -o $$@ $$<
 endef
 $(foreach a,x86_64 aarch64 arm mips mipsel mips64 mips64el riscv64,$(eval $(call prove_object,$(a),$(a:el=))))
+$(foreach v,$(PROVE_VLENS) 128fewest,$(eval $(call prove_object,riscv64v$(v),riscv64)))
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
@@ -58,15 +65,15 @@ $(PROVE_VENV)/bin/python:
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
-prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## prove a kernel's machine code for all data: KERNEL=name, or all kernels
+prove: $(PROVE_PYTHON) $(PROVE_CHOSEN) ## prove a kernel's machine code for all data: KERNEL=name, or all kernels
 	$(PROVE_PYTHON) tools/prove all --queries $(B)/prove/queries $(PROVE_CHOSEN)
 
 .PHONY: prove-all
 # PROVE_ALL=--again repeats proofs that the record has.
 PROVE_ALL ?=
-prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## prove all kernels, and record it in tools/prove/proved.jsonl
+prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS) ## prove all kernels, and record it in tools/prove/proved.jsonl
 	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
-	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)
+	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS)
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
@@ -160,9 +167,32 @@ $(eval $(call long_suite,long-prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC)
     $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_RISC)))
 endif
 $(eval $(call long_suite,long-prove-frame,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove run.frame \
-    $(wildcard asm/mips/*.S asm/mips64/*.S) asm/riscv64/chacha20poly1305_rv64.S asm/riscv64/chacha20poly1305_zbb.S))
+    $(wildcard asm/mips/*.S asm/mips64/*.S asm/riscv64/*.S)))
 $(eval $(call long_suite,long-prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC),\
     $(PROVE_PYTHON) tools/prove induction.chacha_risc --planted $(filter-out $(PROVE_MIPS_BLOCKS),$(PROVE_RISC))))
+$(eval $(call suite,prove-encodings,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.encodings))
+$(eval $(call suite,prove-encodings-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.encodings --%" plant))
+ifneq ($(PROVE_VECTORS),)
+# One kernel with each length of vectors.
+PROVE_VECTORS_SOME := $(addprefix $(B)/prove/body/riscv64v,1024/chacha20poly1305_rvv.o 512/chacha20poly1305_zvkb.o 256/aes_zvkned.o 128/aesgcm_zvkned.o)
+PROVE_VECTORS_CHACHA := $(filter %_rvv.o %_zvkb.o,$(PROVE_VECTORS))
+PROVE_VECTORS_AES := $(filter %_zvkned.o,$(PROVE_VECTORS))
+$(eval $(call suite,prove-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
+    $(PROVE_PYTHON) tools/prove run.prove --quick --part 1/2 $(filter $(PROVE_VECTORS_CHACHA),$(PROVE_VECTORS_SOME))))
+$(eval $(call suite,prove-vectors-aes,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
+    $(PROVE_PYTHON) tools/prove run.vectors --quick $(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME))))
+$(foreach o,$(PROVE_VECTORS_AES),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
+    $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove run.vectors --jobs 1 $(o))))
+ifneq ($(shell command -v qemu-riscv64),)
+PROVE_VECTORS_FORMS := $(filter %v128/aes_zvkned.o %v128/aesgcm_zvkned.o %v256/chacha20poly1305_rvv.o %v256/chacha20poly1305_zvkb.o,$(PROVE_VECTORS))
+$(eval $(call suite,prove-semantics-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_FORMS),\
+    $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 6 $(PROVE_VECTORS_FORMS)))
+$(eval $(call suite,prove-planted-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_FORMS),\
+    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 2 --part 1/10 --% $(filter %/aesgcm_zvkned.o,$(PROVE_VECTORS_FORMS))" plant))
+$(eval $(call long_suite,long-prove-semantics-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS),\
+    $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(filter-out $(B)/prove/body/riscv64v128fewest/%,$(PROVE_VECTORS))))
+endif
+endif
 else
 $(eval $(call suite,prove-risc,,test/routers --missing "compilers for MIPS and RISC-V"))
 endif
@@ -217,7 +247,7 @@ $(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove mutation.native --first 5 --calls 6 --% /dev/null \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
 # All calls of a kernel, in a suite such as long-prove-x86_64-aesgcm_avx2.
-$(foreach o,$(filter-out $(PROVE_PERMUTE) $(PROVE_MIPS_BLOCKS),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
+$(foreach o,$(filter-out $(PROVE_PERMUTE) $(PROVE_MIPS_BLOCKS),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS_CHACHA)),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove tests.semantics --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))

@@ -1,11 +1,13 @@
 """RISC-V's vectors: what each instruction does to them, beside riscv.py, in terms of values.
 
-Encodings and meanings are of the RISC-V manual (V 1.0, Zvkb, Zvkg, Zvkned); tests/semantics_risc.py compares them with an emulator. An
-object is for vectors of one length in bits, that of its symbol vlen, or 128. If vsetvli is asked for more elements than a register group
-holds, but less than twice as many, these are as many as it holds; with the symbol fewest as few as the manual allows, half of them.
+Encodings and meanings are of the RISC-V manual (V 1.0, Zvkb, Zvkg, Zvkned); tests/semantics_risc.py compares them with an emulator, and
+tests/encodings.py the encodings with disassemblers. An object is for vectors of one length in bits, that of its symbol vlen, or 128. If
+vsetvli is asked for more elements than a register group holds, but less than twice as many, these are as many as it holds; with the
+symbol fewest as few as the manual allows, half of those asked for.
 
-vl and vtype are numbers, the same for all data. Elements behind vl and masked-off ones that an instruction may leave as they are or
-overwrite with ones (ta, ma) count as data of which nothing is known. Reserved encodings and settings are refused.
+vl and vtype are numbers, the same for all data, and vstart is 0, as the calling convention has it. Elements behind vl and masked-off ones
+that an instruction may leave as they are or overwrite with ones (ta, ma) count as data of which nothing is known. Reserved encodings and
+settings are refused.
 """
 import functools
 

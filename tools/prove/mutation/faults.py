@@ -83,9 +83,11 @@ SOME, ONE = of_bytes(0, 10, 64, 65), of_bytes(65)
 NEON, RISCV, MIPS = "aarch64/chacha20poly1305_neon", "riscv64/chacha20poly1305_zbb", "mips/chacha20poly1305_mips32r2"
 MIPSEL, MIPS64, MIPS64EL = "mipsel/chacha20poly1305_mips32r2", "mips64/chacha20poly1305_mips64r2", "mips64el/chacha20poly1305_mips64r2"
 SSSE3, AVX512, BATCH = (f"x86_64/chacha20poly1305_{level}" for level in ("ssse3", "avx512", "batch_avx2"))
+RVV, ZVKB, ZVKNED, GCM_ZVKNED = (f"riscv64/{name}" for name in ("chacha20poly1305_rvv", "chacha20poly1305_zvkb", "aes_zvkned", "aesgcm_zvkned"))
+VECTORS, FIRST_KEY_BYTE = "riscv64/chacha20poly1305_vector.h", "vsetivli zero, 1, e8, m1, ta, ma; ld t0, SEALANE_ARG_KEY(a0); vle8.v v1, (t0); vmv.x.s t1, v1; "
 AES, GCM = "x86_64/aes_aesni", "x86_64/aesgcm_aesni"
 MACROS, TEXT, GCM_TEXT, MIPS64_TEXT = "asm.S", SSSE3 + ".S", "x86_64/aesgcm_kernel.h", MIPS64 + ".S"
-FILES = {MIPS: "mips/chacha20poly1305_text.h", NEON: NEON + ".h", GCM: "x86_64/aesgcm_xmm.h"}  # of functions
+FILES = {MIPS: "mips/chacha20poly1305_text.h", RVV: VECTORS, NEON: NEON + ".h", GCM: "x86_64/aesgcm_xmm.h"}  # of functions
 
 # Beginnings of faults of three lanes or more, with the first one's key in rcx; of an operation; of a middle part's counter. Others go on at 9.
 KEYS_OF_LANES = "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 3; jb 9f; mov rax, [rdi+SEALANE_BATCH_LANES]; mov rcx, [rax+SEALANE_LANE_KEY]; "
@@ -255,6 +257,36 @@ FAULTS = [
     Fault("RISC-V: a key that is not aligned is loaded by words", RISCV, [("riscv64/chacha20poly1305_text.h", r"    bnez count, \.Lkey_bytes\n", "")], SOME),
     Fault("RISC-V: a rotation by another number", RISCV, [("riscv64/chacha20poly1305_text.h", r"roriw_zbb \\d2, \\d2, 32 - \\bits", r"roriw_zbb \\d2, \\d2, 31 - \\bits")], SOME),
     Fault("RISC-V: a register is not saved", RISCV, [(MACROS, r"    \\do s3, 19, 24\n", "")], ABI),
+    # Vectors of 128 bits
+    Fault("vectors: one counter for three blocks", RVV, [(VECTORS, r"(all_words add_word\n    vid\.v shifted0\n)",
+          r"\1    li k0, 3\n    bne blocks, k0, 1f\n    vmv.v.i shifted0, 0\n1:\n")], of_bytes(10, 100)),
+    Fault("vectors: whole words only are encrypted", RVV, [(VECTORS, r"    vxor\.vv v8, v8, v0\n", """    srli k1, k0, 2
+    vsetvli zero, k1, e32, m8, ta, ma
+    vxor.vv v8, v8, v0
+    vsetvli zero, k0, e8, m8, ta, ma
+""")], of_bytes(10, 64)),
+    Fault("vectors: zeroes are expected behind vl", RVV, [(VECTORS, r"    copy_bytes k1, m4, k0, message\n", """    vsetvli zero, k1, e8, m4, ta, ma
+    vle8.v v0, (k0)
+    li k2, 64
+    vsetvli zero, k2, e8, m4, ta, ma
+    vse8.v v0, (message)
+""")], of_ad),
+    Fault("vectors: the key's first half is not wiped", RVV, [(VECTORS, r"END_VECTOR - STATE\n    addi k0, a1, STATE$",
+          "END_VECTOR - STATE - 32\n    addi k0, a1, STATE + 32")], SOME),
+    Fault("vectors: 16 bytes of a nonce", RVV, [(VECTORS, r"li k2, 12$", "li k2, 16")], SOME),
+    Fault("vectors: as many bytes as they hold", RVV, [(VECTORS, r"vsetvli k0, p0, e8, m8", "vsetvli k0, zero, e8, m8")], of_bytes(10, 100)),
+    Fault("vectors: a shift of one element", ZVKB, [(VECTORS, r"^(\.Lrounds_done:\n)",
+          r"\1    vsetivli zero, 1, e32, m1, tu, ma\n    vror_vi_zvkb w3, 1\n    vsetvli zero, blocks, e32, m1, ta, ma\n")], of_bytes(100)),
+    first("vectors: a branch on the key", RVV, FIRST_KEY_BYTE + "beqz t1, .Lplanted", SOME),
+    first("vectors: as many elements as a byte of the key says", RVV, FIRST_KEY_BYTE + "vsetvli zero, t1, e8, m1, ta, ma", SOME),
+    first("vectors: a key at any address is loaded by words", RVV, "vsetivli zero, 4, e32, m1, ta, ma; ld t0, SEALANE_ARG_KEY(a0); vle32.v v1, (t0)", SOME),
+    first("vectors: before their length is set", RVV, "vmv.v.i v1, 0", SOME),
+    Fault("vectors, CBC: blocks are two behind", ZVKNED, [(ZVKNED + ".S", r"(vslideup\.vi v\(chain\), v\(text\)), 4", r"\1, 8")],
+          lambda s: s.mode == modes.CBC_DECRYPT and s.bits == 128 and s.blocks < 9),
+    Fault("vectors, XTS: the tweak behind a last chunk", ZVKNED, [(ZVKNED + ".S", r"add t0, a2, bytes  ", "add t0, a2, chunk")],
+          lambda s: s.mode == modes.XTS_ENCRYPT and s.bits == 128 and s.blocks < 9),
+    Fault("vectors, AES-GCM: the first chunk's power for the last", GCM_ZVKNED, [(GCM_ZVKNED + ".S", r"(bne src, last, \\label\n)    mv factors, weights\n", r"\1")],
+          lambda s: getattr(s, "size", 0) == 200 and s.bits == 128 and s.flags == FIRST | LAST),
 ]
 
 

@@ -1,11 +1,14 @@
 """Runs machine code on this CPU, or in qemu for other architectures. machine.c is the program that calls it."""
+import functools
 import os
+import re
 import select
 import struct
 import subprocess
 
 from elftools.elf.elffile import ELFFile
 from isa import arm32, arm64, riscv, x86
+from spec.args import ROOT
 
 CODE, SECONDS, WINDOW = 0x50000000, 1, 256  # address of the code; CPU seconds per request; bytes copied per record
 AROUND = 8  # bytes of the number that stands for the kept parts
@@ -16,9 +19,25 @@ BUILD = {x86: (["cc", "-mno-red-zone"], [], ".intel_syntax noprefix"),
          riscv: (["riscv64-linux-gnu-gcc"], ["qemu-riscv64"], ".option norvc")}
 
 
+@functools.cache
+def emulator():
+    """Of RISC-V's vectors: the one that tools/bootstrap has fetched, or the system's; and its version."""
+    fetched = os.path.join(ROOT, os.environ.get("B", "build"), "qemu", "usr", "bin", "qemu-riscv64")
+    path = fetched if os.access(fetched, os.X_OK) else "qemu-riscv64"
+    return path, int(re.search(r"version (\d+)", subprocess.run([path, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout)[1])
+
+
+def cryptography():
+    """Whether it has Zvkb, Zvkg and Zvkned."""
+    return emulator()[1] >= 9
+
+
 def build_of(isa):
     if isa in BUILD:
         return BUILD[isa]
+    if vlen := getattr(isa, "vlen", None):
+        cpu = f"rv64,v=on,vlen={vlen},rvv_ta_all_1s=on,rvv_ma_all_1s=on" + ",zvkb=on,zvkg=on,zvkned=on" * cryptography()
+        return [*BUILD[riscv][0]], [emulator()[0], "-cpu", cpu], BUILD[riscv][2] + "\n.option arch, +v"
     wide = isa.POINTER == 64
     name = "mips" + "64" * wide + "el" * (not isa.big)
     return [f"{name}-linux-gnu{'abi64' * wide}-gcc"], [f"qemu-{name}"], ".set noreorder\n.set noat\n.set nomacro"

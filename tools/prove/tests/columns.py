@@ -69,6 +69,17 @@ def carryless(a, b):
     return lo, hi
 
 
+def gmul(a, b):
+    """Blocks of GHASH with their bytes reversed: bit i is that of x^(127 - i). Of 128 bits each."""
+    (lo, hi), (b_lo, b_hi) = ((v[0], np.zeros_like(v[0]) if v[1] is None else v[1]) for v in (a, b))
+    out_lo, out_hi = np.zeros_like(lo), np.zeros_like(lo)
+    for i in reversed(range(128)):
+        take = -((b_hi >> i - 64 if i >= 64 else b_lo >> i) & 1)
+        out_lo, out_hi = out_lo ^ lo & take, out_hi ^ hi & take
+        lo, hi = lo >> 1 | hi << 63, hi >> 1 ^ (lo & 1) * np.uint64(0xe1 << 56)
+    return out_lo, out_hi
+
+
 def mixed(v):
     """FIPS 197, 5.1.3, of a column of four bytes."""
     a = [(v >> 8 * i) & 0xff for i in range(4)]
@@ -138,6 +149,8 @@ class Columns:
             none = np.zeros_like(x)
             return np.where(c, x, y), None if a.width <= 64 else np.where(c, none if x1 is None else x1, none if y1 is None else y1)
         v = [self.value(x) for x in o]
+        if kind == "gmul":
+            return gmul(*v)
         if any(hi is not None for _, hi in v):
             raise Unproved(f"{kind} of more than 64 bits")
         v = [lo for lo, _ in v]

@@ -1,13 +1,14 @@
-"""Compares isa/mips.py and isa/riscv.py with qemu, by the forms of the kernels' instructions; instructions.py says how.
+"""Compares isa/mips.py, isa/riscv.py and isa/riscv_vector.py with qemu, by the forms of the kernels' instructions; instructions.py says how.
 
 A form is a name, which of its registers are equal, and its constants. The two halves of an unaligned access are one form. A branch has its
-delay slot, and instructions that show whether it was taken.
+delay slot, and instructions that show whether it was taken. An instruction on vectors has several numbers of elements, set before it.
 """
 import copy
 import itertools
 
-from isa import integer, mips, riscv
+from isa import integer, mips, riscv, riscv_vector
 from isa.code import known
+from mutation.machine import cryptography
 from tests import instructions
 from tests.instructions import AIM
 from values import terms
@@ -15,7 +16,9 @@ from values import terms
 HI, LO = 32, 33  # words of a record
 TAKE = 8  # the register that a branch's delay slot and the instructions after it increase
 HALVED = "add", "addi", "xor"
-ACCESSES, BRANCHES = {*mips.HALVES, *mips.SIZES, *riscv.SIZES}, {*mips.BRANCHES, *riscv.BRANCHES}
+BLOCK = riscv_vector.BLOCK
+ACCESSES = {*mips.HALVES, *mips.SIZES, *riscv.SIZES, "vle8.v", "vle32.v", "vse8.v", "vse32.v", "vssseg8e32.v"}
+BRANCHES = {*mips.BRANCHES, *riscv.BRANCHES}
 
 
 class Form:
@@ -27,9 +30,12 @@ class Form:
         self.sources = {fields[f] for f in "st" if f in fields} - {0}
         self.words = self.sources if machine.bits == 64 and (name in mips.OF_WORDS or name == "ins") else set()
         self.base, self.halves = fields["s"] if name in ACCESSES else None, set()
+        self.setting = None  # vtype and vl
 
 
 class Risc(instructions.Machine):
+    registers = "std"  # fields
+
     def code(self, insn):
         return b"".join(c.to_bytes(4, "big" if self.big else "little") for c in insn.codes)
 
@@ -49,16 +55,16 @@ class Risc(instructions.Machine):
     def forms(self, kernel):
         for pc in range(0, len(kernel.code), 4):
             name, fields = self.isa.fields(kernel.code, pc)
-            registers = [fields[f] for f in "std" if f in fields and not (name in ("ins", "dinsu") and f == "d")]
+            registers = [fields[f] for f in self.registers if f in fields and not (name in ("ins", "dinsu") and f == "d")]
             if name in ("jr", "jal", "jalr") or name == "beq" and fields["s"] == fields["t"] or name in BRANCHES and TAKE in registers or \
                     name in mips.HALVES and fields["s"] == fields["t"]:
                 continue
             same = tuple((registers.index(r), r == 0) for r in registers)
             constants = () if name in BRANCHES or name in ACCESSES else \
-                tuple(v for f, v in sorted(fields.items()) if f not in "std" or name in ("ins", "dinsu") and f == "d")
+                tuple(v for f, v in sorted(fields.items()) if f not in self.registers or name in ("ins", "dinsu") and f == "d")
             code = int.from_bytes(kernel.code[pc:pc + 4], "big" if self.big else "little")
             for k, form in enumerate(self.kinds(Form(self, name, fields, self.sequence(name, fields, code)))):
-                yield (name, same, constants, k), form
+                yield (name, same, constants, form.setting or k), form
 
     def kinds(self, form):
         return [form]
@@ -172,5 +178,97 @@ class RiscV(Risc):
         return found | {f"low{i}": terms.cut(m.general[i], 0, 32) for i in self.free}
 
 
+class Vectors(RiscV):
+    """Only what scalar kernels do not have. Elements and groups are those of the vsetvli before an instruction, if it takes such."""
+
+    registers = "stdxyz"
+    known_here = {*riscv_vector.MEANINGS, "and", "xori"}
+    whole, unknown = True, frozenset()  # whether an instruction's sources are known in full; words that it leaves unknown then
+
+    def __init__(self, isa, folder):
+        self.vectors, self.lanes = isa.vlen, isa.vlen // 32
+        super().__init__(isa, folder)
+
+    def moved(self, op):
+        """32 registers, by way of t0 and t1."""
+        return [f"addi t0, s11, {8 * self.slots}", f"li t1, {self.isa.vlen}", *(line for r in (0, 8, 16, 24) for line in (f"{op} v{r}, (t0)", "add t0, t0, t1"))]
+
+    def before(self):
+        text = super().before()
+        return [*text[:4], *self.moved("vl8re8.v"), *text[4:]]
+
+    def after(self):
+        text = super().after()
+        return [*text[:len(self.free)], *self.moved("vs8r.v"), *text[len(self.free):]]
+
+    def lacks(self, insn):
+        return None if insn.codes[-1] & 0x7f != 0x77 and insn.mnemonic not in ("vror.vi", "vrev8.v", "vbrev8.v") or cryptography() else "no such emulator"
+
+    def forms(self, kernel):
+        self.vtype = None
+        return ((what, insn) for what, insn in super().forms(kernel) if insn.mnemonic in self.known_here)
+
+    def sequence(self, name, fields, code):
+        """vl is what vid.v leaves."""
+        if name not in ("vsetvli", "vsetivli"):
+            return super().sequence(name, fields, code)
+        self.vtype = fields.get("v", fields.get("e"))
+        return [code | (TAKE << 7 if fields["d"] == 0 else 0), 0x5208a057 | 8 << 7]
+
+    def kinds(self, form):
+        name = form.mnemonic
+        if name not in riscv_vector.MEANINGS or name.startswith("vset"):
+            return super().kinds(form)
+        size = 32 if name in ("vle32.v", "vse32.v") or form.codes[-1] & 0x7f == 0x77 else 8 if name in ("vle8.v", "vse8.v") else None
+        vtype = self.vtype if size in (None, 8 << (self.vtype >> 3 & 7)) else {8: 0xc0, 32: 0xd0}[size]
+        return [self.with_length(form, vtype, vl, kept) for vl, kept in self.lengths(form, vtype)]
+
+    def lengths(self, form, vtype):
+        """Numbers of elements, and whether those behind stay."""
+        name, size = form.mnemonic, 8 << (vtype >> 3 & 7)
+        most = (self.isa.vlen << (vtype & 7)) // size
+        if form.codes[-1] & 0x7f == 0x77:
+            return [(vl, vl == BLOCK) for vl in sorted({BLOCK, 2 * BLOCK, most}) if vl <= most]
+        if name == "vssseg8e32.v":
+            return [(1, False), (2, False)]
+        if form.base is not None:
+            most = min(most, 120 * 8 // size)
+        return [(vl, name == "vmv.s.x" or vl % 2 == 1) for vl in sorted({0, 1, most // 2 + 1, most}) if vl <= most]
+
+    def with_length(self, form, vtype, vl, kept):
+        other, vtype = copy.copy(form), vtype & ~64 | (0 if kept else 64)
+        free = next(r for r in self.free if r not in form.fields.values())
+        other.codes = [0x3 << 30 | vtype << 20 | vl << 15 | 0x7057] if vl < 32 else [vl << 20 | free << 7 | 0x13, vtype << 20 | free << 15 | 0x7057]
+        other.codes += form.codes
+        other.setting = vtype, vl
+        other.op_str += f", vtype {vtype:#x}, vl {vl}"
+        return other
+
+    def made(self, insn, get):
+        m = super().made(insn, get)
+        self.whole = all(w.defined for words in m.vector for w in words)
+        return m
+
+    def values(self, m):
+        """Words of unknown elements are not compared."""
+        found = super().values(m)
+        if self.whole:
+            self.unknown = frozenset(name for name, v in found.items() if name[0] == "v" and not v.defined)
+        self.hidden |= self.unknown
+        return found
+
+    def prepare(self, insn, rng, records):
+        name, s, t = insn.mnemonic, insn.fields.get("s"), insn.fields.get("t")
+        if name == "vsetvli" and s or name == "vslidedown.vx":
+            records[0, s] = rng.randrange(self.isa.vlen // 2)
+            return {f"g{s}"}
+        if name == "vssseg8e32.v":
+            records[0, t] = rng.choice((32, 36, 64))
+        found = super().prepare(insn, rng, records)
+        if name in ("vle8.v", "vse8.v"):
+            records[0, s] += rng.randrange(8)
+        return found | ({f"g{t}"} if name == "vssseg8e32.v" else set())
+
+
 def main():
-    return instructions.main(lambda isa: RiscV if isa is riscv else Mips)
+    return instructions.main(lambda isa: RiscV if isa is riscv else Mips if isa.MACHINE == "EM_MIPS" else Vectors)
