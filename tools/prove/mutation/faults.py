@@ -16,7 +16,7 @@ import tempfile
 
 from induction import ad, chacha_x86, engine
 from run import abi, frame, kernels, lists, modes, packets, proof
-from spec.args import FIRST, LAST, ROOT
+from spec.args import A, FIRST, LAST, OPEN, ROOT, WHOLE
 from values.terms import Unproved
 
 COMPILERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc", "arm": "arm-linux-gnueabihf-gcc",
@@ -45,7 +45,12 @@ def first(what, kernel, text, calls, compared=True):
     return fault
 
 
-def of_bytes(*sizes, flags=(FIRST | LAST,)):
+def when(what, kernel, calls, **slots):
+    """A fault of x86-64 in calls whose slots of arguments hold these numbers."""
+    return first(what, kernel, "; ".join(f"cmp dword ptr [rdi+SEALANE_{slot}], {n}; jne 9f" for slot, n in slots.items()) + "; jmp .Lplanted; 9:", calls)
+
+
+def of_bytes(*sizes, flags=(WHOLE,)):
     return lambda s: getattr(s, "size", None) in sizes and getattr(s, "ad", 0) == 0 and getattr(s, "flags", None) in flags
 
 
@@ -54,10 +59,10 @@ def of_polyval(s):
 
 
 def of_ad(s):
-    return getattr(s, "ad", 0) == 29 and not s.opens and s.flags == FIRST | LAST
+    return getattr(s, "ad", 0) == 29 and not s.opens and s.flags == WHOLE
 
 
-def of_gcm(*sizes, flags=FIRST | LAST):
+def of_gcm(*sizes, flags=WHOLE):
     return lambda s: isinstance(s, packets.GcmShape) and s.size in sizes and s.ad == 0 and s.flags == flags and not s.given
 
 
@@ -129,6 +134,8 @@ FAULTS = [
           "mov rcx, [rdi+SEALANE_ARG_KEY]; movzx ecx, byte ptr [rcx]; mov eax, 1; shl eax, cl; xor eax, eax", SOME),
     first("time: a mask of an access depends on the key", AVX512,
           "mov rax, [rdi+SEALANE_ARG_KEY]; kmovq k1, [rax]; vmovdqu8 zmm0{k1}{z}, [rdx]; vpxor xmm0, xmm0, xmm0", SOME),
+    first("time: a mask of bits to move depends on the key", AVX512,
+          "mov rax, [rdi+SEALANE_ARG_KEY]; mov rax, [rax]; pdep rcx, rax, rax; xor ecx, ecx; xor eax, eax", SOME),
     first("time: a branch depends on the text", SSSE3,
           "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 0; je 9f; mov rax, [rdi+SEALANE_ARG_IN]; cmp byte ptr [rax], 0; je .Lplanted; 9:", SOME),
     first("MIPS: a branch on the key", MIPS, "load_pointer k1, SEALANE_ARG_KEY, args; lbu k1, 0(k1); beq k1, $0, .Lplanted; nop", SOME),
@@ -140,32 +147,25 @@ FAULTS = [
           "ldr x3, [x0, #SEALANE_ARG_KEY]; ldr x3, [x3]; ldr x4, [x1, #SEALANE_SCRATCH_SAVE_BYTES]; add x3, x3, x4; str x3, [x1, #PLANTED]", SOME),
     # Every length, part, counter, number of lanes
     first("no text, at null", SSSE3, "cmp qword ptr [rdi+SEALANE_ARG_IN], 0; je .Lplanted", of_bytes(0)),
-    first("a packet of 333 bytes", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 333; je .Lplanted", of_bytes(333)),
-    first("29 bytes of associated data", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_AD_BYTES], 29; je .Lplanted", of_ad),
-    first("a first part of 192 bytes", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; jne 9f; "
-          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 192; je .Lplanted; 9:", of_bytes(192, flags=(FIRST,))),
-    first("a last part of 37 bytes", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST; jne 9f; "
-          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 37; je .Lplanted; 9:", of_bytes(37, flags=(LAST,))),
+    when("a packet of 333 bytes", SSSE3, of_bytes(333), ARG_BYTES=333),
+    when("an opened packet of 334 bytes", SSSE3, of_bytes(334), ARG_FLAGS=WHOLE | OPEN, ARG_BYTES=334),
+    when("29 bytes of associated data", SSSE3, of_ad, ARG_AD_BYTES=29),
+    when("a first part of 192 bytes", SSSE3, of_bytes(192, flags=(FIRST,)), ARG_FLAGS=FIRST, ARG_BYTES=192),
+    when("a middle part of 384 bytes", SSSE3, of_bytes(384, flags=(0,)), ARG_FLAGS=0, ARG_BYTES=384),
+    when("a last part of 37 bytes", SSSE3, of_bytes(37, flags=(LAST,)), ARG_FLAGS=LAST, ARG_BYTES=37),
+    when("a text of 1,000,000 bytes", SSSE3, TEXTS, ARG_BYTES=1_000_000),
+    Fault("1,000,000 bytes of associated data", SSSE3, [("x86_64/chacha20poly1305_integer.h", r"(jz \.Lpoly_ad_none\\@\n    poly_load\n)",
+                                                         r"\1    cmp rcx, 1000000\n    je .Lplanted\n"), (TEXT, LEAVE, r".Lplanted:\n\1")], AD),
     first("a part whose counter is 12345", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; jnz 9f; "
           "mov rax, [rdi+SEALANE_ARG_STATE]; cmp dword ptr [rax+SEALANE_STATE_COUNTER], 12345; je .Lplanted; 9:", of_bytes(64, flags=(0,))),
     first("a packet of 777 bytes of which this is the last part", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; jnz 9f; "
           "cmp dword ptr [rdi+SEALANE_ARG_TOTAL], 777; je .Lplanted; 9:", of_bytes(64, flags=(LAST,))),
-    first("23 lanes", BATCH, "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 23; je .Lplanted", lambda s: len(s.lanes) == 23 and s.opens),
+    when("23 lanes", BATCH, lambda s: len(s.lanes) == 23 and s.opens, BATCH_COUNT=23),
     first("two lanes with one key", BATCH, "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 2; jb 9f; mov rax, [rdi+SEALANE_BATCH_LANES]; "
           "mov rcx, [rax+SEALANE_LANE_KEY]; cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; je .Lplanted; 9:",
           lambda s: isinstance(s, packets.BatchShape) and len(s.lanes) in (2, 3)),
-    first("an opened packet of 334 bytes", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN; jz 9f; "
-          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 334; je .Lplanted; 9:", of_bytes(334)),
-    first("a middle part of 384 bytes", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST; jnz 9f; "
-          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 384; je .Lplanted; 9:", of_bytes(384, flags=(0,))),
-    first("a text of 1,000,000 bytes", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 1000000; je .Lplanted", TEXTS),
-    Fault("1,000,000 bytes of associated data", SSSE3, [("x86_64/chacha20poly1305_integer.h", r"(jz \.Lpoly_ad_none\\@\n    poly_load\n)",
-                                                         r"\1    cmp rcx, 1000000\n    je .Lplanted\n"), (TEXT, LEAVE, r".Lplanted:\n\1")], AD),
-    first("AES-GCM: an opened packet of 157 bytes", GCM, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN; jz 9f; "
-          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 157; je .Lplanted; 9:", of_gcm(157)),
-    first("AES-GCM: a nonce of another length than 12 bytes, and 80 bytes of text", GCM,
-          "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_NONCE + SEALANE_FLAG_SETUP; jnz 9f; "
-          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 80; je .Lplanted; 9:", of_gcm(80)),
+    when("AES-GCM: an opened packet of 157 bytes", GCM, of_gcm(157), ARG_FLAGS=WHOLE | OPEN | A["FLAG_NONCE"], ARG_BYTES=157),
+    when("AES-GCM: a nonce of another length than 12 bytes, and 80 bytes of text", GCM, of_gcm(80), ARG_FLAGS=WHOLE, ARG_BYTES=80),
     first("AES-GCM: a key of 192 bits", GCM, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_SETUP; jnz 9f; mov rax, [rdi+SEALANE_ARG_KEY]; "
           "cmp dword ptr [rax+SEALANE_GCM_KEY_ROUNDS], 12; je .Lplanted; 9:", of_gcm(16, 17)),
     Fault("AES-GCM: only when the 32-bit counter wraps, it runs into the next one", GCM,
@@ -180,16 +180,12 @@ FAULTS = [
           of_mixed_lanes),
     first("16 lanes of other lengths, first 16 bytes", BATCH, "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 16; jne 9f; "
           "mov rax, [rdi+SEALANE_BATCH_LANES]; cmp dword ptr [rax+SEALANE_LANE_BYTES], 16; je .Lplanted; 9:", lambda s: [n for n, _ in s.lanes] == [*range(16, 32)]),
-    first("masks of 19 lanes", "x86_64/chacha20masks_avx2", "cmp dword ptr [rdi+SEALANE_MODE_COUNT], 19; je .Lplanted", of_lanes(None, 19)),
-    first("masks of 37 lanes by AES", AES, "cmp dword ptr [rdi+SEALANE_MODE_OPERATION], SEALANE_AES_MASKS; jne 9f; "
-          "cmp dword ptr [rdi+SEALANE_MODE_COUNT], 37; je .Lplanted; 9:", of_lanes(modes.MASKS, 37)),
-    first("CBC encryption of 7 lanes", AES, "cmp dword ptr [rdi+SEALANE_MODE_OPERATION], SEALANE_AES_CBC_ENCRYPT; jne 9f; "
-          "cmp dword ptr [rdi+SEALANE_MODE_COUNT], 7; je .Lplanted; 9:", of_lanes(modes.CBC_ENCRYPT, 7)),
-    first("CTR of five blocks", AES, "cmp dword ptr [rdi+SEALANE_MODE_BYTES], 80; je .Lplanted", of_mode(modes.CTR, 5)),
-    first("XTS decryption of 7 blocks", AES, IF_MODE.format("XTS_DECRYPT") + "cmp dword ptr [rdi+SEALANE_MODE_BYTES], 112; je .Lplanted; 9:",
-          of_mode(modes.XTS_DECRYPT, 7)),
-    first("CTR whose counter begins a block, of 33 blocks", AES, IF_MODE.format("CTR_LITTLE") + "cmp dword ptr [rdi+SEALANE_MODE_BYTES], 528; "
-          "je .Lplanted; 9:", of_mode(modes.CTR_LITTLE, 33)),
+    when("masks of 19 lanes", "x86_64/chacha20masks_avx2", of_lanes(None, 19), MODE_COUNT=19),
+    when("masks of 37 lanes by AES", AES, of_lanes(modes.MASKS, 37), MODE_OPERATION=modes.MASKS, MODE_COUNT=37),
+    when("CBC encryption of 7 lanes", AES, of_lanes(modes.CBC_ENCRYPT, 7), MODE_OPERATION=modes.CBC_ENCRYPT, MODE_COUNT=7),
+    when("CTR of five blocks", AES, of_mode(modes.CTR, 5), MODE_OPERATION=modes.CTR, MODE_BYTES=80),
+    when("XTS decryption of 7 blocks", AES, of_mode(modes.XTS_DECRYPT, 7), MODE_OPERATION=modes.XTS_DECRYPT, MODE_BYTES=112),
+    when("CTR whose counter begins a block, of 33 blocks", AES, of_mode(modes.CTR_LITTLE, 33), MODE_OPERATION=modes.CTR_LITTLE, MODE_BYTES=528),
     first("CBC decryption with a key of 256 bits", AES, IF_MODE.format("CBC_DECRYPT") + "mov rax, [rdi+SEALANE_MODE_KEY]; "
           "cmp dword ptr [rax+SEALANE_AES_KEY_ROUNDS], 14; je .Lplanted; 9:", of_mode(modes.CBC_DECRYPT, 1, 2, 3)),
     first("the set-up of a key of 192 bits", AES, IF_MODE.format("SETUP") + "mov rax, [rdi+SEALANE_MODE_KEY]; "
@@ -214,16 +210,15 @@ FAULTS = [
     Fault("AArch64: two pairs in one slot", NEON, [(MACROS, r"\\do x25, x26, 25, 112", r"\\do x25, x26, 25, 96")], ABI),
     Fault("32-bit ARM: registers restored in another order", "arm/chacha20poly1305_neon", [(MACROS, r"ldm sp, \{r4-r9, r11\}", "ldm sp, {r4-r8, r11, r12}")], ABI),
     Fault("32-bit ARM: a register of the body wipes the frame", "arm/chacha20poly1305_neon", [(MACROS, r"(\.irp n, 0, 1, 2), 3(?=\n    mov r)", r"\1")], ABI),
-    Fault("MIPS: a register of the body wipes the frame", "mips64/chacha20poly1305_mips64r2", [(MACROS, r"STORE_REGISTER \$0,", "STORE_REGISTER $8,")], ABI),
+    Fault("MIPS: a register of the body wipes the frame", MIPS64, [(MACROS, r"STORE_REGISTER \$0,", "STORE_REGISTER $8,")], ABI),
     Fault("a given hash key of AES-GCM: the lower half twice", "x86_64/aesgcm_avx2", [(GCM_TEXT, r"(vmovhps xmm0, xmm0, \[rax) \+ 8\]", r"\1]")],
           lambda s: getattr(s, "given", False)),
     Fault("POLYVAL: the lengths the other way round", "x86_64/aesgcm_aesni",
           [(GCM_TEXT, r"vmovq xmm12, qword ptr \[args \+ SEALANE_ARG_AD_BYTES\]\n    vmovhps xmm12, xmm12, \[args \+ SEALANE_ARG_TOTAL\]",
             "vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]\n    vmovhps xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES]")], of_polyval),
-    first("POLYVAL: a middle part of 64 bytes", GCM, "mov eax, [rdi+SEALANE_ARG_FLAGS]; cmp eax, SEALANE_FLAG_POLYVAL; jne 9f; "
-          "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 64; je .Lplanted; 9:", lambda s: isinstance(s, packets.PolyvalShape) and s.size == 64),
-    first("POLYVAL: a text of 560 bytes", "x86_64/aesgcm_avx512", "mov eax, [rdi+SEALANE_ARG_FLAGS]; and eax, SEALANE_FLAG_SETUP + SEALANE_FLAG_POLYVAL; "
-          "cmp eax, SEALANE_FLAG_POLYVAL; jne 9f; cmp dword ptr [rdi+SEALANE_ARG_BYTES], 560; je .Lplanted; 9:", of_polyval),
+    when("POLYVAL: a middle part of 64 bytes", GCM, lambda s: isinstance(s, packets.PolyvalShape) and s.size == 64,
+         ARG_FLAGS=A["FLAG_POLYVAL"], ARG_BYTES=64),
+    when("POLYVAL: a text of 560 bytes", "x86_64/aesgcm_avx512", of_polyval, ARG_FLAGS=WHOLE | A["FLAG_POLYVAL"], ARG_BYTES=560),
     Fault("POLYVAL: a reduction left out between groups of eight blocks", "aarch64/aesgcm_ce",
           [("aarch64/aesgcm_ce.S", r"    reduce \\i, mid\n", "")], of_polyval),
     Fault("POLYVAL: the block of the lengths as GHASH has it", "aarch64/aesgcm_neon",
@@ -250,7 +245,7 @@ FAULTS = [
     Fault("MIPS: nothing in a delay slot", MIPS, [("mips/chacha20poly1305_text.h", r"(bne remaining, \$0, \.Lblock\n *)sw k0, STATE \+ 48\(scratch\)", r"\1nop")],
           of_bytes(1420)),
     Fault("MIPS: a product left out", "mips/aesgcm_mips32r2", [("mips/aesgcm_mips32r2.S", r"    maddu d3, e2\n", "")],
-          lambda s: getattr(s, "size", None) == 16 and s.flags == FIRST | LAST and not s.j0 and not s.opens),
+          lambda s: getattr(s, "size", None) == 16 and s.flags == WHOLE and not s.j0 and not s.opens),
     Fault("MIPS: a register is restored from another slot", MIPS, [(MACROS, r"LOAD_REGISTER \$\\n, \(\\n - 16\)", r"LOAD_REGISTER $\\n, (23 - \\n)")], ABI),
     first("MIPS: an instruction that Go has not", MIPS, "#if !defined(SEALANE_GO); addu $8, $9, $10; #endif", ABI),
     Fault("MIPS: C has the upper half of a pointer's slot", MIPS, [("mips/words.h", r"#define POINTER LOW", "#define POINTER HIGH")], ABI),
