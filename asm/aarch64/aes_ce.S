@@ -100,20 +100,12 @@
     some_rounds \n, \way, 18, 19
 2:
     some_rounds \n, \way, 20, 21, 22, 23, 24, 25, 26, 27, 28
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
-    \way\()_last v\i, v29
-    .endif
-    .endr
+    for_states \n, \way\()_last, v29
 .endm
 
 .macro some_rounds n, way, keys:vararg
     .irp k, \keys
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
-    \way\()_round v\i, v\k
-    .endif
-    .endr
+    for_states \n, \way\()_round, v\k
     .endr
 .endm
 
@@ -148,12 +140,6 @@
 
 .macro copy x, y
     mov \x\().16b, \y\().16b
-.endm
-
-.macro for_eight do, y
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    \do v\i, \y
-    .endr
 .endm
 
 /* States := states + the vectors from 8 on. */
@@ -301,7 +287,7 @@
     b.lo .Lrest
     \before
     all_rounds 8, \way
-    for_eight add_to, last_key
+    for_states 8, add_to, last_key
     \after
     store_eight
     b \label
@@ -552,7 +538,7 @@
     rest_rounds decrypt
 .Lrest_done:
     add_others
-    for_eight add_to, last_key
+    for_states 8, add_to, last_key
     some_blocks store_block, .Lfinish
 .Lfinish:
     sub t0d, operation, #SEALANE_AES_XTS_ENCRYPT

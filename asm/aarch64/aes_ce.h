@@ -5,6 +5,15 @@
     aesmc \x\().16b, \x\().16b
 .endm
 
+/* \do with each of the states 0 .. n - 1, and y. */
+.macro for_states n, do, y
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    \do v\i, \y
+    .endif
+    .endr
+.endm
+
 /* The key schedule (5.2) by vectors. A word is the sum of the words up to its place in the previous vector, and
  * SubWord of the word that precedes the vector. SubWord is a last round's SubBytes of four copies of the word. The
  * key is at the_key, its rounds are in x22; t0, t1, t2 and v0 to v7 are used. Afterwards end is behind the last round

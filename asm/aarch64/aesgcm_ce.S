@@ -203,17 +203,17 @@
 
 #include "aes_ce.h"
 
-.macro aes_last_round x
-    aese \x\().16b, before_last.16b
+.macro aes_last_round x, round_key
+    aese \x\().16b, \round_key\().16b
 .endm
 
 .macro add_last_key x
     eor \x\().16b, \x\().16b, last_key.16b
 .endm
 
-/* x := a counter block, in two steps. */
-.macro counter_block x
-    mov \x\().16b, v12.16b
+/* x := a counter block, in two steps: without the counter, as it is in a vector; then the counter. */
+.macro counter_block x, without
+    mov \x\().16b, \without\().16b
 .endm
 
 .macro counter_value x, value
@@ -233,11 +233,7 @@
 
 .macro extra_rounds states
     .irp k, 12, 13
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \states
-    aes_round v\i, v\k
-    .endif
-    .endr
+    for_states \states, aes_round, v\k
     .endr
 .endm
 
@@ -290,18 +286,19 @@
 1:
 .endm
 
-/* The block of the lengths in bits. */
-.macro load_lengths last_output, from_args
+/* x := the block of the lengths in bits. */
+.macro load_lengths x, from_args
     ldr t0, [\from_args, #SEALANE_ARG_AD_BYTES]
     ldr t1, [\from_args, #SEALANE_ARG_TOTAL]
     lsl t0, t0, #3
     lsl t1, t1, #3
-    from_halves \last_output
+    from_halves \x
 .endm
 
-.macro from_halves last_output
-    mov \last_output\().d[0], t0
-    mov \last_output\().d[1], t1
+/* x := t0 + 2^64 t1. */
+.macro from_halves x
+    mov \x\().d[0], t0
+    mov \x\().d[1], t1
 .endm
 
 /* ---- Before the groups ----------------------------------------------------------------------------------------- */
@@ -399,11 +396,7 @@
 .macro head number
     sub t0d, counter, #\number - 1
     add t0d, t0d, w20
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \number
-    counter_block v\i
-    .endif
-    .endr
+    for_states \number, counter_block, v12
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \number
     rev t1d, t0d
@@ -413,20 +406,12 @@
     counter_value v\i, t1d
     .endif
     .endr
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \number
-    aes_round v\i, v14
-    .endif
-    .endr
+    for_states \number, aes_round, v14
     more_rounds \number, the_key
     reduce 0
     .set reduced, 1
     .irp k, 16, 17, 18, 19, 20, 21, 22, 23
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \number
-    aes_round v\i, v\k
-    .endif
-    .endr
+    for_states \number, aes_round, v\k
     reduce reduced
     .set reduced, reduced + 1
     .endr
@@ -434,11 +419,7 @@
     sub t1, blocks, #\number
     add u0, src, t1, lsl #4
     add u1, dst, t1, lsl #4
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \number
-    aes_last_round v\i
-    .endif
-    .endr
+    for_states \number, aes_last_round, before_last
     .irp i, 1, 2, 3, 4, 5, 6, 7
     .if \i < \number
     add_last_key v\i
@@ -774,8 +755,8 @@
     neg t0d, t0d
     dup opening.4s, t0d
 
-    /* Where no group follows, the block of the lengths has the lowest power. Otherwise this block is of the last group.
-     * */
+    /* Where no group follows, the block of the lengths has the lowest power. Otherwise this block belongs to the last
+     * group. */
     cbnz groups, .Lhead_whole
     tbz flags, #1, .Lhead
     sub powers, powers, #16
@@ -862,17 +843,13 @@
 .Lfirst_rounds:
     ldr q12, [scratch, #BLOCK]
     ldr q13, [key, #SEALANE_GCM_KEY_SCHEDULE]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    counter_block v\i
-    .endr
+    for_states 8, counter_block, v12
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     add t0d, counter, #\i
     rev t0d, t0d
     counter_value v\i, t0d
     .endr
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    aes_round v\i, v13
-    .endr
+    for_states 8, aes_round, v13
     stp q0, q1, [scratch, #STATES]
     stp q2, q3, [scratch, #STATES + 32]
     stp q4, q5, [scratch, #STATES + 64]

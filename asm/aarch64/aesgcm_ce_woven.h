@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    e144a3083e6c897521e5ded5dc0baf52958346474deaba95cef160ea015383ea
+ * SHA-256    3e504778227e48a14c68671904829a5c3db438c5ee6f698b1e97cc2b75a2f85b
  */
 
 /* The first group: no group is before it. */

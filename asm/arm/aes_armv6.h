@@ -198,8 +198,8 @@
     stmia r9, {r0, r2, r3, r4, r5, r6, r7, r8}
 .endm
 
-/* The output of the last SubBytes to columns, with the last round key. ROUNDS is 0 if all rows are where they belong.
- * */
+/* The output of the last SubBytes to columns, with the last round key. ROUNDS is 0 if all rows are where they
+ * belong. */
 .macro end_rounds
     add r12, r1, #OUTPUT
     ldmia r12, {r0, r2, r3, r4, r5, r6, r7, r8}

@@ -463,8 +463,8 @@ function sealane_aesgcm_armv6
     multiply 7
     multiply 8
 
-/* 256 bits in r11, r12, r2, r3, r6 .. r9: the products of low and of high halves, and that of sums added in the middle.
- * */
+/* 256 bits in r11, r12, r2, r3, r6 .. r9: the products of low and of high halves, and that of sums added in the
+ * middle. */
     join 0
     stmia r0, {r2, r3, r4, r5}
     join 24

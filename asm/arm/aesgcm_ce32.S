@@ -72,8 +72,8 @@ endconstants
 
 /* ---- GHASH: sums of products of second halves, of first halves, and of sums of both, in q0, q1, q2 ---- */
 
-/* Two blocks with their bytes reversed. Their powers of H are in d6 .. d11, and the sums of their halves in d12, d13.
- * */
+/* Two blocks with their bytes reversed. Their powers of H are in d6 .. d11, and the sums of their halves in d12 and
+ * d13. */
 .macro multiply_two init, x, x_first, x_second, y, y_first, y_second
 .if \init
     vmull.p64 q0, \x_second, d6
