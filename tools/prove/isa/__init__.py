@@ -1,1 +1,1 @@
-"""The meaning of instructions, on values."""
+"""The semantics of instructions, on symbolic values."""

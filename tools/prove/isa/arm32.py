@@ -1,7 +1,7 @@
-"""32-bit ARM: what each instruction does to registers, flags and memory, in terms of values.
+"""32-bit ARM: the effect of each instruction on registers, flags and memory, in terms of values.
 
-Capstone decodes into text; the semantics are written here from Arm's manual (DDI 0406, DDI 0487) and are compared with an
-emulator by tests/semantics_arm.py. Whatever is not known here stops the run.
+Capstone decodes instructions into text. The semantics follow Arm's manuals (DDI 0406, DDI 0487).
+tests/semantics_arm.py compares them with an emulator. An unknown instruction stops the run.
 """
 import re
 
@@ -14,7 +14,7 @@ from values.terms import (Unproved, add, add_modular, both, carryless, cat, cons
 
 POINTER = 32
 MACHINE = "EM_ARM"
-BITWISE = "neon|armv6"  # levels whose AES is made of bit operations
+BITWISE = "neon|armv6"  # levels with bit-sliced AES
 ARGUMENTS = (0, 1, 2)
 REGISTERS = {**{f"r{i}": i for i in range(16)}, "sb": 9, "sl": 10, "fp": 11, "ip": 12, "sp": 13, "lr": 14}
 CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le".split()
@@ -25,7 +25,7 @@ class Machine(ArmFlags):
         super().__init__()
         self.memory = memory
         self.general = [undefined(32)] * 16
-        self.vector = [undefined(32)] * 64  # d0, d1, .. of two words each
+        self.vector = [undefined(32)] * 64  # two words for each of d0, d1, ...
         self.steps = 0
 
     def fill_vectors(self, name):
@@ -60,7 +60,7 @@ SHIFTS = {"lsl": shift_left, "lsr": shift_right, "asr": sign_fill, "ror": lambda
 
 
 def shifted(f, how, n):
-    """A function that gives a shifted value and the bit that went out of it last, or None."""
+    """Returns a function that computes the shifted value and the last bit shifted out, or None."""
     g = SHIFTS[how]
 
     def run(m):
@@ -71,14 +71,14 @@ def shifted(f, how, n):
 
 
 def second(ops, i):
-    """The operand i, with the shift behind it: a function that gives its value and the shifter's carry."""
+    """Returns a function that computes the operand i, including the shift after it, and the shifter's carry."""
     o = ops[i]
     if o.startswith("#"):
         v, n = integer(o) & 0xffffffff, 0
         if len(ops) > i + 1:
             n = integer(ops[i + 1])
             v = (v >> n | v << (32 - n)) & 0xffffffff
-        carry = v >> 31 if v > 0xff or n else None  # a rotated constant has its top bit there
+        carry = v >> 31 if v > 0xff or n else None  # the top bit of a rotated constant
 
         def run(m):
             return const(v, 32), None if carry is None else const(carry, 1)
@@ -128,7 +128,7 @@ def arithmetic(name, flags, ops):
 
 
 def number_like(v):
-    """Whether a value may be a limb of Poly1305 and not a word of ChaCha20: it has high parts of sums and products."""
+    """Whether a value may be a limb of Poly1305, and not a word of ChaCha20: it has high parts of sums or products."""
     return any(n >= 0 and low >= 32 and terms.ATOMS[n].kind in ("sum", "mul") for n, low, _ in v.pieces)
 
 
@@ -209,12 +209,12 @@ def multiply(name, ops):
 # ---- Memory -----------------------------------------------------------------------------------------------------------
 
 def moved(v, by):
-    """A pointer `by` bytes further."""
+    """The pointer v, moved by `by` bytes."""
     return const(v.constant + by, 32) if v.constant is not None else add(32, v, const(by, 32))[0]
 
 
 def address(ops, i):
-    """The address of operand i, and the new value of its register: a function of the machine that does both."""
+    """Returns a function of the machine that computes the address of operand i, and updates its register."""
     text = ops[i]
     m_ = re.fullmatch(r"\[([^\]]*)\](!?)", text)
     inside = [o.strip() for o in m_[1].split(",")]
@@ -290,7 +290,7 @@ def load_store(name, ops):
 
 
 def register_list(text):
-    """Numbers of {r0, r1} or {d0, d1}, with an index behind, None, or "all"."""
+    """The register names of {r0, r1} or {d0, d1}, and the index after it, None, or "all"."""
     m = re.fullmatch(r"\{([^}]*)\}(?:\[(\d+)\])?", text)
     names = [n.strip() for n in m[1].split(",")]
     index = int(m[2]) if m[2] else None
@@ -352,7 +352,7 @@ def multiple(name, ops):
 
 
 def vector_load_store(name, ops):
-    """vld1, vst1 of whole registers, one element, or one element to all; vldr, vstr."""
+    """vld1 and vst1 of whole registers, of one element, or of one element to all; vldr, vstr."""
     base, _, width = name.partition(".")
     if base in ("vldr", "vstr"):
         n, at = double(ops[0]), address(ops, 1)
@@ -395,7 +395,7 @@ def vector_load_store(name, ops):
 # ---- Vectors ------------------------------------------------------------------------------------------------------------
 
 def place(text):
-    """Where a register of vectors begins and ends, in words."""
+    """The range of words of a vector register."""
     m = re.fullmatch(r"([dq])(\d+)", text)
     if not m:
         raise Unproved(f"vector {text}")
@@ -425,7 +425,7 @@ TWO = {"vand": by_words(both), "veor": by_words(xor), "vorr": by_words(either), 
 
 
 def remembered(f, ops):
-    """Of an instruction that takes and gives vectors only."""
+    """Returns f, with its results kept: the instruction reads and writes only vectors."""
     names = {r for o in ops for r in re.findall(r"[dq]\d+", o)}
     for o in ops:
         if ends := re.fullmatch(r"\{d(\d+)-d(\d+)\}", o):
@@ -448,7 +448,7 @@ def remembered(f, ops):
 
 def vector(name, ops):
     base, _, width = name.partition(".")
-    w = int(width.lstrip("iusp")) if width else 32  # no floating point
+    w = int(width.lstrip("iusp")) if width else 32  # floating point is not supported
     if base == "vmov":
         if re.fullmatch(r"[dq]\d+", ops[0]) and ops[1].startswith("#"):
             d, v = place(ops[0]), integer(ops[1])
@@ -553,7 +553,7 @@ def step(name, flags, ops):
         return lambda m: None
     if re.fullmatch(r"v(ld|st)(1\.\d+|r)", name):
         return vector_load_store(name, ops)
-    if re.fullmatch(r"v?((ld|st)m(i[ab]|d[ab])?|push|pop)", name):  # not a condition behind it
+    if re.fullmatch(r"v?((ld|st)m(i[ab]|d[ab])?|push|pop)", name):  # this name may look like one with a condition
         return multiple(name, ops)
     if name.startswith(("v", "aes")):
         vectors = all(re.match(r"\{?[dq]\d|#", o) for o in ops)
@@ -579,7 +579,7 @@ NAMES = sorted("add adc sub sbc rsb rsc cmp cmn and tst orr eor teq bic mov mvn 
 
 
 def parts(mnemonic):
-    """(name, whether it sets flags, condition or None) of a mnemonic."""
+    """Returns a mnemonic's (name, whether it sets flags, condition or None)."""
     if many := re.fullmatch(rf"(v(?:ldm|stm|ldmia|stmia|ldmdb|stmdb|push|pop))({'|'.join(CONDITIONS)})", mnemonic):
         return many[1], False, many[2]
     if mnemonic.startswith(("v", "aes")):
@@ -587,7 +587,7 @@ def parts(mnemonic):
     for name in NAMES:
         if mnemonic.startswith(name):
             rest = mnemonic[len(name):]
-            flags = rest.startswith("s") and rest[1:] in ("", *CONDITIONS) and not name.startswith(("ld", "st"))  # ldrhs is ldr
+            flags = rest.startswith("s") and rest[1:] in ("", *CONDITIONS) and not name.startswith(("ld", "st"))  # ldrhs is ldrh
             rest = rest[1:] if flags else rest
             if rest == "" or rest in CONDITIONS:
                 return name, flags, rest or None
@@ -595,7 +595,8 @@ def parts(mnemonic):
 
 
 def unspecified(name, word):
-    """Whether bits are not as they should be, unseen by capstone: those that should be zero; a number of doubles."""
+    """Whether the instruction has bits that capstone ignores: some that should be zero, or an invalid number of
+    doubles."""
     kind = word >> 25 & 7
     if kind in (0, 1) and name in ("cmp", "cmn", "tst", "teq"):
         return word >> 12 & 15

@@ -1,7 +1,7 @@
-"""AArch64: what each instruction does to registers, flags and memory, in terms of values.
+"""AArch64: the effect of each instruction on registers, flags and memory, in terms of values.
 
-Capstone decodes into text; the semantics are written here from Arm's manual (DDI 0487) and are compared with an emulator
-by tests/semantics_arm.py. Whatever is not known here stops the run.
+Capstone decodes instructions into text. The semantics follow Arm's manual (DDI 0487). tests/semantics_arm.py
+compares them with an emulator. An unknown instruction stops the run.
 """
 import re
 
@@ -13,7 +13,7 @@ from values.terms import (Unproved, add, add_modular, atom, both, carryless, cat
 
 POINTER = 64
 MACHINE = "EM_AARCH64"
-BITWISE = "neon"  # levels whose AES is made of bit operations
+BITWISE = "neon"  # levels with bit-sliced AES
 ARGUMENTS = (0, 1, 2)
 
 
@@ -34,7 +34,7 @@ def decoder():
 
 
 def operands(text):
-    """Split at commas outside of brackets."""
+    """Splits text at the commas outside brackets."""
     return [o.strip() for o in re.findall(r"(?:\[[^\]]*\]!?|\{[^}]*\}(?:\[\d+\])?|[^,\[\]{}]+(?:\[[^\]]*\])?)+", text) if o.strip()]
 
 
@@ -83,7 +83,7 @@ SHIFTS = {"lsl": shift_left, "lsr": shift_right, "asr": sign_fill, "ror": lambda
 
 
 def second(ops, i, width):
-    """The operand i, with the shift behind it."""
+    """Returns a function that computes the operand i, including the shift after it."""
     o = ops[i]
     if o.startswith("#"):
         v = integer(o) & ((1 << width) - 1)
@@ -121,7 +121,7 @@ def arithmetic(name, ops):
             else:
                 r, c = add_modular(x, y), None
             v = overflow_of(x, y, r)
-        elif not flags and not carry and w == 32 and y.constant is not None:  # of a counter
+        elif not flags and not carry and w == 32 and y.constant is not None:  # a counter
             put(m, add_modular(x, const(-y.constant % (1 << w), w)))
             return
         else:
@@ -134,7 +134,7 @@ def arithmetic(name, ops):
 
 
 def compare_if(name, ops):
-    """ccmp: a comparison, or these flags."""
+    """ccmp: compares, or sets the given flags."""
     a, w = read(ops[0]), width_of(ops[0])
     b, nzcv, code = second(ops[:2], 1, w), integer(ops[2]), ops[3]
 
@@ -185,7 +185,7 @@ def shift(name, ops):
 
 
 def field(name, ops):
-    """ubfx, sbfx, extr, rev, mul, madd, umulh, csel and the like."""
+    """ubfx, sbfx, extr, rev, mul, umulh, madd, clz, csel and similar instructions."""
     w, put = width_of(ops[0]), write(ops[0])
     s = [read(o) for o in ops[1:] if re.fullmatch(r"[xw](\d+|zr)", o)]
     if name in ("ubfx", "sbfx"):
@@ -225,7 +225,7 @@ def field(name, ops):
 # ---- Memory -----------------------------------------------------------------------------------------------------------
 
 def address(text, behind):
-    """How an address is made, and the new value of its register: a function of the machine that does both."""
+    """Returns a function of the machine that computes the address, and updates its register."""
     inside = [o.strip() for o in text[1:text.index("]")].split(",")]
     base = number(inside[0])
     offset, index, by = 0, None, 0
@@ -317,7 +317,7 @@ def load_store(name, ops):
 
 
 def single(name, ops):
-    """st1 {v.s}[i], [x], x"""
+    """ld1 and st1 of one element: st1 {v.s}[i], [x], x"""
     r = re.fullmatch(r"\{v(\d+)\.([sd])\}\[(\d+)\]", ops[0])
     if not r:
         raise Unproved(f"{name} {ops}")
@@ -342,7 +342,7 @@ ELEMENT = {"b": 8, "h": 16, "s": 32, "d": 64, "q": 128}
 
 
 def vector(text):
-    """(number, width of elements, bytes) of v1.16b."""
+    """Returns (number, width of elements, bytes) of v1.16b."""
     r = re.fullmatch(r"\{?v(\d+)\.(\d+)([bhsdq])\}?", text)
     if not r:
         raise Unproved(f"vector {text}")
@@ -351,7 +351,7 @@ def vector(text):
 
 
 def lane(text):
-    """(number, width, index) of v1.s[2]."""
+    """Returns (number, width, index) of v1.s[2]."""
     r = re.fullmatch(r"v(\d+)\.([bhsd])\[(\w+)\]", text)
     return (int(r[1]), ELEMENT[r[2]], int(r[3], 0)) if r else None
 
@@ -361,7 +361,7 @@ def narrow(words, size):
 
 
 def put_vector(n, size):
-    """Unwritten bytes are zero."""
+    """Writes a vector. The bytes above size become zero."""
     if size == 16:
         def put(m, words):
             m.vector[n] = words
@@ -372,7 +372,7 @@ def put_vector(n, size):
 
 
 def interleave(which, first):
-    """trn, zip, uzp of two lists of elements."""
+    """Returns trn, zip or uzp as a function of two lists of elements."""
     def run(x, y):
         n = len(x)
         if which == "trn":
@@ -419,7 +419,8 @@ def reverse_bits(v):
 
 
 def look_up(table, control, beyond=None):
-    """tbl, tbx: bytes of a table by indices; beyond it zeroes, or the old bytes. All of the table is read, so data may be an index."""
+    """tbl and tbx: looks up bytes of a table. An index beyond it gives zero, or the old byte. The index may be data,
+    because the whole table is read."""
     out = []
     for i, c in enumerate(control):
         before = beyond[i] if beyond else const(0, 8)
@@ -449,7 +450,7 @@ def polynomial(ops, high):
 
 
 def remembered(f, ops):
-    """Of an instruction that takes and gives vectors only."""
+    """Returns f, with its results kept: the instruction reads and writes only vectors."""
     numbers = sorted({int(r) for o in ops for r in re.findall(r"\bv(\d+)", o)})
     memo = terms.memo()
 
@@ -467,13 +468,14 @@ def remembered(f, ops):
 
 
 def by_each(f):
-    """Of elements that do not meet."""
+    """Applies f to each element separately."""
     return lambda *vectors: [f(*e) for e in zip(*vectors)]
 
 
 def whole_vectors(name, ops):
-    """Of instructions that make a vector's elements of those of others: the width of elements, 0 as the text says; whether the old
-    vector comes first; how many more there are; and a function of lists of elements. Or None."""
+    """Returns (width, old, others, function) for an instruction that computes elements from elements, or None. The
+    width of elements is 0 if the text has it. old: whether the old destination is the first operand. others: how many
+    other operands there are. The function takes lists of elements."""
     if name == "eor" and ops[1:2] == ops[2:]:
         return 32, False, 2, lambda x, y: [const(0, 32)] * len(x)
     if name in ("eor", "and", "orr", "bic", "orn"):
@@ -482,7 +484,7 @@ def whole_vectors(name, ops):
         return 32, False, 1, by_each(invert)
     if name == "mov" and lane(ops[0]) is None:
         return 32, False, 1, list
-    if name in ("bit", "bif", "bsl"):  # bit: x where y; bif: x where not y; bsl: x where the old is set, else y
+    if name in ("bit", "bif", "bsl"):  # bit: x where y; bif: x where not y; bsl: x where the old bit is set, else y
         order = {"bit": (0, 1, 2), "bif": (1, 0, 2), "bsl": (2, 1, 0)}[name]
 
         def choose(*three):
@@ -576,7 +578,7 @@ def simd(name, ops):
 
 
 def step(name, ops):
-    """The function of an instruction that does not branch."""
+    """Returns the function of an instruction that does not branch."""
     if name in ("hint", "nop", "bti"):
         return lambda m: None
     if any(re.match(r"\{?v\d", o) for o in ops[:2]) or name == "fmov":

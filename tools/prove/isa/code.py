@@ -1,7 +1,7 @@
-"""What machines have in common: conditions, values in words, and code that is decoded once."""
+"""Shared code of the instruction sets: conditions, values as words, and code that is decoded once."""
 from values.terms import Unproved, both, cat, const, cut, equal, invert, xor
 
-# What the meaning of something that is no instruction may stop with, besides Unproved.
+# Exceptions that decoding bytes that are no instruction may raise, besides Unproved.
 STOPS = (RecursionError, AssertionError, ValueError, IndexError, KeyError, TypeError, AttributeError)
 
 
@@ -10,13 +10,13 @@ def pairs(words):
 
 
 def split(values):
-    """Values of any width, side by side, as words."""
+    """Concatenates values of any width, and splits the result into words."""
     v = cat(*values)
     return [cut(v, i, 32) for i in range(0, v.width, 32)]
 
 
 def elements(words, width):
-    """Words as elements of another width."""
+    """Returns words as elements of another width."""
     if width == 32:
         return words
     if width == 64:
@@ -26,7 +26,7 @@ def elements(words, width):
 
 
 def known(v, what):
-    """The integer that v must be for all data: of addresses, counts, branches."""
+    """Returns the integer that v is for all data. Addresses, counts and branches must be such values."""
     c = v.constant
     if c is None:
         e = Unproved(f"{what} depends on {'data' if v.defined else 'what nothing has written'}")
@@ -36,13 +36,13 @@ def known(v, what):
 
 
 class ArmFlags:
-    """N and Z by what they are of; C and V as bits. On ARM, C is set where nothing was borrowed."""
+    """N and Z follow from the last result; C and V are bits. On ARM, C is set if a subtraction did not borrow."""
 
     def __init__(self):
         self.carry = self.overflow = self.result = None
 
     def known(self, v, what):
-        """Of addresses; where pointers are no constants, another (induction/aes_modes.py)."""
+        """As the function known, for addresses. induction/aes_modes.py replaces it where pointers are not constants."""
         return known(v, what)
 
     def zero(self):
@@ -61,7 +61,7 @@ class ArmFlags:
         return v
 
     def condition(self, code):
-        """One bit."""
+        """The condition as one bit."""
         base = {"ne": "eq", "cc": "cs", "lo": "cs", "hs": "cs", "pl": "mi", "vc": "vs", "ls": "hi", "lt": "ge", "le": "gt"}.get(code, code)
         if base == "eq":
             v = self.zero()
@@ -87,7 +87,8 @@ def top(v):
 
 
 def overflow_of(a, b, r):
-    """Of a + b (+ carry) = r, if a and b are constants or have different signs; else it must not be asked for."""
+    """The overflow of a + b (+ carry) = r, if both are constants or have different signs. Otherwise None, which must
+    not be used."""
     if a.constant is None or b.constant is None:
         signs = top(a).constant, top(b).constant
         return const(0, 1) if signs in ((0, 1), (1, 0)) else None
@@ -95,8 +96,8 @@ def overflow_of(a, b, r):
 
 
 class Code:
-    """The machine code of a function, decoded once. meaning(code, pc) gives (function, next, branch, text): a branch is
-    (function that gives a bit, target); next is None at the end."""
+    """The machine code of a function, decoded once. meaning(code, pc) returns (function, next, branch, text). branch
+    is (function that returns a bit, target). next is None at the end."""
 
     LIMIT = 5_000_000
 
@@ -104,7 +105,7 @@ class Code:
         self.code, self.meaning, self.steps, self.lines = code, meaning, {}, lines or {}
 
     def run(self, machine, trace=None, start=0, stop=None):
-        """To the end, or from `start` to the next time at `stop`. Returns whether that was reached."""
+        """Runs to the end, or from `start` until `stop` is reached again. Returns whether `stop` was reached."""
         pc, steps, meaning, begun = start, self.steps, self.meaning, False
         try:
             while True:

@@ -1,4 +1,6 @@
-"""What MIPS and RISC-V have alike: no flags, so that a carry is a comparison; and addresses whose alignment code asks for."""
+"""Shared code of MIPS and RISC-V: carries without flags, which are comparisons; and code that tests the alignment of
+addresses.
+"""
 import functools
 import itertools
 import operator
@@ -10,7 +12,8 @@ from values.linear import Undecided
 from values.terms import ATOMS, Unproved, add, add_modular, cat, const, cut, either, equal, extend, shift_left, subtract, tainted, undefined
 
 def encodings(text, widths):
-    """(mask, match, name, [(field, where it begins)]) of instructions of 32 bits: a name, constant bits, and fields of some widths."""
+    """Returns the 32-bit instructions in text as (mask, match, name, [(field, lowest bit)]). In text, a name is
+    followed by constant bits and by fields, whose widths are given."""
     found, name = [], None
     for token in text.split():
         if not token.isdigit() and token not in widths:
@@ -28,11 +31,11 @@ def encodings(text, widths):
 
 
 class Registers:
-    """32 registers, the first of which is always 0."""
+    """32 registers. The first is always 0."""
 
     def __init__(self, memory, bits):
         self.memory, self.bits, self.general, self.vector, self.steps = memory, bits, [undefined(bits)] * 32, [], 0
-        self.half, self.half_stored = {}, None  # of accesses at any address: what their first half has done
+        self.half, self.half_stored = {}, None  # the first half of an unaligned access
 
     def known(self, v, what):
         return known(v, what)
@@ -64,10 +67,10 @@ class Registers:
 
 
 def halves_of(loads, size, base, r, offset, first, isa):
-    """An instruction that loads or stores at any address what is from there to the end of its word, or from its word's begin to there
-    (lwl, lwr, ...). first: whether the address is that of the first byte. How much that is depends on the address; two of them together
-    are all bytes, whatever it is: with the first of the two nothing is known, with the second everything. In between nothing may be
-    stored, and a register has to be the same."""
+    """Returns half of an unaligned access (lwl, lwr, ...). It accesses the bytes from an address to the end of its
+    word, or from the word's start to the address. first: whether the address is that of the first byte. The number
+    of bytes depends on the address, but both halves together access all bytes. So the result is unknown after the
+    first half, and known after the second. In between, nothing may be stored, and the register must stay the same."""
     swap = reverse if isa.big else lambda v: v
 
     def run(m):
@@ -94,7 +97,7 @@ _words = terms.memo()
 
 
 def from_word(v, bits):
-    """A word in a register: its highest bit is in all bits above."""
+    """A word, sign-extended to a register."""
     return cat(v, *[cut(v, v.width - 1, 1)] * (bits - v.width)) if bits > v.width else v
 
 
@@ -108,20 +111,21 @@ def is_word(v):
 
 
 def of_words(f, x, y):
-    """An operation bit by bit, which of words is a word."""
+    """Applies a bitwise operation. Its result for two words is a word."""
     return from_word(f(cut(x, 0, 32), cut(y, 0, 32)), x.width) if x.width > 32 and is_word(x) and is_word(y) else f(x, y)
 
 
 # ---- Sums and comparisons -------------------------------------------------------------------------------------------------
 
-_other = terms.memo()  # (sum, one operand) -> the other
+_other = terms.memo()  # (sum, one operand) -> the other operand
 
 
 _of_limbs = terms.memo()
 
 
 def limb_like(v):
-    """Whether a value may be a limb of Poly1305, whose carry may be asked for, and not a word of ChaCha20: it is of products, or small."""
+    """Whether a value may be a limb of Poly1305, and not a word of ChaCha20: it is small, or a sum of products. Its
+    carry may be needed."""
     return v.width > 32 or v.constant is None and v.defined and v.most >> 31 == 0 or any(n >= 0 and of_limbs(n) for n, _, _ in v.pieces)
 
 
@@ -134,21 +138,23 @@ def of_limbs(n):
 
 
 def plus(x, y):
-    """x + y. Of limbs it is the sum whose carry less() finds; of others constants are added up first, as the specification has them."""
+    """x + y. For limbs, less() finds the carry of the result. For other values, constants are added first, as in the
+    specification."""
     r = add(x.width, x, y, closely=True)[0] if limb_like(x) or limb_like(y) else add_modular(x, y)
     _other[r, x], _other[r, y] = y, x
     return r
 
 
 def less(x, y):
-    """Whether x < y. A sum is less than an operand where it was too great for the width."""
+    """Whether x < y. A sum is less than an operand if it overflowed."""
     other = _other.get((x, y))
     c = add(x.width, y, other, closely=True)[1] if other is not None else subtract(x.width, x, y)[1]
     return extend(c, x.width)
 
 
 def minus(x, y):
-    """x - y. (a + b) - (b mod 2^n) is a + (b - b mod 2^n); of bytes that are 0 or 1, 2^8 b - b is each bit eight times."""
+    """x - y. Two forms are simplified: (a + b) - (b mod 2^n) is a + (b - b mod 2^n). If all bytes of b are 0 or 1, 2^8
+    b - b repeats each bit eight times."""
     w, k = x.width, y.ones.bit_length()
     if y.constant is not None:
         return add_modular(x, const(-y.constant, w))
@@ -165,7 +171,7 @@ def minus(x, y):
 
 
 def equals(x, y):
-    """One bit. Of two places, whether their difference is 0."""
+    """Whether x equals y, as one bit. For two addresses: whether their difference is 0."""
     if linear.any_place(x) and linear.any_place(y) and (d := linear.subtract(x, y)):
         x, y = d[0], const(0, x.width)
     return equal(x, y)
@@ -173,11 +179,11 @@ def equals(x, y):
 
 # ---- Alignment --------------------------------------------------------------------------------------------------------------
 
-_pointers = terms.memo()  # what is made of pointers, of which only low bits matter -> these, and a mask
+_pointers = terms.memo()  # values made from pointers, of which only low bits matter -> the pointers, and a mask
 
 
 def of_pointers(x, y):
-    """The or of two values."""
+    """The bitwise or of two values."""
     if not (linear.any_place(x) and linear.any_place(y)):
         return either(x, y)
     if (x, y) not in _pointers:
@@ -187,7 +193,8 @@ def of_pointers(x, y):
 
 
 def residues(v, mask):
-    """What v & mask may be: of pointers and of values made of them; else None. Raises Undecided where that is 0 or not."""
+    """Returns the possible values of v & mask, if v is a pointer or made from pointers, otherwise None. Raises
+    Undecided if it may be 0 or not."""
     if v in _pointers:
         pointers, low = _pointers[v]
         mask &= low
@@ -198,7 +205,7 @@ def residues(v, mask):
             except Undecided as e:
                 undecided = e
         if any(0 not in f for f in found):
-            return set(range(1, mask + 1))  # whatever the other is
+            return set(range(1, mask + 1))  # for any value of the others
         if undecided:
             raise undecided
         return {functools.reduce(operator.or_, each) for each in itertools.product(*found)}
@@ -212,7 +219,7 @@ def residues(v, mask):
 
 
 def low_bits(x, y):
-    """x and a constant."""
+    """The bitwise and of x and a constant."""
     mask = y.constant
     found = residues(x, mask) if mask and not mask & mask + 1 else None
     if found is None or len(found) == 1:

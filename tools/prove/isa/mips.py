@@ -1,7 +1,8 @@
-"""MIPS32 and MIPS64, release 2, either byte order: what each instruction does to registers and memory, in terms of values.
+"""MIPS32 and MIPS64, release 2, in both byte orders: the effect of each instruction on registers and memory.
 
-Encodings and meanings are of MIPS's manual (MD00086, MD00087); tests/semantics_risc.py compares them with an emulator. Only what
-the kernels use is known here, and whatever is not stops the run. A branch and its delay slot are one step.
+Encodings and semantics follow MIPS's manuals (MD00086, MD00087). tests/semantics_risc.py compares them with an
+emulator. Only instructions of the kernels are known; another one stops the run. A branch and its delay slot are one
+step.
 """
 import capstone
 from isa.integer import Registers, encodings, equals, from_word, halves_of, is_word, less, low_bits, minus, of_pointers, of_words, plus
@@ -10,9 +11,9 @@ from values import terms
 from values.terms import Unproved, add, both, cat, const, cut, extend, invert, product, rotate_left, select, shift_left, shift_right, sign_fill, xor
 
 MACHINE = "EM_MIPS"
-RESERVED = (23, *range(26, 32))  # of Go's assembler and of the calling conventions
+RESERVED = (23, *range(26, 32))  # by Go's assembler and the calling conventions
 
-# Fields of an encoding: registers s, t and d; a, of 5 bits; i, of 16.
+# Fields of an encoding: s, t and d are registers; a has 5 bits, i has 16.
 ENCODINGS = """
 addu   000000 s t d 00000 100001    subu   000000 s t d 00000 100011    and    000000 s t d 00000 100100
 or     000000 s t d 00000 100101    xor    000000 s t d 00000 100110    nor    000000 s t d 00000 100111
@@ -42,14 +43,14 @@ KNOWN = encodings(ENCODINGS, WIDTHS)
 
 
 def swapped(v, width, size):
-    """Parts of `size` bits in the opposite order, in each `width` bits."""
+    """Reverses the order of the parts of `size` bits in each `width` bits."""
     return cat(*(p for at in range(0, v.width, width) for p in reversed(terms.parts_of(cut(v, at, width), size))))
 
 
-# Of all of a register, and a constant where the last operand is one.
+# Operations on whole registers. The last operand of immediate forms is a constant.
 WHOLE = {"and": both, "or": of_pointers, "xor": xor, "nor": lambda x, y: invert(terms.either(x, y)), "andi": low_bits,
          "ori": terms.either, "xori": xor, "sltu": less, "sltiu": less}
-# Of the lower 32 bits; on MIPS64 the result's bit 31 goes into all bits above it.
+# Operations on the lower 32 bits. MIPS64 sign-extends the result.
 OF_WORDS = {"addu": plus, "addiu": plus, "subu": minus, "mul": lambda x, y: extend(product(x, y), 32),
             "sll": shift_left, "srl": shift_right, "sra": sign_fill, "rotr": lambda v, n: rotate_left(v, 32 - n),
             "wsbh": lambda v, _: swapped(v, 16, 8)}
@@ -67,18 +68,18 @@ class Machine(Registers):
 
 
 def word(v):
-    """Of an instruction of 32 bits, whose operands have to be such."""
+    """The operand of a 32-bit instruction, which must be a sign-extended word."""
     if not is_word(v):
         raise Unproved("an operand of 32 bits whose bits 63 to 31 may differ")
     return cut(v, 0, 32)
 
 
 class Isa:
-    """MIPS of 32 or 64 bits, of either byte order."""
+    """MIPS of 32 or 64 bits, in either byte order."""
 
-    MACHINE, ARGUMENTS, COUNTER = MACHINE, (4, 5, 6), 32  # COUNTER: bits of ChaCha20's in a state
+    MACHINE, ARGUMENTS, COUNTER = MACHINE, (4, 5, 6), 32  # COUNTER: bits of ChaCha20's counter
     BY_INDUCTION = {"chacha20poly1305_mips32r2": 128, "chacha20poly1305_mips64r2": 128}  # run/lists.py
-    BITWISE = "mips32r2|mips64r2"  # levels whose AES is made of bit operations
+    BITWISE = "mips32r2|mips64r2"  # levels with bit-sliced AES
     BRANCHES = BRANCHES
 
     def __init__(self, bits, big):
@@ -92,7 +93,7 @@ class Isa:
                            (capstone.CS_MODE_BIG_ENDIAN if self.big else 0))
 
     def fields(self, code, pc):
-        """The name of an instruction, and its fields."""
+        """Returns an instruction's name and fields."""
         bytes_ = code[pc:pc + 4] if pc >= 0 else b""
         n = int.from_bytes(bytes_, "big" if self.big else "little")
         for mask, match, name, fields in KNOWN if len(bytes_) == 4 else ():
@@ -149,7 +150,7 @@ class Isa:
             f, part, whole = (OF_WORDS[name], word, from_word) if name == "addiu" else (OF_DOUBLES[name], *[lambda v, *_: v] * 2)
             return lambda m: m.write(t, whole(f(part(m.read(s)), part(const(signed, bits))), bits))
         if name in ("sll", "srl", "sra", "rotr", "wsbh"):
-            f = OF_WORDS[name]  # what sll and sra are given may have any upper half; here they are refused
+            f = OF_WORDS[name]  # sll and sra allow operands with any upper half; the prover refuses them
             return lambda m: m.write(d, from_word(f(word(m.read(t)), a), bits))
         if name in OF_DOUBLES and name not in ("daddu", "dsubu"):
             return lambda m: m.write(d, OF_DOUBLES[name](m.read(t), a))
@@ -158,7 +159,7 @@ class Isa:
         if name in OF_WORDS:
             def arithmetic(m):
                 m.write(d, from_word(OF_WORDS[name](word(m.read(s)), word(m.read(t))), bits))
-                if name == "mul":  # what HI and LO are then, nothing says
+                if name == "mul":  # HI and LO are then unpredictable
                     m.product = terms.tainted(2 * bits)
             return arithmetic
         if name == "movz":
@@ -200,5 +201,5 @@ class Isa:
 
 
 def of(elf):
-    """The instruction set of an object."""
+    """Returns the instruction set of an object."""
     return Isa(elf.elfclass, not elf.little_endian)

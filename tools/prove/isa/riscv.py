@@ -1,9 +1,11 @@
-"""RISC-V of 64 bits with M, and roriw of Zbb: what each instruction does to registers and memory, in terms of values.
+"""64-bit RISC-V with M, and roriw of Zbb: the effect of each instruction on registers and memory.
 
-Encodings and meanings are of the RISC-V manual, volume I; tests/semantics_risc.py compares them with an emulator. Only what the kernels
-use in integer registers is known here, and whatever is not stops the run. riscv_vector.py adds vectors.
+Encodings and semantics follow the RISC-V manual, volume I. tests/semantics_risc.py compares them with an emulator.
+Only instructions of the kernels in integer registers are known; another one stops the run. riscv_vector.py adds
+vectors.
 
-ChaCha20's words are in the lower halves of registers: of a sum of such the upper half is taken as any number.
+ChaCha20's words are in the lower halves of registers. The upper half of a sum of such registers counts as any
+number.
 """
 import importlib
 import sys
@@ -13,13 +15,14 @@ from isa.integer import Registers, encodings, equals, from_word, is_word, less, 
 from values import linear, terms
 from values.terms import Unproved, cat, const, cut, extend, invert, product, rotate_left, shift_left, shift_right, xor
 
-MACHINE, POINTER, COUNTER = "EM_RISCV", 64, 32  # COUNTER: bits of ChaCha20's in a state
+MACHINE, POINTER, COUNTER = "EM_RISCV", 64, 32  # COUNTER: bits of ChaCha20's counter
 ARGUMENTS = (10, 11, 12)
 BITWISE = "(?!)"
 BY_INDUCTION = {"chacha20poly1305_rv64": 128, "chacha20poly1305_zbb": 128}  # run/lists.py
 RESERVED = (1, 2, 3, 4, 27)
 
-# Fields of an encoding: registers s, t and d; a and w, of 6 and 5 bits; i, of 12; h and l, of 7 and 5, a number of 12; j, of 20.
+# Fields of an encoding: s, t and d are registers; a and w have 6 and 5 bits; i has 12. h and l have 7 and 5 bits, which
+# form a number of 12; j has 20.
 ENCODINGS = """
 add   0000000 t s 000 d 0110011    sub   0100000 t s 000 d 0110011    sltu  0000000 t s 011 d 0110011
 xor   0000000 t s 100 d 0110011    or    0000000 t s 110 d 0110011    and   0000000 t s 111 d 0110011
@@ -45,7 +48,7 @@ class Machine(Registers):
 
 def decoder():
     md = capstone.Cs(capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV64)
-    md.skipdata = True  # it does not know Zbb
+    md.skipdata = True  # capstone does not know Zbb
     return md
 
 
@@ -53,11 +56,11 @@ def signed(n, bits):
     return n - (n >> bits - 1 << bits)
 
 
-_halves = terms.memo()  # values whose upper half is any number
+_halves = terms.memo()  # values with any upper half
 
 
 def half(v):
-    """The word in the lower half of a register with any upper half."""
+    """A register with the word v in its lower half, and any upper half."""
     r = cat(v, terms.fresh(32))
     _halves[r] = True
     return r
@@ -94,7 +97,7 @@ BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bltu": lam
 
 
 def fields(code, pc, encodings_=KNOWN, widths=WIDTHS):
-    """The name of an instruction, and its fields."""
+    """Returns an instruction's name and fields."""
     bytes_ = code[pc:pc + 4] if pc >= 0 else b""
     n = int.from_bytes(bytes_, "little")
     for mask, match, name, known in encodings_ if len(bytes_) == 4 else ():

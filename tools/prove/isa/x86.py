@@ -1,8 +1,8 @@
-"""x86-64: what each instruction does to registers, flags and memory, in terms of values.
+"""x86-64: the effect of each instruction on registers, flags and memory, in terms of values.
 
-Capstone decodes; the semantics are written here from Intel's manual (SDM, volume 2) and are compared with the CPU by
-tests/semantics.py. An instruction becomes a function of the machine, made once for its address. Whatever is not known
-here stops the run: nothing is passed over.
+Capstone decodes. The semantics follow Intel's manual (SDM, volume 2). tests/semantics.py compares them with the CPU.
+An instruction becomes a function of the machine, which is made once for each address. An unknown instruction stops
+the run.
 """
 import re
 
@@ -15,7 +15,7 @@ from values.terms import (Unproved, add, add_modular, aes_inverse_round, aes_rou
 
 
 NAMES64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
-GENERAL = {}  # name -> (number, low bit, width)
+GENERAL = {}  # name -> (number, lowest bit, width)
 for _i, _n in enumerate(NAMES64):
     GENERAL[_n] = (_i, 0, 64)
     if _i < 8:
@@ -31,7 +31,7 @@ RSP, RBP = 4, 5
 
 POINTER = 64
 MACHINE = "EM_X86_64"
-BITWISE = "ssse3"  # levels whose AES is made of bit operations
+BITWISE = "ssse3"  # levels with bit-sliced AES
 ARGUMENTS = (7, 6, 2)  # rdi, rsi, rdx
 
 
@@ -42,11 +42,11 @@ class Machine:
         self.vector = [(undefined(32),) * 16] * 32
         self.mask = [undefined(64)] * 8
         self.carry = self.overflow = None  # one bit, or None if the manual leaves it undefined
-        self.result = None  # what zero and sign are of
+        self.result = None  # determines the zero and sign flags
         self.steps = 0
 
     def set_word(self, r, i, v):
-        """Of a vector."""
+        """Sets word i of a vector register."""
         self.vector[r] = (*self.vector[r][:i], v, *self.vector[r][i + 1:])
 
     def flag_zero(self):
@@ -65,7 +65,7 @@ class Machine:
         return v
 
     def condition(self, code):
-        """One bit."""
+        """The condition as one bit."""
         negate = code in ("ae", "nc", "nb", "ne", "nz", "a", "nbe", "ge", "nl", "g", "nle", "ns", "no")
         base = {"ae": "b", "nc": "b", "nb": "b", "c": "b", "nae": "b", "ne": "e", "nz": "e", "z": "e", "a": "be", "nbe": "be",
                 "na": "be", "ge": "l", "nl": "l", "nge": "l", "g": "le", "nle": "le", "ng": "le", "ns": "s", "no": "o"}.get(code, code)
@@ -111,7 +111,7 @@ def general(insn, op):
 
 
 def address(insn, op):
-    """A function of the machine."""
+    """Returns a function of the machine that computes an address."""
     m = op.mem
     if m.segment:
         raise Unproved("a segment")
@@ -142,7 +142,7 @@ def address(insn, op):
 
 
 def source(insn, op, width=None):
-    """The value of an operand of general instructions, as a function of the machine."""
+    """Returns a function of the machine that computes an operand of a general instruction."""
     width = width or 8 * op.size
     if op.type == X.X86_OP_IMM:
         v = op.imm & ((1 << width) - 1)
@@ -294,7 +294,7 @@ def load_address(insn):
     disp = mem.disp & ((1 << 64) - 1)
 
     def run(m):
-        if width == 32:  # as additions of 32 bits, so that counters come out as those do
+        if width == 32:  # as 32-bit additions, so counters have the same form as theirs
             values = [cut(shift_left(m.general[n], s.bit_length() - 1), 0, 32) for n, s in parts]
             total = const(disp, 32)
             for v in values:
@@ -412,7 +412,7 @@ def bits(insn):
         return lambda m: put(m, (lambda v: cat(*(cut(v, i, 8) for i in range(width - 8, -8, -8))))(s[0](m)))
 
     def run(m):
-        if name != "pdep":  # which leaves the flags
+        if name != "pdep":  # pdep leaves the flags
             m.overflow = const(0, 1)
         if name == "bzhi":
             n = m.known(s[2](m), "a count of bits") & 0xff
@@ -437,7 +437,7 @@ def bits(insn):
             r = {"bsr": lambda: v.bit_length() - 1, "bsf": lambda: (v & -v).bit_length() - 1,
                  "lzcnt": lambda: width - v.bit_length(), "tzcnt": lambda: (v & -v).bit_length() - 1 if v else width}[name]()
             put(m, const(r, width))
-            # Zero tells whether there was a bit; all other flags are undefined, and of none.
+            # The zero flag shows whether there was a bit. The other flags are undefined.
             m.carry = m.overflow = None
             m.result = None
             return
@@ -461,7 +461,7 @@ MASKED_MOVES = {"vmovdqu8": 1, "vmovdqu16": 2, "vmovdqu32": 4, "vmovdqa32": 4, "
 
 
 def element_bytes(name):
-    """Bytes of an element, as far as the mask of an EVEX instruction needs them."""
+    """The size of an EVEX instruction's elements, as far as masks require it."""
     if name in MASKED_MOVES:
         return MASKED_MOVES[name]
     if name in ("vpunpckldq", "vpunpckhdq"):
@@ -473,7 +473,7 @@ def element_bytes(name):
 
 
 class Vectors:
-    """Operands of a vector instruction: lists of words of 32 bits."""
+    """The operands of a vector instruction, as lists of 32-bit words."""
 
     def __init__(self, insn):
         self.insn = insn
@@ -481,7 +481,7 @@ class Vectors:
         self.vex = self.name.startswith("v")
         ops = list(insn.operands)
         self.mask = None
-        self.zeroing = "{z}" in insn.op_str  # capstone 5 says neither this nor a broadcast in its operands
+        self.zeroing = "{z}" in insn.op_str  # capstone 5 has neither this nor broadcasts in its operands
         self.broadcast = "{1to" in insn.op_str
         if len(ops) > 1 and ops[1].type == X.X86_OP_REG and insn.reg_name(ops[1].reg).startswith("k") \
                 and not self.name.startswith(("k", "vpmovm2")):
@@ -498,7 +498,7 @@ class Vectors:
         return int(self.insn.reg_name(self.ops[i].reg)[3:])
 
     def words(self, i):
-        """How many words the register i has."""
+        """The number of words of register i."""
         return {"x": 4, "y": 8, "z": 16}[self.insn.reg_name(self.ops[i].reg)[0]]
 
     def read(self, i, n=None):
@@ -523,7 +523,7 @@ class Vectors:
                 m.memory.aligned(a, aligned)
             if mask is None:
                 return m.memory.load_words(a, n)
-            # Elements that the mask leaves out are not touched.
+            # An access skips the elements that the mask excludes.
             k, out = m.known(m.mask[mask], "the mask of an access"), []
             for e in range(4 * n // element):
                 out.append(m.memory.load(a + e * element, element) if (k >> e) & 1 else undefined(8 * element))
@@ -538,7 +538,7 @@ class Vectors:
             r, vex, zeroes = self.number(i), self.vex, (const(0, 32),) * 16
 
             def put(m, words):
-                # Read only if a part of it stays.
+                # The old value is read only if a part of it remains.
                 old = m.vector[r] if not vex or mask is not None and not zeroing else ()
                 if mask is not None:
                     k = m.mask[mask]
@@ -590,12 +590,12 @@ def two_sources(insn, operation):
     o1, o2 = v.ops[first], v.ops[first + 1]
     if o1.type == o2.type == X.X86_OP_REG and o1.reg == o2.reg and (ones := {"xor": 0, "cmpeq": -1}.get(
             re.search(r"xor|cmpeq|$", insn.mnemonic)[0])) is not None:
-        return lambda m: put(m, [const(ones, 32)] * n)  # unwritten registers included
+        return lambda m: put(m, [const(ones, 32)] * n)  # of any register
     return lambda m: put(m, operation(m, a(m), b(m)))
 
 
 def remembered(f):
-    """Of operations that look at their operands only."""
+    """Returns f, with its results kept: the operation reads only its operands."""
     memo = terms.memo()
 
     def run(m, a, b):
@@ -642,7 +642,8 @@ def unpack(high, wide):
 
 
 def shuffle_bytes(m, a, b):
-    """All of the table is read, so data may be an index. Its bits 4 to 6 are not looked at; with bit 7 the byte is 0."""
+    """Looks up bytes by bits 0 to 3 of each index; with bit 7 set, the byte is 0. The index may be data, because the
+    whole table is read."""
     out = []
     for x, y in zip(lanes(a), lanes(b)):
         v, control = cat(*x), cat(*y)
@@ -661,7 +662,7 @@ def shuffle_bytes(m, a, b):
 
 
 def constant_pair(f, words=False):
-    """Comparisons and the like: of constants only."""
+    """Comparisons and similar operations on constants."""
     def run(m, a, b):
         if words:
             return [const(f(m.known(x, "a comparison"), m.known(y, "a comparison")), 32) for x, y in zip(a, b)]
@@ -812,7 +813,8 @@ def clmul(insn):
 
 
 def by_normal_form(table):
-    """A function of three bits as an exclusive or of products: bit 4x + 2y + z of the table is its value."""
+    """Returns a function of three bits as an exclusive or of products. Its value for x, y, z is bit 4x + 2y + z of the
+    table."""
     form = table
     for step in (1, 2, 4):
         for i in range(8):
@@ -833,7 +835,7 @@ def by_normal_form(table):
 
 
 def ternary_logic(insn):
-    """Any function of three bits; those that kernels use, by their tables."""
+    """vpternlog: any function of three bits. The functions in kernels have direct formulas."""
     v = Vectors(insn)
     n, imm, put = v.words(0), v.ops[-1].imm & 0xff, v.write()
     a, b, c = v.read(0, n), v.read(1, n), v.read(2, n)
@@ -875,7 +877,7 @@ def broadcast(insn):
         s = source(insn, v.ops[1])
         return lambda m: put(m, split([s(m)] * (n // w)))
     if v.ops[1].type == X.X86_OP_MEM and v.mask is not None:
-        k, at, each = v.mask, address(insn, v.ops[1]), 4 * w // v.element  # elements read
+        k, at, each = v.mask, address(insn, v.ops[1]), 4 * w // v.element  # the elements that are read
 
         def run(m):
             mask, read = m.known(m.mask[k], "the mask of an access"), 0
@@ -936,7 +938,7 @@ def insert_element(insn):
 
 
 def insert_single(insn):
-    """insertps from a register: one word moved, some zeroed."""
+    """insertps: moves one word, and zeroes some."""
     v = Vectors(insn)
     imm, put = v.ops[-1].imm, v.write()
     a = v.read(1 if len(v.ops) > 3 else 0, 4)
@@ -975,7 +977,7 @@ def inverse_mix(insn):
 
 
 def align_elements(insn):
-    """valignq: elements of the second source and, above them, of the first, from the one that the constant says."""
+    """valignq: the concatenation of both sources, with the second one below, from an element on."""
     v = Vectors(insn)
     n, imm, put = v.words(0), v.ops[-1].imm, v.write()
     a, b, first = v.read(1, n), v.read(2, n), 2 * (imm & (n // 2 - 1))
@@ -983,7 +985,7 @@ def align_elements(insn):
 
 
 def move_scalar(insn):
-    """movd, movq: the low word or two; above them zeroes."""
+    """movd and movq: move one or two low words, and zero the words above."""
     v = Vectors(insn)
     words = 2 if insn.mnemonic.endswith("q") else 1
     if v.is_vector(0):
@@ -1000,7 +1002,7 @@ def move_scalar(insn):
 
 
 def move_half(insn):
-    """movlps, movhps: a half of a register from or to memory."""
+    """movlps and movhps: move a half of a register from or to memory."""
     v = Vectors(insn)
     high = "h" in insn.mnemonic.removeprefix("v")[3:5]
     if v.is_vector(0):
@@ -1011,7 +1013,7 @@ def move_half(insn):
 
 
 def permute(insn):
-    """vpermd, vpermq by register: dst = b[a]; vpermi2*, vpermt2*: of two tables."""
+    """vpermd and vpermq by register: dst = b[a]. vpermi2* and vpermt2*: the same with two tables."""
     v = Vectors(insn)
     name, n, put = insn.mnemonic, v.words(0), v.write()
     w = 2 if name.endswith("q") else 1
@@ -1054,7 +1056,7 @@ COMPARE_IMM = ["eq", "lt", "le", "false", "neq", "nlt", "nle", "true"]
 
 
 def compare_to_mask(insn):
-    """vpcmp*, vptestm*, vptestnm* to a mask register."""
+    """vpcmp*, vptestm* and vptestnm* to a mask register."""
     v = Vectors(insn)
     name = v.name
     k = int(insn.reg_name(v.ops[0].reg)[1:])
@@ -1082,7 +1084,7 @@ def compare_to_mask(insn):
         f = COMPARE[body]
 
     def symbolic(p, q):
-        """The same of data, as far as kernels compare it: one bit."""
+        """Compares data, as far as kernels need it: one bit."""
         if not (p.defined and q.defined):
             return terms.tainted(1)
         if name.startswith("vptest"):
@@ -1136,7 +1138,7 @@ def mask_register(insn):
         a, b = get(ops[0]), get(ops[1])
 
         def test(m):
-            r = cat(either(a(m), b(m)), const(0, 1))  # sign is clear
+            r = cat(either(a(m), b(m)), const(0, 1))  # the sign flag is clear
             m.result, m.carry, m.overflow = r, equal(cut(r, 0, width), const(-1, width)), const(0, 1)
         return test
     k = int(insn.reg_name(dst.reg)[1:])
@@ -1204,7 +1206,7 @@ EXACT = {
 
 
 def step(insn):
-    """The function of an instruction that does not branch."""
+    """Returns the function of an instruction that does not branch."""
     name = insn.mnemonic
     if name in EXACT:
         return EXACT[name](insn)
@@ -1230,8 +1232,11 @@ def step(insn):
 
 
 def no_instruction(insn):
-    """Whether a CPU has none there, which capstone does not see: of EVEX, zeroing without a mask, or of a mask or of
-    memory; rounding, which shares its bit with broadcasts; a mask register above k7; vectors of no such length."""
+    """Whether the encoding is no instruction, although capstone decodes it.
+
+    In EVEX, zeroing needs a mask, and a destination that is neither a mask nor memory. Rounding shares its bit with
+    broadcasts. There are no mask registers above k7, and no vectors of a fourth length.
+    """
     code = bytes(insn.bytes)
     if code[0] != 0x62 or not insn.operands:
         return False
