@@ -1,15 +1,16 @@
-"""Bit operations bit by bit, for AES made of them ("bit-sliced"), when terms.bitwise is set.
+"""Operations on single bits, for bit-sliced AES, if terms.bitwise is set.
 
-A bit is an exclusive or of base bits (bits of inputs, of the specification's S-boxes, of products), known by its image in
-GF(2^128) (terms.py): every base bit's is random, and that of a sum is the sum, so that two different sums have one image
-with a probability of 2^-128.
+A bit is an exclusive or of base bits: bits of inputs, of the specification's S-boxes, and of products. It is known
+by its image in GF(2^128) (terms.py). The image of a base bit is random, and that of a sum is the sum of the images.
+So two different sums have equal images with a probability of 2^-128.
 
-An "and" of bits is a function of the input of one S-box: of eight bits x of which it knows, from the specification, that
-they are one (a group; x may be any linear image of them, inverted or not). It is kept by its truth table for all 256
-values, its linear part apart. Where the rest of the table is that of a sum of output bits of an S-box of the specification
-with this input, the bit is that sum again. So an S-box is right if its outputs are, whatever gates it is made of and
-whatever basis the bits are held in; all between S-boxes is linear. With `strict`, an "and" of other bits stops the run:
-a kernel has none where each of its lanes has a block, so that an error is refused where it first comes to an S-box.
+An "and" of bits should be a function of the input of one S-box. The specification names these inputs: a group is
+eight bits x that are one. The operands may have any linear image of x, inverted or not. The bit is stored as the
+truth table for all 256 values of x, with the linear part separate. If the rest of the table is that of a sum of
+output bits of a specified S-box for x, the bit becomes that sum. So an S-box is correct if its outputs
+are, for any gates inside and any basis of the bits. Everything between S-boxes is linear. With `strict`, an "and" of
+other bits stops the run. Kernels have none if each lane has a block, so an error is refused at the first S-box that
+it reaches.
 """
 import functools
 import sys
@@ -31,14 +32,14 @@ STEPS = [(1 << k, FULL & ~VARIABLES[k]) for k in range(8)]
 
 
 def normal_form(table):
-    """Table to algebraic normal form, and back."""
+    """Converts a truth table to its algebraic normal form, and back."""
     for n, low in STEPS:
         table ^= (table & low) << n
     return table
 
 
 def sums_of(numbers):
-    """All sums of some numbers, by the mask of those in it."""
+    """Returns all sums of some numbers, indexed by the mask of the numbers in the sum."""
     found = [0]
     for n in numbers:
         found += [n ^ x for x in found]
@@ -46,11 +47,11 @@ def sums_of(numbers):
 
 
 class Group:
-    """Eight bits that are the input of S-boxes. known: of each S-box the mask of its outputs whose sum has a normal form, and the
-    images of these sums."""
+    """Eight bits that are the input of S-boxes. For each S-box, known has the masks of sums of its outputs by normal
+    form, and the images of these sums."""
 
     def __init__(self, number, basis):
-        self.number, self.basis, self.known = number, basis, []  # known: the latest first
+        self.number, self.basis, self.known = number, basis, []  # the latest first
 
     def affine(self, form):
         """The image of the affine part of a normal form."""
@@ -61,7 +62,7 @@ class Group:
         return r
 
     def output(self, form):
-        """The image of the sum of outputs that has a normal form without its affine part, or None."""
+        """The image of the sum of outputs that has this normal form, ignoring the affine part, or None."""
         for masks, images in self.known:
             m = masks.get(form)
             if m is not None:
@@ -77,12 +78,12 @@ class Group:
         return make(image, ((self.number, rest),)) if h is None else make(image ^ h)
 
 
-# A bit is a number: 0 and 1 are these, UNKNOWN one of which nothing is known. Of each: its piece, the image of its linear part,
-# and ((group, normal form of the rest), ...).
+# A bit is a number: 0 and 1 are themselves, and UNKNOWN is a bit with any value. For each bit, these lists have its
+# piece, the image of its linear part, and ((group, normal form of the rest), ...).
 UNKNOWN = 2
 PIECES, IMAGES, PARTS = [(terms.CONST, 0, 1), (terms.CONST, 1, 1), (terms.TAINT, 0, 1)], [0, 1, None], [(), (), ()]
 groups = []
-spans = {}  # image, with its constant set -> [(group, mask, image)]
+spans = {}  # image with bit 0 set -> [(group, mask, image)]
 linear, mixed = {0: 0, 1: 1}, {}  # image -> bit; (image, parts) -> bit
 _numbers, _bits, _ands, _xors, _tables, _rows = {}, {}, {}, {}, {}, {}
 strict = False
@@ -118,7 +119,7 @@ def bit_of(atom_, low):
 
 
 def make(image, parts=()):
-    """The bit of this image and these parts."""
+    """The number of the bit with this image and these parts."""
     r = mixed.get((image, parts)) if parts else linear.get(image)
     if r is None:
         a = terms.Bit(len(terms.ATOMS), None if parts else image)
@@ -148,14 +149,14 @@ def bits_of(v):
 
 
 def value(found):
-    """The value of these bits."""
+    """The value with these bits."""
     r = terms.join([PIECES[i] for i in found], len(found))
     _bits[r] = found
     return r
 
 
 def register(v, out):
-    """The specification has an S-box from v to out."""
+    """Declares that the specification has an S-box from v to out."""
     found = bits_of(v)
     if any(PARTS[i] for i in found):
         raise Unproved("the specification's S-box has an input that is not linear")
@@ -163,7 +164,7 @@ def register(v, out):
     for g, mask, constant in groups_with(forms[0]):
         found = [next(((m, c) for g2, m, c in groups_with(f) if g2 == g), None) for f in forms]
         if None not in found:
-            for d in (_ands, _xors, _tables):  # which knew less
+            for d in (_ands, _xors, _tables):  # their results used less information
                 d.clear()
             terms.forget_results()
             break
@@ -182,8 +183,8 @@ def register(v, out):
 
 @functools.lru_cache(1000)
 def outputs(inputs):
-    """The normal forms of an S-box's outputs over a group's basis, where its inputs are sums of that: (mask, constant); and the masks
-    of sums of outputs by their normal forms without the affine part."""
+    """Returns the normal forms of an S-box's outputs over a group's basis. The inputs are (mask, constant) over the
+    same basis. Also returns the masks of sums of outputs, by their normal forms without the affine part."""
     tables = [LINEAR[m] ^ (FULL if c else 0) for m, c in inputs]
     at = [sum((t >> x & 1) << i for i, t in enumerate(tables)) for x in range(256)]
     forms = [normal_form(sum((SBOX[at[x]] >> k & 1) << x for x in range(256))) for k in range(8)]
@@ -191,7 +192,7 @@ def outputs(inputs):
 
 
 def groups_with(image):
-    """(group, mask of its basis, constant) of the groups in whose inputs a sum of base bits is linear."""
+    """Returns (group, mask of its basis, constant) for each group in whose inputs a sum of base bits is linear."""
     return [(g, m, (x ^ image) & 1) for g, m, x in spans.get(image | 1, ())]
 
 
@@ -231,7 +232,7 @@ def table_over(x, g):
 
 
 def candidates(x):
-    """Groups that a bit may be a function of the input of."""
+    """The groups of whose inputs a bit may be a function."""
     return [PARTS[x][0][0]] if PARTS[x] else [g for g, _, _ in spans.get(IMAGES[x] | 1, ())]
 
 
@@ -258,7 +259,7 @@ def and_bits(x, y):
 
 
 def group_of(found):
-    """A group that all of the bits are functions of the input of, with their tables; or None."""
+    """Returns a group of whose inputs all the bits are functions, and their tables; or None."""
     for x in found:
         if x > 1:
             for g in candidates(x):
@@ -271,14 +272,15 @@ def group_of(found):
 
 @functools.lru_cache(1000)
 def looked_up(values, tables):
-    """The normal forms of the bits of a byte that is values[index], or the byte before: bits of both by their truth tables."""
+    """Returns the normal forms of the bits of the byte values[index], or of the old byte if the index is too great.
+    Both are given by the truth tables of their bits."""
     at = [sum((t >> x & 1) << i for i, t in enumerate(tables[:8])) for x in range(256)]
     return [normal_form(sum((values[at[x]] >> k & 1 if at[x] < len(values) else tables[8 + k] >> x & 1) << x for x in range(256)))
             for k in range(8)]
 
 
 def look_up(table, control, before):
-    """The byte of a table of constants that control says; before, if it says none of them."""
+    """Looks up a byte in a table of constants. control is the index; before is the result if the index is too great."""
     index, old = bits_of(control), bits_of(before)
     values = [e.constant for e in table]
     if None in values:
@@ -286,7 +288,7 @@ def look_up(table, control, before):
     if found := group_of([*index, *old]):
         g, tables = found
         return value([groups[g].bit(f) for f in looked_up(tuple(values), tuple(tables))])
-    # Or a linear function of the bits that are no constants.
+    # Otherwise, the byte must be a linear function of the index bits that are not constant.
     free = [i for i, v in enumerate(index) if v > 1]
     base = sum(v << i for i, v in enumerate(index) if v < 2)
     weights = [1 << i for i in free]
@@ -302,8 +304,9 @@ def look_up(table, control, before):
 
 
 def look_up_linear(table, index):
-    """The same of a table of data that is a linear function of the index: a sum of products of bits, as a multiplication is. The image
-    of a product of bits is that of their images, so that equal sums of products have equal images."""
+    """Looks up a byte in a table of data that is a linear function of the index. The result is a sum of products of
+    bits, as in a multiplication. The image of a product of bits is the product of their images, so equal sums of
+    products have equal images."""
     free = [(i, v) for i, v in enumerate(index) if v > 1]
     base = sum(v << i for i, v in enumerate(index) if v < 2)
     key = tuple(table), base, tuple(i for i, _ in free)
@@ -320,7 +323,8 @@ def look_up_linear(table, index):
 
 
 def rows_of(table, base, weights):
-    """Of each bit of a table's bytes its image where the index is `base`, and by how much each bit of the index changes it."""
+    """Returns, for each bit of a table's bytes, its image at index `base`, and how much each bit of the index changes
+    it."""
     sums = sums_of([table[base + w].image ^ table[base].image for w in weights])
     if any(table[base + at].image != table[base].image ^ s for at, s in zip(sums_of(weights), sums)):
         raise Unproved("a table of data that is no linear function of the index")
@@ -331,7 +335,7 @@ def rows_of(table, base, weights):
 
 
 def operation(kind, a, b):
-    """xor, both (and) or either (or)."""
+    """Computes xor, both (and) or either (or)."""
     out = []
     for x, y in zip(bits_of(a), bits_of(b)):
         if x == UNKNOWN or y == UNKNOWN:
@@ -351,19 +355,20 @@ def operation(kind, a, b):
 
 
 def mix_column(v):
-    """FIPS 197, 5.1.3: exclusive ors of the four bytes' bits."""
+    """FIPS 197, 5.1.3, as exclusive ors of the four bytes' bits."""
     b = bits_of(v)
     if any(PARTS[x] for x in b):
         raise Unproved("MixColumns of bits that are no sums")
     image = [[IMAGES[x] for x in b[i:i + 8]] for i in range(0, 32, 8)]
-    # Times x modulo x^8 + x^4 + x^3 + x + 1.
+    # Multiplication by x modulo x^8 + x^4 + x^3 + x + 1.
     twice = [[a[7], a[0] ^ a[7], a[1], a[2] ^ a[7], a[3] ^ a[7], *a[4:7]] for a in image]
     return value([make(twice[i][k] ^ twice[(i + 1) % 4][k] ^ image[(i + 1) % 4][k] ^ image[(i + 2) % 4][k] ^ image[(i + 3) % 4][k])
                   for i in range(4) for k in range(8)])
 
 
-# Integer products of every fourth or fifth bit: a value -> of each column the lowest bit's place, that bit, and how much may stand
-# there. While no column reaches the next, its lowest bit is the sum modulo 2.
+# Integer products of numbers with every fourth or fifth bit. Value -> for each column: the position of its lowest bit,
+# that bit, and the greatest count of the column. While no column overflows into the next, its lowest bit is the sum
+# modulo 2.
 columns = {}
 
 
@@ -383,7 +388,7 @@ def spread_product(a, b):
         for j in range(b.width) if x >> i & 1 else ():
             if y >> j & 1:
                 bound[i + j] = bound.get(i + j, 0) + 1
-    # The sums modulo 2 are all the bits of the product as polynomials that are not zero: it says one of them by the others.
+    # The sums modulo 2 are all the nonzero bits of the product as polynomials. So one of them follows from the others.
     made, rest = {}, terms.field_product(a.image, b.image)
     order = sorted(bound)
     for i in order:

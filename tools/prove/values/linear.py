@@ -1,8 +1,8 @@
-"""Pointers and lengths that are not one number: a base within bounds, plus an offset that is one.
+"""Symbolic pointers and lengths: a base within bounds, plus a constant offset.
 
-Each is a symbol, so that whatever else is done with it is sound. Here is what the hooks of terms.py know besides: base + 3
-+ 5 is base + 8, base + 8 - (base + 3) is 5; and a comparison, a carry or some low bits are constants where they are the
-same for everything that the base may be. A branch on anything else is refused as one on data is.
+Each is a symbol, so other operations on it remain sound. The hooks of terms.py use these further rules. base + 3 + 5
+is base + 8, and base + 8 - (base + 3) is 5. A comparison, a carry or some low bits are constant if they are the same
+for all values of the base. A branch on anything else is refused, like a branch on data.
 """
 import sys
 
@@ -11,7 +11,7 @@ from values.terms import cat, const, extend, symbol
 
 
 class Undecided(terms.Unproved):
-    """Code asks whether where a pointer of the caller's points to, `base`, is at a multiple of `modulus`: both are to be shown."""
+    """The code tests whether a pointer of the caller is a multiple of `modulus`. Both cases must be proved."""
 
     def __init__(self, base, modulus):
         super().__init__("a branch on an alignment")
@@ -21,28 +21,29 @@ class Undecided(terms.Unproved):
 
 
 class Base:
-    """An integer of least .. most. Of those, where `of` is given, the ones whose residue modulo `modulus` is in it. address:
-    where a pointer points in a run; no address that is not on base + constant can be near it. width: of the registers that hold it."""
+    """An integer from `least` to `most`. If `of` is given, its residue modulo `modulus` is one of these. address: the
+    address that the pointer has in a run; only addresses base + constant may be near it. width: that of the
+    registers that hold it."""
 
     made = 0
 
     def __init__(self, name, least, most, address=None, modulus=1, of=(0,), width=64):
         Base.made += 1
         self.width = width
-        name = f"{name} {Base.made}"  # no two are the same symbol
+        name = f"{name} {Base.made}"  # symbols have distinct names
         self.name, self.least, self.most, self.address, self.modulus, self.of = name, least, most, address, modulus, of
         self.quotient = self.multiple = None  # (base, offset, n): (base + offset) >> n, and that << n
-        self.sum = None  # two others that this is the sum of
-        self.rest = False  # the remainder of such a division
-        self.callers = None  # of a pointer of the caller's, what pointer() was given
-        self.apart = False  # whether it points elsewhere than all others that do: keys of a call are not one and the same
+        self.sum = None  # the two bases whose sum this is, or None
+        self.rest = False  # whether it is the remainder of such a division
+        self.callers = None  # for a pointer of the caller: the arguments of pointer()
+        self.apart = False  # whether it differs from all others with this flag: the keys of a call are distinct
 
     def __add__(self, offset):
-        """base + offset as a value of its width, which it must fit into."""
+        """base + offset as a value of its width, into which it must fit."""
         most = self.most + offset
         assert self.least + offset >= 0 and most >> self.width == 0
         half = 1 << self.width - 1
-        if self.least + offset >= half:  # as a number with a sign, negative
+        if self.least + offset >= half:  # negative, as a signed number
             v = cat(symbol(f"{self.name}{offset:+d}", self.width - 1, most - half), const(1, 1))
         else:
             v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), self.width)
@@ -52,8 +53,8 @@ class Base:
 
 
 _known, _atoms = {}, {}
-_made = {}  # quotients, their multiples, remainders
-_further = {}  # (base, another): by how much the one is further on than the other, which is a base too
+_made = {}  # quotients, their multiples, and remainders
+_further = {}  # (base, other base) -> their difference, which is a base too
 
 
 def forget():
@@ -62,7 +63,8 @@ def forget():
 
 
 def pointer(name, address, align, of, width, least=1 << 16):
-    """A pointer of the caller's, the same in all runs: anything with these residues. In a run it points to `address`."""
+    """A pointer of the caller, the same in all runs: any value with these residues. In a run it has the address
+    `address`."""
     key = address, align, of, width, least
     if key not in _made:
         made = _made[key] = Base(name, least, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, of=of, width=width)
@@ -76,19 +78,19 @@ def public(atom):
 
 
 def one_pointer(*values):
-    """Refuses an address that is made of two pointers: where these point in a run means nothing."""
+    """Refuses an address made from two pointers, because their addresses in a run are arbitrary."""
     places = [_known.get(v) for v in values]
     if sum(p is not None and p[0].address is not None for p in places) > 1:
         raise terms.Unproved("an address that is made of two pointers")
 
 
 def relate(x, y, by):
-    """x = y + by"""
+    """Declares that x = y + by."""
     _further[x, y] = by
 
 
 def _difference(x, y):
-    """x - y of places, as a place that is a length; or None."""
+    """Returns x - y as (base, offset), or None. x and y are (base, offset)."""
     other = x[0].sum[x[0].sum[0] is y[0]] if x[0].sum and y[0] in x[0].sum else _further.get((x[0], y[0]))
     return (other, x[1] - y[1]) if other else None
 
@@ -104,14 +106,14 @@ def _negative(base, offset):
 
 
 def residues(modulus, numbers):
-    """What is known of a base whose residues are those of these numbers: nothing, if the modulus is no power of two."""
+    """The residues of a base, if the modulus is a power of two; otherwise nothing is known of them."""
     if modulus & (modulus - 1):
         return {}
     return {"modulus": modulus, "of": tuple(sorted({n % modulus for n in numbers}))}
 
 
 def shift(v, n, right):
-    """A base + offset divided by 2^n, and such a quotient multiplied by it again; else None."""
+    """base + offset divided by 2^n, or such a quotient multiplied by 2^n; else None."""
     found = _known.get(v)
     if found is None:
         return None
@@ -136,7 +138,8 @@ def shift(v, n, right):
 
 
 def remainder(base, offset, multiple):
-    """base + offset less the greatest multiple of 2^n that is at most base + o: that of base + o, and offset - o."""
+    """base + offset minus the greatest multiple of 2^n that is at most base + o. This is the remainder of base + o,
+    plus offset - o."""
     key = base, offset, multiple
     if key not in _made:
         _, o, n = multiple
@@ -146,18 +149,19 @@ def remainder(base, offset, multiple):
 
 
 def place(v):
-    """The base and offset of a value that is one in a text, or a length; or None. Pointers of the caller's never change."""
+    """Returns the base and offset of a length, or of a position in a text, or None. The caller's pointers are
+    excluded, because they never change."""
     found = _known.get(v)
     return None if found is None or found[0].callers else found
 
 
 def any_place(v):
-    """The base and offset of a value, or None."""
+    """Returns the base and offset of a value, or None."""
     return _known.get(v)
 
 
 def add(values, carry):
-    """The sum and the carry, if there is one base among constants and the carry is always the same."""
+    """Returns the sum and the carry, if there is one base among constants, and the carry is always the same."""
     if not _known or (carry is not None and carry.constant is None):
         return None
     found, total = [], carry.constant if carry is not None else 0
@@ -187,7 +191,7 @@ def add(values, carry):
 
 
 def subtract(a, b):
-    """a - b and the borrow."""
+    """Returns a - b and the borrow."""
     x, y = _known.get(a), _known.get(b)
     if x and y and x[0] is y[0]:
         return const(x[1] - y[1], a.width), const(x[1] < y[1], 1)
@@ -211,7 +215,7 @@ def subtract(a, b):
     if y and a.constant == 0 and y[0].least + y[1] > 0:
         return _negative(*y), const(1, 1)
     if y and a.constant is not None:
-        # The difference is no base + constant: a value of which nothing is known.
+        # The difference is not base + constant, so it may have any value.
         if a.constant < y[0].least + y[1]:
             return terms.fresh(a.width), const(1, 1)
     return None
@@ -228,7 +232,7 @@ def equal(a, b):
 
 
 def low_bits(a, mask):
-    """a & mask, if that is one number."""
+    """a & mask, if it is constant."""
     n, low, w = a.pieces[0]
     found = _atoms.get(n)
     if found is None or low or mask >> w:
@@ -241,7 +245,7 @@ def low_bits(a, mask):
 
 
 def clear_low(a, b):
-    """a & -2^n or that the other way round, if the low bits are one number: base + offset less that."""
+    """a & -2^n, in either order of operands, if the low bits are constant: base + offset minus these."""
     for v, mask in ((a, b.constant), (b, a.constant)):
         if mask is not None and v in _known:
             low = ~mask & ((1 << v.width) - 1)

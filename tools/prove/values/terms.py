@@ -1,26 +1,26 @@
-"""Values of a known width whose bits are constants, undefined, or slices of atoms.
+"""Values of a known width, whose bits are constants, undefined, or slices of atoms.
 
 A value is a sequence of pieces, lowest bits first. A piece is (atom, low, width): bits low .. low + width - 1 of an
-atom. CONST stands for an atom whose "low" is the constant itself, UNDEF for bits that nothing has written, TAINT for
-the result of an operation on such bits: its value is unknown, and it may depend on data. Neighboring
-pieces that belong together are merged, so that equal bits have equal pieces whatever shuffles, rotations, masks and
-loads they went through; values are interned, so that equal pieces are the same object.
+atom. CONST is an atom whose "low" is the constant itself. UNDEF is for bits that nothing has written. TAINT is for
+the result of an operation on such bits: it is unknown, and may depend on data. Adjacent pieces that continue each
+other are merged. So equal bits have equal pieces, whatever shuffles, rotations, masks and loads have moved them.
+Values are interned: equal pieces are the same object.
 
-An atom is an input symbol or the result of an operation on values. Each atom is known by its operation and operands: the
-same operation on the same values is the same atom.
+An atom is an input symbol or the result of an operation on values. The same operation on the same values is the same
+atom.
 
-    sum   exact sum of its operands, as wide as its bound needs; with a minus, 2^w is added so that it is not negative
+    sum   exact sum of its operands, as wide as its bound requires; with a minus, 2^w is added so that it is not negative
     mul   exact product
     xor   exclusive or (operands and a constant), at most 32 bits: vectors and words are cut there
-    and, or, select, equal, ...   functions of bits that nothing is known of
+    and, or, select, equal, ...   functions of bits without further rules
     sbox, mixcol   the two non-trivial parts of an AES round; clmul   product of polynomials over GF(2)
 
-Two numbers go with every value, besides its greatest integer:
+Besides its upper bound, each value has two numbers:
 
-    residue   its integer modulo p = 2^130 - 5, at a random point. Symbols and bits that a cut sets free (the high
-              part u of x = low + 2^k u) have random residues; sums and products follow from their operands. If two
-              polynomials in these unknowns differ, their residues are equal with a probability of at most degree / p
-              (Schwartz-Zippel), whatever cuts and carries lie between: what holds here holds for all data.
+    residue   its integer modulo p = 2^130 - 5, at a random point. Symbols have random residues. So have the bits above a
+              cut: the high part u of x = low + 2^k u. The residues of sums and products follow from their operands. If
+              two polynomials in these unknowns differ, their residues are equal with a probability of at most degree / p
+              (Schwartz-Zippel), for any cuts and carries in between. So an equation that holds here holds for all data.
     image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones. y is 1/x, or x.
 """
 import bisect
@@ -30,16 +30,16 @@ import os
 import random
 import secrets
 
-gc.disable()  # millions of values, none of them in a circle: looking for such takes a quarter of the time
+gc.disable()  # there are millions of values without cycles, and collection would take a quarter of the time
 
 CONST, UNDEF, TAINT = -1, -2, -3
 P = (1 << 130) - 5
-# The random point at which polynomials are compared: another one each time, so that nothing can be made for it.
+# The random point at which polynomials are compared. Each run uses another one, so no code can be made to fit it.
 SEED = int(os.environ.get("SEALANE_POINT") or secrets.randbits(64))
 RANDOM = random.Random(SEED)
 
-# GF(2^128) = GF(2)[x] / (x^128 + x^7 + x^2 + x + 1). GHASH has its bits in reverse: bit i of a byte-swapped block is
-# x^(127 - i), so a block is x^127 times its image in y = 1/x.
+# GF(2^128) = GF(2)[x] / (x^128 + x^7 + x^2 + x + 1). GHASH reverses the bits: bit i of a byte-swapped block is
+# x^(127-i). So a block is x^127 times its image in y = 1/x.
 POLYNOMIAL = (1 << 128) | 0x87
 
 
@@ -48,7 +48,8 @@ BITS = int.from_bytes(255 * b"\1", "big")
 
 
 def field_product(a, b):
-    """Bits as bytes of integers, whose product counts in each byte, up to 128, the pairs of bits that meet there."""
+    """The product in GF(2^128). Each bit becomes a byte of an integer. A byte of the integers' product then counts the
+    pairs of bits that contribute to it, at most 128."""
     spread = [int.from_bytes(f"{n:b}".encode(), "big") & BITS for n in (a, b)]
     r = int((spread[0] * spread[1] & BITS | DIGITS).to_bytes(255, "big"), 2)
     while high := r >> 128:
@@ -68,11 +69,11 @@ def field_power(a, n):
 
 X127 = 1 << 127
 Y_POWERS = []
-ascending = False  # y is x, for kernels that turn the bits of bytes round, and not 1/x
+ascending = False  # whether y is x, for kernels that reverse the bits of bytes, instead of 1/x
 
 
 def set_order(ascending_):
-    """What a bit stands for: bit i for x^i or x^-i."""
+    """Chooses the field element of bit i: x^i or x^-i."""
     global ascending
     ascending = ascending_
     y = 2 if ascending else field_power(2, (1 << 128) - 2)
@@ -85,7 +86,7 @@ set_order(False)
 
 
 def times_y(a, n):
-    """a y^n. For 1/x: a shift to the right, of a value that is even or made so."""
+    """a y^n. For 1/x: shifts to the right. An odd value is made even first."""
     if n > 64:
         return field_product(a, Y_POWERS[n])
     if a and ascending:
@@ -110,17 +111,17 @@ def constant_image(c):
 
 
 class Unproved(Exception):
-    """What was to be shown does not hold, or could not be shown."""
+    """A property does not hold, or could not be shown."""
 
-    value = None  # what would have to be known, where that is it
-    address = None  # of the byte that is wrong
+    value = None  # the value that would have to be known, if that is the cause
+    address = None  # of the wrong byte
 
 
 class Value:
-    """Width in bits, pieces, the greatest integer it can be, and the bits that may be ones."""
+    """A width in bits, pieces, the greatest possible integer, and the bits that may be ones."""
 
-    # constant: the integer, if it is one for all data, else None. Most others are made on demand. defined: whether all bits
-    # are; starts: where the pieces begin, of a value of many.
+    # constant: the integer, if it is the same for all data, else None. defined: whether something has written all bits.
+    # starts: the offsets of many pieces. Most other attributes are computed on demand.
     __slots__ = ("width", "pieces", "constant", "most", "ones", "defined", "starts", "residue", "image")
 
     def __init__(self, width, pieces):
@@ -194,7 +195,7 @@ class Atom:
         self.residues = self.images = None
 
     def residue_from(self, low):
-        """Of the atom without its lowest `low` bits."""
+        """The residue of the atom without its lowest `low` bits."""
         if self.most >> low == 0:
             return 0
         if self.residues is None:
@@ -221,7 +222,7 @@ class Atom:
             self.images = {}
         r = self.images.get(low)
         if r is None:
-            if self.kind == "xor":  # a part of it is that of its operands
+            if self.kind == "xor":  # a part of it is the exclusive or of its operands' parts
                 r = constant_image(self.extra >> low)
                 for v in self.operands:
                     r ^= cut(v, low, self.width - low).image
@@ -237,7 +238,7 @@ class Atom:
 
 
 class Bit:
-    """The atom of a bit in bits.py. image: of a sum; of others it is a random one."""
+    """The atom of a bit in bits.py. image: that of a sum; for other bits it is random."""
 
     __slots__ = ("number", "image", "residue")
     kind, operands, extra, width, most, bits = "bit", (), None, 1, 1, 1
@@ -263,13 +264,13 @@ _memos = []
 
 
 def memo():
-    """A dictionary of results by operands, which forget() empties."""
+    """Returns a dictionary of results by operands, which forget() empties."""
     _memos.append({})
     return _memos[-1]
 
 
 ATOMS = []
-SMALL = []  # every value below 64
+SMALL = []  # all values below 64
 _atoms = {}
 _values = {}
 
@@ -285,7 +286,7 @@ def _intern(pieces, width):
 
 
 def atom(kind, operands, extra, width, most):
-    """The whole of the atom that an operation makes, as a value."""
+    """Returns all bits of an operation's atom, as a value."""
     key = (kind, operands, extra, width)
     a = _atoms.get(key)
     if a is None:
@@ -303,17 +304,17 @@ def const(c, width):
 
 
 def undefined(width):
-    """Bits that nothing has written. They may be moved, and are no secret."""
+    """Bits that nothing has written. They may be moved, and are not secret."""
     return _intern(((UNDEF, 0, width),), width)
 
 
 def tainted(width):
-    """What an operation makes of operands some of whose bits nothing has written."""
+    """The result of an operation on operands with bits that nothing has written."""
     return _intern(((TAINT, 0, width),), width)
 
 
 def _join(pieces):
-    """Pieces with neighbors merged that belong together."""
+    """Merges adjacent pieces that continue each other."""
     out = []
     for piece in pieces:
         if out:
@@ -340,7 +341,7 @@ _cats = memo()
 
 
 def cat(*values):
-    """Values side by side, lowest first."""
+    """Concatenates values, lowest first."""
     if len(values) == 1:
         return values[0]
     r = _cats.get(values)
@@ -358,7 +359,7 @@ _slices = {}
 
 
 def cut(v, low, width):
-    """Bits low .. low + width - 1; beyond the value there are zeroes."""
+    """Bits low .. low + width - 1. Bits above the value are zeroes."""
     if low == 0 and width == v.width:
         return v
     key = (v, low, width)
@@ -366,12 +367,12 @@ def cut(v, low, width):
     if r is not None:
         return r
     pieces, at, end, whole = [], 0, low + width, v.pieces
-    if len(whole) == 1 and end <= v.width:  # most often
+    if len(whole) == 1 and end <= v.width:  # the usual case
         (atom_, plow, _), = whole
         if atom_ >= 0 and plow + end <= ATOMS[atom_].bits:
             r = _slices[key] = _intern(((atom_, plow + low, width),), width)
             return r
-    if len(whole) > 8:  # only those that it is made of
+    if len(whole) > 8:  # only the pieces in the range
         first = bisect.bisect_right(v.starts, low, 0, len(whole)) - 1
         at, whole = v.starts[first], whole[first:bisect.bisect_left(v.starts, end, first, len(whole))]
     for atom_, plow, w in whole:
@@ -401,7 +402,8 @@ def cut(v, low, width):
 
 
 def parts_of(v, width):
-    """Consecutive parts of a value, `width` bits each, the last as short as it is: as cut() makes them, without a record of each."""
+    """Splits a value into parts of `width` bits, the last possibly shorter. The results equal those of cut(), which
+    would also remember each."""
     if any(n >= 0 and low + w > ATOMS[n].bits for n, low, w in v.pieces):  # zeroes above an atom's bound
         return [cut(v, at, min(width, v.width - at)) for at in range(0, v.width, width)]
     out, pieces, room = [], [], width
@@ -439,7 +441,7 @@ def rotate_left(v, n):
 
 
 def sign_fill(v, n):
-    """Arithmetic shift right: only of constants, or by all but one bit."""
+    """Arithmetic shift right: only of constants, or by all bits but one."""
     c = v.constant
     if c is not None:
         return const((c - ((c >> (v.width - 1)) << v.width)) >> n, v.width)
@@ -454,16 +456,17 @@ _sums = {}
 
 # ---- Bounds of sums -----------------------------------------------------------------------------------------------------
 #
-# Parts of one number have a bound together that they do not have alone: where a sum s is cut into low + 2^c carry, the
-# carry is (s - low) / 2^c exactly. Put in its place, low cancels where it is added elsewhere, and high and low parts of a
-# product become the product again. Every such form of a sum gives a bound; the least is taken.
+# Parts of one number have a bound together that is less than the sum of their own bounds. If a sum s is cut into low +
+# 2^c carry, the carry is exactly (s - low) / 2^c. After this substitution, low cancels if it is added elsewhere, and
+# high and low parts of a product become the product again. Each such form of a sum gives a bound; the least is used.
 
 SCALE = 512  # coefficients are multiples of 2^-SCALE
 STEPS = 24
 
 
 def _expand(form, terms, constant, factor):
-    """form += factor * (terms + constant); form: piece -> coefficient, None -> constant. Whole sums are their operands."""
+    """form += factor * (terms + constant). form: piece -> coefficient, None -> constant. Whole sums are replaced by
+    their operands."""
     form[None] += factor * constant
     for sign_, v in terms:
         f = factor * sign_
@@ -485,7 +488,7 @@ def _most_of(form):
         n, low, w = key
         a = ATOMS[n]
         top = (n, w, a.width - w)
-        if low == 0 and w < a.width and form.get(top, 0) >= f << w:  # low and high part of one number
+        if low == 0 and w < a.width and form.get(top, 0) >= f << w:  # both parts of one number
             most += f * a.most + (form[top] - (f << w)) * (a.most >> w)
             done.add(top)
             done.add(key)
@@ -498,12 +501,12 @@ def _most_of(form):
 
 
 def bound_of_sum(live, total):
-    """An upper bound of a sum of (sign, value) and a constant."""
+    """An upper bound of the sum of (sign, value) and a constant."""
     form = {None: 0}
     _expand(form, live, total, 1 << SCALE)
     best = _most_of(form)
     for _ in range(STEPS):
-        # The carry of the latest sum first: what it was carried from is older.
+        # The carry of the latest sum first, because its sum is older.
         keys = [k for k, f in form.items() if k is not None and f >> (SCALE - 1) > 0 and k[1] and k[1] + k[2] >= ATOMS[k[0]].width
                 and ATOMS[k[0]].kind == "sum"]
         if not keys:
@@ -523,8 +526,8 @@ def _has_carry(v):
 
 
 def exact_sum(terms, constant=0, fit=0):
-    """The exact sum of (sign, value) and a constant, none of it negative, as a value that is as wide as it needs. If it
-    does not seem to fit into `fit` bits, its bound is looked at more closely."""
+    """The exact sum of (sign, value) and a constant, as a value of the required width. The sum must not be negative.
+    If it does not seem to fit into `fit` bits, its bound is computed more closely."""
     key = (tuple(terms), constant)
     r = _sums.get(key)
     if r is not None:
@@ -536,9 +539,9 @@ def exact_sum(terms, constant=0, fit=0):
         if c is not None:
             total += sign * c
         else:
-            # Zeroes above do not belong to an operand: the same number is the same operand at any width.
+            # Zeroes above an operand are cut off, so a number is the same operand at any width.
             live.append((sign, cut(v, 0, max(1, v.ones.bit_length()))))
-    if len(live) == 3 and live[0] == live[1] and live[0][0] > 0 and live[2][1].width == 1 and live[0][1].width == 32:  # twice, and a carry
+    if len(live) == 3 and live[0] == live[1] and live[0][0] > 0 and live[2][1].width == 1 and live[0][1].width == 32:  # 2x + carry
         live[:2] = [(1, shift_left(live[0][1], 1, live[0][1].width + 1))]
     most = total + sum(v.most for sign, v in live if sign > 0)
     least = total - sum(v.most for sign, v in live if sign < 0)
@@ -572,13 +575,13 @@ _adds, _modular, _differences = memo(), memo(), memo()
 
 
 def add(width, *values, carry=None, closely=False):
-    """The sum modulo 2^width, and the part above it. Of undefined bits nothing is known, here and everywhere. Bounds of sums of
-    32 bits, most of them ChaCha20's, are looked at closely only on demand."""
+    """The sum modulo 2^width, and the part above it. With undefined bits, both are unknown, as in all operations.
+    Bounds of 32-bit sums, most of which are ChaCha20's, are computed closely only on demand."""
     key = width, values, carry, closely
     r = _adds.get(key)
     if r is None:
         r = _add(width, values, carry, closely)
-        if not bitwise:  # of which more may be known later
+        if not bitwise:  # later, more may be known of it
             _adds[key] = r
     return r
 
@@ -598,8 +601,8 @@ def _add(width, values, carry, closely):
 
 
 def add_modular(a, b):
-    """The sum modulo 2^width of two values of one width, where nothing asks for the carry. Constants that were added
-    before are added together, so that (x + 1) + 2 is x + 3."""
+    """The sum modulo 2^width of two values of one width, if the carry is not used. Constants are combined, so (x + 1)
+    + 2 is x + 3."""
     key = a, b
     r = _modular.get(key)
     if r is None:
@@ -622,7 +625,7 @@ def _add_modular(a, b):
                     (sign_, only), = ATOMS[n].operands
                     if sign_ > 0 and only.width <= w:
                         return add_modular(add_modular(x, extend(only, w)), const(ATOMS[n].extra, w))
-    if c is not None and lengths and len(a.pieces) > 1 and a.pieces[0][0] == CONST:  # of a counter that ends with a known byte
+    if c is not None and lengths and len(a.pieces) > 1 and a.pieces[0][0] == CONST:  # a counter that ends with a known byte
         _, low, known = a.pieces[0]
         total = low + c
         return cat(const(total, known), add_modular(cut(a, known, w - known), const(total >> known, w - known)))
@@ -662,7 +665,7 @@ def _subtract(width, a, b, borrow):
 
 
 def _borrow_of(s, width):
-    """Of s = a - b - c + 2^(width + 1): it is borrowed where bits width and width + 1 are 1 and 0."""
+    """The borrow of s = a - b - c + 2^(width + 1). It is 1, unless bits width and width + 1 of s are 0 and 1."""
     low, high = cut(s, width, 1), cut(s, width + 1, 1)
     c = (low.constant, high.constant)
     if None not in c:
@@ -678,7 +681,7 @@ _products = {}
 
 
 def product(a, b):
-    """The exact product, as wide as it needs."""
+    """The exact product, as wide as its bound requires."""
     if not (a.defined and b.defined):
         return tainted(a.width + b.width)
     key = (a, b)
@@ -701,13 +704,13 @@ def product(a, b):
         most = a.most * b.most
         a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))
         r = atom("mul", (a, b) if a.pieces <= b.pieces else (b, a), None, most.bit_length(), most)
-        ATOMS[r.pieces[0][0]].residue_from(0)  # now, before a long message makes a long chain of them
+        ATOMS[r.pieces[0][0]].residue_from(0)  # computed now, because a long message would make the recursion deep
     _products[key] = r
     return r
 
 
 def _segments(a, b):
-    """Where a piece of either begins or ends."""
+    """The positions at which a piece of either value starts or ends."""
     cuts = set()
     for v in (a, b):
         at = 0
@@ -719,8 +722,8 @@ def _segments(a, b):
 
 
 def _constant_segments(a, b):
-    """Where constants of either begin or end, and exclusive ors that were cut before: between, both are atoms' bits, and
-    stay together."""
+    """The positions at which constants of either value start or end, and exclusive ors that were cut before. Between
+    them, both values are bits of atoms, and stay together."""
     cuts = {0, a.width}
     for v in (a, b):
         at = 0
@@ -733,7 +736,7 @@ def _constant_segments(a, b):
 
 
 def merge(a, b):
-    """The or of two values of which no bit is set in both."""
+    """The bitwise or of two values without common set bits."""
     out = []
     cuts = _segments(a, b)
     for lo, hi in zip(cuts, cuts[1:]):
@@ -746,11 +749,11 @@ def of_text(v):
     return any(n >= 0 and ATOMS[n].kind == "symbol" and ATOMS[n].extra.startswith("text") for n, _, _ in v.pieces)
 
 
-# With this, bit operations on data give data of which nothing more is known: enough for what does not concern the results,
-# and much less work where AES is made of them.
+# If set, bit operations on data give unknown data. That is enough for properties other than the results, and takes much
+# less work for bit-sliced AES.
 opaque = False
-bitwise = False  # bit by bit: bits.py
-bits = lengths = None  # bits.py and linear.py, which build on this file and put themselves here
+bitwise = False  # bit by bit: see bits.py
+bits = lengths = None  # the modules bits.py and linear.py, which import this file and set these names
 _opaques = 0
 
 
@@ -761,7 +764,7 @@ def fresh(width):
 
 
 def _chunked(operation):
-    """Cuts operands at multiples of 32 bits, and text at bytes: kernels take its end at any of them."""
+    """Applies an operation to parts: of 32 bits, and of bytes in texts, because kernels cut these at any byte."""
     memo = {}
 
     def whole(a, b):
@@ -796,7 +799,7 @@ def _chunked(operation):
 
 
 def _parts(v):
-    """Operands and constant of v as an exclusive or."""
+    """The operands and constant of v as an exclusive or."""
     (n, low, w), = v.pieces[:1]
     if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and low == 0 and w == ATOMS[n].width:
         return ATOMS[n].operands, ATOMS[n].extra
@@ -847,7 +850,7 @@ def _by_bit(a, c, keep):
 
 @_chunked
 def both(a, b):
-    """and"""
+    """Bitwise and."""
     ca, cb = a.constant, b.constant
     if cb is not None:
         return (lengths and lengths.low_bits(a, cb)) or _by_bit(a, cb, 1)
@@ -860,7 +863,7 @@ def both(a, b):
 
 @_chunked
 def either(a, b):
-    """or"""
+    """Bitwise or."""
     ca, cb = a.constant, b.constant
     if cb is not None:
         return _by_bit(a, cb, 0)
@@ -874,7 +877,7 @@ def either(a, b):
 
 
 def select(condition, a, b):
-    """a if the one bit of condition is set, else b."""
+    """a if the single bit `condition` is set, else b."""
     c = condition.constant
     if c is not None:
         return a if c else b
@@ -886,7 +889,7 @@ def select(condition, a, b):
 
 
 def equal(a, b):
-    """One bit."""
+    """Whether a equals b, as one bit."""
     if not (a.defined and b.defined):
         return tainted(1)
     if a.constant is not None and b.constant is not None:
@@ -902,7 +905,7 @@ def equal(a, b):
                 if n == CONST and (y.constant >> at) & ((1 << w) - 1) != low:
                     return const(0, 1)
                 at += w
-        if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # of one bit
+        if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # a single bit
             return invert(cut(x, x.ones.bit_length() - 1, 1))
     return atom("equal", frozenset((a, b)), None, 1, 1)
 
@@ -931,12 +934,13 @@ INVERSE_SBOX = [SBOX.index(i) for i in range(256)]
 
 
 _bytes, _byte_parts = {}, {}
-by_image = False  # with this, exclusive ors are known by their images: where bits of one come from many places
+by_image = False  # If set, exclusive ors are identified by their images, for code that collects bits from many places.
 _by_image = {}
 
 
 def byte_of_xor(v):
-    """A byte of an exclusive or as the exclusive or of bytes, so that it is the same whatever lay beside it."""
+    """Returns a byte of an exclusive or as an exclusive or of bytes, so that it does not depend on the neighboring
+    bytes."""
     if by_image:
         return _by_image.setdefault((v.image, v.width), v)
     r = _bytes.get(v)
@@ -975,7 +979,7 @@ def sbox(v):
 
 
 def mix_column(v):
-    """FIPS 197, 5.1.3, of one column of four bytes."""
+    """FIPS 197, 5.1.3, for one column of four bytes."""
     if not v.defined:
         return tainted(32)
     c = v.constant
@@ -990,20 +994,21 @@ def mix_column(v):
 
 
 def inverse_mix_column(v):
-    """FIPS 197, 5.3.3, of one column of four bytes."""
+    """FIPS 197, 5.3.3, for one column of four bytes."""
     if not v.defined:
         return tainted(32)
     c = v.constant
     if c is None and not bitwise:
         return atom("imixcol", (v,), None, 32, (1 << 32) - 1)
-    # Three times MixColumns, whose matrix has the order 4.
+    # MixColumns three times: its matrix has order 4.
     for _ in range(3):
         v = mix_column(v)
     return v
 
 
 def inverse_affine(v):
-    """FIPS 197, 5.3.2: of a byte, undoes the affine map of SubBytes. With S(x) = A(1/x), the inverse is 1/(A^-1(x)), and 1/x is A^-1(S(x))."""
+    """Undoes the affine map of SubBytes, for one byte (FIPS 197, 5.3.2). With S(x) = A(1/x), the inverse is
+    1/(A^-1(x)), and 1/x is A^-1(S(x))."""
     bit = [cut(v, i, 1) for i in range(8)]
     return xor(cat(*(xor(xor(bit[(i + 2) % 8], bit[(i + 5) % 8]), bit[(i + 7) % 8]) for i in range(8))), const(0x05, 8))
 
@@ -1046,7 +1051,7 @@ def mix_columns(state, inverse=False):
 
 
 def aes_round(state, key, last=False):
-    """One round of the cipher: SubBytes, ShiftRows, MixColumns except in the last, AddRoundKey. 128 bits."""
+    """One round of the cipher on 128 bits: SubBytes, ShiftRows, MixColumns except in the last round, AddRoundKey."""
     r = _aes.get((state, key, last))
     if r is None:
         sub = sub_shift(state)
@@ -1070,9 +1075,9 @@ _clmuls = {}
 
 
 def carryless(a, b):
-    """The product of two polynomials over GF(2) of 64 bits, 128 bits wide (the top one is 0)."""
+    """The 128-bit product of two 64-bit polynomials over GF(2). The top bit is 0."""
     if a.constant == 0 or b.constant == 0:
-        return const(0, 128)  # whatever the other is
+        return const(0, 128)  # for any other operand
     if not (a.defined and b.defined):
         return tainted(128)
     r = _clmuls.get((a, b))
@@ -1100,7 +1105,7 @@ def carryless(a, b):
 # ---- Equality ---------------------------------------------------------------------------------------------------------
 
 def _linear(v):
-    """The bits of v as exclusive ors of bits of atoms that are none themselves: bit -> (set, constant)."""
+    """The bits of v as exclusive ors of bits of other atoms: a list of (set, constant)."""
     out = []
     for n, low, w in v.pieces:
         for i in range(low, low + w):
@@ -1118,7 +1123,7 @@ def _linear(v):
 
 
 def same(a, b):
-    """Whether two values have the same bits for all data, as far as exclusive ors tell."""
+    """Whether two values have the same bits for all data. False may only mean that exclusive ors do not show it."""
     if a is b:
         return True
     if a.width != b.width or not a.defined or not b.defined:
@@ -1127,12 +1132,12 @@ def same(a, b):
 
 
 def secret(v):
-    """Whether any bit may depend on data."""
+    """Whether a bit may depend on data."""
     return any(n == TAINT or n >= 0 and not (lengths and lengths.public(n)) for n, _, _ in v.pieces)
 
 
 def forget():
-    """Starts anew, with no atoms."""
+    """Starts again, without atoms."""
     many = len(ATOMS) > 100_000
     for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _aes, _clmuls, _bytes, _byte_parts, _by_image, _inverse):
         store.clear()
@@ -1145,7 +1150,7 @@ def forget():
 
 
 def forget_results():
-    """Of operations, not what values are."""
+    """Forgets the results of operations, but not the values."""
     for store in _memos:
         store.clear()
     for operation in (xor, both, either):
