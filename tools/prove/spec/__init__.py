@@ -1,7 +1,8 @@
-"""What the kernels have to compute, from RFC 8439 and NIST SP 800-38D, on values of values/terms.py. Other modes: run/modes.py.
+"""The specification of the kernels, from RFC 8439 and NIST SP 800-38D, on values of values/terms.py. spec/modes.py has
+other modes.
 
-Poly1305 is not followed step by step: its accumulator is a polynomial, of which the residue is enough (values/terms.py), and
-its last step, the one full reduction and the addition of s, is formula().
+Poly1305's accumulator is a polynomial, of which the residue suffices (values/terms.py). Its last step is in
+reduction.py: the full reduction and the addition of s.
 """
 from values import terms
 from values.terms import P, X127, add_modular, aes_round, cat, const, cut, extend, field_product, rotate_left, sbox, xor
@@ -37,7 +38,7 @@ def _chacha20_block(key, counter, nonce):
 
 
 def blocks(v, size):
-    """Consecutive pieces of 8 * size bits, the last as short as it is."""
+    """Returns consecutive pieces of `size` bytes, the last possibly shorter."""
     return terms.parts_of(v, 8 * size)
 
 
@@ -46,19 +47,19 @@ def pad16(v):  # 2.8
 
 
 def one_time_key(block):
-    """r, clamped (2.5.1), and s."""
+    """Returns r, clamped (2.5.1), and s."""
     return terms.both(cut(block, 0, 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128)), cut(block, 128, 128)
 
 
 def poly1305(h, r, message):
-    """The accumulator's residue after a message of whole blocks; h is where it was."""
+    """Returns the accumulator's residue after a message of whole blocks. h is the residue before it."""
     for b in blocks(message, 16) if message else ():
         h = (h + b.residue + (1 << b.width)) * r.residue % P
     return h
 
 
 def cipher_text(key, counter, nonce, text):
-    """2.4, of a text that begins with block number `counter`."""
+    """The encryption of 2.4, for a text that starts at block number `counter`."""
     out = []
     for i, t in enumerate(blocks(text, 64) if text else ()):
         at = add_modular(counter, const(i, 32)) if isinstance(counter, terms.Value) else (counter + i) & 0xffffffff
@@ -93,45 +94,45 @@ _reversed = terms.memo()
 
 
 def reverse(v):
-    """Bytes in the opposite order."""
+    """The bytes in reverse order."""
     if v not in _reversed:
         _reversed[v] = cat(*reversed(terms.parts_of(v, 8)))
     return _reversed[v]
 
 
 def field_element(block):
-    """A block of bytes as an element of GF(2^128), by its image: the highest bit of byte 0 is that of x^0."""
+    """A block as an element of GF(2^128), by its image: the highest bit of byte 0 is the coefficient of x^0."""
     if terms.ascending:
         return cat(*(cut(extend(block, 128), i, 1) for byte in range(0, 128, 8) for i in range(byte + 7, byte - 1, -1))).image
     return field_product(X127, reverse(extend(block, 128)).image)
 
 
 def counter_block(j0, n):
-    """inc32 n times: the last four bytes, big endian."""
+    """inc32, applied n times: it increments the last four bytes, in big-endian order."""
     low = reverse(cut(j0, 96, 32))
     return cat(cut(j0, 0, 96), reverse(add_modular(low, const(n, 32))))
 
 
 def gcm_text(schedule, j0, first, text):
-    """GCTR from inc32^first(J0) on."""
+    """GCTR, starting at inc32^first(J0)."""
     return cat(*(xor(t, cut(aes(schedule, counter_block(j0, first + i)), 0, t.width)) for i, t in enumerate(blocks(text, 16)))) \
         if text else None
 
 
 def polyval_key(block):
-    """RFC 8452, appendix A: that of GHASH is reversed and multiplied by x."""
+    """RFC 8452, appendix A: the key of GHASH, reversed and multiplied by x."""
     return field_product(2, field_element(reverse(block)))
 
 
 def polyval(y, h, message):
-    """GHASH of blocks whose bytes are reversed (appendix A). y and h as elements of the field."""
+    """GHASH of byte-reversed blocks (RFC 8452, appendix A). y and h are elements of the field."""
     for b in blocks(message, 16) if message else ():
         y = field_product(y ^ field_element(reverse(extend(b, 128))), h)
     return y
 
 
 def ghash(y, h, message):
-    """y and h as elements of the field."""
+    """GHASH of blocks. y and h are elements of the field."""
     for b in blocks(message, 16) if message else ():
         y = field_product(y ^ field_element(b), h)
     return y

@@ -1,4 +1,4 @@
-"""What asm/args.h says of a call's arguments, which the kernels themselves are assembled with; and where the sources are."""
+"""The constants of asm/args.h, with which the kernels are assembled; and the folders of the sources."""
 import os
 import re
 
@@ -7,7 +7,7 @@ ROOT = os.path.join(HERE, "..", "..")
 
 
 def offsets():
-    """The numbers of asm/args.h, which the kernels themselves are assembled with."""
+    """Returns the numbers in asm/args.h, with which the kernels are assembled."""
     found = {}
     with open(os.path.join(ROOT, "asm", "args.h")) as f:
         for m in re.finditer(r"^#define SEALANE_(\w+) (\d+)", f.read(), re.M):

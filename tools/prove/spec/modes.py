@@ -1,4 +1,4 @@
-"""AES in the modes that do not authenticate: NIST SP 800-38A and 800-38E with IEEE 1619, on values of values/terms.py."""
+"""AES modes without authentication, on values of values/terms.py: NIST SP 800-38A, and 800-38E with IEEE 1619."""
 import spec
 from spec.args import CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
 from values import terms
@@ -6,7 +6,7 @@ from values.terms import cat, const, cut, xor
 
 
 def inverse_schedule(schedule):
-    """FIPS 197, 5.3.5: of the equivalent inverse cipher."""
+    """The round keys of the equivalent inverse cipher (FIPS 197, 5.3.5)."""
     return [schedule[-1]] + [terms.mix_columns(k, True) for k in schedule[-2:0:-1]] + [schedule[0]]
 
 
@@ -18,13 +18,13 @@ def decrypt(inverse, block):
 
 
 def times_x(t):
-    """IEEE 1619, 5.2: a block, its first byte lowest, times x modulo x^128 + x^7 + x^2 + x + 1."""
+    """IEEE 1619, 5.2: a block times x modulo x^128 + x^7 + x^2 + x + 1. Its first byte is the lowest."""
     top, zero = cut(t, 127, 1), const(0, 1)
     return xor(terms.shift_left(t, 1), cat(top, top, top, zero, zero, zero, zero, top, const(0, 120)))
 
 
 def result_of(mode, schedule, text, state):
-    """Output and state after it (SP 800-38A, 6.1, 6.2, 6.5; IEEE 1619, 5.3 and 5.4)."""
+    """Returns the output and the state after it (SP 800-38A, 6.1, 6.2, 6.5; IEEE 1619, 5.3 and 5.4)."""
     out, inverse = [], inverse_schedule(schedule) if mode in (ECB_DECRYPT, CBC_DECRYPT, XTS_DECRYPT) else None
     for b in spec.blocks(text, 16) if text else ():
         if mode == ECB_ENCRYPT:

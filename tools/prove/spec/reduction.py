@@ -1,8 +1,9 @@
-"""The last step of Poly1305: that the tag is (h mod p) + s mod 2^128, for the accumulator h that the polynomial is.
+"""The last step of Poly1305: the tag is (h mod p) + s mod 2^128, where h is the accumulator.
 
-h itself is found among the values that the tag was made of: limbs whose sum has the residue of the specification's
-polynomial. From there to the tag nothing is a polynomial any more (comparison with p, selection), and a solver for
-bit vectors says whether it is right for all limbs within their bounds. The question is kept as SMT-LIB.
+The limbs of h are found among the values from which the tag was made. The residue of their sum is that of the
+specification's polynomial. The steps from h to the tag are a comparison with p and a selection, not a polynomial. A
+solver for bit vectors determines whether they are correct for all limbs within their bounds. The question is written
+as SMT-LIB.
 """
 import hashlib
 import itertools
@@ -13,12 +14,13 @@ from values.terms import ATOMS, CONST, P, Unproved, cut
 
 RADICES = ((0, 64, 128), (0, 44, 88))
 CANDIDATES = 400
-# Steps of the solver for a question, in its own count, so that a busy machine changes no answer: kernels' take 1 to 10 million.
+# The solver's limit for a question, in its own count of steps, so that a busy machine changes no answer. Kernels need 1
+# to 10 million.
 EFFORT = 2_000_000_000
 
 
 def _cone(value):
-    """Values that a value was made of, nearest first."""
+    """Returns the values from which a value was made, nearest first."""
     seen, order, level = set(), [], [value]
     while level and len(order) < CANDIDATES:
         following = []
@@ -36,7 +38,7 @@ def _cone(value):
 
 
 def find_limbs(tag, residue):
-    """The limbs of h, lowest first, with their radix."""
+    """Finds the limbs of h, lowest first, and their radix."""
     found = _cone(tag)
     known = []
     for v in found:
@@ -46,8 +48,9 @@ def find_limbs(tag, residue):
             pass
     zero = terms.const(0, 1)
     known.append((0, zero))
-    # Where the bounds say that h < p the highest limb does not go into the tag: it is among all values of few bits.
-    wide = [(r, v) for r, v in known if v.most >> 32 or v is zero]  # as the lower limbs; not the words of s
+    # If the bounds show that h < p, the tag does not depend on the highest limb. That is then among all values of few
+    # bits.
+    wide = [(r, v) for r, v in known if v.most >> 32 or v is zero]  # for the lower limbs; excludes the words of s
     everything = ((radix, i, j) for radix in RADICES for i in range(len(wide)) for j in range(len(wide)))
     top, small = {}, {radix: small_at(radix[2]) for radix in RADICES}
     for radix in RADICES:
@@ -64,16 +67,16 @@ def find_limbs(tag, residue):
                 yield (v0, v1, v2), radix
 
 
-_places = []  # where limbs were found before: tried first
+_places = []  # where limbs were found before; these are tried first
 
 
 _small = {}
 
 
 def small_at(radix):
-    """Values below 64 by their residue times 2^radix."""
+    """Returns the values below 64 by their residue times 2^radix."""
     seen, found = _small.get(radix, ([], {}))
-    if not seen or terms.SMALL[:1] != seen[0]:  # those before were forgotten
+    if not seen or terms.SMALL[:1] != seen[0]:  # the earlier ones were forgotten
         seen, found = [terms.SMALL[:1], 0], {}
         _small[radix] = seen, found
     for v in terms.SMALL[seen[1]:]:
@@ -83,7 +86,7 @@ def small_at(radix):
 
 
 def find_words(tag, residue):
-    """The same for words of 32 bits: each of the tag's is its word of h and little more."""
+    """Finds limbs that are 32-bit words. Each word of the tag is made of its word of h and little more."""
     choices = []
     for i in range(4):
         level, found = [cut(tag, 32 * i, 32)], []
@@ -103,7 +106,7 @@ def find_words(tag, residue):
 
 
 class Formula:
-    """Values as terms of SMT-LIB, with bits of the limbs and of s as variables."""
+    """Writes values as terms of SMT-LIB. Bits of the limbs and of s are variables."""
 
     def __init__(self):
         self.names, self.lines, self.places, self.open = {}, [], {}, 0
@@ -179,7 +182,7 @@ class Formula:
 
 
 def question(tag, limbs, radix, s):
-    """SMT-LIB that has no model if the tag is right for all limbs and s."""
+    """Returns SMT-LIB that has no model if the tag is correct for all limbs and s."""
     f = Formula()
     for i, v in enumerate(limbs):
         f.variable(f"h{i}", v)
@@ -203,7 +206,7 @@ _answers = {}
 
 
 def solve(text, folder):
-    """Whether there is no model."""
+    """Returns the solver's answer: "unsat" if there is no model."""
     if text in _answers:
         return _answers[text]
     import z3
@@ -219,7 +222,7 @@ def solve(text, folder):
 
 
 def prove(tag, residue, s, folder=None, words=False):
-    """words: of 32-bit code."""
+    """Raises Unproved unless the tag is correct. words: for 32-bit code."""
     tried = 0
     for limbs, radix in (find_words if words else find_limbs)(tag, residue):
         if sum(v.most << at for at, v in zip(radix, limbs)) // P > 16:
