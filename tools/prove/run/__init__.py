@@ -1,1 +1,1 @@
-"""Calls of kernels: memory, arguments, and the conditions afterwards."""
+"""Calls of kernels: memory, arguments, and the conditions after the call."""

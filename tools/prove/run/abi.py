@@ -1,16 +1,17 @@
-"""What C links, beside what is proved: Go's object, which is a kernel's body alone.
+"""Checks the code that C links. The proofs are of Go's object, which is the body of a kernel alone.
 
     run.abi [SOURCE...]
 
-For each calling convention the source is assembled as a C library has it, for Linux, macOS and Windows. Shown of each is
+For each calling convention, the source is assembled as for a C library on Linux, macOS and Windows. For each, these
+are shown:
 
-    body    except no-ops its instructions are those of Go's object, in their order, and branches go to the same ones; between
-            them are only instructions of the frame: saves, loads, moves of the stack pointer and of arguments
-    frame   on every way through it: a register that the convention preserves is saved before it is touched, holds what the
-            caller left there when the function returns, and is not read where it was restored before; what a slot of the
-            frame holds is not lost; the stack pointer is what it was; on 32-bit ARM the whole frame is zero
+    body    The instructions are those of Go's object, in their order, except no-ops, and branches have the same targets.
+            Between them are only instructions of the frame: saves, loads, moves of the stack pointer and of arguments.
+    frame   On every path, a preserved register is saved before the first change, and has the caller's value when the function
+            returns. It is not read after it was restored. No used slot of the frame is lost. The stack pointer is restored. On
+            32-bit ARM, the whole frame is then zero.
 
-Exit status 1 if one is not.
+The exit status is 1 if one is not shown.
 """
 import argparse
 import glob
@@ -35,14 +36,15 @@ VARIANTS = {
                 "macOS": [*CLANG, "--target=arm64-apple-macos11"], "Windows": [*CLANG, "--target=aarch64-w64-mingw32"]},
     "arm": {"Linux": GO["arm"]},
 }
-# Registers that a convention preserves, by the names that all their parts have here.
+# The registers that a convention preserves, by the names of the whole registers in this file.
 PRESERVED = {"x86_64": "rbx r12 r13 r14 r15", "ms": "rbx rdi rsi r12 r13 r14 r15 " + " ".join(f"v{i}" for i in range(6, 16)),
              "aarch64": " ".join([*(f"x{i}" for i in range(19, 29)), *(f"v{i}" for i in range(8, 16))]),
              "arm": " ".join([*(f"r{i}" for i in (4, 5, 6, 7, 8, 9, 10, 11)), *(f"d{i}" for i in range(8, 16))])}
 
 
 def text_of(path):
-    """The machine code in an object: of ELF the function, of others their text, which is the function."""
+    """Returns the machine code in an object: in ELF that of the function, in other formats the text section, which has
+    only it."""
     with open(path, "rb") as f:
         data = f.read()
     if data[:4] == b"\x7fELF":
@@ -64,9 +66,9 @@ def text_of(path):
             at += size
         n, offset, relocations, count = text
         code = bytearray(data[offset:offset + n])
-        for i in range(count):  # branches to labels, as the linker makes them
+        for i in range(count):  # branches to labels, as the linker resolves them
             place, what = struct.unpack_from("<2I", data, relocations + 8 * i)
-            if what >> 24 != 0x2d:  # of a symbol, 4 bytes, from the program counter: X86_64_RELOC_BRANCH
+            if what >> 24 != 0x2d:  # X86_64_RELOC_BRANCH: of a symbol, 4 bytes, relative to the program counter
                 raise Unproved(f"{path}: a relocation of kind {what >> 24:#x}")
             to, = struct.unpack_from("<Q", data, symbols + 16 * (what & 0xffffff) + 8)
             struct.pack_into("<i", code, place, to + struct.unpack_from("<i", code, place)[0] - place - 4)
@@ -109,14 +111,14 @@ def instructions(isa, code):
         found.append(Insn(isa, insn))
     if not found or found[-1].after != len(code):
         raise Unproved(f"no instruction at {found[-1].after if found else 0:#x}")
-    while found and not found[-1].returns:  # behind the return there is only what fills
+    while found and not found[-1].returns:  # only padding follows the return
         if not found.pop().nothing:
             raise Unproved("code behind the return")
     return found
 
 
 def whole(isa, name):
-    """The register that a name is a part of."""
+    """Returns the whole register of which a name is a part."""
     if isa is x86:
         if re.fullmatch(r"[xyz]mm\d+", name):
             return "v" + name[3:]
@@ -131,7 +133,7 @@ def whole(isa, name):
 
 
 def mentioned(isa, insn):
-    """Registers in the text of an instruction, and those that it has besides."""
+    """Returns the registers that an instruction's text names, and its implicit ones."""
     text = re.sub(r"#?-?\b0x[\da-f]+|#-?\d+", "", insn.text)
     found = set(re.findall(r"[a-z]+\d*[a-z]?", text.replace("ptr", ""))) | insn.reads | insn.writes
     if isa is arm32:
@@ -145,7 +147,7 @@ def mentioned(isa, insn):
 
 
 def frame(isa, insn):
-    """What an instruction of the frame does: [(what, register, offset from the stack pointer)], or None."""
+    """Returns the effect of a frame instruction, [(effect, register, offset from the stack pointer)], or None."""
     name, text = insn.name, insn.text
     number = lambda t: int(t.replace(" ", "").lstrip("#"), 0) if t else 0
     if isa is x86:
@@ -181,7 +183,8 @@ def frame(isa, insn):
 
 
 def match(isa, go, other):
-    """Which instruction of Go's each one of the other is, or None of those of its frame. Registers are set to zero only at the end."""
+    """Returns for each instruction of `other` the index of Go's instruction, or None if it belongs to the frame.
+    Registers are set to zero only at the end."""
     i, found, zero = 0, [], set()
     for insn in other:
         mine = go[i] if i < len(go) else None
@@ -201,7 +204,7 @@ def match(isa, go, other):
 
 
 def same_branches(go, other, found):
-    begins = {}  # address -> which of Go's comes there, past what is of the frame
+    begins = {}  # address -> the instruction of Go's code that follows there, after those of the frame
     following = None
     for insn, i in zip(reversed(other), reversed(found)):
         following = following if i is None else i
@@ -214,15 +217,16 @@ def same_branches(go, other, found):
                 raise Unproved(f"{insn}: not to where Go's goes")
 
 
-# Of a register that is preserved: as the caller left it, and never touched; the body's; restored; one of these two.
+# States of a preserved register: the caller's value, untouched; used by the body; restored; one of the first and the
+# third.
 ENTRY, BODY, RESTORED, EITHER = range(4)
 KEY, FLAGS, OPENS = f"qword ptr [rdi + {A['ARG_KEY']:#x}]", f"dword ptr [rdi + {A['ARG_FLAGS']:#x}]", "whether it opens"
 
 
 def step(isa, insn, i, state, preserved):
-    """The state behind an instruction: (bytes that the stack pointer is lower by, slot -> register, what is known of registers),
-    register -> what it holds. Known is the greatest number that one can be; that it is KEY's or FLAGS' argument; and whether the call
-    opens, which one way asks for after another."""
+    """Returns the state after an instruction: (bytes by which the stack pointer is lower, slot -> register, facts), and
+    register -> its state. A fact is the greatest value of a register, or that it holds the argument KEY or FLAGS.
+    Another one is whether the call opens, which connects two branches."""
     (depth, slots, known), registers = state
     slots, registers, known = dict(slots), dict(registers), dict(known)
     if i is None:
@@ -267,7 +271,7 @@ def step(isa, insn, i, state, preserved):
 
 
 def ways(other, at, n, about):
-    """Where an instruction goes to, and the facts known there. A pointer is no small number."""
+    """Returns the next instructions, and the facts known there. A pointer is not a small number."""
     insn, before = other[n], other[n - 1]
     target, following = at.get(insn.target), n + 1
     compared = re.fullmatch(r"(r\w+), (0x[\da-f]{1,3}|\d)", before.text) if before.name == "cmp" else None
@@ -294,7 +298,7 @@ def join(v, w):
 
 
 def frames(isa, other, found, preserved):
-    """Goes on from each instruction until no state changes any more."""
+    """Follows the paths from each instruction until no state changes."""
     at = {insn.address: n for n, insn in enumerate(other)}
     states, todo = {(0, (0, (), ())): dict.fromkeys(preserved, ENTRY)}, [(0, (0, (), ()))]
     while todo:
@@ -309,10 +313,10 @@ def frames(isa, other, found, preserved):
 
 
 def prove(isa_name, go, code, windows):
-    """Of one kernel's two forms. Returns the number of instructions that are not Go's."""
+    """Compares two forms of a kernel. Returns how many instructions are not Go's."""
     isa = ISAS[isa_name]
     go, other = ([i for i in instructions(isa, c)] for c in (go, code))
-    # What a no-op says is where a branch goes to what follows it.
+    # A branch to a no-op is one to the instruction after it.
     for insns in (go, other):
         moved, following = {}, None
         for insn in reversed(insns):
@@ -329,7 +333,7 @@ def prove(isa_name, go, code, windows):
 
 
 def conventions(source, folder, isa_name=None):
-    """(convention, instructions that are not Go's or why it is refused) of a source."""
+    """Yields (convention, number of instructions that are not Go's, reason of a refusal) for a source."""
     isa_name = isa_name or os.path.basename(os.path.dirname(source))
     go = assemble(GO[isa_name], source, folder, "-DSEALANE_GO")
     for name, command in VARIANTS[isa_name].items():

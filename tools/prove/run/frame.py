@@ -1,15 +1,15 @@
-"""What C links on MIPS and RISC-V, beside what is proved: Go's object, which is a kernel's body alone.
+"""Checks the code that C links on MIPS and RISC-V. The proofs are of Go's object, which is the body of a kernel alone.
 
     run.frame SOURCE...
 
-For each compiler the source is assembled as a C library has it. Shown is that the code is, in this order,
+The source is assembled with each compiler as for a C library. The code must have, in this order:
 
-    saves     the stack pointer is lowered, and each register that the calling convention preserves is stored in a place of its own
-    body      Go's, bit for bit: jumps are relative. On 32-bit MIPS, most significant byte first, a pointer among the arguments is the
-              second word of its slot, and not the first: a load of one reads four bytes further. Calls of Go's tell which loads these are
-    restores  the same registers from the same places, each of which then becomes zero, and the stack pointer as it was
+    saves     The stack pointer is lowered. Each register that the calling convention preserves is stored in its own slot.
+    body      Go's, bit for bit, because jumps are relative. On big-endian 32-bit MIPS, a pointer argument is the second word
+              of its slot, not the first, so its load reads four bytes further. Calls of Go's code show which loads these are.
+    restores  The registers are loaded from their slots, each slot is zeroed, and the stack pointer is restored.
 
-and that the body mentions no other register that is preserved. Exit status 1 if one is not.
+The body must not name another preserved register. The exit status is 1 if a condition does not hold.
 """
 import argparse
 import os
@@ -68,14 +68,14 @@ class RiscV:
 
 
 class Loads:
-    """A trace of instructions, with those that load a pointer from its slot of the arguments."""
+    """A trace of instructions that records which ones load a pointer from its argument slot."""
 
     def __init__(self, kernel):
         self.isa, self.code, self.reached, self.pointers = kernel.isa, kernel.code, set(), set()
 
     def add(self, pc):
         slot = self.isa.fields(self.code, pc)[0] in ("jr", *self.isa.BRANCHES)
-        self.pc = pc + 4 * slot  # of a step with a delay slot, the only one that may load
+        self.pc = pc + 4 * slot  # in a step with a delay slot, only the slot may load
         self.reached |= {pc, self.pc}
 
     def load(self, memory, address, size, load=Memory.load):
@@ -95,7 +95,7 @@ class Loads:
 
 
 def pointer_loads(go, candidates):
-    """Of these instructions, those that load a pointer; all of them have to be reached."""
+    """Returns which of these instructions load a pointer. All of them must be reached."""
     loads, make, gcm = Loads(go), Shape, "aesgcm" in go.name
     if gcm:
         make = GcmShape
@@ -115,7 +115,7 @@ def pointer_loads(go, candidates):
 
 
 def prove(go, other):
-    """Of one kernel's two forms. Returns the number of instructions that are not Go's."""
+    """Compares two forms of a kernel. Returns how many instructions are not Go's."""
     isa, bits = go.isa, go.isa.POINTER
     registers, of = PRESERVED[isa.MACHINE], (RiscV if isa.MACHINE == "EM_RISCV" else Mips)(bits)
     mine, code = words(go), words(other)
@@ -123,7 +123,7 @@ def prove(go, other):
     if mine[len(body):] != of.go_returns:
         raise Unproved("Go's does not end with a return")
     for pc in range(0, 4 * len(body), 4):
-        isa.fields(go.code, pc)  # refuses registers that are reserved
+        isa.fields(go.code, pc)  # refuses reserved registers
     places = [bits // 8 * i for i in range(len(registers))]
     size = -(-len(registers) * bits // 8 // 16) * 16 if isa.MACHINE == "EM_RISCV" else bits
     saves = [of.moved(-size), *(of.access(True, r, at) for r, at in zip(registers, places))]
@@ -140,7 +140,7 @@ def prove(go, other):
 
 
 def conventions(source, folder, isa):
-    """(compiler, instructions of the frame or why it is refused) of a source."""
+    """Yields (compiler, number of frame instructions, reason of a refusal) for a source."""
     for command in COMPILERS[isa]:
         try:
             yield command, prove(*(assembled(command, source, folder, *flags) for flags in (["-DSEALANE_GO"], []))), None

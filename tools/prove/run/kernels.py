@@ -1,4 +1,4 @@
-"""Kernels in an object file, and a call of one: the layout of memory, and the conditions after every call."""
+"""Kernels in an object file, and calls of them: the layout of memory, and the conditions after every call."""
 import importlib
 import os
 import pkgutil
@@ -15,8 +15,8 @@ from values.terms import Unproved, cat, const, cut, extend, same, secret, symbol
 
 
 def isa_of(elf):
-    """The file of isa/ that says it is of an object's machine and width of pointers: adding another one changes no file that proves. A
-    file for several widths and byte orders makes that of an object."""
+    """Returns the file of isa/ for an object's machine and pointer width. So a new instruction set changes no file
+    that proves others. If a file serves several widths or byte orders, it creates the one of the object."""
     modules = (importlib.import_module(f"isa.{name}") for _, name, _ in pkgutil.iter_modules(isa.__path__))
     found = [m for m in modules if (elf["e_machine"], elf.elfclass) == (getattr(m, "MACHINE", None), getattr(m, "POINTER", elf.elfclass))]
     if len(found) != 1:
@@ -25,7 +25,8 @@ def isa_of(elf):
 
 
 def lines_of(elf, start, size):
-    """Address in the function -> file:line of the source, if the object says it. An entry is for all that follows until the next."""
+    """Returns address in the function -> file:line of the source, if the object has it. An entry applies until the
+    next one."""
     if not elf.has_dwarf_info():
         return {}
     dwarf, found = elf.get_dwarf_info(), {}
@@ -57,7 +58,7 @@ class Kernel:
 
             def content(s):
                 section = elf.get_section(s["st_shndx"])
-                at = s["st_value"] - section["sh_addr"]  # which is 0 unless linked
+                at = s["st_value"] - section["sh_addr"]  # sh_addr is 0 unless the object is linked
                 return section.data()[at:at + s["st_size"]]
             self.code = content(function)
             self.scratch_end = next((s["st_value"] for s in symbols if s.name == "sealane_scratch_end"), None)
@@ -65,47 +66,48 @@ class Kernel:
             self.constants = content(constants[0]) if constants else b""
             self.lines = lines_of(elf, function["st_value"], function["st_size"])
         self.steps, self.head = None, None
-        # Kernels have the bytes behind the macros' part, up to the end of Go's frame (scratch_end); those of batches have all there are.
+        # Kernels may use the bytes after those of the macros, up to the end of Go's frame (scratch_end); batch kernels
+        # may use all.
         self.scratch_from = A["SCRATCH_SAVE_BYTES"]
         self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else self.scratch_end or A["SCRATCH_BYTES"]
-        self.asked = False  # for the function of every call
+        self.asked = False  # whether every call is compared with the specification
 
     def __str__(self):
         return f"{self.isa.__name__.removeprefix('isa.')} {self.name.removeprefix('sealane_')}"
 
     @property
     def bitwise(self):
-        """Whether AES is made of bit operations."""
+        """Whether AES is bit-sliced."""
         return re.fullmatch(f"sealane_aes(gcm)?_({self.isa.BITWISE})", self.name) is not None
 
     @property
     def bitsliced(self):
-        """Whether a register has one bit of many blocks, some of which are not there."""
+        """Whether a register has one bit of many blocks, some of which may be unused."""
         return self.bitwise and self.isa.MACHINE != "EM_X86_64"
 
     @property
     def blocks_at_once(self):
-        """How many blocks AES of bit operations encrypts at once, at most."""
+        """The most blocks that bit-sliced AES encrypts at once."""
         return 16 if self.name.endswith("mips64r2") else 8
 
     @property
     def branches_on_counter(self):
-        """Whether it branches on the counter of a part's AES-GCM where that is public (SEALANE_FLAG_NONCE)."""
+        """Whether AES-GCM branches on the counter of a part, if that is public (SEALANE_FLAG_NONCE)."""
         return self.bitsliced or self.name == "sealane_aesgcm_ce"
 
     @property
     def ascending(self):
-        """Whether it turns the bits of bytes round before it multiplies: bit i is then x^i."""
+        """Whether the bits of bytes are reversed before multiplication: bit i is then x^i."""
         return self.isa.MACHINE == "EM_AARCH64" and self.name == "sealane_aesgcm_neon"
 
     @property
     def specified(self):
-        """Whether there is a specification for it."""
+        """Whether there is a specification of the kernel."""
         return re.fullmatch(r"sealane_(chacha20poly1305|aesgcm)_\w+", self.name) is not None or self.of_modes
 
     @property
     def of_modes(self):
-        """Whether it is of the modes that do not authenticate, or makes masks."""
+        """Whether the kernel has modes without authentication, or makes masks."""
         return re.fullmatch(r"sealane_(aes|chacha20masks)_\w+", self.name) is not None
 
     def program(self):
@@ -115,21 +117,22 @@ class Kernel:
 
     @property
     def wide(self):
-        """Whether it has AVX, whose upper halves are to be zero when it returns."""
+        """Whether the kernel uses AVX, whose upper halves must be zero at its return."""
         return self.isa.MACHINE == "EM_X86_64" and not self.name.endswith(("ssse3", "aesni"))
 
 
-# Where things are. Alignments can be changed by a shape; everything is far from everything else.
+# Addresses. A shape can change alignments. All regions are far from each other.
 ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE = (0x10000 * i for i in range(1, 8))
 AD, IN, OUT = 0x1000000, 0x2000000, 0x4000000
 
 
 def text_symbols(name, size):
-    """size bytes of data: symbols of 32 bits, the last as short as it is."""
+    """size bytes of data: 32-bit symbols, the last possibly shorter."""
     return cat(*(symbol(f"{name}{i}", 8 * min(4, size - i)) for i in range(0, size, 4))) if size else None
 
 
-# What callers guarantee that pointers are multiples of (asm/asm.S, asm/args.h, src/kernel.h): on 64 bits, and of Go's on 32.
+# Alignments that callers guarantee (asm/asm.S, asm/args.h, src/kernel.h): with 64-bit pointers, and Go's with 32-bit
+# ones.
 ALIGNMENTS = {"scratch": (64, 64), "consts": (32, 8), **dict.fromkeys(("args", "lanes"), (8, 4))}
 ALIGNMENT_OF_OWN = {"key": (8, 4), "rounds": (8, 4), "schedule": (8, 4), "inverse": (8, 4), "state": (8, 4)}  # of a level's keys and states
 FAR = 1 << 16
@@ -137,7 +140,7 @@ POINTERS = {"out", "in", "ad", "key", "nonce", "tag", "state", "lanes"}
 
 
 class Writer:
-    """A trace of instructions that tells which one is the last to write a byte."""
+    """A trace of instructions that records the last one to write a byte."""
 
     def __init__(self, memory, address):
         self.address, self.pc, self.last = address & ~3, None, None
@@ -148,7 +151,7 @@ class Writer:
 
 
 class Watched(dict):
-    """Cells of memory."""
+    """Memory cells that report writes to an address."""
 
     def __init__(self, writer, cells):
         super().__init__(cells)
@@ -161,11 +164,11 @@ class Watched(dict):
 
 
 class Call:
-    """One call of a kernel: memory and registers as the caller sets them."""
+    """One call of a kernel, with memory and registers as the caller sets them."""
 
-    watched = written_at = None  # an address, and where the instruction is that writes there last: proof.writer()
-    cases = {}  # where a pointer points in a run -> (modulus, residues) that it is shown for: proof.prove
-    symbolic = True  # pointers are anything with the alignment that callers guarantee; else where they point in a run
+    watched = written_at = None  # an address, and the instruction that writes there last: see proof.writer()
+    cases = {}  # address of a pointer in a run -> (modulus, residues) of this case: see proof.prove
+    symbolic = True  # pointers have any value with the guaranteed alignment; else their address in the run
 
     def __init__(self, kernel):
         self.kernel, self.memory, self.scratch_bytes = kernel, Memory(getattr(kernel.isa, "big", False)), kernel.scratch_bytes
@@ -176,7 +179,7 @@ class Call:
             m.general[r] = self.callers(name, address)
 
     def alignment(self, name):
-        """Of the target of a pointer of this name."""
+        """The guaranteed alignment of the pointer with this name."""
         name, own = name.split()[0], "aes" in self.kernel.name or name == "state"
         if self.kernel.of_modes and name == "state":
             own = False
@@ -184,21 +187,21 @@ class Call:
         return found[self.kernel.isa.POINTER == 32]
 
     def callers(self, name, address):
-        """A pointer of the caller's, as a value. To no bytes, it may be null."""
+        """A pointer of the caller, as a value. If no bytes are there, it may be null."""
         if not self.symbolic:
             return const(address, self.kernel.isa.POINTER)
         least = [] if name.split()[0] not in ("in", "out", "ad") or self.memory.at(address) and self.memory.at(address).start == address else [0]
         return linear.pointer(name, address, *self.cases.get(address, (self.alignment(name), (0,))), self.kernel.isa.POINTER, *least)
 
     def known(self, v, what):
-        """Pointers point anywhere: one that is used as an address points near where it does in this run."""
+        """A pointer may have any value. If it is used as an address, that is near the pointer's address in this run."""
         found = linear.any_place(v)
         if what == "an address" and found and found[0].address is not None and abs(found[1]) < FAR:
             return found[0].address + found[1]
         return type(self.machine).known(self.machine, v, what)
 
     def regions(self, *more):
-        """More: (name, start, size, read, write)."""
+        """Declares the memory regions of a call. more: (name, start, size, read, write)."""
         everything = [("args", ARGS, A["ARGS_BYTES"], True, False),
                       ("scratch", SCRATCH + self.kernel.scratch_from, self.scratch_bytes - self.kernel.scratch_from, True, True),
                       ("consts", self.consts, len(self.kernel.constants), True, False), *more]
@@ -217,8 +220,9 @@ class Call:
                 self.memory.put_number(at, symbol(f"no {name}", 64) if v is None else v if isinstance(v, terms.Value) else const(v, 64))
 
     def fill(self):
-        """Fills scratch and vector registers with arbitrary values. Values that are added and cancel there then count as no use of
-        unwritten bytes; an example is the bits of an absent block when bits are transposed. Arbitrary values are not in a result."""
+        """Fills scratch and vector registers with arbitrary values. Unwritten values may be added and cancel, such as
+        the bits of an absent block in a transposition. With arbitrary values instead, that is allowed, but no
+        result can depend on them."""
         for at in range(SCRATCH + self.kernel.scratch_from, SCRATCH + self.scratch_bytes, 4):
             self.memory.cells[at] = symbol(f"before {at}", 32)
         self.machine.fill_vectors(symbol)
@@ -242,7 +246,7 @@ class Call:
         self.upper_halves()
 
     def wiped(self, written):
-        """Of scratch that a loop has written, that it is written again, without data."""
+        """Requires that scratch that a loop has written is written again, without data."""
         for at in sorted(written):
             v = self.memory.cells.get(at, self.memory.unset)
             if SCRATCH <= at < SCRATCH + self.scratch_bytes and (not v.defined or secret(v)) and v is not symbol(f"before {at}", 32):
@@ -252,12 +256,12 @@ class Call:
         m = self.machine
         if self.kernel.wide:
             for i in range(16):
-                # Zero, or as the caller left it: nothing has written there.
+                # It is zero, or still has the caller's value.
                 if any(w.constant != 0 and any(n != terms.UNDEF for n, _, _ in w.pieces) for w in m.vector[i][4:]):
                     raise Unproved(f"the upper half of vector register {i} is not zero")
 
     def cells(self):
-        """Everything but the text, key and arguments: (kind, number) -> value."""
+        """Returns the state except text, key and arguments: (kind, number) -> value."""
         m, found = self.machine, {}
         for i, v in enumerate(m.general):
             found["general", i] = v
@@ -310,16 +314,17 @@ class Call:
 
 
 def begins_with_many(kernel):
-    """Whether the first two rounds are done for the next 128 counters at once."""
+    """Whether the kernel computes the first two rounds for the next 128 counters at once."""
     return kernel.isa.MACHINE == "EM_ARM" and kernel.name.endswith("_neon")
 
 
 def name_many(schedule, block, first, behind):
-    """The S-boxes of the first two rounds of counters from `first`, a multiple of 128 where a block's is 0, on. Round 2 is done once
-    too for bytes that the last byte of the counter decides on, whose S-box is left out then: their results are not used."""
+    """Names the S-boxes of the first two rounds for the counters from `first` on. `first` is a multiple of 128,
+    relative to the counter 0 of a block. Round 2 is also computed once for bytes that depend on the counter's last
+    byte. The S-box of that byte is omitted, and the results are not used."""
     for i in range(first, behind):
         spec.aes(schedule[:3], spec.counter_block(block, i))
         if (i - first) % 128 == 0:
             sub = terms.sub_shift(terms.xor(spec.counter_block(block, i), schedule[0]))
-            sub = cat(cut(sub, 0, 24), const(0x63, 8), cut(sub, 32, 96))  # the last byte is that of row 3 of the first column now
+            sub = cat(cut(sub, 0, 24), const(0x63, 8), cut(sub, 32, 96))  # the last byte is now that of row 3 in the first column
             terms.sub_shift(terms.xor(terms.mix_columns(sub), schedule[1]))

@@ -1,4 +1,4 @@
-"""Which calls of a kernel are run: all of them, and the few of a quick run."""
+"""The calls of a kernel that are run: all of them, or a few in a quick run."""
 import random
 
 from isa import x86
@@ -6,27 +6,27 @@ from run import modes
 from run.packets import BatchShape, GcmShape, PolyvalShape, Setup, Shape
 from spec.args import FIRST, LAST
 
-# Where x86-64 kernels change from one way to the next: blocks, rows, sets of blocks, areas, and twice.
+# Where x86-64 kernels change between code paths: one block, rows, sets of blocks, areas, and twice these.
 BORDERS = (64, 128, 192, 256, 384, 448, 512, 640, 768, 1024, 1088, 1280, 1536, 1600, 2048, 2112)
-# And those of ARM, which go by one to four or five blocks: whatever is a multiple of a block.
+# The same for ARM kernels, which process one to four or five blocks at a time: every multiple of a block.
 ARM_BORDERS = tuple(range(640, 1409, 64))
 ADS = tuple(range(0, 65)) + (128, 1000)
 
 
-# From here on lengths are shown by induction (induction/chacha_x86.py, induction/gcm.py, induction/chacha_arm.py ..): below, each is run.
+# Longer lengths are proved by induction (induction/chacha_x86.py, gcm.py, chacha_arm.py, ...). Each shorter one is run.
 BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1472, "chacha20poly1305_avx512vl": 1472,
                 "aesgcm_aesni": 385, "aesgcm_aesniavx": 385, "aesgcm_avx2": 513, "aesgcm_avx512": 1840,
                 "chacha20poly1305_neon": 960, "chacha20poly1305_neon6": 1409, "chacha20poly1305_armv6": 128, "aesgcm_ce": 256, "aesgcm_ce32": 256}
 
 
 def parts(n):
-    """The flags that a call with n bytes may have: parts behind which others come are of whole blocks of ChaCha20."""
+    """The possible flags of a call with n bytes. Parts before others have whole blocks of ChaCha20."""
     return (FIRST | LAST, LAST) if n % 64 else (FIRST | LAST, LAST, FIRST, 0)
 
 
 def chacha_shapes(quick, arm=False, induction=None):
-    """Every length, sealed and opened, as a whole packet and as each part; and associated data. Each call is shown in place too
-    (kernels.prove)."""
+    """Every length, sealed and opened, as a whole packet and as each part; then associated data. Each call also proves
+    the call in place (proof.prove)."""
     both = (False, True)
     if quick:
         sizes = sorted({0, 1, 10, 15, 16, 17, 63, 64, 65, 130, 320} | {b + d for b in BORDERS[::4] for d in (0, 1)})
@@ -48,22 +48,22 @@ def chacha_shapes(quick, arm=False, induction=None):
             yield Shape(n, ad=5, opens=opens, in_place=True)
 
 
-# Of AES-GCM: blocks, and four, eight, sixteen .. of them.
+# For AES-GCM: one block, and four, eight, sixteen, ... blocks.
 GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-# ARM's go by up to eight blocks, after as many as are over.
+# ARM kernels process up to eight blocks at a time, after the remaining ones.
 ARM_GCM_BORDERS = tuple(range(320, 1025, 64))
 
 
-# What counters are next to, where they are public and kernels branch on them: bytes, and 2^32.
+# Counters before a carry, for kernels that branch on public counters: carries of bytes, and at 2^32.
 COUNTERS = (1, 5, 2, 0xfffffffd, 250, 9, 0xfffffffe, 0x1fe, 16)
 
 
-# From here on, nonces of 12 bytes and any J0 take turns.
+# From this length on, nonces of 12 bytes alternate with any J0.
 ALL_NONCES = 320
 
 
 def gcm_shapes(quick, arm=False, induction=None):
-    """As those of ChaCha20-Poly1305; with nonces of 12 bytes and with any J0, keys of all lengths in turn."""
+    """As chacha_shapes, with nonces of 12 bytes and with any J0. Keys of all lengths alternate."""
     both = (False, True)
     for bits in (128, 192, 256):
         yield Setup(bits)
@@ -89,7 +89,7 @@ def gcm_shapes(quick, arm=False, induction=None):
     for n in (100, 700):
         for opens in both:
             yield GcmShape(n, ad=5, opens=opens, in_place=True)
-    # AES-GCM-SIV's. Of MIPS's kernels a hash key of GHASH is given; the others have POLYVAL.
+    # For AES-GCM-SIV: MIPS kernels get a hash key for GHASH; the others have POLYVAL.
     for n in (64, 640):
         yield GcmShape(n, opens=True, flags=FIRST, given=True)
     for n in (0, 33, 320, 700) if quick else sorted({*range(340), *(b + d for b in GCM_BORDERS for d in (-1, 0, 1)), 560, 816, 1072, 1420, 3000}):
@@ -99,13 +99,13 @@ def gcm_shapes(quick, arm=False, induction=None):
         yield PolyvalShape(20, ad=ad)
 
 
-# The most that src/batch.c and internal/aead give at a time.
+# The most lanes that src/batch.c and internal/aead pass at once.
 MOST_LANES = 64
 
 
 def batch_shapes(quick):
-    """All numbers of lanes, sealed and opened, with a key of their own or in common, of mixed lengths as callers sort them; and some of
-    one length, or as they come."""
+    """All numbers of lanes, sealed and opened, with separate or shared keys, of mixed lengths in the callers' order.
+    Also some of one length, or unsorted."""
     both, bits = (False, True), (128, 192, 256)
     lengths = lambda count, most, ad: sorted(((n * 37 % most, n * 11 % ad) for n in range(count)), key=lambda lane: -(lane[0] // 64))
     for count in (1, 3, 9, 17, MOST_LANES) if quick else range(1, MOST_LANES + 1):
@@ -126,13 +126,14 @@ def batch_shapes(quick):
             yield BatchShape(lanes, opens=opens, in_place=True, bits=256, keys=1)
 
 
-# Longer packets are no lanes: of 64 bytes and more, SEALANE_BATCH_CLASSES of src/level.h times.
+# Longer packets are not passed to lanes. The limit is 64 bytes times SEALANE_BATCH_CLASSES of src/level.h.
 LANE_CLASSES = 32
 
 
 def lane_shapes():
-    """Every length that front ends give to a lane, sealed and opened: once among lanes of as many whole blocks, once among lanes of all
-    numbers of them, sorted as front ends sort them. 16 lanes, whose keys are those of all calls, so that much is made once."""
+    """Every length that front ends pass to a lane, sealed and opened. Each runs among lanes of equally many whole
+    blocks, and among lanes of all numbers of them, in the front ends' order. All calls have the same 16 keys, whose
+    set-up is then shared."""
     more = lambda i, j: ((7 * j + i) % 33,)
     for i in range(4 * LANE_CLASSES):
         c, r = divmod(i, 4)
@@ -143,10 +144,10 @@ def lane_shapes():
                          opens=not (parity ^ n // 16) & 1, in_place=bool(i & 2), bits=(128, 192, 256)[i % 3])
 
 
-# Calls of each kernel in a quick run, besides those that set up keys, by the time that one takes.
-# FUNCTION: of a kernel whose AES is made of bit operations, the calls that mutation/mutate.py compares with the specification.
+# How many calls a quick run has for each kind of kernel, besides key set-up. It depends on their cost. FUNCTION: how
+# many calls of a bit-sliced kernel mutation/mutate.py compares with the specification.
 FUNCTION = 30
-ENDS = 0, 5  # bytes of the last block that parts and counter blocks have there
+ENDS = 0, 5  # bytes in the last block of the compared parts and counter blocks
 QUICK = {"single": 8, "batch": 4, "bitwise": 3, "modes": 8}
 
 
@@ -174,21 +175,21 @@ def shapes(kernel, quick):
         found = [s for s in found if not isinstance(s, PolyvalShape)]
     if kernel.bitwise:
         found = [s for s in found if not getattr(s, "given", False)]
-    if not quick and kernel.bitwise:  # which takes long
+    if not quick and kernel.bitwise:  # this takes long
         found = [s for s in found if isinstance(s, Setup) or s.size <= 700 and not (s.j0 and s.size % 16 not in ENDS)]
         short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
         for s in random.Random(str(kernel)).sample(short, FUNCTION) + [s for s in found if isinstance(s, PolyvalShape) and s.size in (0, 33, 64)]:
             s.function = True
     if not quick:
         return found
-    # Every kernel runs others, so that together they run all; always the same ones.
+    # Each kernel runs different calls, always the same ones, so all kernels together run all.
     count = QUICK["batch" if "_batch_" in kernel.name else "bitwise" if kernel.bitwise else "single"]
     always = lambda s: isinstance(s, Setup) or getattr(s, "given", False)
     setup, rest = [s for s in found if always(s)], [s for s in found if not always(s)]
     if kernel.bitwise:
         rest = [s for s in rest if s.size <= 200]
     random.Random(str(kernel)).shuffle(rest)
-    if "_batch_" in kernel.name:  # first as many lanes as callers give, then one that seals
+    if "_batch_" in kernel.name:  # first the usual number of lanes, then a call that seals
         rest.sort(key=lambda s: len(s.lanes) != 64)
         rest[1:] = sorted(rest[1:], key=lambda s: s.opens)
     if kernel.bitwise:

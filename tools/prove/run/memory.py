@@ -1,19 +1,19 @@
-"""Memory of a call: regions with the bytes that may be read and written, and values in cells of 4 bytes."""
+"""Memory of a call: regions of bytes that may be read and written, and values in cells of 4 bytes."""
 import bisect
 
 from spec import reverse
 from values.terms import Unproved, cat, const, cut, undefined
 
-WINDOW = 0x900000  # a text in a run is not as long
+WINDOW = 0x900000  # longer than any text of a run
 
 
 class ReadAgain(Unproved):
-    """What is shown apart says nothing of a call in place."""
+    """A call with separate input and output does not prove the call in place."""
 
 
 class Region:
-    """align: what the pointer to it is a multiple of, whatever it is in a run. stored: of an input and its output, which
-    bytes of the output have been written, from where each begins; low: all before that have been."""
+    """align: the guaranteed alignment of the region's pointer. stored: for an input and its output, the offsets of the
+    output's written bytes. low: all bytes before this offset have been written."""
 
     def __init__(self, name, start, size, read, write, align):
         self.name, self.start, self.end, self.read, self.write, self.align = name, start, start + size, read, write, align
@@ -21,7 +21,7 @@ class Region:
 
 
 class Memory:
-    """big: numbers have their most significant byte first."""
+    """Memory of a call. big: numbers are big-endian."""
 
     def __init__(self, big=False):
         self.cells, self.regions, self.starts, self.big = {}, [], [], big
@@ -52,9 +52,9 @@ class Memory:
                                "in place this is no input any more")
 
     def apart(self, source, target, window=1):
-        """Output goes to target, apart from its input at source. What this shows holds in place too, if no byte of input is
-        read after output has been written to its place: in place that byte would be another one, and nothing else would be.
-        All output before the range that may be written here has been written already."""
+        """Declares that output goes to target, and its input is at source, separate from it. The call in place then
+        behaves in the same way, if no byte of input is read after output was written to its position. This is
+        checked. Output before the writable range counts as written."""
         stored, found = set(), []
         for r in self.regions:
             for from_, names in ((source, ("in", "message", "text", "end")), (target, ("out",))):
@@ -66,13 +66,13 @@ class Memory:
             r.low = low
 
     def aligned(self, address, n):
-        """Refuses an access at what may be no multiple of n."""
+        """Refuses an access at an address that may not be a multiple of n."""
         r = self.at(address)
         if r is not None and (r.align % n or (address - r.start) % n):
             raise Unproved(f"an access to {r.name} + {address - r.start} that is to be at a multiple of {n}, and may not be")
 
     def load(self, address, size):
-        """size bytes as one value."""
+        """Returns size bytes as one value."""
         self.allowed(address, size, False)
         return self.peek(address, size)
 
@@ -85,7 +85,7 @@ class Memory:
         return cut(v, 8 * (address - first), 8 * size)
 
     def load_words(self, address, n):
-        """n words of 32 bits."""
+        """Returns n 32-bit words."""
         self.allowed(address, 4 * n, False)
         got = self.cells.get
         o = 8 * (address & 3)
@@ -129,11 +129,11 @@ class Memory:
         self.poke(address, reverse(v) if self.big else v)
 
     def put_pointer(self, address, v):
-        """A slot of 8 bytes whose first are a pointer, as Go has it."""
+        """Writes a slot of 8 bytes that starts with a pointer, as in Go."""
         self.put_number(address, v)
         if v.width < 64:
             self.poke(address + v.width // 8, const(0, 64 - v.width))
 
     def put(self, address, data):
-        """Constant bytes, whatever the permissions say."""
+        """Writes constant bytes, regardless of permissions."""
         self.poke(address, const(int.from_bytes(data, "little"), 8 * len(data)))

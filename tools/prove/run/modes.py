@@ -1,5 +1,6 @@
-"""AES in the modes that do not authenticate (NIST SP 800-38A and 800-38E with IEEE 1619), and header masks by ChaCha20 (RFC 9001,
-5.4.4): calls as src/aes_api.c and src/quic.c make them, and the conditions afterwards."""
+"""AES modes without authentication (NIST SP 800-38A, and 800-38E with IEEE 1619), and header masks by ChaCha20 (RFC
+9001, 5.4.4). The calls are those of src/aes_api.c and src/quic.c. This file also has the conditions after a call.
+"""
 import spec
 from isa import arm32
 from run.kernels import ARGS, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
@@ -9,18 +10,18 @@ from values import terms
 from values.terms import cat, const, cut, symbol
 
 LONG = (47, 63, 64, 65, 71, 95, 96, 100)  # blocks
-MASK_LANES = 64  # the most that callers give: CHUNK of src/quic.c, batchLanes of quic/
+MASK_LANES = 64  # the most lanes of callers: CHUNK of src/quic.c, batchLanes of quic/
 LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
 
 
 class ModeShape:
-    """A call: mode, blocks of text (of lanes: of each), bits of the key, lanes. mode None: masks by ChaCha20."""
+    """A call: mode, blocks of text (for lanes: of each), bits of the key, lanes. mode None: masks by ChaCha20."""
 
     both = True
 
     def __init__(self, mode, blocks=1, bits=128, in_place=False, lanes=0, same_key=False, encrypts=False):
         self.mode, self.blocks, self.bits, self.in_place = mode, blocks, bits, in_place
-        self.lanes, self.same_key, self.encrypts = lanes, same_key, encrypts  # encrypts: a key that is not to decrypt
+        self.lanes, self.same_key, self.encrypts = lanes, same_key, encrypts  # encrypts: a key without decryption
         self.size = 16 * blocks * max(1, lanes)
 
     def __str__(self):
@@ -37,12 +38,13 @@ def shapes(kernel, quick):
         return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else range(1, MASK_LANES + 1))]
     bits = (128, 192, 256)
     found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
-    # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
+    # At most eight rows of four blocks are processed at once. Then follow four, two and one row, and the remaining
+    # blocks.
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), *LONG)
     for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CTR_LITTLE):
         for n in counts:
             if n > 9 and n != 17 and not quick and kernel.bitsliced and not (mode == CTR and begins_with_many(kernel)):
-                continue  # induction/aes_modes.py shows these, and each block takes a part of a second
+                continue  # induction/aes_modes.py proves these; each block takes a fraction of a second
             found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3))
     for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
         for blocks in (1, 3):
@@ -54,8 +56,8 @@ def shapes(kernel, quick):
 
 
 def compared(found):
-    """Of a kernel whose AES is made of bit operations, calls that mutation/mutate.py compares with the specification: of each mode and length of
-    key."""
+    """Returns the calls of a bit-sliced kernel that mutation/mutate.py compares with the specification: some of each
+    mode and length of key."""
     few = [s for s in found if s.blocks * max(1, s.lanes) <= 9]
     chosen = {}
     for s in few:
@@ -68,12 +70,13 @@ _keys = {}
 
 
 def key_cells(kernel, bits, name, trace=None, encrypts=False):
-    """A key after set-up: its memory, and how many instructions that took."""
+    """Returns the memory of a key after set-up, and the number of instructions."""
     key = kernel.name, kernel.code, bits, name, encrypts
     first, found = symbol(f"{name}0", 32), _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
-        # Written are as many round keys as there are; if no inverse is asked for, none but by 32-bit ARM's AES instructions.
+        # Set-up writes as many round keys as there are. Without an inverse, only 32-bit ARM's AES instructions write
+        # inverse ones.
         schedule, inverse, size = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], 16 * (bits // 32 + 7)
         left = encrypts and (kernel.isa is not arm32 or kernel.bitwise)
         call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, size, True, True),
@@ -99,11 +102,11 @@ def of_one(kernel, shape, trace, function):
     source, target = IN + 1, IN + 1 if shape.in_place else OUT + 3
     chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
     text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
-    if mode == CTR and kernel.bitwise:  # which keep what counters have in common: branches may depend on them
+    if mode == CTR and kernel.bitwise:  # these keep the common part of counters, and may branch on it
         state = cat(cut(state, 0, 96), spec.reverse(const((0, 29, 0xfffffffd)[shape.blocks % 3], 32)))
-    if function:  # first: it says which S-boxes there are
+    if function:  # first, because it names the S-boxes
         result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
-        if mode == CTR and kernel.bitwise:  # eight blocks at a time, from such a number on
+        if mode == CTR and kernel.bitwise:  # kernels encrypt eight blocks at a time, from such a number on
             schedule, low = schedule_of(shape.bits, "key"), spec.reverse(cut(state, 96, 32)).constant
             for i in range(-(low % 8), shape.blocks + 16):
                 spec.aes(schedule, spec.counter_block(state, i))
@@ -160,7 +163,7 @@ def of_lanes(kernel, shape, trace, function):
         memory.apart(lane["in"], lane["out"])
     name = lambda i: f"key{0 if shape.same_key else i}_"
     results = []
-    if function and mode is not None:  # first: it says which S-boxes there are
+    if function and mode is not None:  # first, because it names the S-boxes
         for i in range(count):
             start = const(0, 128) if masks else blocks_of(f"state{i}_", 1)
             results.append(result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), blocks_of(f"block{i}_", shape.blocks), start))
@@ -199,12 +202,12 @@ def of_lanes(kernel, shape, trace, function):
 
 
 def prove(kernel, shape, trace=None, function=True):
-    """One call. Returns the number of instructions."""
+    """Runs one call. Returns the number of instructions."""
     if shape.mode == SETUP:
         if kernel.bitwise and function:
             schedule_of(shape.bits, "key")
         steps = key_cells(kernel, shape.bits, "key", trace, shape.encrypts)[1]
-        if function:  # what a key holds is the level's own: it is right if what is made with it is
+        if function:  # the contents of a key are internal, so the results with it are compared
             for mode in (ECB_ENCRYPT,) if shape.encrypts else (ECB_ENCRYPT, ECB_DECRYPT):
                 of_one(kernel, ModeShape(mode, 1, shape.bits, encrypts=shape.encrypts), None, True)
         return steps

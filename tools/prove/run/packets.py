@@ -1,4 +1,4 @@
-"""Calls of kernels that authenticate: whole packets, parts and batches, with the conditions afterwards."""
+"""Calls of kernels that authenticate: whole packets, parts and batches, with the conditions after a call."""
 import spec
 from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, STATE, TAG, Call, begins_with_many, name_many, text_symbols
 from spec import reduction
@@ -8,8 +8,8 @@ from values.terms import P, Unproved, cat, const, cut, extend, same, symbol
 
 
 class Shape:
-    """A call's lengths, flags, alignments. section: where associated data are of any length, what takes their place
-    (induction/ad.py). both: apart, and so that it is shown in place too (Memory.apart)."""
+    """A call's lengths, flags and alignments. section: replaces associated data of any length (induction/ad.py). both:
+    input and output are separate, and the call in place is proved, too (Memory.apart)."""
 
     section, both = None, True
 
@@ -31,8 +31,8 @@ CHACHA, GCM = (32, 12, A["STATE_BYTES"]), (A["GCM_KEY_BYTES"], 12, A["GCM_STATE_
 
 
 def lay_out(call, shape, sizes, texts, ad_size=0, ad_at=AD, flags=0, **arguments):
-    """Memory and arguments of a packet or a part of one. texts: the regions of input and output; ad_size: of associated data that may
-    be read."""
+    """Prepares memory and arguments for a packet or a part. texts: the regions of input and output. ad_size: the
+    readable associated data."""
     last, parts = shape.flags & LAST, shape.flags != WHOLE
     key, nonce, state = sizes
     call.regions(("key", KEY, key, True, False), ("nonce", NONCE, nonce, True, False), ("ad", ad_at, ad_size, True, False),
@@ -42,12 +42,12 @@ def lay_out(call, shape, sizes, texts, ad_size=0, ad_at=AD, flags=0, **arguments
 
 
 def text_regions(source, target, n, in_place):
-    """Output that was written is read again to be authenticated."""
+    """The regions of text. Output may be read, because it is authenticated."""
     return [("in", source, n, True, in_place)] + ([] if in_place else [("out", target, n, True, True)])
 
 
 def key_symbols():
-    """Of ChaCha20: key and nonce."""
+    """Returns key and nonce of ChaCha20."""
     return [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
 
 
@@ -60,12 +60,12 @@ def residue(limbs, weights=(0, 64, 128)):
 
 
 def h_before():
-    """The accumulator in the state of a later part: below 2^131."""
+    """The accumulator in the state of a later part, below 2^131."""
     return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)]
 
 
 def one_time(flags):
-    """r and s of Poly1305: of a later part they are in the state."""
+    """Returns r and s of Poly1305. In a later part, they are in the state."""
     if flags & FIRST:
         key, nonce = key_symbols()
         return spec.one_time_key(spec.chacha20_block(key, 0, nonce))
@@ -74,7 +74,7 @@ def one_time(flags):
 
 
 def put_chacha(call, flags, counter):
-    """Key, nonce and, of a later part, the state, with a counter of 64 bits. Returns r and s."""
+    """Writes key and nonce, and in a later part the state, with a 64-bit counter. Returns r and s."""
     key, nonce = key_symbols()
     r, s = one_time(flags)
     call.memory.poke(KEY, cat(*key))
@@ -88,8 +88,8 @@ def put_chacha(call, flags, counter):
 
 
 def chacha_left(call, flags, h, r, s, lengths, counters, folder):
-    """Tag or state behind the call, h being the polynomial of all text. lengths: the last block of a packet; counters: of the state,
-    64 bits, one of which it is."""
+    """Checks the tag or state after the call. h is the polynomial of all text. lengths: the last block of a packet.
+    counters: allowed 64-bit counters of the state."""
     if flags & LAST:
         reduction.prove(call.memory.peek(TAG, 16), spec.poly1305(h, r, cat(*lengths)) % P, s, folder, call.kernel.isa.POINTER == 32)
         return
@@ -108,8 +108,8 @@ def chacha_left(call, flags, h, r, s, lengths, counters, folder):
 
 
 def gcm_left(call, flags, y, h, mask, lengths, blocks):
-    """Tag or state behind the call, y being GHASH of all text. lengths: of associated data and of the packet; blocks: of the
-    state's counter, one of which it is."""
+    """Checks the tag or state after the call. y is GHASH of all text. lengths: those of associated data and packet.
+    blocks: allowed counter blocks of the state."""
     if flags & LAST:
         y = spec.ghash(y, h, cat(*(spec.reverse(terms.shift_left(v, 3)) for v in lengths)))
         if spec.field_element(call.memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
@@ -129,7 +129,8 @@ def ad_length(shape):
 
 
 def run_call(call, shape, trace):
-    """To the end. Returns the number of instructions and, of associated data of any length, the accumulator behind."""
+    """Runs a call to its end. Returns the number of instructions and, for associated data of any length, the
+    accumulator after them."""
     if not shape.section:
         return call.run(trace), None
     shape.section.arguments(call)
@@ -139,7 +140,7 @@ def run_call(call, shape, trace):
 
 
 def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
-    """One call of a kernel of whole packets and parts. Returns the number of instructions."""
+    """Runs one call of a kernel for whole packets and parts. Returns the number of instructions."""
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel)
     n = shape.size
@@ -174,8 +175,8 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
 
 
 class GcmShape(Shape):
-    """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0. counter: of parts, of kernels that branch on it
-    where it is public. given: the table is then made again, of a hash key."""
+    """A call of AES-GCM, with the length of the key, and a nonce of 12 bytes or any J0. counter: that of a part, for
+    kernels that branch on it if it is public. given: the table is made again from a hash key."""
 
     def __init__(self, size, bits=128, j0=False, counter=5, given=False, **more):
         super().__init__(size, **more)
@@ -187,7 +188,7 @@ class GcmShape(Shape):
 
 
 class PolyvalShape(Shape):
-    """POLYVAL of a given hash key, by a kernel of AES-GCM."""
+    """POLYVAL with a given hash key, by a kernel of AES-GCM."""
 
     bits, j0 = 0, False
 
@@ -196,19 +197,19 @@ class PolyvalShape(Shape):
 
 
 def total_of(shape, bits):
-    """The bytes of text of a packet, of which this call's are a part: what the argument says."""
+    """The argument for the bytes of a packet, of which this call has a part."""
     return const(shape.size, 64) if shape.flags == WHOLE else extend(symbol("packet bytes", bits), 64)
 
 
 def after_part(kernel, counter, blocks):
-    """The counter in the state. Some kernels keep 32 bits of it; behind the last possible block that is another number, which is
-    never read."""
+    """The counter in the state. Some kernels keep 32 bits of it. After the last possible block these differ, but
+    nothing reads them."""
     return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if getattr(kernel.isa, "COUNTER", kernel.isa.POINTER) == 32 else \
         terms.add(64, counter, const(blocks, 64))[0]
 
 
 class Setup:
-    """The call that makes a key."""
+    """The call that sets up a key."""
 
     def __init__(self, bits):
         self.bits = bits
@@ -221,10 +222,10 @@ _keys = {}
 
 
 def gcm_key(kernel, bits, trace=None, name="key"):
-    """The memory of a key after set-up, and how many instructions that took."""
+    """Returns the memory of a key after set-up, and the number of instructions."""
     found = _keys.get((kernel.name, kernel.code, bits, name))
     if found is None or found[2] is not symbol(f"{name}0", 32) or trace is not None:
-        if kernel.bitwise and not terms.opaque:  # the S-boxes there are
+        if kernel.bitwise and not terms.opaque:  # names the S-boxes
             spec.key_schedule(cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         call = Call(kernel)
         call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
@@ -242,8 +243,9 @@ def hash_key():
 
 
 def given_key(kernel, before, flags, trace=None, longest=0):
-    """The memory of a key, of which there is `before`, when its table is made of a hash key, as AES-GCM-SIV does; and how many
-    instructions that took. SCHEDULE is neither read nor written, and ROUNDS is read only for AES-GCM."""
+    """Returns the memory of a key whose table is made from a hash key, as in AES-GCM-SIV, and the number of
+    instructions. `before` is the key's memory so far. SCHEDULE is neither read nor written. ROUNDS is read only for
+    AES-GCM."""
     call, table = Call(kernel), A["GCM_KEY_TABLE"]
     call.regions(("rounds", KEY, 0 if flags else 8, True, False), ("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, True),
                  ("nonce", NONCE, 16, True, False))
@@ -255,7 +257,7 @@ def given_key(kernel, before, flags, trace=None, longest=0):
 
 
 def polyval(kernel, shape, trace=None, function=True):
-    """One call, after the one that makes the table. OUT, NONCE and the key's schedule are not there."""
+    """Runs one call, after the call that makes the table. OUT, NONCE and the key's schedule are not accessible."""
     first, last, n, ad_at, source = shape.flags & FIRST, shape.flags & LAST, shape.size, AD + 1, IN + 1
     longest = max(n, shape.ad) if first and last else 1 << 20
     cells, made = given_key(kernel, {}, A["FLAG_POLYVAL"], trace, longest)
@@ -263,7 +265,7 @@ def polyval(kernel, shape, trace=None, function=True):
     regions = [("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, False), ("in", source, n, True, False)]
     if first:
         regions.append(("ad", ad_at, shape.ad, True, False))
-    regions.append(("tag", TAG, 16, True, True) if last else ("state", STATE, 16, True, True))  # lengths may be in the tag's place
+    regions.append(("tag", TAG, 16, True, True) if last else ("state", STATE, 16, True, True))  # the tag may replace the lengths
     if last and not first:
         regions.append(("state", STATE, 16, True, False))
     call.regions(*regions)
@@ -292,19 +294,19 @@ def polyval(kernel, shape, trace=None, function=True):
 
 
 def aesgcm(kernel, shape, trace=None, function=True):
-    """One call of an AES-GCM kernel, with a key that the kernel has set up. What the key holds is the level's own, so the
-    set-up is shown by what packets under it are."""
+    """Runs one call of an AES-GCM kernel, with a key that the kernel has set up. The contents of the key are internal,
+    so packets under the key prove its set-up."""
     if isinstance(shape, PolyvalShape):
         return polyval(kernel, shape, trace, function)
     if function:
         schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
         h = spec.field_element(hash_key() if getattr(shape, "given", False) else spec.aes(schedule, const(0, 128)))
-        if kernel.bitwise:  # set-up encrypts as many blocks too
+        if kernel.bitwise:  # set-up also encrypts a full set of blocks
             for i in range(1, kernel.blocks_at_once):
                 spec.aes(schedule, const(i << 120, 128))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
-        if function:  # with a text that takes all powers of H
+        if function:  # with a text that uses all powers of H
             aesgcm(kernel, GcmShape(300 if kernel.bitwise else 600, bits=shape.bits, opens=True))
         return steps
     if shape.given:
@@ -336,9 +338,9 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(STATE + A["GCM_STATE_Y"], before)
         memory.poke(STATE + A["GCM_STATE_COUNTER"], begins)
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
-    if function:  # first: it says which S-boxes there are
+    if function:  # first, because it names the S-boxes
         result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
-        if kernel.bitwise:  # several blocks at a time, from such a number on; the first counter is 1
+        if kernel.bitwise:  # kernels encrypt several blocks at a time, from such a number on; the first counter is 1
             for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + kernel.blocks_at_once + 1)]:
                 spec.aes(schedule, spec.counter_block(j0, i))
             if begins_with_many(kernel) and not shape.j0:
@@ -376,7 +378,7 @@ LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and the target
 
 
 def batch(kernel, shape, folder=None, trace=None, function=True):
-    """Lanes with keys, nonces and texts of their own."""
+    """Runs a batch of lanes with different keys, nonces and texts."""
     call = Call(kernel)
     regions, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], []
     for i, (n, ad_bytes) in enumerate(shape.lanes):

@@ -1,4 +1,6 @@
-"""One call: apart and in place, with the function or without."""
+"""Proves one call: with separate and with shared input and output, and with or without a comparison with the
+specification.
+"""
 import copy
 
 from isa import x86
@@ -14,7 +16,7 @@ from values.terms import Unproved
 
 
 def mode(opaque, bitwise, ascending=False, by_image=False):
-    """How bit operations are taken, and the meaning of bits. Knowledge from another mode is dropped."""
+    """Sets how bit operations are computed, and the meaning of bits. Values of another mode are dropped."""
     if (terms.opaque, terms.bitwise, terms.ascending, terms.by_image) != (opaque, bitwise, ascending, by_image):
         terms.forget()
         terms.opaque, terms.bitwise, terms.by_image = opaque, bitwise, by_image
@@ -22,9 +24,9 @@ def mode(opaque, bitwise, ascending=False, by_image=False):
 
 
 def full(kernel, shape):
-    """Whether every lane of a kernel whose AES is made of bit operations has a block."""
+    """Whether every lane of a bit-sliced kernel has a block."""
     if not kernel.of_modes:
-        return True  # that of a counter at least
+        return True  # at least a counter block
     lanes = 1 if kernel.isa is x86 else 2 if kernel.name.endswith("armv6") else 8
     return shape.mode != modes.SETUP and (shape.lanes or shape.blocks) % lanes == 0
 
@@ -33,14 +35,14 @@ _about = None
 
 
 def alike(kernel, shape):
-    """Calls with much in common. Others do not share their knowledge, where AES is made of bit operations: keys of all
-    lengths have the same words, and a search of the facts about an S-box's input takes longer, the more there are."""
+    """Calls with equal results share values. For bit-sliced AES, others do not: keys of all lengths have the same words,
+    and each fact about an S-box's input slows the search."""
     return kernel.name, kernel.isa.POINTER, getattr(shape, "bits", None), getattr(shape, "mode", None), getattr(shape, "j0", None)
 
 
 def dear(kernel, shape):
-    """Where AES is made of bit operations: calls of which each key takes seconds; parts, except some ends; and each block that is
-    authenticated, of those that no other call has alike."""
+    """Whether a call of bit-sliced AES is too expensive to compare. In these, each key takes seconds, or each
+    authenticated block is unlike those of other calls. Parts also count, except with some ends."""
     if getattr(shape, "lanes", 0) > 25:
         return True
     if isinstance(shape, PolyvalShape) and kernel.name.endswith("aesgcm_armv6"):
@@ -52,7 +54,8 @@ def dear(kernel, shape):
 
 
 def prove(kernel, shape, folder):
-    """Apart and in place, unless the call is in place; and for each alignment that it asks for. Returns the number of instructions."""
+    """Proves a call with separate input and output, and in place, unless the call is in place already. If the result
+    depends on the alignment of a pointer, it proves each case. Returns the number of instructions."""
     try:
         return prove_one(kernel, shape, folder)
     except Undecided as e:
@@ -78,7 +81,7 @@ def prove(kernel, shape, folder):
 
 
 def prove_one(kernel, shape, folder):
-    """Where AES is made of bit operations, without the function unless that is asked for."""
+    """Proves one call. For bit-sliced AES, the result is compared only on request."""
     global _about
     if kernel.bitwise and not (kernel.asked or getattr(shape, "function", False)):
         return run(kernel, shape, None)
@@ -94,7 +97,7 @@ def prove_one(kernel, shape, folder):
 
 
 def writer(kernel, shape, error):
-    """Of a wrong byte, the instruction that wrote it last, for a report; the call is made again."""
+    """Returns the last instruction that wrote a wrong byte, for a report. It runs the call again."""
     if error.address is None:
         return ""
     Call.watched, Call.written_at = error.address, None
@@ -110,7 +113,7 @@ def writer(kernel, shape, error):
 
 
 def run(kernel, shape, trace):
-    """Without looking at the result: which instructions are reached."""
+    """Runs a call without checking the result, to record the instructions that it reaches."""
     mode(True, False)
     return _run(kernel, shape, trace)
 

@@ -1,10 +1,10 @@
-"""Shows of a kernel's machine code, for calls of given lengths and for all data, what docs/proof.md says.
+"""Proves the properties in docs/proof.md of a kernel's machine code, for calls of given lengths and for all data.
 
     run.prove [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C] | --lanes] [--part I/N] [--atoms N] OBJECT...
 
-Per kernel: how many calls were shown, and of which lengths. Exit status 1 if one was not. Where AES is made of bit operations,
-calls that have much in common are run one after the other by one process, the longest first: what they have in common is
-made once.
+It prints how many calls of each kernel were proved, and their lengths. The exit status is 1 if one was not. For
+bit-sliced AES, one process runs similar calls one after the other, the longest first, so that their common work is
+done once.
 """
 import argparse
 import multiprocessing
@@ -20,12 +20,12 @@ from run.packets import GcmShape, Shape
 from values import terms
 from values.terms import Unproved
 
-# Of a kernel whose AES is made of bit operations, values until all is forgotten: some 5 GB for each process.
+# How many atoms of a bit-sliced kernel accumulate until all are dropped: about 5 GB for each process.
 ATOMS_BITWISE = 4_000_000
 
 
 def chosen(text):
-    """Sizes from A-B,C."""
+    """Returns the sizes in A-B,C."""
     out = []
     for part in text.split(","):
         a, _, b = part.partition("-")
@@ -37,7 +37,8 @@ _kernel, _atoms, _spares = None, 600_000, False
 
 
 def begin(path, asked, atoms=None, spares=False):
-    """asked: for the function of every call; spares: but of those that are dear."""
+    """Prepares a process. asked: every call is compared with the specification. spares: except those that proof.dear
+    names."""
     global _kernel, _atoms, _spares
     sys.setrecursionlimit(20000)
     _atoms, _spares = atoms or _atoms, spares
@@ -47,13 +48,13 @@ def begin(path, asked, atoms=None, spares=False):
 
 
 def chosen_part(shapes, text):
-    """The I-th of N parts."""
+    """Returns the I-th of N parts."""
     part, parts = map(int, text.split("/"))
     return shapes[part - 1::parts]
 
 
 def quick(task):
-    """All calls of a quick run of some kernels, in one process: what they have in common is done once."""
+    """Runs all calls of a quick run for some kernels, in one process, so that common work is done once."""
     paths, folder, part = task
     found = []
     for path in paths:
@@ -68,7 +69,7 @@ def quick(task):
 
 
 def families(paths):
-    """Kernels that compute the same, of many packets first: those take longest."""
+    """Returns groups of kernels that compute the same. Batch kernels come first, because they take longest."""
     found = {}
     for path in paths:
         name = os.path.basename(path)
@@ -95,9 +96,10 @@ def several(tasks):
 
 
 def together(kernel, tasks):
-    """Calls that one process runs one after the other: where AES is made of bit operations those that have it in common, and apart from
-    them those that are not compared with the specification, as all that is known is forgotten from one kind to the other."""
-    if not kernel.bitwise:  # those with a key of one length, or with one kind of counters, behind each other
+    """Groups calls that one process runs one after the other. For bit-sliced AES these are similar calls. Calls that
+    are not compared with the specification form separate groups, because changing between the kinds drops all
+    values."""
+    if not kernel.bitwise:  # keys of one length, or counters of one kind, follow each other
         tasks = sorted(tasks, key=lambda task: str(proof.alike(kernel, task[0])))
         return [tasks[i:i + 8] for i in range(0, len(tasks), 8)]
     found, spared = {}, []
@@ -114,7 +116,7 @@ def processor_time():
 
 
 def runs(args):
-    """(path, [(call, instructions, error)], CPU seconds) of each object."""
+    """Yields (path, [(call, instructions, error)], CPU seconds) for each object."""
     if args.quick:
         with multiprocessing.Pool(args.jobs, begin, (None, False)) as pool:
             for found in pool.imap(quick, [(paths, args.queries, args.part) for paths in families(args.objects)]):
@@ -143,7 +145,7 @@ def runs(args):
 
 
 def name_of(path):
-    """As a report says it."""
+    """Returns the name for a report."""
     return " ".join(path.removesuffix(".o").split(os.sep)[-2:])
 
 
@@ -167,7 +169,7 @@ def main():
             if error:
                 wrong += 1
                 reasons.setdefault(error, []).append(shape)
-        for error, found in reasons.items():  # of the calls that show the same, the shortest
+        for error, found in reasons.items():  # of the calls with the same error, the shortest
             first = min(found, key=lambda s: (max(map(int, re.findall(r"\d+", s)), default=0), len(s)))
             print(f"FAIL {kernel}: {first}: {error}" + (f" (and in {len(found) - 1} other calls)" if len(found) > 1 else ""), flush=True)
         of = ", function of 1 of them" if args.quick and re.search(r" aes(gcm)?_(neon|armv6|mips\d+r2)$", kernel) else ""
