@@ -1,19 +1,20 @@
-"""Every length at once, of AES in ECB, CTR, CBC (decryption) and XTS: the loop of a kernel over long texts, by induction.
+"""AES in ECB, CTR, CBC (decryption) and XTS, for every length: the loop of a kernel over long texts, by induction.
 
     induction.aes_modes [--quick] [--planted] [--jobs N] OBJECT...
 
-What the loop keeps is not written down. Let f(S) be what the run from the first instruction leaves in a cell (a register, a
-word of a vector, four bytes of scratch or stack) where the loop begins, if the state of the mode (counter block, block before,
-tweak; of ECB nothing) is S. The invariant is: there is an S such that each cell holds f(S), pointers and length aside; and the
-output so far is the specification's, whose state is S. With S any 128 bits,
+The invariant is computed. A cell is a register, a word of a vector, or four bytes of scratch or stack. S is the
+state of the mode: the counter block, the previous block or the tweak; ECB has none. f(S) is the value in a cell when
+the run from the first instruction reaches the loop with state S. The invariant is that there is an S such that each
+cell has f(S), except pointers and length. The output so far is the specification's, whose state is S. With any 128
+bits as S, these are proved:
 
-    base   is the definition of f
-    step   after a pass from f(S) each cell holds f(S'), S' being the state that the specification has after the blocks of a pass:
-           f(S') is found by another run from the first instruction, with S' as the state. What does not is taken as never written,
-           and the step is tried again, until nothing changes
-    exit   a pass, and the rest of less than one, to the return: output, state, wiping
+    base   defines f
+    step   A pass from f(S) leads to f(S') in each cell, where S' is the state of the specification after the blocks of a pass.
+           f(S') is computed by another run from the first instruction, with S' as the state. A cell with another value counts
+           as never written, and the step is tried again, until nothing changes.
+    exit   a pass, and the rest of less than a pass, to the return: output, state, wiping
 
-As in gcm.py pointers to text and lengths are symbols with bounds.
+As in gcm.py, pointers to text and lengths are symbols with bounds.
 """
 import re
 
@@ -29,18 +30,19 @@ from spec.args import A, CBC_DECRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT,
 from values import bits, linear, terms
 from values.terms import Unproved, add_modular, cat, const, cut, same, symbol
 
-LONGEST = 1 << 60  # bytes of text; of 32-bit ARM 2^30
-END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches
+LONGEST = 1 << 60  # bytes of text; 2^30 on 32-bit ARM
+END = 0x1000000  # distance from the start to the end of a text in a run: greater than the reach of a loop
 
 
 class Loop:
-    """The bytes of a pass. ahead: they are taken from the length before the loop begins again, so that there a pass is always
-    to come; else where it begins, and it may be none. ends: the last pass, with the remaining bytes, is one of the loop's too, which does
-    not begin again where nothing is left. least: shorter texts are calls only."""
+    """The bytes of a pass. ahead: they are subtracted from the length before the loop starts again, so there a pass
+    always follows. Otherwise they are subtracted where it starts, and there may be none. ends: the loop also
+    processes the remaining bytes in its last pass, and does not start again without any. least: shorter texts are
+    proved by calls only."""
 
     def __init__(self, step, ahead=False, ends=False, least=16):
         self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else least
-        self.again = 16 if ends else 0  # what must be left behind a pass for another one
+        self.again = 16 if ends else 0  # the least rest after a pass for which another one follows
         self.rests = range(self.again, step + self.again, 16)
 
 
@@ -74,13 +76,14 @@ ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, CTR_LITTLE, XTS_ENCRYPT, C
 
 
 def shapes(kernel):
-    """32-bit ARM's aes_neon keeps what counters have in common, and branches on it: only calls of that mode."""
+    """The shapes of a kernel. 32-bit ARM's aes_neon keeps the common part of counters, and branches on it, so CTR has
+    only calls."""
     without = {CTR} if kernel.bitwise and kernels.begins_with_many(kernel) else set()
     return [s for s in ALL_SHAPES if s.mode not in without]
 
 
 def head(kernel, shape):
-    """Where the loop begins. Only which it is, is taken from the code; that a run comes there is what the rest shows."""
+    """Returns the start of the loop. The code is used only to find it; the proof shows that a run reaches it."""
     if kernel.head is None and kernel.bitwise:
         kernel.head = dict.fromkeys((s.mode for s in ALL_SHAPES), group(kernel))
     if kernel.head is None:
@@ -89,14 +92,16 @@ def head(kernel, shape):
             if i.mnemonic == ("jae" if kernel.isa is x86 else "b") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
                 if kernel.isa is x86 or insns[to].mnemonic == "subs":
                     back.append((i.address - to, to))
-        # Of jumps back on "not below", the target of the longest; or of those that are always taken, to where a pass is counted.
+        # The target of the longest jump back with the condition "not below"; or of those that are always taken, to the
+        # count of a pass.
         order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CTR_LITTLE, CBC_DECRYPT)
         kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
     return kernel.head[shape.mode]
 
 
 def group(kernel):
-    """Of jumps back on "not equal", the one to the comparison of a pass's bytes with the remaining length."""
+    """Returns the target of a jump back with the condition "not equal", which is the comparison of a pass's bytes with
+    the remaining length."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), set()
     at = {i.address: n for n, i in enumerate(insns)}
     for i in insns:
@@ -108,7 +113,7 @@ def group(kernel):
 
 
 class Part(gcm.Part):
-    """A run of a part of a call. at_end: the last block of a text, that is read before the loop."""
+    """A run of a part of a call. at_end: the last block of a text, which is read before the loop."""
 
     def __init__(self, kernel, shape, ahead, memory_state, at_end=None):
         Call.__init__(self, kernel)
@@ -127,7 +132,7 @@ class Part(gcm.Part):
         self.regions(*regions)
         self.arguments("MODE", key=KEY, state=STATE if shape.chained else None, operation=shape.mode)
         self.set(**{"in": self.source + 0}, out=self.target + 0)
-        modes.schedule_of(shape.bits, "key")  # first: it says which S-boxes there are
+        modes.schedule_of(shape.bits, "key")  # first, because it names the S-boxes
         self.memory.cells.update(modes.key_cells(kernel, shape.bits, "key")[0])
         if shape.chained:
             self.memory.poke(STATE, memory_state)
@@ -170,17 +175,17 @@ class Part(gcm.Part):
 
 
 def alike(a, b):
-    """Bit by bit."""
+    """Compares two values bit by bit."""
     return a is b or a.defined and b.defined and all(same(cut(a, i, 8), cut(b, i, 8)) for i in range(0, a.width, 8))
 
 
 def state_last(kernel, shape):
-    """Whether a kernel writes the state after its loop; otherwise it does so before it."""
+    """Whether a kernel writes the state after its loop, instead of before it."""
     return shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) or shape.mode == CTR_LITTLE and kernel.bitwise and kernel.isa is arm32
 
 
 def begin(kernel, shape, state):
-    """From the first instruction to the loop. Some modes leave their state already there."""
+    """Runs from the first instruction to the loop. In some modes the state is written by then."""
     last = blocks_of("last", 1)
     call = Part(kernel, shape, 0, state, last)
     call.length = length(kernel, "bytes", loop_of(kernel).least)
@@ -190,7 +195,7 @@ def begin(kernel, shape, state):
         first = spec.reverse(cut(state, 96, 32)) if shape.mode == CTR else cut(state, 0, 32)
         if kernel.isa is not arm64:
             count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
-        else:  # a sum of 64 bits, of which 32 are kept: the same number
+        else:  # a 64-bit sum, of which 32 bits are kept: the same number
             count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
         call.expect("the state", STATE, cat(cut(state, 0, 96), spec.reverse(count)) if shape.mode == CTR else cat(count, cut(state, 32, 96)))
     elif shape.mode == CBC_DECRYPT:
@@ -203,11 +208,11 @@ def length(kernel, name, least):
 
 
 class State(dict):
-    """Cell -> value, or its target; written: addresses in scratch."""
+    """Cell -> value, or the name of an address or length. written: addresses in scratch."""
 
 
 def start(kernel, shape, state, ahead, left):
-    """A run from the loop's begin. Also its text, the specification's result and state."""
+    """Starts a run at the loop. Also returns its text, and the specification's result and state."""
     call = Part(kernel, shape, ahead, state_in_memory(kernel, shape))
     places = {"in": call.source + 0, "out": call.target + 0, "left": left}
     if kernel.bitwise:
@@ -226,7 +231,7 @@ def start(kernel, shape, state, ahead, left):
 
 
 def state_in_memory(kernel, shape):
-    """Which the loop does not keep, except the part of a counter block beside the counter."""
+    """The state in memory. The loop does not keep it, except the part of a counter block beside the counter."""
     state = blocks_of("state in memory", 1)
     if state_last(kernel, shape):
         return state
@@ -240,7 +245,8 @@ def any_state(shape):
 
 
 def induction(kernel, shape, blocks=None, step=None):
-    """What is kept, by as many steps as it takes; and the number of instructions. blocks, step: other than it is, as planted faults."""
+    """Finds the kept cells, by as many steps as necessary. Also returns the number of instructions. blocks and step
+    differ from the kernel's for planted faults."""
     n = loop_of(kernel).step
     now = blocks_of("now", blocks or n // 16)
     following = aes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), now, any_state(shape))[1]
@@ -279,32 +285,33 @@ def induction(kernel, shape, blocks=None, step=None):
 
 
 def leave(kernel, shape, state, rest):
-    """Where a pass is to come, that, and `rest` bytes, to the end."""
+    """Proves the run to the end, with `rest` bytes, and a pass before them if the loop expects one."""
     call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, kernel.isa.POINTER))
     kernel.program().run(call.machine, None, head(kernel, shape), None)
     call.left_behind()
     call.wiped(state.written)
     call.expect("the text", call.target.address, result)
-    if shape.chained:  # the state when the loop began, or the present one
+    if shape.chained:  # the state when the loop started, or the present one
         call.expect("the state", STATE, after if state_last(kernel, shape) else state_in_memory(kernel, shape))
     return call.machine.steps
 
 
 # ---- CBC encryption -----------------------------------------------------------------------------------------------------
 #
-# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to. On 32-bit
-# ARM more than six are done in two groups, one behind the other: what the first leaves is where the second begins.
+# A call has one text, or as many texts of one length as front ends pass. The state is the chaining block of each lane.
+# On 32-bit ARM, more than six lanes are processed in two groups: the second starts with the results of the first.
 
 CBC_LANES = 8  # TOGETHER of src/aes_api.c; aes/modes.go has the same
-FEW = {arm64: (4, 2), arm32: (3, 1)}  # lanes that aes_neon does by lookups, and how many at a time
-AT = 0x1000  # where it points to in a run
+FEW = {arm64: (4, 2), arm32: (3, 1)}  # lanes that aes_neon processes by lookups, and how many at a time
+AT = 0x1000  # the position in the texts in a run
 LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
 
 def cbc_groups(kernel, count):
-    """[(lanes, where their loop begins, which cell says where in the texts it is)]: behind the last store of a pass 16
-    is added to that, and if it is less than the texts' length it goes back. On x86-64 the first such loop is of many and
-    the second of one, on ARM there is one for each number, from 8 or 6 down, or where AES is made of bit operations one or two."""
+    """Returns [(lanes, start of their loop, cell with the position in the texts)]. After the last store of a pass, 16
+    is added to the position. If it is less than the length, the loop continues. On x86-64, the first such loop has
+    many lanes and the second has one. On ARM there is a loop for each number, from 8 or 6 down; bit-sliced kernels
+    have one or two loops."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
     if kernel.bitwise:
         most, loops, groups = 2 if kernel.name.endswith("armv6") else CBC_LANES, bitwise_loops(insns), []
@@ -325,8 +332,8 @@ def cbc_groups(kernel, count):
 
 
 def bitwise_loops(insns):
-    """Where they begin, and the cell: on 32-bit ARM where a register with the number is stored to in scratch. Of two the first is
-    of few lanes, by lookups."""
+    """Returns the starts of the loops, and the cell. On 32-bit ARM, the code stores the position from a register to
+    scratch. If there are two loops, the first has few lanes, by lookups."""
     found = []
     for i, insn in enumerate(insns[:-3]):
         m, stored = re.fullmatch(r"([rx](\d+)|ip), \1, #0x10", insn.op_str), insns[i + 1].mnemonic == "str"
@@ -343,7 +350,7 @@ def cbc_head(kernel, count):
 
 class CbcPart(Call):
     def __init__(self, kernel, bits, count, in_place, before, at):
-        """before: what each lane is chained to when the call begins. at: where the block is that a pass takes."""
+        """before: the chaining block of each lane at the start of the call. at: the position of the block of a pass."""
         super().__init__(kernel)
         if kernel.bitwise:  # lanes without a block
             self.fill()
@@ -368,7 +375,7 @@ class CbcPart(Call):
             if at is not None:
                 self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
         total = self.base("total", 32, modulus=16)
-        self.total = total, 0  # where a group of lanes begins, a place
+        self.total = total, 0  # the position at which a group of lanes starts
         self.arguments("MODE", count=count, operation=modes.CBC_ENCRYPT)
         self.memory.poke(kernels.ARGS + A["MODE_LANES"], terms.extend(self.callers("lanes", LANES), 64))
         self.memory.poke(kernels.ARGS + A["MODE_BYTES_EACH"], terms.extend(total + 0, 64))
@@ -393,7 +400,7 @@ class CbcPart(Call):
         return type(self.machine).known(self.machine, v, what)
 
     def bytes_at(self):
-        """Where the length of the texts is: cells, and functions that set and get it."""
+        """Returns the cells that have the length of the texts, and functions that set and get it."""
         scratch = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes]
         if self.kernel.bitwise and self.kernel.isa is arm32:
             a, = (a for a in scratch if linear.place(self.memory.cells[a]) == self.total)
@@ -410,7 +417,7 @@ class CbcPart(Call):
 
 
 class Cbc:
-    """by: other than it is, as a planted fault."""
+    """CBC encryption of some lanes. by: differs from 16 for a planted fault."""
 
     def __init__(self, kernel, bits, count, in_place=False, by=16):
         self.kernel, self.in_place, self.by, self.steps, self.written = kernel, in_place, by, 0, set()
@@ -428,7 +435,7 @@ class Cbc:
         return call
 
     def prove(self):
-        """Base, step and exit of each group of lanes. Returns the number of instructions."""
+        """Proves base, step and exit of each group of lanes. Returns the number of instructions."""
         begin = lambda chained: self.run(self.make(chained, None), 0, self.groups[0][1])
         for number, (lanes, place, cell) in enumerate(self.groups):
             last = number == len(self.groups) - 1
@@ -452,7 +459,8 @@ class Cbc:
             call.expect(f"the output of lane {i}", call.lanes[i]["out"] + AT, self.after[i])
 
     def group(self, begin, lanes, place, cell):
-        """What is kept in the loop of these lanes, by as many steps as it takes. Returns what begins a run there."""
+        """Finds the kept cells in the loop of these lanes, by as many steps as necessary. Returns a function that
+        starts a run there."""
         called, then = begin(self.before), begin(self.after)
         for call in (called, then):
             if call.get(cell).constant != 0:
@@ -506,8 +514,8 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    """Calls by their shapes; of CBC encryption all in one. Of AES of bit operations, calls in place and apart are one after the other,
-    as they have everything else in common, and those of CBC encryption are by themselves."""
+    """Returns the calls by shape; CBC encryption is one task. For bit-sliced AES, calls in place follow the same calls
+    with separate output, because they share values. Those of CBC encryption are separate."""
     calls = CBC_CALLS[7::31] if args.quick else CBC_CALLS
     found = shapes(kernel)[::7 if args.quick else 1]
     if not kernel.bitwise or args.quick:
@@ -523,7 +531,7 @@ def one(kernel, task, args, found):
                 anew(kernel)
             before = found.cases
             found.end(f"AES-{bits_}, {count} lanes{', in place' if in_place else ''}", cbc, kernel, bits_, count, in_place)
-            found.cases += 2 * (found.cases - before)  # base and step too
+            found.cases += 2 * (found.cases - before)  # base and step, too
         return
     for shape in task[1:]:
         of_one(kernel, shape, args, found)
@@ -540,7 +548,7 @@ def of_one(kernel, shape, args, found):
         found.end(f"{rest} bytes left", leave, kernel, shape, state, rest)
 
 
-# Of AES made of bit operations, instructions behind where the loop begins that a planted fault leaves out: mode, mnemonic, operands.
+# For bit-sliced AES: instructions after the start of the loop that planted faults omit: mode, mnemonic, operands.
 LEFT_OUT = {
     (arm64, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "x3, x3, x27"), ("the output does not move", ECB_DECRYPT, "add", "x4, x4, x27"),
                       ("the remaining length does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR, "add", ", #1"),
@@ -568,7 +576,7 @@ def planted(kernel, args, attempt):
         def show():
             anew(kernel)
             if mode == modes.CBC_ENCRYPT:
-                cbc(kernel, 128, **{"count": 5 if kernel.bitwise else 3, **change})  # 5: more than lookups do
+                cbc(kernel, 128, **{"count": 5 if kernel.bitwise else 3, **change})  # 5: more than lookups process
                 return
             shape = Shape(mode, 256, False)
             state, _ = induction(kernel, shape, **change)

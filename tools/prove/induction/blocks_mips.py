@@ -1,17 +1,17 @@
-"""AES-GCM in integer registers (MIPS): blocks once, for all data, then calls of them.
+"""AES-GCM in integer registers (MIPS). Blocks are proved once, for all data; then calls.
 
     induction.blocks_mips [--quick] [--planted] [--jobs N] [--part I/N] OBJECT...
 
-bits.py follows AES of bit operations bit by bit, in seconds. So the set-up of keys is shown by itself, and so are sections of the code, with any
-data, and with anything in registers and scratch but what a section reads:
+bits.py takes seconds for bit-sliced AES. So the set-up of keys and these sections of the code are proved separately.
+Their data are arbitrary, and so are registers and scratch that a section does not read:
 
-    Spread     the round keys that set-up has made are spread over the bits of many blocks, the nonce added to the first
-    Keystream  8 or 16 blocks are encrypted by these, from any counter on
-    Powers     factors are made of four powers of H, whatever they are
-    Sum        the sum of 1 to 4 blocks, each multiplied by its power
+    Spread     the round keys from set-up are spread over the bits of many blocks; the nonce is added to the first round key
+    Keystream  8 or 16 blocks are encrypted with these, from any counter on
+    Powers     factors are made from any four powers of H
+    Sum        1 to 4 blocks are multiplied by their powers and added
 
-In calls a section is one instruction, as in permute.py. What set-up and sections make is there a function of the key, of which nothing else is
-known and which only the next section can use. What else a section changes is unknown behind it.
+In calls, a section is one instruction, as in permute.py. The results of set-up and sections are then unknown
+functions of the key, which only the next section can use. Other cells that a section changes are unknown after it.
 """
 import spec
 from induction.engine import anew, find
@@ -25,20 +25,20 @@ from spec.args import A
 from values import bits, terms
 from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
 
-POWERS, SPREAD = 4, 128  # bytes of a round key when it is spread
+POWERS, SPREAD = 4, 128  # SPREAD: bytes of a spread round key
 SCHEDULE, TABLE = A["GCM_KEY_SCHEDULE"], A["GCM_KEY_TABLE"]
 X = range(8, 16)  # registers x0 .. x7
-ARGUMENTS, POINTER = 4, 5  # and those of the arguments and of scratch
+ARGUMENTS, POINTER = 4, 5  # registers of the arguments and of scratch
 INVERSE_X = field_power(2, (1 << 128) - 2)
 
 
 def element(number):
-    """Of the field. Bit i is x^(127 - i)."""
+    """A number as an element of the field. Bit i is x^(127-i)."""
     return field_product(X127, number.image)
 
 
 class Blocks(Sectioned):
-    """Where a kernel's sections are, and its numbers in scratch."""
+    """Finds the sections of a kernel, and the offsets of its numbers in scratch."""
 
     gcm = True
 
@@ -54,7 +54,7 @@ class Blocks(Sectioned):
         self.y = self.fifths + 5 * word
         self.arguments = self.y + 4 * 16
         self.flags, self.counter, passes, phase, self.slot, self.start = (self.arguments + n * word for n in (1, 7, 11, 12, 13, 14))
-        # Addresses of factors, which are made of powers: behind each block's word.
+        # Addresses of factors, which are made from powers: after each block's word.
         self.factors = [a for at in range(self.slot_of(0), SCRATCH + self.fifths, self.factor) for a in range(at + word, at + self.factor, 4)]
         code = [self.isa.fields(self.code, pc) for pc in range(0, len(self.code), 4)]
 
@@ -81,11 +81,11 @@ class Blocks(Sectioned):
         packets.gcm_key, packets.given_key = key_of_calls, given_of_calls
 
     def slot_of(self, i):
-        """Where the i-th block's word of the first column is."""
+        """The address of the i-th block's word in the first column."""
         return SCRATCH + self.table + i * self.factor
 
     def columns(self, x):
-        """Words of a block and sums of them, as store_block has them, with how far each is behind the first."""
+        """Words of a block and sums of them, as store_block stores them, with their offsets from the first."""
         w = terms.parts_of(x, 8 * self.word)
         if self.word == 4:
             w = [w[0], w[1], terms.xor(w[0], w[1]), w[2], w[3], terms.xor(w[2], w[3]), terms.xor(w[0], w[2]), terms.xor(w[1], w[3])]
@@ -93,11 +93,11 @@ class Blocks(Sectioned):
         return [(i * POWERS * self.factor, v) for i, v in enumerate(w)]
 
     def masks(self):
-        """Every fifth bit, as constants have it."""
+        """Every fifth bit, as in the constants."""
         return const(int.from_bytes(self.constants[:5 * self.word], "little"), 40 * self.word)
 
     def numbers(self, memory, address, count=4):
-        """Of 32 bits each, the lowest first."""
+        """Returns count 32-bit numbers, lowest first."""
         return cat(*(memory.number(address + 4 * i, 4) for i in range(count)))
 
     def put_numbers(self, memory, address, v):
@@ -111,14 +111,15 @@ _made = terms.memo()
 
 
 def made(kind, of, size):
-    """A function of some values, as cells."""
+    """An unknown function of some values, as cells."""
     if (kind, of, size) not in _made:
         _made[kind, of, size] = [atom(kind, of, at, 32, (1 << 32) - 1) for at in range(0, size, 4)]
     return _made[kind, of, size]
 
 
 def expect_made(memory, kind, addresses, size=None):
-    """What such a function is of, whose values are in memory; size: of how many bytes, by what it is of."""
+    """Returns the operands of such a function, whose result must be in memory. size: computes its number of bytes from
+    the operands."""
     first = memory.cells.get(addresses[0], memory.unset).pieces[0][0]
     if first < 0 or ATOMS[first].kind != kind:
         raise Unproved(f"no {kind} that set-up or a section has made")
@@ -134,7 +135,7 @@ def schedule_bytes(key):
 
 
 def spread_bytes(key, nonce):
-    """Of round keys that are spread."""
+    """The size of spread round keys."""
     return size_of(key.width) // 16 * SPREAD
 
 
@@ -146,7 +147,7 @@ def expect_rounds(m, key, bits_):
 
 
 def key_of_calls(kernel, bits_, trace=None, name="key"):
-    """In place of packets.gcm_key."""
+    """Replaces packets.gcm_key."""
     memory, key = Memory(kernel.isa.big), words(name, bits_ // 32)
     memory.put_number(KEY, const(rounds_of(bits_), 64))
     for i, v in enumerate(made("round key", (key,), size_of(bits_))):
@@ -159,20 +160,21 @@ def powers_of_calls(cells, h):
 
 
 def given_of_calls(kernel, before, flags, trace=None, longest=0):
-    """In place of packets.given_key."""
+    """Replaces packets.given_key."""
     return powers_of_calls(before, packets.hash_key()), 0
 
 
 # ---- Sections ---------------------------------------------------------------------------------------------------------------
 
 class Section:
-    """changes: the cells that it changes, as Call.cells() names them. place(m, name, address): of a pointer to a place in memory."""
+    """A section of the code. changes: the cells that it changes, as in Call.cells(). place(m, name, address) returns
+    an address in memory from a pointer."""
 
     def __init__(self, kernel, begin, end):
         self.kernel, self.begin, self.end, self.changes, self.steps = kernel, begin, end, set(), 0
 
     def alone(self, registers, cells, *regions):
-        """The section by itself, with these registers, and functions that give others. Returns the memory."""
+        """Runs the section separately, with these registers, which may be given as functions. Returns the memory."""
         call = Call(self.kernel)
         call.regions(*regions)
         call.arguments(key=KEY)
@@ -196,7 +198,7 @@ class Section:
         return lambda call: terms.add(bits_, call.callers(name, address), const(more, bits_))[0]
 
     def __call__(self, m):
-        """In a call."""
+        """The section in a call."""
         if m.known(m.general[POINTER], "an address") != SCRATCH:
             raise Unproved("no pointer to scratch")
         results = self.effect(m)
@@ -210,7 +212,7 @@ class Section:
         results()
 
     def key(self, m, arguments):
-        """Where it is, by a pointer to arguments."""
+        """Returns the address of the key, from a pointer to the arguments."""
         if m.known(arguments, "an address") != ARGS:
             raise Unproved("no pointer to arguments")
         return m.known(m.memory.number(ARGS + A["ARG_KEY"], self.kernel.word), "an address")
@@ -218,7 +220,7 @@ class Section:
 
 class Spread(Section):
     def show(self, bits_, cells):
-        """Of a key that set-up has made. Returns scratch."""
+        """Proves the section for a key from set-up. Returns scratch."""
         k, nonce = self.kernel, words("nonce", 3)
         rows = {x: cat(*(cut(nonce, 32 * c + 8 * r, 8) for c in range(3)), const(0, k.isa.POINTER - 24)) for r, x in enumerate(X[:4])}
         memory = self.alone(rows, cells, ("rounds", KEY, 8, True, False), ("schedule", KEY + SCHEDULE, size_of(bits_), True, False))
@@ -246,7 +248,7 @@ class Keystream(Section):
         return SCRATCH + self.kernel.state + self.kernel.row * row + 4 * block
 
     def show(self, bits_, cells, schedule):
-        """cells: what Spread has left behind."""
+        """cells: the results of Spread."""
         k, nonce, counter = self.kernel, words("nonce", 3), symbol("counter", 32)
         memory = Memory(k.isa.big)
         memory.cells.update(cells)
@@ -280,7 +282,7 @@ class Keystream(Section):
 
 class Powers(Section):
     def show(self):
-        """Returns the factors, and the powers that they are of."""
+        """Returns the factors, and the powers from which they are made."""
         k, powers = self.kernel, [words(f"power {i} ") for i in range(POWERS)]
         memory = Memory(k.isa.big)
         for i, v in enumerate(powers):
@@ -357,7 +359,7 @@ class Sum(Section):
 # ---- Set-up and sections by themselves --------------------------------------------------------------------------------------
 
 def expect_powers(kernel, cells, h):
-    """Powers of H divided by x, the highest first."""
+    """Requires the powers of H divided by x, the highest first."""
     memory, power = Memory(kernel.isa.big), INVERSE_X
     memory.cells.update(cells)
     for i in reversed(range(POWERS)):
@@ -367,14 +369,15 @@ def expect_powers(kernel, cells, h):
 
 
 def set_up(kernel, bits_):
-    """Shows it for a key; without bits for a given hash key. Returns the key's memory, its schedule, and how many instructions."""
+    """Proves the set-up of a key, or without bits_, of a given hash key. Returns the key's memory, its schedule, and
+    the number of instructions."""
     restore()
     anew()
     proof.mode(False, True)
     bits.strict, schedule = True, None
     if bits_:
         schedule = spec.key_schedule(words("key", bits_ // 32))
-        h = [spec.aes(schedule, const(i << 120, 128)) for i in range(kernel.row // 4)][0]  # as many are encrypted
+        h = [spec.aes(schedule, const(i << 120, 128)) for i in range(kernel.row // 4)][0]  # a full set of blocks
     else:
         h = packets.hash_key()
     cells, steps = packets.gcm_key(kernel, bits_) if bits_ else packets.given_key(kernel, {}, 0)
@@ -391,7 +394,7 @@ def sums(kernel):
 
 
 def sections(kernel, quick=False):
-    """Shows them, and set-up. Returns how many cases and instructions."""
+    """Proves the sections and set-up. Returns the numbers of cases and instructions."""
     *_, steps = set_up(kernel, None)
     sums(kernel)
     some = BITS[:1] if quick else BITS
@@ -412,7 +415,8 @@ prepare, tasks, one = Blocks.prepare, Blocks.tasks, Blocks.one
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Instructions that are left out: what that is, how they begin, on 32 bits and on 64, and which one behind where that code begins.
+# Instructions to omit: the name of the fault, their text with 32 and 64 bits, and which one after the start of that
+# code.
 OF_SET_UP = [("a round constant is not the next", "sll $t1, $t1, 1"), ("H is not divided by x", "sll $t0, $t0, 1"),
              ("a byte of a round key is in another row", "ins $t1, $t3", -1)]
 LEFT_OUT = {

@@ -1,22 +1,23 @@
-"""Every length at once, of ChaCha20-Poly1305 on ARM: the loop of a kernel over long texts, by induction.
+"""ChaCha20-Poly1305 on ARM, for every length: the loop of a kernel over long texts, by induction.
 
     induction.chacha_arm [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
 
-As in gcm.py what the loop keeps is found, and then shown. A cell is a register, a word of a vector register, or four bytes of
-scratch or stack. Where the loop begins again a cell is one of
+As in gcm.py, the invariant is computed, and then proved. A cell is a register, a word of a vector register, or four
+bytes of scratch or stack. Where the loop starts again, a cell is one of these:
 
-    kept    as the run from the first instruction left it, for ever
-    moving  what a run from the first instruction that goes on with a packet at block X leaves there, X being the block that this pass
-            begins with: any number of 32 bits. Runs that begin a packet have to leave there what such a run does
-    place   a pointer to text, which moves by a pass, or to where the text of the call begins; the bytes that are left
-    limb    of the accumulator: any number within a bound, which is found too
-    dead    taken as if nothing had ever written it
+    kept    as the run from the first instruction left it
+    moving  the value in a run from the first instruction that continues a packet at block X, where X is the first block of this
+            pass: any 32-bit number. Runs that start a packet must have the value of such a run.
+    place   a pointer to text, which moves by a pass; a pointer to the text of the call; or the remaining length
+    limb    a limb of the accumulator: any number within a bound, which is computed too
+    dead    counts as never written
 
-    base    from the first instruction until the loop begins its second or third pass, by classes of the length where it matters
-    step    from any such state with enough bytes left: a cell that is not what it should be is dead, and the step is tried again
-    exit    from any such state, for each number of bytes left with which there is no such step, to the return
+    base    from the first instruction until the second or third pass of the loop, by classes of the length where necessary
+    step    from any such state with enough remaining bytes. A cell that is not as required becomes dead, and the step is tried
+            again.
+    exit    from any such state, for each number of remaining bytes without such a step, to the return
 
-On 32-bit ARM lengths and pointers are numbers of 32 bits.
+On 32-bit ARM, lengths and pointers are 32-bit numbers.
 """
 
 import spec
@@ -42,10 +43,10 @@ def scratch(offset):
 
 
 class Loop:
-    """step: bytes of a pass. enough: the fewest bytes left for a pass. arrivals: how often the loop's begin is reached before the induction
-    begins. least: bytes of the texts that it is for. limbs: (cell, where its lowest bit stands). left, message: cells of these.
-    pending: whether the accumulator has a block added that it is not multiplied for. classes: of the lengths of a packet whose begin
-    this call is, residues modulo 256 for which it begins in the same way."""
+    """step: bytes of a pass. enough: the fewest remaining bytes for a pass. arrivals: how often the start of the loop
+    is reached before the induction starts. least: the shortest text that is proved. limbs: (cell, position of its
+    lowest bit). left, message: their cells. pending: whether a block was added to the accumulator that has not been
+    multiplied. classes: residues modulo 256 of a packet's length with which a call starts in the same way."""
 
     def __init__(self, head, step, enough, arrivals, least, limbs, left, message, pending=False, classes=(None,), opens=(False, True)):
         self.head, self.step, self.enough, self.arrivals, self.least, self.limbs = head, step, enough, arrivals, least, limbs
@@ -54,7 +55,7 @@ class Loop:
 
 
 def ahead_of(kernel, text, before):
-    """Where the instruction is that stands `before` instructions ahead of the first that begins so."""
+    """Returns the address of the instruction that is `before` instructions ahead of the first one with this text."""
     found = instructions(kernel)
     return found[found.index(next(i for i in found if f"{i.mnemonic} {i.op_str}".startswith(text))) - before].address
 
@@ -64,7 +65,7 @@ LOOPS = {
     # .Lrounds, and .Lnext_counts
     (arm64, "neon"): Loop(lambda k: ahead_of(k, "cmp x8, #0xa0", 2), 256, 512, 3, 960, X19, general(4), general(22)),
     (arm64, "neon6"): Loop(lambda k: find(k, "add v31.4s, v31.4s, v30.4s", 1).address, 384, 641, 3, 1409, X19, general(4), general(22)),
-    # .Lmore. Opening, Poly1305 goes faster than ChaCha20: what is between them grows.
+    # .Lmore. When opening, Poly1305 is faster than ChaCha20, so its lead grows.
     (arm32, "neon"): Loop(lambda k: ahead_of(k, "ldr r8, [r1, #-0x18]", 1), 256, 257, 3, 960,
                           [(general(2), 0), (general(3), 32), (general(4), 64), (general(6), 96), (general(5), 128)],
                           scratch(320 - 56), scratch(320 - 24), True,
@@ -72,7 +73,7 @@ LOOPS = {
 }
 
 
-# Instructions behind where the loop begins that a planted fault leaves out: (what that is, how they begin).
+# Instructions after the start of the loop that planted faults omit: (name of the fault, start of their text).
 LEFT_OUT = {
     (arm64, "neon"): [("the text does not move", "add x2, x2, #0x100"), ("the output does not move", "add x3, x3, #0x100"),
                       ("the remaining length does not change", "sub x4, x4, #0x100"), ("the counter does not go on", "add v31.4s, v31.4s"),
@@ -135,13 +136,13 @@ class Part(engine.Part):
         return h * self.r.residue % P if loop.pending else h
 
     def cipher(self, blocks, text):
-        """The specification's, of text that begins `blocks` blocks behind the counter."""
+        """The specification's result for text that starts `blocks` blocks after the counter."""
         key, nonce = key_symbols()
         return spec.cipher_text(key, add_modular(self.counter, const(blocks, 32)), nonce, text) if text else None
 
 
 def place_of(call, v):
-    """What a pointer or length is: (kind, offset), or None."""
+    """Returns a pointer or length as (kind, offset), or None."""
     found = linear.place(v)
     if found is None:
         return None
@@ -153,8 +154,8 @@ def place_of(call, v):
 
 
 def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
-    """From the first instruction to the loop. section: associated data of any length (ad.py). Returns the call, with
-    the number of bytes done."""
+    """Runs from the first instruction to the loop. section: associated data of any length (ad.py). Returns the call,
+    with the number of processed bytes."""
     opens, size = shape.opens, loop.arrivals * loop.step + loop.step
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, not opens, True)]
     call = Part(kernel, shape, texts, None, ad_bytes, counter)
@@ -195,12 +196,12 @@ def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
 
 
 class State(dict):
-    """Cell -> value, or (kind, offset) of a place, offsets in the text and of the remaining length from where the loop begins. kinds: of each cell;
-    template: of any counter; limbs: bounds; mac: what is authenticated next; written: addresses in scratch."""
+    """Cell -> value, or (kind, offset) of a place, relative to the start of the loop. kinds: of each cell. template:
+    for any counter. limbs: bounds. mac: offset of the next authenticated byte. written: addresses in scratch."""
 
 
 def relative(place, done):
-    """As seen from where the loop begins."""
+    """Returns a place relative to the start of the loop."""
     kind, offset = place
     return kind, offset - done if kind in ("in", "out") else offset + done if kind == "left" else offset
 
@@ -211,7 +212,8 @@ def here(call, v, done):
 
 
 def start(kernel, loop, shape, state, ahead, more, left, counter):
-    """A run from where the loop begins. Returns the call, the text, what is still to be authenticated before it, the accumulator."""
+    """Starts a run at the loop. Returns the call, the text, the bytes before it that are still to be authenticated,
+    and the accumulator."""
     lag = max(0, -state.mac)
     before, done = [(-lag, lag, True, False)] if lag else [], None
     if shape.in_place:
@@ -248,14 +250,15 @@ def start(kernel, loop, shape, state, ahead, more, left, counter):
 
 
 def authenticated(h, r, waiting, mac, text, n):
-    """The accumulator after n bytes from what is authenticated next on, which is `mac` bytes from where the run began."""
+    """Returns the accumulator after n more bytes. The next authenticated byte is `mac` bytes after the start of the
+    run."""
     values = [v for v in (waiting, cut(text, 8 * max(mac, 0), text.width - 8 * max(mac, 0)) if text else None) if v and v.width]
     return spec.poly1305(h, r, cut(cat(*values), 0, 8 * n)) if n else h
 
 
 def induction(kernel, loop, shape, of=None, section=None):
-    """What is kept, by as many steps as it takes. section: associated data of any length, too. Returns the state, and the
-    numbers of cases and instructions."""
+    """Finds the kept cells, by as many steps as necessary. section: includes associated data of any length. Returns
+    the state, and the numbers of cases and instructions."""
     step, x = loop.step, symbol("any counter", 32)
     going_on = Way(shape.flags & LAST, shape.opens, shape.in_place)
     template = begin(kernel, loop, going_on, x)
@@ -342,7 +345,7 @@ def induction(kernel, loop, shape, of=None, section=None):
 
 
 def leave(kernel, loop, shape, state, rest, folder=None):
-    """With `rest` bytes left, to the end."""
+    """Proves the run to the end, with `rest` remaining bytes."""
     call, text, waiting, h = start(kernel, loop, shape, state, rest, 0, rest, state.counter)
     bytes_ = call.all_done + rest
     call.set(bytes=bytes_)
@@ -353,7 +356,8 @@ def leave(kernel, loop, shape, state, rest, folder=None):
     call.expect("the text", call.target.address, result)
     padded = spec.pad16(text if shape.opens else result)
     h = authenticated(h, call.r, waiting, state.mac, padded, padded.width // 8 - state.mac)
-    # That of the call's begin and the blocks of the whole call; or that of the loop, gone on: which is the same number.
+    # The counter at the call's start plus the blocks of the call, or that of the loop plus the rest: both are the same
+    # number.
     before = const(1, 32) if shape.flags & FIRST else symbol("state counter", 32)
     blocks = terms.shift_right(bytes_, 6) if kernel.isa is arm64 else linear.shift(bytes_, 6, True)
     whole = terms.add(64, extend(before, 64), blocks)[0] if kernel.isa is arm64 else extend(add_modular(before, blocks), 64)
@@ -365,7 +369,8 @@ def leave(kernel, loop, shape, state, rest, folder=None):
 # ---- All of it -----------------------------------------------------------------------------------------------------------
 
 def rests(loop, shape, quick):
-    """Bytes left: every number with which there is no step; of parts behind which others come, multiples of 64 bytes."""
+    """The remaining bytes for which an exit is proved: every number without a step. For parts before others, multiples
+    of 64 bytes."""
     found = range(loop.enough - loop.step, loop.enough)
     if not shape.flags & LAST:
         return [n for n in found if n % 64 == 0]
@@ -378,7 +383,7 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    """Of each call, the number of its shape and residues of the length, or None."""
+    """For each call: the number of its shape, and residues of the length, or None."""
     loop = loop_of(kernel)
     return [(str(SHAPES[i]), i, of) for i in ((0, 3) if args.quick else range(len(SHAPES))) if SHAPES[i].opens in loop.opens
             for of in (loop.classes[-1:] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,))]
@@ -390,7 +395,7 @@ def one(kernel, task, args, found):
     anew()
     state, *more = induction(kernel, loop, shape, of)
     found.add(*more)
-    # Of a class of lengths all, of the others some: the state is the same.
+    # All exits of one class of lengths, and some of the others, because the state is the same.
     for rest in rests(loop, shape, args.quick)[::1 if of == (loop.classes if shape.flags & FIRST else (None,))[0] else 17]:
         if len(terms.ATOMS) > 600_000:
             anew()

@@ -1,17 +1,17 @@
-"""Every length at once, of opening ChaCha20-Poly1305 with NEON on 32-bit ARM, by induction.
+"""Opening ChaCha20-Poly1305 with NEON on 32-bit ARM, for every length, by induction.
 
     induction.chacha_arm_open [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
 
-Here Poly1305 is faster than ChaCha20: of a pass that decrypts 256 bytes, it authenticates up to 288. So it gets further and further
-ahead, by any number of bytes, until it is at the end of the text. Where the loop begins let it be ahead by d, a multiple of 16, and let
-e bytes be ahead of it; d + e bytes are left to decrypt. Shown are
+Here Poly1305 is faster than ChaCha20: a pass decrypts 256 bytes and authenticates up to 288. So Poly1305 is ahead by
+a growing number of bytes, until it reaches the end of the text. At the start of the loop, d is its lead, a multiple
+of 16, and e is the number of bytes that it has left. d + e bytes are left to decrypt. These are proved:
 
     base    from the first instruction to the second pass
-    steps   for any d and any e of 336 and more: then d grows by 32
-            for each e below that and any d with which a pass needs to look no further: it takes 32 bytes at a time, until less are there
-    exits   for each d and e with which there is no such step, to the return
+    steps   for any d, and any e of at least 336: d grows by 32;
+            for each smaller e and any d with which a pass depends only on e: it authenticates 32 bytes at a time, while it can
+    exits   for each d and e without such a step, to the return
 
-in which the state is as in chacha_armv6.py. What is authenticated is read before anything is written, wherever both are: this is checked.
+The state is as in chacha_armv6.py. Authenticated bytes are read before anything is written; this is checked.
 """
 import copy
 
@@ -32,7 +32,7 @@ X = "any counter"
 
 
 class State:
-    """What Invariant wants of a loop."""
+    """The loop for Invariant."""
 
     limbs = [general(r) for r in (2, 3, 4, 6, 5)]
     places = {IN: "in", OUT: "out", REMAINING: "left", MESSAGE: "message", COUNTER: "counter"}
@@ -47,13 +47,13 @@ def loop_of(kernel):
 
 
 def taken(e):
-    """Bytes that a pass authenticates where e are there."""
+    """How many bytes a pass authenticates if e are left."""
     return min(FAST, e // 32 * 32)
 
 
 def run(kernel, loop, shape, inv, e=None, least=None, d=None):
-    """From where the loop begins: e None: any numbers of bytes ahead; d None: e ahead, and any d from the least on; or both. Returns
-    the call and its text, what of it is authenticated next, and the accumulator."""
+    """Starts a run at the loop. If e is None, any numbers of bytes are left; if d is None, e bytes, with any d from
+    `least` on. Returns the call, its text, the part of it that is authenticated next, and the accumulator."""
     done = linear.Base("done", 64, (1 << 29) - 64, modulus=64, width=32)
     n = PASS if d is None else d + e
     texts = [(0, n, True, shape.in_place)], [] if shape.in_place else [(0, n, False, True)]
@@ -89,7 +89,7 @@ def run(kernel, loop, shape, inv, e=None, least=None, d=None):
 
 
 def in_order(call, start, size):
-    """Refuses that text ahead is read when text has been put out."""
+    """Refuses reads of text ahead after text was written."""
     allowed, written = call.memory.allowed, []
 
     def check(address, n, write):
@@ -115,14 +115,14 @@ def step(kernel, loop, shape, inv, e=None, least=None):
 
 
 def least_d(e):
-    """From here on a pass looks no further: a whole set is left, and its bytes are authenticated, and more."""
+    """From this d on, a pass depends only on e: a whole set is left to decrypt, and more bytes than it authenticates."""
     least = max(16, PASS + 1 - e, PASS + 1 - taken(e))
     return (least + 15) // 16 * 16
 
 
 def induction(kernel, loop, shape, of=None, quick=False, section=None):
-    """The invariant, with section for associated data of any length, too (ad.py), and the numbers of cases and
-    instructions."""
+    """Returns the invariant, and the numbers of cases and instructions. section: includes associated data of any
+    length (ad.py)."""
     inv, runs, flags = Invariant(State), [], shape.flags
     ads = [(n, None) for n in (0, *ADS)] + ([(0, section)] if section else [])
     for ad_bytes, any_ in ads if flags & FIRST else ((0, None),):
@@ -136,7 +136,7 @@ def induction(kernel, loop, shape, of=None, quick=False, section=None):
         runs.append(call)
     whole = shape.flags & LAST
     some = [e for e in range(E_ANY) if whole or e % 16 == 0]
-    # Found by some, then shown of all.
+    # Found with some e, then proved for all.
     few = [None, *some[::67], *some[1:40:13]]
     for e in few:
         while True:
@@ -163,7 +163,8 @@ def leave(kernel, loop, shape, inv, d, e, folder=None):
 
 
 def ends(shape, quick):
-    """(d, e) with which there is no step: of whole packets apart all, of others some, of parts behind which others come all."""
+    """The (d, e) without a step: all for whole packets with separate output and for parts before others; some for the
+    rest."""
     found = [(d, e) for d in range(16, PASS + 32, 16) for e in range(E_ANY) if d + e <= PASS or d < least_d(e)]
     if not shape.flags & LAST:
         return [(d, e) for d, e in found if (d + e) % 64 == 0 and e % 16 == 0]
@@ -181,7 +182,7 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    """Of each call, the number of its shape, residues of the length, and a part of the ends: those of the first are many."""
+    """For each call: the number of its shape, residues of the length, and a part of the ends. The first has many."""
     loop, found = loop_of(kernel), []
     for i in (0,) if args.quick else range(len(SHAPES)):
         for of in loop.classes[:1] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,):
@@ -196,7 +197,7 @@ def one(kernel, task, args, found):
     anew()
     inv, cases, steps = induction(kernel, loop, shape, of, args.quick or part or of not in (None, loop.classes[0]))
     found.add(0 if part else cases, steps)
-    # Of a class of lengths all, of the others some: the state is the same.
+    # All ends of one class of lengths, and some of the others, because the state is the same.
     for d, e in ends(shape, args.quick)[part::parts] if of in (None, loop.classes[0]) else ends(shape, args.quick)[5::29]:
         if len(terms.ATOMS) > 600_000:
             anew()

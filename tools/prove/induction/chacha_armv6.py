@@ -1,18 +1,19 @@
-"""Every length at once, of ChaCha20-Poly1305 in integer registers on 32-bit ARM, by induction.
+"""ChaCha20-Poly1305 in integer registers on 32-bit ARM, for every length, by induction.
 
     induction.chacha_armv6 [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
 
-The kernel has two loops, one behind the other: E encrypts 64 bytes in a pass, A authenticates 16. Sealing, E comes first and A
-goes through what E has put out; opening, A first. Each loop has an invariant: the address of its text, the remaining length, counter
-and accumulator (any numbers) are in the places written down here; everything else is what it was when the loop began, or as if
-nothing had written it, which is found by trying. Shown are
+The kernel has two consecutive loops: E encrypts 64 bytes in a pass, and A authenticates 16. When sealing, E is
+first, and A authenticates its output; when opening, A is first. Each loop has an invariant. The address of its text,
+the remaining length, the counter and the accumulator have any value, in the cells given here. Every other cell has
+its value from the start of the loop, or counts as never written. Which of the two holds is found by trial. These are
+proved:
 
-    base    from the first instruction to the first loop, for all lengths, opening for each number of bytes behind whole blocks
+    base    from the first instruction to the first loop, for all lengths; when opening, for each number of bytes after whole blocks
     steps   of E and of A
-    between from E's last pass, of 1 to 64 bytes, to A; or from A's last block and the bytes behind it to E
-    exit    from A's last block and the bytes behind it, or E's last pass, to the return
+    between from E's last pass, of 1 to 64 bytes, to A; or from A's last block and the bytes after it to E
+    exit    from A's last block and the bytes after it, or from E's last pass, to the return
 
-What E leaves alone, A finds as it was, and the other way round: the first loop's state is in the second's.
+Cells that E does not change are the same for A, and vice versa. So the first loop's state is part of the second one's.
 """
 import itertools
 
@@ -37,19 +38,20 @@ PHASE_TEXT = 2
 
 
 class Loop:
-    """begin: its first instruction, which one of those that begin so. limbs: where the accumulator is. places: cell -> what is there: "in",
-    "out", "message", .. of a run. carries: the last limb is a carry, 0 in the first pass, for which the others have bounds of their own."""
+    """begin: the text of its first instruction, and which of those instructions it is. limbs: the cells of the
+    accumulator. places: cell -> its content in a run: "in", "out", "message", ... carries: the last limb is a
+    carry, which is 0 in the first pass. Then the other limbs have separate bounds."""
 
     def __init__(self, begin, step, limbs, places, weights=WEIGHTS, carries=False):
         self.begin, self.step, self.limbs, self.places, self.weights, self.carries = begin, step, limbs, places, weights, carries
 
 
 class Layout:
-    """Where a kernel has what."""
+    """The cells and addresses of a kernel."""
 
     phase, phase_text = PHASE, PHASE_TEXT
-    block_0 = True  # whether it is made by the loop that encrypts
-    ad_cases = callers = ({},)  # Call.cases for associated data; and for what only the code ahead of the loops reads
+    block_0 = True  # whether the loop that encrypts makes block 0
+    ad_cases = callers = ({},)  # Call.cases for associated data, and for pointers that are read only before the loops
 
     def loops(self, shape):
         e = Loop(("add ip, r1, #0x80", 0), 64, IN_MEMORY, {IN: "in", OUT: "out", REMAINING: "left", COUNTER: "counter"})
@@ -60,7 +62,7 @@ class Layout:
         return e, a
 
 
-LAYOUTS = {NAME: Layout()}  # those of other instruction sets: chacha_risc.py
+LAYOUTS = {NAME: Layout()}  # chacha_risc.py has those of other instruction sets
 
 
 def head(kernel, loop):
@@ -82,15 +84,15 @@ class Part(chacha_arm.Part):
 
 
 class Invariant:
-    """kept: cells that are what they were; bounds: of limbs, in the first pass or not; written: addresses in scratch. first: which of
-    these passes put() begins."""
+    """kept: cells with unchanged values. bounds: those of limbs, in the first pass or later. written: addresses in
+    scratch. first: whether put() starts the first pass."""
 
     def __init__(self, loop):
         self.loop, self.kept, self.written, self.first = loop, None, set(), False
         self.bounds = {first: [0] * len(loop.limbs) for first in ((False, True) if getattr(loop, "carries", False) else (False,))}
 
     def enter(self, call):
-        """A run has come here: what it has otherwise is not kept."""
+        """Adds a run that has reached the loop. Cells with other values are no longer kept."""
         found = call.cells()
         if self.kept is None:
             special = {*self.loop.places, *self.loop.limbs}
@@ -122,7 +124,7 @@ def accumulated(call, loop):
 
 
 def expect_places(call, loop, **values):
-    """What the invariant says of these cells: a (base, offset), or a value."""
+    """Requires that the cells have these contents: each a (base, offset), or a value."""
     for cell, name in loop.places.items():
         got, want = call.get(cell), values[name]
         good = linear.place(got) == want if isinstance(want, tuple) else got.defined and same(got, want)
@@ -131,7 +133,7 @@ def expect_places(call, loop, **values):
 
 
 def begin(kernel, shape, e, a, of=None, ad_bytes=0, section=None):
-    """From the first instruction to the first loop. section: associated data of any length (ad.py)."""
+    """Runs from the first instruction to the first loop. section: associated data of any length (ad.py)."""
     layout = LAYOUTS[kernel.name]
     opens, counter = shape.opens, symbol("state counter", 32)
     call = Part(kernel, shape, ([], []), None, ad_bytes, counter)
@@ -174,7 +176,7 @@ def already_done(kernel):
 
 
 def encrypting(kernel, shape, inv, n):
-    """A run from E's begin, where n bytes are left, or (None) any number with which there is a pass and more."""
+    """Starts a run at E with n remaining bytes, or (None) any number with which more than a pass follows."""
     done = already_done(kernel)
     size = n or 64
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, False, True)]
@@ -199,7 +201,8 @@ def step_e(kernel, shape, e, inv, blocks=1):
 
 
 def authenticating(kernel, shape, inv, rest, step=16):
-    """A run from A's begin, with the last whole block and `rest` bytes behind it, or (None) with any number of blocks, two or more."""
+    """Starts a run at A, with the last whole block and `rest` bytes after it, or (None) any number of blocks, at least
+    two."""
     call = Part(kernel, shape, ([], []), already_done(kernel), 0, symbol("state counter", 32))
     width, at = call.width, call.source.address if shape.opens else call.target.address
     modulus, of = call.cases.get(at, (1, (0,)))
@@ -231,15 +234,15 @@ def step_a(kernel, shape, a, inv, step=16):
 
 
 def finish(kernel, shape, call, h, counter, written, folder):
-    """What the call leaves. h: the accumulator after all text; counter: behind it."""
+    """Checks the results of the call. h: the accumulator after all text. counter: the one after it."""
     call.left_behind()
     call.wiped(written)
     chacha_left(call, shape.flags, h, call.r, call.s, (symbol("ad bytes", 64), symbol("total", 64)), [extend(counter, 64)], folder)
 
 
 def induction(kernel, shape, blocks=1, step=16, section=None):
-    """Both invariants, with section for associated data of any length, too. Returns the loops and these, and the numbers
-    of cases and instructions."""
+    """Proves both invariants. section: includes associated data of any length. Returns the loops, the invariants, and
+    the numbers of cases and instructions."""
     layout, cases = LAYOUTS[kernel.name], Call.cases
     e, a = layout.loops(shape)
     first, second = Invariant(a if shape.opens else e), Invariant(e if shape.opens else a)
@@ -288,7 +291,8 @@ def induction(kernel, shape, blocks=1, step=16, section=None):
 
 
 def leave(kernel, shape, state, number, folder=None):
-    """To the end: opening, from E with `number` bytes left; sealing, from A with `number` behind the last whole block."""
+    """Proves the run to the end. When opening, it starts at E with `number` remaining bytes. When sealing, it starts
+    at A with `number` bytes after the last whole block."""
     e, a, _, second = state
     if shape.opens:
         call, h, result = encrypting(kernel, shape, second, number)

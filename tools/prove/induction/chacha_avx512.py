@@ -2,11 +2,12 @@
 
     induction.chacha_avx512 [--quick] [--planted] [--jobs N] OBJECT...
 
-A pass takes 2048 bytes, Poly1305 24 blocks at a time: after three passes all stands as before. As in gcm.py what is kept is
-found, from three passes, and then shown of each of them, for any number of bytes left with which it is made: a cell is kept, or a
-place in the text or its remaining length, or the counter, or one of the 24 limbs of the accumulator, or dead. A limb's bound is
-widened until a step from it stays within it. Shown are, for sealing and opening, base and step for every length; exits from each of
-the three phases for the numbers of bytes left that are listed in the report.
+A pass processes 2048 bytes, and Poly1305 24 blocks at a time. So the state repeats after three passes. As in gcm.py,
+the kept cells are found, here from three passes. They are then proved for each of the passes, for any number of
+remaining bytes with which there is such a pass. A cell is kept; or a place in the text, or the remaining length; or
+the counter; or one of the 24 limbs of the accumulator; or dead. The bound of a limb is increased until a step from
+it stays within it. When sealing and when opening, base and step are proved for every length. The exits from each of
+the three phases are proved for the numbers of remaining bytes in the report.
 """
 import spec
 from induction import engine
@@ -23,12 +24,12 @@ PASS, AHEAD, LEAST = 2048, 384, 2048 + 1
 PHASES = 3
 OPTIONS = (("all", "every exit"),)
 COUNTER, ACC, BUFFER = SCRATCH + 256, SCRATCH + 384, SCRATCH + 2240
-ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # the block that a lane has
+ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # the block of each lane
 LEFT = 10  # r10
 
 
 def head(kernel):
-    """Where the next pass begins, which is where the counter goes on for the last time in the code."""
+    """Returns the start of the next pass: the last instruction in the code that increases the counter."""
     if kernel.head is None:
         kernel.head = find(kernel, "add dword ptr [rsi + 0x100], 0x10", -1).address
     return kernel.head
@@ -39,7 +40,7 @@ def limbs(call):
 
 
 def accumulated(call, r):
-    """The polynomial that the lanes stand for, of which the block that comes next has not been added yet."""
+    """Returns the polynomial of the lanes, to which the next block has not been added."""
     h = 0
     for i, row in enumerate(limbs(call)):
         for j, v in enumerate(row):
@@ -72,9 +73,9 @@ class State(dict):
 
 
 def begin(kernel, shape, ad_bytes=0, section=None):
-    """From the first instruction to the loop. section: associated data of any length (ad.py)."""
+    """Runs from the first instruction to the loop. section: associated data of any length (ad.py)."""
     flags, opens, in_place = shape
-    # Opening behind associated data, Poly1305 takes more before the loop where there is so much.
+    # When opening after long associated data, Poly1305 processes more before the loop.
     ahead = 256 if opens and (ad_bytes or section) else 0
     size = PASS + ahead
     call = Part(kernel, shape, ([(0, size, True, in_place)], [] if in_place else [(0, size, not opens, True)]), ad_bytes)
@@ -112,7 +113,7 @@ def begin(kernel, shape, ad_bytes=0, section=None):
     h = spec.poly1305(h, r, cut(text if opens else result, 0, 8 * done))
     if accumulated(call, r) != h:
         raise Unproved("the accumulator is not that of the specification where the loop begins")
-    # NONCE goes on by 16 at the next pass' beginning, which is the first thing there.
+    # The next pass first increases NONCE by 16.
     if not same(call.memory.peek(COUNTER, 4), add_modular(counter, const(PASS // 64 - 16, 32))):
         raise Unproved("the counter is not what it should be")
     state.mac, state.call, state.written = mac[1], call, {c[1] for c in cells(call) if c[0] == "memory"} | set(range(ACC, ACC + 192, 4)) | {COUNTER}
@@ -120,7 +121,7 @@ def begin(kernel, shape, ad_bytes=0, section=None):
 
 
 def start(kernel, shape, state, bounds, mac, ahead, left, more=0):
-    """A run from the loop, with `left` bytes of text in reach, and `more` bytes that can be read."""
+    """Starts a run at the loop, with `left` remaining bytes of text, and `more` bytes that can only be read."""
     flags, opens, in_place = shape
     lag = -mac if mac < 0 else 0
     before = [(-lag, lag, True, False)] if lag else []
@@ -155,7 +156,7 @@ def start(kernel, shape, state, bounds, mac, ahead, left, more=0):
 
 
 def authenticated(h, r, opens, behind, mac, source, result, end):
-    """The accumulator after everything up to `end` bytes behind where the run began."""
+    """Returns the accumulator of all bytes up to `end` bytes after the start of the run."""
     if behind:
         h = spec.poly1305(h, r, behind)
     first = max(mac, 0)
@@ -168,8 +169,8 @@ def next_counter(passes):
 
 
 def step(kernel, shape, state):
-    """Finds from three passes which cells are kept, and the phases: (accumulator's bounds, offset of the next authenticated byte, cells),
-    which are left in the state; then shows it of each pass. Returns the number of instructions."""
+    """Finds from three passes the kept cells and the phases: (accumulator's bounds, offset of the next authenticated
+    byte, cells). They are stored in the state. Then proves each pass. Returns the number of instructions."""
     bounds = [max(v.most for v in row) for row in limbs(state.call)]
     steps, place = 0, head(kernel)
     while True:
@@ -206,22 +207,23 @@ def step(kernel, shape, state):
         if not changed and wider == bounds:
             break
         bounds = wider
-    # Of a phase: what is kept in all of them, and places.
+    # For a phase: places, and the cells that are kept in all phases.
     state.phases = [(b, mac, State({c: v for c, v in at.items() if isinstance(v, tuple) or (c in state and v is state[c])}))
                     for b, mac, at in phases[:-1]]
     return steps + sum(one_pass(kernel, shape, state, phase) for phase in range(PHASES))
 
 
 def ends(state, phase):
-    """From a phase: the fewest bytes left with which there is a pass, and those with which there is none. Opening,
-    authentication is ahead of the text: then that many bytes exist, and a pass leaves that many."""
+    """For a phase: the fewest remaining bytes with a pass, and the range of those without one. When opening,
+    authentication is ahead of the text. Then at least that many bytes exist, and a pass leaves that many."""
     ahead = [max(mac, 0) for _, mac, _ in state.phases]
     least = PASS + max(1, ahead[(phase + 1) % PHASES])
     return least, range(max(1, ahead[phase]), least)
 
 
 def one_pass(kernel, shape, state, phase):
-    """From a phase to the next, with any number of bytes left with which there is a pass. Returns the number of instructions."""
+    """Proves the pass from a phase to the next, with any number of remaining bytes for which there is one. Returns the
+    number of instructions."""
     flags, opens, _ = shape
     (bounds, mac, at), (wider, following, kept) = state.phases[phase], state.phases[(phase + 1) % PHASES]
     left = linear.Base("left", ends(state, phase)[0], LONGEST)
@@ -248,11 +250,11 @@ def one_pass(kernel, shape, state, phase):
 
 
 def leave(kernel, shape, state, phase, rest, folder=None):
-    """From a phase with `rest` bytes left, to the end."""
+    """Proves the run from a phase with `rest` remaining bytes to the end."""
     flags, opens, _ = shape
     bounds, mac, at = state.phases[phase]
     call, source, behind, r, s, h = start(kernel, shape, at, bounds, mac, rest, const(rest, 64))
-    total = linear.Base("total", PASS + rest, LONGEST) + 0  # a pass has been
+    total = linear.Base("total", PASS + rest, LONGEST) + 0  # there was one pass
     call.set_arguments(symbol("ad bytes", 64), total)
     call.go(head(kernel), None)
     call.left_behind()
@@ -272,8 +274,9 @@ ADS = (1, 13, 16, 40, 200)
 
 
 def rests(shape, state, phase, everything):
-    """Bytes left that an exit is run for: of whole packets, apart, and of parts behind which others come, all; or of the former those
-    around each multiple of 64, in one phase each; else some."""
+    """The remaining bytes for which an exit is run. With `everything`, these are all, for whole packets with separate
+    output and for parts before others. Otherwise, whole packets have those near each multiple of 64, in one phase
+    each, and other calls some."""
     flags, _, in_place = shape
     found = ends(state, phase)[1]
     if not flags & LAST:
@@ -286,7 +289,8 @@ def rests(shape, state, phase, everything):
 
 
 def induction(kernel, shape, ads, section=None):
-    """Base, also with associated data, and steps. Returns the state, and the numbers of cases and instructions."""
+    """Proves the base, also with associated data, and the steps. Returns the state, and the numbers of cases and
+    instructions."""
     state = begin(kernel, shape)
     others = [begin(kernel, shape, ad_bytes) for ad_bytes in ads]
     if section:
@@ -297,7 +301,7 @@ def induction(kernel, shape, ads, section=None):
             del state[cell]
         state.written |= other.written
     steps = state.call.machine.steps + step(kernel, shape, state)
-    for other in others:  # after associated data the loop begins in one of the phases
+    for other in others:  # after associated data, the loop starts in one of the phases
         at = [(bounds, at) for bounds, mac, at in state.phases if mac == other.mac]
         if not at or any(other.get(c) != v for c, v in at[0][1].items() if isinstance(v, tuple)) or \
                 any(v.most > most for row, most in zip(limbs(other.call), at[0][0]) for v in row):
@@ -306,14 +310,14 @@ def induction(kernel, shape, ads, section=None):
 
 
 def whole(kernel, shape, args, found, few=None, part=(0, 1)):
-    """Base, also with associated data, step and exits, or the I-th of N parts of these."""
+    """Proves the base, also with associated data, the step and the exits, or the I-th of N parts of these."""
     anew()
     state, *more = induction(kernel, shape, ADS if shape[0] & FIRST and not few else ())
     found.add(*more)
     for phase in range(PHASES):
         for rest in list(few or rests(shape, state, phase, args.all))[part[0]::part[1]]:
             if len(terms.ATOMS) > 1_500_000:
-                anew()  # and as it was, of new terms
+                anew()  # and make the same state of new terms
                 again = begin(kernel, shape)
                 for cell in [c for c in again if c not in state]:
                     del again[cell]

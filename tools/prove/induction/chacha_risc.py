@@ -1,12 +1,13 @@
-"""Every length at once, of ChaCha20-Poly1305 in the integer registers of MIPS and RISC-V, by the induction of chacha_armv6.py.
+"""ChaCha20-Poly1305 in the integer registers of MIPS and RISC-V, for every length, by the induction of chacha_armv6.py.
 
     induction.chacha_risc [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
 
-These kernels go other ways where input, output, key or nonce are not aligned. Each way of the first two is shown by itself, from the first
-instruction to the return: a task has classes of residues of these pointers. Those of key and nonce matter only ahead of the loops.
+These kernels have other code paths for unaligned input, output, keys and nonces. For input and output, each path is
+proved separately, from the first instruction to the return: a task has classes of residues of these pointers. Those
+of key and nonce matter only before the loops.
 
-Associated data of any length go through the loop that authenticates, too, by an induction of their own (Section). It ends at the
-instruction behind them, with an accumulator of any value within bounds. Texts of every length then start from there.
+Associated data of any length go through the authenticating loop, too. They have their own induction (Section). It
+ends at the instruction after them, with any accumulator within bounds. Texts of every length then start from there.
 """
 import itertools
 
@@ -28,12 +29,13 @@ COUNTER = scratch(STATE + 48)
 
 
 def cases(address, modulus, *classes):
-    """Call.cases of a pointer: classes of residues, as a rule the multiples and the others."""
+    """Call.cases of a pointer. The classes of residues are usually the multiples and the others."""
     return [{address: (modulus, of)} for of in classes or ((0,), tuple(range(1, modulus)))]
 
 
 def encrypting(begin, registers, words, big=False):
-    """The loop that encrypts. The accumulator is in scratch, in numbers of 64 bits; registers: of input, output, bytes left."""
+    """The loop that encrypts. The accumulator is in scratch, as 64-bit numbers. registers: of input, output and
+    remaining bytes."""
     return Loop(begin, 64, [scratch(POLY_H + 4 * (i ^ big)) for i in range(words)],
                 {**{general(r): what for r, what in zip(registers, ("in", "out", "left"))}, COUNTER: "counter"}, [32 * i for i in range(words)])
 
@@ -44,7 +46,7 @@ def authenticating(begin, registers, limbs, weights, carries=False):
 
 
 def of_message(shape):
-    """Residues of the address of the authenticated text."""
+    """The residues of the address of the authenticated text."""
     return Call.cases[IN + 1 if shape.opens or shape.in_place else OUT + 3][1]
 
 
@@ -103,8 +105,8 @@ def least(kernel):
 # ---- Associated data of any length ------------------------------------------------------------------------------------------
 
 class Section:
-    """What has been shown of them, without terms. kept: cells behind them that are what they are without associated data; most: of the
-    accumulator's limbs; written: addresses in scratch."""
+    """The proved results for associated data, without terms. kept: cells after them whose values are those without
+    associated data. most: of the accumulator's limbs. written: addresses in scratch."""
 
     def __init__(self, kernel, found):
         self.kernel, self.layout = kernel, LAYOUTS[kernel.isa.MACHINE](kernel.isa)
@@ -115,7 +117,7 @@ class Section:
         call.memory.put_number(ARGS + A["ARG_AD_BYTES"], extend(self.bytes + 0, 64))
 
     def through(self, call, stop=None):
-        """From the first instruction to `stop`, or the return. Returns what the accumulator is behind associated data."""
+        """Runs from the first instruction to `stop`, or to the return. Returns the accumulator after associated data."""
         kernel, program = self.kernel, self.kernel.program()
         call.memory.put_number(ARGS + A["ARG_AD_BYTES"], const(0, 64))
         program.run(call.machine, None, 0, head(kernel, self.loop))
@@ -134,7 +136,7 @@ def ad_length(kernel, least, **more):
 
 
 def with_ad(kernel, shape, n, some=None):
-    """A call whose associated data have n bytes, `some` of which this run reads, as it begins."""
+    """The start of a call with n bytes of associated data, of which this run reads `some`."""
     call = Part(kernel, shape, ([], []))
     width, (modulus, of) = call.width, call.cases.get(AD, (1, (0,)))
     call.ad = linear.Base("ad", 1 << 20, 1 << width - 2, address=AD, modulus=modulus, of=of, width=width)
@@ -150,7 +152,8 @@ def ad_text(n):
 
 
 def inside_ad(kernel, shape, inv, rest):
-    """A run from the loop's begin, with the last whole block and `rest` bytes behind it, or (None) with two blocks or more."""
+    """Starts a run at the loop, with the last whole block and `rest` bytes after it, or (None) with at least two
+    blocks."""
     call = with_ad(kernel, shape, symbol("ad bytes", kernel.isa.POINTER), 16 + (rest or 0))
     left = linear.Base("ad left", 32, 1 << call.width - 2, modulus=16, width=call.width)
     limit = linear.Base("ad limit", 1 << 20, (1 << call.width - 1) - 1, width=call.width)
@@ -161,8 +164,8 @@ def inside_ad(kernel, shape, inv, rest):
 
 
 def ad_shown(kernel, shape, behind, quick):
-    """Of associated data of every length, with the residues of Call.cases: from the first instruction to the one behind them. Returns the
-    numbers of cases and instructions."""
+    """Proves associated data of every length, with the residues of Call.cases, from the first instruction to the one
+    after them. Returns the numbers of cases and instructions."""
     layout, runs, program = LAYOUTS[kernel.isa.MACHINE](kernel.isa), [], kernel.program()
     place, rests, cases = head(kernel, behind.loop), range(0, 16, 5) if quick else range(16), Call.cases
 
@@ -214,7 +217,7 @@ def ad_shown(kernel, shape, behind, quick):
 
 
 def prepare(kernel, args):
-    """Of every way to begin a packet; of all of them together, what is behind its associated data."""
+    """Proves associated data for each kind of call that starts a packet. Returns their common results."""
     layout, found = LAYOUTS[kernel.isa.MACHINE](kernel.isa), Found()
     together = None
     for shape in [Way(flags, opens) for flags in (WHOLE, FIRST) for opens in BOTH][:1 if args.quick else 4]:
@@ -271,7 +274,7 @@ def one(kernel, task, args, found):
         found.end(f"end, {n} bytes", leave, kernel, shape, state, n, args.queries)
 
 
-# Instructions that a planted fault leaves out: what that is, how they begin, which one of those.
+# Instructions that planted faults omit: the name of the fault, the start of their text, and which one it is.
 LEFT_OUT = {
     ("EM_MIPS", 32): [("the text does not move", "addiu $v0, $v0, 0x40", 0), ("a product is left out", "maddu", 2), ("a carry is dropped", "sltu", 4),
                       ("a rotation is left out", "rotr", 40), ("a wipe is left out", "sw $zero, 0x110($a1)", 0)],
@@ -282,7 +285,7 @@ LEFT_OUT = {
 }
 
 
-# The same of associated data alone.
+# The same for associated data alone.
 AD_LEFT_OUT = {
     "EM_MIPS": [("associated data do not move", ("addiu $v0, $v0, 0x10", "daddiu $v0, $v0, 0x10"), 1), ("their last bytes are left out", "sb $t8, ($t9)", 0),
                 ("a carry of theirs is dropped", "sltu", 8)],

@@ -1,20 +1,20 @@
-"""Every length at once: the loop of a kernel over long texts, by induction.
+"""ChaCha20-Poly1305 on x86-64, for every length: the loop of a kernel over long texts, by induction.
 
     induction.chacha_x86 [--quick] [--jobs N] [--queries FOLDER] OBJECT...
 
-What the loop keeps is written down for each kernel (LOOPS), at the place where a pass of the loop is over and the next one
-is chosen. There everything else, registers too, is taken as if nothing had written it. Pointers, lengths and the counter
-are symbols with bounds (values/linear.py). Shown are
+LOOPS has the invariant of each kernel, at the point between two passes of the loop. There every other cell,
+including registers, counts as never written. Pointers, lengths and the counter are symbols with bounds
+(values/linear.py). These are proved:
 
-    base    from the kernel's first instruction until the loop has run once: that what is kept is there, for all texts
-            that are long enough, by classes of their length if the first pass depends on it
-    step    from there to there, if enough is left for a whole pass: that it is there again; that the pass reads and writes
-            its own bytes and branches on nothing but lengths; that it puts out the specification's bytes, and that the
-            accumulator is the specification's after one pass more
-    exit    from there to the end, for each number of bytes that can be left, but of any number before: the rest of the
-            text and the tag, and that everything that the loop has ever written in scratch is wiped
+    base    From the kernel's first instruction through one pass, the invariant holds for all texts that are long enough. The
+            texts are divided into classes of lengths if the first pass depends on them.
+    step    From there, with enough bytes for a whole pass, the invariant holds again. The pass reads and writes its own bytes,
+            and branches only on lengths. Its output is the specification's, and the accumulator that of one more pass.
+    exit    From there to the end, for each possible rest after any number of passes: the remaining text and the tag are
+            correct. Scratch that the loop has written is wiped.
 
-Exit status 1 if one of them is not, or, with --planted, if a wrong invariant or a broken kernel is not refused.
+The exit status is 1 if a property is not proved, or, with --planted, if a wrong invariant or a broken kernel is not
+refused.
 """
 
 import spec
@@ -32,11 +32,11 @@ SLOT = {"in": -112, "out": -104, "left": -96, "chunk": -88, "h": 0, "counter": 4
 
 
 class Loop:
-    """step: bytes of a pass. first: bytes of the first pass, where one seals; where one opens, what bits `mask` of the bytes + 63
-    say. kept: (offset, bytes) of the unchanging parts of scratch. most: the greatest h2, where the text
-    begins in this call and where it goes on. least: bytes of text in a call from which it is shown so, where it begins there.
-    blocks: what the counter goes on by. behind: how many passes the state is another one in before, where a text that begins in this
-    call is opened."""
+    """step: bytes of a pass. first: bytes of the first pass when sealing; when opening, it depends on the bits `mask`
+    of the number of bytes + 63. kept: (offset, bytes) of the unchanging parts of scratch. most: the greatest h2, in
+    calls where the text starts and in later ones. least: the shortest text that is proved, in a call where it
+    starts. blocks: by how much the counter increases. behind: how many passes with another state precede, when a
+    text that starts in this call is opened."""
 
     def __init__(self, step, first, mask, most, kept, least, behind=0):
         self.step, self.first, self.mask, self.most, self.kept, self.least = step, first, mask, most, kept, least
@@ -46,7 +46,7 @@ class Loop:
         return self.most[0 if flags & FIRST else 1]
 
     def classes(self, flags, opens):
-        """(bytes of the first pass, residues of the bytes modulo step that it is for)."""
+        """Returns (bytes of the first pass, the residues of the length modulo step for which it has that size)."""
         if not flags & FIRST:
             return [(0, range(self.step))]
         if not opens:
@@ -54,7 +54,7 @@ class Loop:
         return [(f, [r for r in range(self.step) if (r + 63) & self.mask == f]) for f in range(0, self.step, 64)]
 
 
-# Arguments, table, key pointer; r, s1; the nonce; s; the key, or how many powers of r there are, and those.
+# Arguments, table, key pointer; r, s1; the nonce; s; the key, or the number of powers of r and these.
 _POINTERS = [(-128, 16), (-24, 8), (24, 24), (52, 12), (128, 16)]
 _WIDE = _POINTERS + [(-8, 8), (160, 96)]
 LOOPS = {
@@ -65,8 +65,8 @@ LOOPS = {
 
 
 def head(kernel):
-    """Where the loop's state is: the place that a pass jumps back to, which reads CHUNK and OUT. Only which it is, is
-    taken from there; that it is passed once in each pass is what the rest shows."""
+    """Returns the start of the loop: the target of the jump at the end of a pass, which reads CHUNK and OUT. The code
+    is used only to find it; the proof shows that each pass reaches it once."""
     insns = {i.address: i for i in instructions(kernel)}
     reads = lambda pc, place: pc in insns and insns[pc].op_str.endswith(f"[rsi - {place:#x}]")
     found = {to for i in insns.values() if i.mnemonic == "jmp" for to in (i.operands[0].imm,)
@@ -92,12 +92,12 @@ class Part(engine.Part):
         return self.memory.peek(at(name), size)
 
     def frame(self):
-        """The register that must be as it is at the loop's head."""
+        """The register that must be unchanged at the loop's head."""
         return self.machine.general[6]  # rsi
 
 
 class Kept:
-    """What does not change, as the base leaves it."""
+    """The unchanging cells, as the base leaves them."""
 
     def __init__(self, call, loop):
         self.values = {o: call.memory.peek(SCRATCH + FRAME + o, n) for o, n in loop.kept}
@@ -117,7 +117,8 @@ class Kept:
 
 
 def check_moving(call, loop, moved, left, counter, h):
-    """What changes: in and out by `moved` from their bases, `left`, one whole pass, the counter, and the accumulator."""
+    """Checks the changing cells: in and out are `moved` bytes from their bases. `left`, the size of the pass, the
+    counter and the accumulator are as given."""
     for name, base in (("in", call.source), ("out", call.target)):
         if linear.place(call.slot(name)) != (base, moved):
             raise Unproved(f"{name} is not {moved} bytes further")
@@ -136,14 +137,14 @@ def check_moving(call, loop, moved, left, counter, h):
 
 
 def state_before():
-    """What a part before has left: accumulator, below 2^131, and counter, in 64 bits. It is below 2^32 where text follows: a packet's
-    last block has at most 2^32 - 1."""
+    """The results of an earlier part: an accumulator below 2^131, and a 64-bit counter. The counter is below 2^32 if
+    text follows, because a packet's last block has at most the number 2^32 - 1."""
     return h_before(), extend(symbol("state counter", 32), 64)
 
 
 def base(kernel, loop, shape, ad_bytes, first, of, section=None):
-    """From the beginning to the loop's second state, or later by the passes that it takes. section: associated data of any
-    length (ad.py). Returns the call."""
+    """Runs from the first instruction to the loop's second state, or a later one if there are passes with another
+    state. section: associated data of any length (ad.py). Returns the call."""
     flags, opens, in_place = shape
     before = first + (loop.behind * loop.step if opens and flags & FIRST else 0)
     size = before + loop.step
@@ -178,8 +179,9 @@ def base(kernel, loop, shape, ad_bytes, first, of, section=None):
 
 
 def middle(kernel, loop, kept, shape, rest, left, total, ad_bytes):
-    """The loop's state, `rest` bytes of text after this pass in reach. Returns the call, the accumulator, the counter, the
-    bytes of this pass if they are sealed (text that the pass before has put out: any), and the text behind them."""
+    """The loop's state, with `rest` bytes of text after this pass. Returns the call, the accumulator, the counter, and
+    the text after this pass. When sealing, it also returns the bytes of this pass, which the previous pass has
+    written: any bytes."""
     step, (_, opens, in_place) = loop.step, shape
     if in_place:
         texts = [(0, step, True, False)] if not opens else [], []
@@ -234,7 +236,7 @@ def step(kernel, loop, kept, shape):
 
 
 def leave(kernel, loop, kept, shape, rest, folder):
-    """With rest bytes after this pass, less than a whole one, to the end."""
+    """Proves the run to the end, with `rest` bytes after this pass, less than a whole one."""
     flags, opens, in_place = shape
     total = linear.Base("total", loop.step, LONGEST)
     n, ad_bytes = total + 0, symbol("ad bytes", 64)
@@ -260,7 +262,7 @@ QUICK_SHAPES = [Way(), Way(WHOLE, True, True), Way(0, True), Way(0)]
 
 
 def prepare(kernel, args):
-    """Every base, and every step."""
+    """Proves every base and every step."""
     anew()
     loop, quick, kept, cases, steps = LOOPS[kernel.name], args.quick, {}, 0, 0
     shapes = QUICK_SHAPES if quick else SHAPES
@@ -299,7 +301,7 @@ def least(kernel):
 
 
 def fresh_kept(kernel, loop, flags, written=()):
-    """From one base, which prepare() compares with all others."""
+    """Makes the kept cells from one base. prepare() compares it with all others."""
     shape = Way(flags & FIRST or LAST)
     call = base(kernel, loop, shape, 0, *loop.classes(*shape[:2])[0])
     kept = Kept(call, loop)

@@ -1,15 +1,15 @@
-"""What all inductions share: processes that work, the report, and planted faults.
+"""The parts that all inductions share: worker processes, the report, and planted faults.
 
     induction.NAME [--quick] [--planted] [--jobs N] [--part I/N] [--queries FOLDER] OBJECT...
 
-A file of this folder says, with these names,
+A file in this folder defines these names:
 
-    least(kernel)               from how many bytes on it shows texts of that kernel; None: it has nothing to say of it
-    tasks(kernel, args)         a list of (name, ..). prepare(kernel, args), if there is one, shows something for all of them first:
-                                it returns (cases, instructions, the value that one() gets as found.common)
-    one(kernel, task, args, found)    shows it, and counts in found
-    planted(kernel, args, attempt)    attempts to show something wrong: attempt(name, function, an instruction that is left out)
-    OPTIONS                     more that this induction has, as (name, help), if there are any
+    least(kernel)               the shortest texts of the kernel that it proves, in bytes; None: it proves nothing of the kernel
+    tasks(kernel, args)         a list of (name, ...). prepare(kernel, args), if defined, first proves something for all of them.
+                                It returns (cases, instructions, a value that one() gets as found.common)
+    one(kernel, task, args, found)    proves a task, and counts in found
+    planted(kernel, args, attempt)    attempts to prove wrong properties: attempt(name, function, an instruction to omit)
+    OPTIONS                     further options of this induction, as (name, help), if any
 """
 import argparse
 import copy
@@ -31,7 +31,7 @@ PARTS = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last par
 
 
 class Way(NamedTuple):
-    """How a call works."""
+    """The kind of a call."""
 
     flags: int = WHOLE
     opens: bool = False
@@ -45,11 +45,11 @@ SHAPES = [Way(flags, opens, in_place) for flags in PARTS for in_place in BOTH fo
 
 
 class Part(Call):
-    """A run of a part of a call. Pointers to text point anywhere: one that is used as an address points near its base."""
+    """A run of a part of a call. Pointers to text have any value. One that is used as an address is near its base."""
 
     def __init__(self, kernel, shape, sizes, texts, done=None, ad_bytes=0, flags=0):
-        """texts: (first byte, bytes, read, written) of in, and of out, from where the run begins, which is `done` bytes behind the
-        pointers that are arguments."""
+        """texts: (first byte, bytes, read, written) of in, and of out, relative to the start of the run. That is
+        `done` bytes after the arguments' pointers."""
         super().__init__(kernel)
         self.shape, self.width = shape, kernel.isa.POINTER
         self.source, self.begin_in = self.pointer("in", IN + 1, done)
@@ -61,7 +61,7 @@ class Part(Call):
         self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0)
 
     def pointer(self, name, address, done):
-        """Where a text is in a run, and where it begins in the call."""
+        """Returns the base of a text in a run, and that of the text of the call."""
         most, (modulus, of) = 1 << self.width - 2, self.cases.get(address, (1, (0,)))
         if done is None:
             base = linear.Base(name, 1 << 20, most, address=address, modulus=modulus, of=of, width=self.width)
@@ -95,7 +95,7 @@ def reason(e):
 
 
 class Found:
-    """What was shown: cases and instructions; and errors. common: from prepare()."""
+    """The results: cases and instructions, and errors. common: from prepare()."""
 
     def __init__(self, common=None):
         self.cases, self.steps, self.wrong, self.common = 0, 0, [], common
@@ -104,7 +104,7 @@ class Found:
         self.cases, self.steps = self.cases + cases, self.steps + steps
 
     def end(self, what, leave, *args):
-        """One case, which returns the number of its instructions."""
+        """Counts one case. leave returns its number of instructions."""
         try:
             self.add(1, leave(*args))
         except (Unproved, RecursionError) as e:
@@ -116,7 +116,7 @@ def instructions(kernel, begin=0):
 
 
 def find(kernel, text, number=0, behind=0):
-    """Of the instructions behind a place that begin so, one; last: -1."""
+    """Returns one of the instructions after `behind` whose text starts with this text. number -1 is the last."""
     found = [i for i in instructions(kernel, behind) if f"{i.mnemonic} {i.op_str}".startswith(text)]
     if not found:
         raise Unproved(f"no {text}")
@@ -124,7 +124,7 @@ def find(kernel, text, number=0, behind=0):
 
 
 class Planted:
-    """Wants refusals of wrong invariants, and of kernels with one instruction less."""
+    """Requires that wrong invariants are refused, and kernels without one of their instructions."""
 
     def __init__(self, kernel):
         self.kernel, self.results = kernel, []
@@ -145,7 +145,7 @@ class Planted:
 
 
 def changed(what, **change):
-    """A copy with other attributes."""
+    """Returns a copy with changed attributes."""
     found = copy.copy(what)
     vars(found).update(change)
     return found
@@ -162,7 +162,7 @@ def begin(induction, path, args, common):
 
 
 def one(task):
-    """(what, cases, instructions, errors)"""
+    """Returns (name, cases, instructions, errors)."""
     induction, kernel, args, common = _work
     found = Found(common)
     try:

@@ -1,21 +1,21 @@
-"""Every length at once, of AES-GCM: the loop of a kernel over long texts, by induction.
+"""AES-GCM, for every length: the loop of a kernel over long texts, by induction.
 
     induction.gcm [--quick] [--planted] [--jobs N] OBJECT...
 
-As in chacha_x86.py there are base, step and exit, but what the loop keeps is not written down: it is found, and then shown. A
-cell is a register, a word of a vector register, a mask register or four bytes of scratch or stack. Where the loop begins
-again (at the target of its last jump) a cell is one of
+As in chacha_x86.py, there are base, step and exit. But here the invariant is computed, and then proved. A cell is a
+register, a word of a vector register, a mask register, or four bytes of scratch or stack. The loop starts at the
+target of its last jump. There a cell is one of these:
 
-    kept    as the run from the first instruction left it, for ever
-    moving  what that run leaves there if the counter is any X; after a pass, what it leaves there if the counter is X + n,
-            n being the blocks of a pass
-    place   a pointer to text, which moves by a pass; how many passes are to come, one less; the length left after the last
-    hash    GHASH so far: any 128 bits for each lane, the specification's Y being the sum of lane i / H^i
-    dead    taken as if nothing had ever written it
+    kept    as the run from the first instruction left it
+    moving  the value in that run if the counter is any X; after a pass, the value if the counter is X + n, where n is the number
+            of blocks of a pass
+    place   a pointer to text, which moves by a pass; the number of further passes minus one; the length left after the last one
+    hash    GHASH so far: any 128 bits for each lane. The specification's Y is the sum of lane i / H^i.
+    dead    counts as never written
 
-A step from any such state, kept and moving cells with counters that have nothing to do with each other, must lead to such a
-state. What does not is dead, and the step is tried again, until nothing changes: so the remaining cells have been shown,
-however they were found. Then each exit starts from that state.
+A step from any such state must lead to such a state. The counters of kept and of moving cells are independent. A
+cell with another value becomes dead, and the step is tried again, until nothing changes. So the remaining cells are
+proved, however they were found. Then each exit starts from that state.
 """
 from typing import NamedTuple
 
@@ -34,27 +34,27 @@ ADS = (1, 13, 16, 40)
 
 
 class Loop:
-    """step: bytes of a pass. over: the fewest that are over after the passes. register, lanes: which vector register has GHASH so far,
-    in how many lanes. behind: the general register that says what is authenticated next, for planted faults. passes: with fewer a text
-    may go another way."""
+    """step: bytes of a pass. over: the fewest bytes that remain after the passes. register, lanes: the vector register
+    of GHASH so far, and its number of lanes. behind: the register that determines what is authenticated next, for
+    planted faults. passes: with fewer, a text may take another path."""
 
-    counts_bytes = False  # the remaining length is counted in bytes, with the pass that begins; else in passes
-    begin = None  # the instruction that the loop begins with
-    arrivals = 1, 1  # how often it is reached, in the first part and in later ones, before the induction begins
+    counts_bytes = False  # whether the remaining length is in bytes, with the pass that starts, or in passes
+    begin = None  # the first instruction of the loop
+    arrivals = 1, 1  # how often it is reached before the induction starts, in the first part and in later ones
     before_ad = 0  # how often it is reached before the associated data
 
     def __init__(self, step, over, register, lanes, behind, passes=2):
         self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
-        self.least = passes * step + over  # bytes of the texts that it is for
-        self.blocks, self.lag = step // 16, step  # what the counter goes on by; how far authentication is behind, sealing
+        self.least = passes * step + over  # bytes of the shortest text that is proved
+        self.blocks, self.lag = step // 16, step  # step of the counter; how far authentication is behind when sealing
 
     def hash_cells(self):
-        """Of each lane a block with its bytes in the opposite order."""
+        """A block for each lane, with its bytes reversed."""
         return [("vector", self.register, i) for i in range(4 * self.lanes)]
 
 
 class Crypto32(Loop):
-    """32-bit ARM: GHASH so far is in memory, each half with its bytes reversed. Authentication is never behind."""
+    """32-bit ARM: GHASH so far is in memory, with the bytes of each half reversed. Authentication is never behind."""
 
     counts_bytes, begin, arrivals, before_ad = True, "str r4, [r1, #0x154]", (2, 1), 1
 
@@ -75,7 +75,8 @@ LOOPS = {
 }
 
 
-# On ARM, instructions behind where the loop begins that a planted fault leaves out: (what that is, mnemonic, operands, which of them).
+# For ARM: instructions after the start of the loop that planted faults omit: (name of the fault, mnemonic, operands,
+# which of them).
 LEFT_OUT = {
     "sealane_aesgcm_ce32": [("the counter does not go on", "str", "[r1, #0x148]", 0), ("the text does not move", "str", "r3, [r1, #0x13c]", 0),
                             ("the output does not move", "str", "r4, [r1, #0x140]", 0), ("the remaining length does not change", "str", "ip, [r1, #0x144]", 0),
@@ -85,8 +86,8 @@ LEFT_OUT = {
 
 
 def head(kernel):
-    """Where the loop begins: of the jumps back over AES rounds and products, the target of the longest. Only which it is, is taken
-    from there; that it is passed once in each pass is what the rest shows."""
+    """Returns the start of the loop: the target of the longest jump back over AES rounds and products. The code is
+    used only to find it; the proof shows that each pass reaches it once."""
     if kernel.head is None and LOOPS[kernel.name].begin:
         kernel.head = find(kernel, LOOPS[kernel.name].begin).address
     if kernel.head is None:
@@ -113,7 +114,7 @@ class Shape(NamedTuple):
 
 class Part(engine.Part):
     def __init__(self, kernel, shape, texts, word, nonce_given, ad_bytes=0, done=None):
-        """word: the last one of J0, or of the state's counter block, as the integer that it is."""
+        """word: the last word of J0, or of the state's counter block, as an integer."""
         super().__init__(kernel, shape, (GCM[0], 12 if nonce_given else 16, GCM[2]), texts, done, ad_bytes, A["FLAG_NONCE"] if nonce_given else 0)
         memory, self.bytes, cells = self.memory, None, gcm_key(kernel, shape.bits)[0]
         memory.cells.update(cells)
@@ -131,7 +132,7 @@ class Part(engine.Part):
         return linear.Base(name, least, min(most, (1 << self.width - 2) - 32), width=self.width)
 
     def hash_of(self, loop):
-        """GHASH so far, as an element of the field."""
+        """Returns GHASH so far, as an element of the field."""
         cells = self.cells()
         words = [cells[c] for c in loop.hash_cells()]
         inverse, factor, y = field_power(self.h, (1 << 128) - 2), 1, 0
@@ -145,8 +146,8 @@ class Part(engine.Part):
 
 
 def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None):
-    """From the first instruction to the loop. section: associated data of any length (ad.py). Returns the call, and
-    how many bytes have been put out."""
+    """Runs from the first instruction to the loop. section: associated data of any length (ad.py). Returns the call,
+    and the number of output bytes."""
     opens, size = shape.opens, 3 * loop.step
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, True, True)]
     call = Part(kernel, shape, texts, word, nonce_given, ad_bytes)
@@ -183,8 +184,8 @@ def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None
 
 
 def start(kernel, loop, shape, state, ahead, name, steps, left, nonce_given, kept_word, moving_word):
-    """A run from the loop's begin, `ahead` bytes of text from there on in reach. Returns the call, all before it that has been put
-    out but not been authenticated, the text, its specification and GHASH so far."""
+    """Starts a run at the loop, with `ahead` bytes of text from there on. Returns the call, the earlier output that is
+    not yet authenticated, the text, its specification and GHASH so far."""
     opens = shape.opens
     before = 0 if opens else loop.lag
     if shape.in_place:
@@ -214,7 +215,8 @@ def start(kernel, loop, shape, state, ahead, name, steps, left, nonce_given, kep
 
 
 class State(dict):
-    """Cell -> value, or (kind, offset) of a place; done: bytes before it in the first run; written: addresses in scratch."""
+    """Cell -> value, or (kind, offset) of a place. done: bytes before it in the first run. written: addresses in
+    scratch."""
 
 
 def place_of(call, v, done):
@@ -236,8 +238,8 @@ def place_of(call, v, done):
 
 
 def instances(kernel, loop, shape, blocks):
-    """The first runs: as called; with any counter X; with X + blocks; and, if the call says that its nonce is 12 bytes, with
-    J0 of these."""
+    """Makes the first runs: as called; with any counter X; with X + blocks; and with the J0 of a 12-byte nonce, if the
+    call has one."""
     given = bool(shape.flags & FIRST) and not shape.j0
     x, one = symbol("any counter", 32), const(1, 32)
     called = begin(kernel, loop, shape, one if given else symbol("counter", 32), given, "a")
@@ -248,7 +250,8 @@ def instances(kernel, loop, shape, blocks):
 
 
 def induction(kernel, loop, shape, blocks=None):
-    """What is kept, by as many steps as it takes. Returns the state, of cells that are not dead, and the number of instructions."""
+    """Finds the kept cells, by as many steps as necessary. Returns the state, without dead cells, and the number of
+    instructions."""
     step_ = loop.step
     (called, done), (any_, done2), (more, done3), instance = instances(kernel, loop, shape, blocks or loop.blocks)
     if not done == done2 == done3:
@@ -321,7 +324,7 @@ def induction(kernel, loop, shape, blocks=None):
 
 
 def with_ad(kernel, loop, shape, state, kind, ad_bytes, section=None):
-    """A call with associated data: what it leaves otherwise than one without is dead."""
+    """Runs a call with associated data. Cells with other values than without them become dead."""
     given = not shape.j0
     word = const(1, 32) if given else symbol("counter", 32)
     call, done = begin(kernel, loop, shape, word, given, "a", ad_bytes, section)
@@ -344,7 +347,7 @@ def rest_bounds(call):
 
 
 def leave(kernel, loop, shape, state, rest):
-    """One pass more, and `rest` bytes, to the end."""
+    """Proves the run of one more pass, and `rest` bytes, to the end."""
     opens, n = shape.opens, loop.step + rest
     given = bool(shape.flags & FIRST) and not shape.j0
     word = const(1, 32) if given else symbol("counter", 32)
@@ -359,7 +362,7 @@ def leave(kernel, loop, shape, state, rest):
     call.expect("the text", call.target.address, result)
     y = spec.ghash(y, call.h, waiting)
     y = spec.ghash(y, call.h, text if opens else result)
-    # That of the loop, gone on; or that of the call's begin, and the blocks of the whole call: which is the same number.
+    # The counter of the loop plus the rest, or that at the call's start plus its blocks: both are the same number.
     more = 1 if shape.flags & FIRST else 0
     moving = spec.counter_block(cat(*nonce_symbols(), spec.reverse(symbol("any counter", 32))), (state.done + n) // 16 + more)
     counted = add_modular(add_modular(word, cut(linear.shift(total + 0, 4, True), 0, 32)), const(more, 32)) if not shape.flags & LAST else word
@@ -376,8 +379,8 @@ SHAPES = [Shape(opens=o) for o in BOTH] + [Shape(opens=o, bits=b, in_place=b == 
 
 
 def rests(shape, state, quick):
-    """Of whole packets and last parts with keys of 128 bits, apart, every number of bytes that can be left; of others some; of parts that
-    are not the last, whole blocks of 64 bytes."""
+    """The remaining bytes for which an exit is run. With keys of 128 bits and separate output, whole packets and last
+    parts have every possible number; other ones have some. Parts before others have multiples of 64 bytes."""
     low, high = state.rests
     if not shape.flags & LAST:
         return [n for n in range(low, high + 1) if n % 64 == 0]
@@ -392,7 +395,7 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    """The first two have the most exits."""
+    """The tasks. The first two shapes have the most exits."""
     return [(str(SHAPES[i]), i, part, parts) for i in ((0, 3, 10) if args.quick else range(len(SHAPES)))
             for parts in (1 if args.quick or i > 1 else 4,) for part in range(parts)]
 

@@ -1,15 +1,16 @@
-"""Every length at once, of AES-GCM with arm64's AES instructions, by induction.
+"""AES-GCM with arm64's AES instructions, for every length, by induction.
 
     induction.gcm_ce [--quick] [--planted] [--jobs N] OBJECT...
 
-As gcm.py, whose kinds of cells these are, except for three properties of aesgcm_ce:
+This is like gcm.py, with the same kinds of cells, except for three properties of aesgcm_ce:
 
-- What is no whole group of eight blocks comes first, and the text's last block is read before the loop. So the length modulo 128 says
-  how the call begins, and its last four bits how it ends: a class of lengths for each.
-- Where the caller says that the counter is public, the kernel branches on the counter's last byte, which says whether a byte above
-  it changes in the next group. So there is a state of the loop for each value of that byte, the upper three being any; a step
-  leads from each to the one 8 further on.
-- GHASH so far is three sums of products that have not been reduced yet.
+- Blocks that do not fill a group of eight come first, and the text's last block is read before the loop. So the
+length modulo 128
+  determines how the call starts, and its last four bits how it ends. There is a class of lengths for each.
+- If the caller declares the counter public, the kernel branches on its last byte. That shows whether a higher byte
+changes in the
+  next group. So the loop has a state for each value of that byte, with any upper three. A step leads from each to the one 8 later.
+- GHASH so far is three sums of products that are not reduced yet.
 """
 import spec
 from induction import engine, gcm
@@ -24,21 +25,22 @@ from values.terms import Unproved, add_modular, carryless, cat, const, cut, fiel
 
 NAME = "sealane_aesgcm_ce"
 GROUP, LEAST = 128, 256
-END = 0x800000  # where the end of a text is in a run that begins a call, from its begin
+END = 0x800000  # distance from the start to the end of a text in a run that starts a call
 HASH = [("vector", r, i) for r in (8, 9, 10) for i in range(4)]
 POLY = const(0xc200000000000000, 64)
 GROUPS = ("general", 21)
 
 
 def head(kernel, shape):
-    """The group that seals or opens: of the places where the rounds of longer keys are asked for, those behind the four ways to begin."""
+    """Returns the start of the loop that seals or opens. There the code tests for the rounds of longer keys; the other
+    such tests belong to the four kinds of starts."""
     if kernel.head is None:
         kernel.head = [find(kernel, "tbz w22, #2", number).address for number in (4, 5)]
     return kernel.head[shape.opens]
 
 
 class Part(gcm.Part):
-    """done: bytes before the text in reach, a multiple of 128; None: the call begins here."""
+    """done: bytes before this text, a multiple of 128; None: the call starts here."""
 
     def __init__(self, kernel, shape, texts, j0, given, ad_bytes=0, done=None, tail=0):
         pieces = list(texts[0])
@@ -58,7 +60,7 @@ class Part(gcm.Part):
         return super().known(v, what)
 
     def accumulated(self):
-        """GHASH so far, as an element of the field: what the kernel's reduction makes of the three sums."""
+        """Returns GHASH so far, as an element of the field: the kernel's reduction of the three sums."""
         cells = self.cells()
         words = [cells[c] for c in HASH]
         if not all(v.defined for v in words):
@@ -81,8 +83,8 @@ def y_before(shape):
 
 
 def begin(kernel, shape, word, given, residue=0, ad_bytes=0, name="a", section=None):
-    """From the first instruction to the loop, of texts whose length modulo 128 is the residue. word: the counter of J0, or of the
-    first block of a part. section: associated data of any length (ad.py)."""
+    """Runs from the first instruction to the loop, for texts whose length modulo 128 is the residue. word: the counter
+    of J0, or of the first block of a part. section: associated data of any length (ad.py)."""
     blocks, tail, opens = (residue + 15) // 16 % 8, residue % 16, shape.opens
     size = 16 * blocks
     texts = ([(0, size, True, shape.in_place)] if size else []), [] if shape.in_place or not size else [(0, size, True, True)]
@@ -112,7 +114,7 @@ def begin(kernel, shape, word, given, residue=0, ad_bytes=0, name="a", section=N
 
 
 class State(dict):
-    """Cell -> value, or (kind, offset). kinds; written."""
+    """Cell -> value, or (kind, offset). kinds: of cells. written: addresses in scratch."""
 
 
 def place_of(call, v, done):
@@ -125,12 +127,13 @@ def place_of(call, v, done):
     if base is call.target:
         return "out", offset - done
     if base.quotient:
-        return "groups", offset + 1  # one was begun
+        return "groups", offset + 1  # one has been started
     return "unknown", 0
 
 
 def start(kernel, shape, state, moving, n, groups, given, word):
-    """A run from the loop's begin, in `moving` what moving cells hold, n bytes of text in reach. word: the counter of this text."""
+    """Starts a run at the loop, with n bytes of text. moving: the values of moving cells. word: the counter of this
+    text."""
     texts = [(0, n, True, shape.in_place)], [] if shape.in_place else [(0, n, True, True)]
     done = linear.Base("done", GROUP, LONGEST, modulus=16)
     call = Part(kernel, shape, texts, counter_block(const(1, 32) if given and shape.flags & FIRST else symbol("counter", 32)), given, 0, done)
@@ -151,8 +154,8 @@ def start(kernel, shape, state, moving, n, groups, given, word):
 
 
 class Words:
-    """Of a call the counters that its loop may begin a pass with, by their last byte or None where that is any: a run that goes on with a
-    packet at such a counter gives what the cells hold."""
+    """The values of cells for each counter with which the loop may start a pass. The counter is given by its last
+    byte, or None for any. A run that continues a packet at that counter has these values."""
 
     def __init__(self, kernel, shape, given):
         self.kernel, self.given, self.memo = kernel, given, {}
@@ -168,13 +171,13 @@ class Words:
 
 
 def next_word(word, blocks=8):
-    """With its last byte as a constant, if it was one."""
+    """The next counter. Its last byte is a constant if that of word is."""
     return add_modular(word, const(blocks, 32))
 
 
 def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
-    """What is kept, for the lengths of these residues and for counters that end with these bytes. section: associated data
-    of any length, too (ad.py). Returns state, cases and instructions."""
+    """Finds the kept cells, for lengths with these residues, and for counters that end with these bytes. section:
+    includes associated data of any length (ad.py). Returns the state, and the numbers of cases and instructions."""
     words = Words(kernel, shape, given)
     calls, steps = [], 0
     for i, residue in enumerate(residues):
@@ -206,7 +209,7 @@ def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
         else:
             state[cell], state.kinds[cell] = v, "kept"
     state.written = set()
-    # The tail is kept in each class as it is there.
+    # Each class of lengths keeps its own tail.
     state.by_residue = {}
     for call, at in calls:
         found, exact, tails = call.cells(), words.cells(at), {}
@@ -230,9 +233,9 @@ def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
         if old is not None:  # with associated data, and without
             mine = {c: v for c, v in mine.items() if c in old and old[c].defined and same(old[c], v)}
         kept_of[call.bytes.of[0]] = mine
-    # Undefined where it has not been written, or is not the same with associated data.
+    # A cell is undefined if it has not been written, or differs with associated data.
     state.by_residue = {r: {c: kept_of[r].get(c, terms.undefined(first[c].width)) for c in differing} for r in residues}
-    # Such a cell is any value where a step is made, and has to stay.
+    # In a step, such a cell has any value, and must keep it.
     for cell in differing:
         state[cell], state.kinds[cell] = symbol(f"kept {cell}", first[cell].width), "kept"
     place, changed, cases = head(kernel, shape), True, 0
@@ -260,7 +263,7 @@ def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
                 elif kind == "moving":
                     good = new.defined and same(new, following[cell])
                     if not good and new is words.cells(word)[cell] and all(same(new_, v) for new_ in everywhere(cell)):
-                        state.kinds[cell], changed = "kept", True  # it happened to be what a run gives that goes on there
+                        state.kinds[cell], changed = "kept", True  # it equaled the value of a continuing run by chance
                         continue
                 else:
                     good = new.defined and (new is v or same(new, v))
@@ -278,7 +281,7 @@ def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
 
 
 def leave(kernel, shape, state, residue, last, given):
-    """The group that is to come and the last one, to the end, of a text of such a length."""
+    """Proves the run of the next group and the last one, to the end, for a text of such a length."""
     words, word, opens = state.words, state.words.word(last), shape.opens
     tail, n = residue % 16, 2 * GROUP - 16 + (residue % 16 or 16)
     call, done = start(kernel, shape, state, words.cells(word), n, 1, given, word)
@@ -303,12 +306,12 @@ def leave(kernel, shape, state, residue, last, given):
 
 SHAPES = [(Shape(opens=o), True) for o in BOTH] + [(Shape(opens=o, bits=b, in_place=b == 256), True) for b in (192, 256) for o in BOTH] + \
     [(Shape(opens=o, j0=True), False) for o in BOTH] + [(Shape(f, opens=o), g) for f in (FIRST, 0, LAST) for o in BOTH for g in BOTH]
-# Last bytes of counters: those around which the bytes above change, and some.
+# Last bytes of counters: those near a carry, and some others.
 SOME = (0, 7, 8, 9, 15, 100, 128, 201, 232, *range(239, 256))
 
 
 def tasks_of(quick):
-    """(number of the call, residues of the length, last bytes, (residue, last byte) of the exits)."""
+    """Returns (number of the call, residues of the length, last bytes, (residue, last byte) of the exits)."""
     found = []
     for i, (shape, given) in enumerate(SHAPES):
         whole = i < 2

@@ -1,18 +1,19 @@
-"""AES and GHASH by vector permutations (x86-64's aes_ssse3 and aesgcm_ssse3): blocks once, for all data, then calls of them.
+"""AES and GHASH by vector permutations (x86-64's aes_ssse3 and aesgcm_ssse3). Blocks are proved once, for all data;
+then calls.
 
     induction.permute [--quick] [--planted] [--jobs N] [--part I/N] OBJECT...
 
-A block goes through hundreds of lookups, which bits.py follows bit by bit in seconds. So sections of the code are shown by
-themselves, with any data, and with anything in registers but what a section reads:
+A block uses hundreds of lookups, which take bits.py seconds. So these sections of the code are proved separately.
+Their data are arbitrary, and so are all registers that a section does not read:
 
-    rounds     two blocks are encrypted, or decrypted, under two keys that set-up has made, of each length
+    rounds     two blocks are encrypted or decrypted, under two keys from set-up, of each length
     schedule   the set-up of these keys
-    table      the table that is made of a hash key of GHASH; and from another instruction on, of POLYVAL
-    product    (X + Y) H by that table, in place of Y
+    table      the table is made from a hash key of GHASH or, from another instruction on, of POLYVAL
+    product    (X + Y) H by this table replaces Y
 
-In calls a section is one instruction. It wants what the section was shown for, and makes what the section makes. What is in other
-registers that the section changes is unknown behind it. Round keys and tables are then symbols that only sections can use. AES is
-a function of which nothing is known except that equal blocks have equal results.
+In calls, a section is one instruction. It requires the state for which the section was proved, and has the proved
+results. Other registers that the section changes are unknown after it. Round keys and tables are then symbols that
+only sections can use. AES is an unknown function: only equal blocks have equal results.
 """
 import spec
 from induction.engine import anew, find, instructions
@@ -25,13 +26,13 @@ from values import bits, terms
 from values.terms import ATOMS, Unproved, atom, cat, const, field_product, same, symbol, tainted
 
 RDX, RSI, R11, R12, R15 = 2, 6, 11, 12, 15
-FORWARDS, BACKWARDS = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"]  # where round keys begin
+FORWARDS, BACKWARDS = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"]  # offsets of the round keys
 TABLE, TABLE_BYTES = A["GCM_KEY_TABLE"], 512
-KEY_1 = KEY + 0x800  # a second key, in a section by itself
+KEY_1 = KEY + 0x800  # a second key, in a separate section
 
 
 class Permuted(Sectioned):
-    """Where a kernel's sections are."""
+    """Finds the sections of a kernel."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -42,7 +43,7 @@ class Permuted(Sectioned):
         self.sections = []
         for i, t in enumerate(text[:-1]):
             if t.startswith("mov eax, 0x") and text[i + 1].startswith("movdqa xmm10"):
-                # The key is added to the second block first, and last.
+                # The first and last operations on the second block are additions of the key.
                 end = [j for j in range(i, len(text)) if text[j] == "pxor xmm5, xmm9" and text[j - 1].startswith("movdqu xmm9")][1]
                 self.sections.append(Rounds(self, int(t[9:], 0), memory(place("cmp eax, dword ptr [rsi", 0, i)), (i, end + 1)))
         if sorted(s.first for s in self.sections) != ([FORWARDS] if self.gcm else [FORWARDS, BACKWARDS]):
@@ -61,7 +62,7 @@ class Permuted(Sectioned):
         return sections(self, quick)
 
     def set_up(self, shape):
-        """That of aes_ssse3 is shown with the rounds."""
+        """Whether show() has proved this set-up: that of aes_ssse3 is proved with the rounds."""
         return not self.gcm and shape.mode == modes.SETUP
 
     def replace(self):
@@ -69,13 +70,14 @@ class Permuted(Sectioned):
 
 
 class Section:
-    """changes: the registers that it changes."""
+    """A section of the code. changes: the registers that it changes."""
 
     def __init__(self, kernel, places):
         self.kernel, self.places, self.changes, self.steps = kernel, places, set(), 0
 
     def alone(self, keys, vectors, *regions, cells={}, scratch={}):
-        """The section by itself, with these keys at R15, or R11 and R12. scratch: values by their places there. Returns the call."""
+        """Runs the section separately, with these keys at R15, or at R11 and R12. scratch: values by their offsets.
+        Returns the call."""
         call, k = Call(self.kernel), self.kernel
         call.memory.region("scratch", SCRATCH + k.scratch_from, k.scratch_bytes - k.scratch_from, True, True, call.alignment("scratch"))
         call.memory.region("consts", CONSTS, len(k.constants), True, False, call.alignment("consts"))
@@ -102,13 +104,13 @@ class Section:
         return call
 
     def only(self, *ranges):
-        """That nothing else in memory was written."""
+        """Requires that nothing else in memory was written."""
         for a in self.written:
             if not any(first <= a < first + size for first, size in ranges):
                 raise Unproved(f"{a:#x} is written")
 
     def __call__(self, m):
-        """In a call. Sections begin with pointers to scratch and constants, and leave flags as they are."""
+        """The section in a call. It starts with pointers to scratch and constants. It leaves flags undefined."""
         for r, address, name in ((RSI, SCRATCH, "scratch"), (RDX, CONSTS, "constants")):
             if m.known(m.general[r], "an address") != address:
                 raise Unproved(f"no pointer to {name}")
@@ -126,17 +128,17 @@ def of_vector(m, i):
 
 
 def name_of(v):
-    """Of the symbol that a value begins with."""
+    """The name of the symbol that starts a value."""
     n = v.pieces[0][0]
     return ATOMS[n].extra if n >= 0 and ATOMS[n].kind == "symbol" else ""
 
 
 def key_symbols(first, bits_, name):
-    """Round keys, as calls have them."""
+    """The round keys in calls."""
     return {at: symbol(f"round keys {bits_} {name} {at}", 32) for at in range(first, first + size_of(bits_), 4)}
 
 
-_names = {}  # of the first symbol: (bits, name)
+_names = {}  # first symbol -> (bits, name)
 
 
 def remember(first, bits_, name):
@@ -145,7 +147,7 @@ def remember(first, bits_, name):
 
 
 def round_keys(m, key, first):
-    """Which key has its round keys there."""
+    """Returns the key whose round keys are there."""
     known = _names.get(name_of(m.memory.load(key + first, 4)))
     if known is None:
         raise Unproved("no round keys that set-up has made")
@@ -161,7 +163,7 @@ class Rounds(Section):
         self.first, self.last_key, self.keys = first, last_key, {R15: KEY} if kernel.gcm else {R11: KEY, R12: KEY_1}
 
     def show(self, bits_, cells, names):
-        """Of keys that set-up has made: `cells`, at KEY and KEY_1."""
+        """Proves the section for keys from set-up: `cells`, at KEY and KEY_1."""
         blocks, results = [words(f"block {i} ") for i in range(2)], []
         for name, block in zip(names, blocks):
             schedule = spec.key_schedule(words(name, bits_ // 32))
@@ -185,7 +187,7 @@ class Rounds(Section):
 
 
 class Schedule(Section):
-    """Of AES-GCM: round keys in place of the key."""
+    """The set-up of AES-GCM: the section replaces the key by round keys."""
 
     def show(self, bits_, name):
         key = words(name, bits_ // 32)
@@ -209,7 +211,7 @@ class Schedule(Section):
         return {}
 
 
-_hash_keys = []  # of tables, elements of the field
+_hash_keys = []  # of tables, as elements of the field
 
 
 class TableOf(Section):
@@ -221,7 +223,7 @@ class TableOf(Section):
         return spec.polyval_key(v) if self.reversed else spec.field_element(v)
 
     def show(self, product):
-        """And the product by it."""
+        """Proves the table, and the product by it."""
         key = words("hash key")
         call = self.alone({R15: KEY}, {0: key}, ("table", KEY + TABLE, TABLE_BYTES, True, True))
         self.only((KEY + TABLE, TABLE_BYTES), (SCRATCH + self.shifted, 128))
@@ -268,7 +270,7 @@ class Product(Section):
             raise Unproved("a product of what nothing has written")
         product = atom("product", (x,), number, 128, (1 << 128) - 1)
         found = ATOMS[product.pieces[0][0]]
-        if found.images is None:  # its bytes reversed are an element of the field, X127 times its image
+        if found.images is None:  # its reversed bytes are an element of the field, which is X127 times its image
             found.images = {0: field_product(field_product(spec.field_element(x), _hash_keys[number]), INVERSE_X127)}
         m.memory.store(SCRATCH + self.y, spec.reverse(product))
         return {}
@@ -277,7 +279,7 @@ class Product(Section):
 # ---- Sections by themselves ---------------------------------------------------------------------------------------------
 
 def sections(kernel, quick=False):
-    """Shows them, and the set-up of aes_ssse3's keys. Returns how many cases and instructions."""
+    """Proves the sections, and the set-up of aes_ssse3's keys. Returns the numbers of cases and instructions."""
     restore()
     cases, by = 0, {type(s): s for s in kernel.sections}
     for bits_ in BITS[:1] if quick else BITS:
@@ -303,7 +305,7 @@ def sections(kernel, quick=False):
         if isinstance(s, TableOf):
             anew()
             proof.mode(False, True)
-            bits.strict = False  # its index is no S-box's input
+            bits.strict = False  # its index is not the input of an S-box
             s.show(by[Product])
             cases += 2
     anew()
@@ -313,7 +315,7 @@ def sections(kernel, quick=False):
 # ---- Calls ------------------------------------------------------------------------------------------------------------------
 
 def cells_of_calls(kernel, bits_, name, trace=None, encrypts=False):
-    """In place of modes.key_cells."""
+    """Replaces modes.key_cells."""
     cells = {KEY + A["AES_KEY_ROUNDS"]: const(rounds_of(bits_), 32), KEY + A["AES_KEY_ROUNDS"] + 4: const(0, 32)}
     for first in (FORWARDS,) if encrypts else (FORWARDS, BACKWARDS):
         cells.update({KEY + at: v for at, v in remember(first, bits_, name).items()})
@@ -329,7 +331,7 @@ prepare, tasks, one = Permuted.prepare, Permuted.tasks, Permuted.one
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Of the constants of aes_ssse3.h, a byte that is another one.
+# Faults in constants of aes_ssse3.h: the bytes to change.
 BYTES = [("a nibble's inverse is another", 16 + 7), ("a nibble's inverse times a is another", 32 + 9),
          ("a nibble goes to another byte of the basis", 48 + 3), ("a lookup of SubBytes is another", 80 + 30),
          ("a lookup of its double is another", 112 + 1), ("a lookup of the last round is another", 144 + 15),
@@ -337,9 +339,9 @@ BYTES = [("a nibble's inverse is another", 16 + 7), ("a nibble's inverse times a
          ("a byte of the next row comes from another row", 208 + 11)]
 INVERSE_BYTES = [("a lookup of 14 times the inverse is another", 272 + 20), ("a lookup of 9 times the inverse is another", 368 + 2),
                  ("InvShiftRows takes a byte from another column", 432 + 6)]
-# And of aesgcm_ssse3.S, from its first byte on.
+# The same for aesgcm_ssse3.S, relative to its first byte.
 FOLDED = "a byte of the reduction is another", 1
-# Instructions that are left out: of sections, and of calls.
+# Instructions to omit, in sections and in calls.
 LEFT_OUT = {
     "aes": [("1/j is not added", "pxor xmm3, xmm1"), ("the second block's last lookup is left out", "pshufb xmm9, xmm7", -1),
             ("a round key is not added", "pxor xmm1, xmm2")],

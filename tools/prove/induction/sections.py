@@ -1,6 +1,7 @@
-"""Kernels whose AES takes bits.py seconds a block: sections of their code are shown by themselves, once for all data. In calls each is one
-instruction, whose meaning is the result that was shown. Round keys are then functions of the key of which nothing is known, and which only sections
-can use. So are encrypted blocks, except that equal blocks have equal results.
+"""Kernels in which bits.py takes seconds for a block of AES. Sections of their code are proved once, separately, for
+all data. In calls, a section is one instruction, whose meaning is the proved result. Round keys are then unknown
+functions of the key, which only sections can use. Encrypted blocks are unknown, too, but equal blocks have equal
+results.
 """
 import functools
 
@@ -14,7 +15,7 @@ from values.terms import ATOMS, X127, atom, cat, cut, field_power, symbol, taint
 OF = "calls of blocks that were shown once"
 BITS = (128, 192, 256)
 INVERSE_X127 = field_power(X127, (1 << 128) - 2)
-# What calls have something else for.
+# Functions that are replaced in calls.
 REPLACED = [(module, name, getattr(module, name)) for module, names in (
     (spec, ("key_schedule", "aes")), (spec_modes, ("inverse_schedule", "decrypt")), (modes, ("key_cells",)),
     (packets, ("gcm_key", "given_key")), (proof, ("prove_one",))) for name in names]
@@ -34,19 +35,19 @@ def rounds_of(bits_):
 
 
 def size_of(bits_):
-    """Of the round keys, in bytes."""
+    """The size of the round keys in bytes."""
     return 16 * (rounds_of(bits_) + 1)
 
 
 def cipher(kind, key, block):
-    """A function of which nothing is known. Exclusive ors are taken apart, so that equal blocks are one value."""
+    """An unknown function of a block. Exclusive ors are decomposed, so that equal blocks are one value."""
     if not block.defined:
         return tainted(128)
     return atom(kind, (key, cat(*(terms.byte_of_xor(cut(block, i, 8)) for i in range(0, 128, 8)))), None, 128, (1 << 128) - 1)
 
 
 def prove_one(kernel, shape, folder):
-    """In place of proof.prove_one."""
+    """Replaces proof.prove_one."""
     proof.mode(False, False, False, not kernel.gcm)
     return packets.aesgcm(kernel, shape) if kernel.gcm else modes.prove(kernel, shape)
 
@@ -61,9 +62,10 @@ def call(kernel, shape):
 
 
 class Sectioned(Kernel):
-    """sections: where they begin and end; the changes that they were shown to make; and, by __call__, what they do in calls. show(quick):
-    shows them, and returns how many cases and instructions. set_up(shape): whether show() has shown this call, too. replace(): says what
-    else of the specification and of keys is another one in calls."""
+    """A kernel with sections, which have a start, an end, and the changes that they were proved to make. A section's
+    __call__ is its effect in calls. show(quick) proves the sections, and returns the numbers of cases and
+    instructions. set_up(shape): whether show() has proved this call, too. replace() defines further replacements in
+    calls, in the specification and in keys."""
 
     bitwise = False
 
@@ -73,7 +75,7 @@ class Sectioned(Kernel):
     @classmethod
     @functools.cache
     def in_calls(cls, path, changes):
-        """With sections as single instructions."""
+        """Returns the kernel with its sections as single instructions."""
         kernel = cls(path)
         for s, found in zip(kernel.sections, changes):
             s.changes = found
@@ -87,7 +89,7 @@ class Sectioned(Kernel):
 
     @classmethod
     def tasks(cls, kernel, args):
-        """Calls with much in common together."""
+        """Groups similar calls."""
         kernel = cls(kernel.path)
         shapes = [(s, None) for s in lists.shapes(kernel, args.quick) if not kernel.set_up(s)]
         return [(str(group[0][0]), [shape for shape, _ in group]) for group in prove.together(kernel, shapes)]
