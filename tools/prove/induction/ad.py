@@ -1,26 +1,25 @@
-"""Every length of associated data at once: the loop over it by induction, then the call with any accumulator.
+"""Associated data of every length: the loop over them by induction, then calls with any accumulator.
 
     induction.ad [--quick] [--planted] [--jobs N] [--part I/N] [--queries FOLDER] OBJECT...
 
-A kernel processes associated data between the instruction that tests their length and the one where text
-begins, or the one that follows where there is no text. Of this section, run by itself with anything in all cells but those that it
-is found to read, are shown
+A kernel processes associated data in a section of its code. It starts at the instruction that tests their length. It
+ends where text starts, or at the next instruction if there is no text. First a run finds the cells that the section
+reads. Then the section is run separately, with any values in all other cells. These are proved:
 
-    entry   from its beginning to its loop, by classes of the length where it matters: pointer, end and bytes left are
-            what they should be, the accumulator that of the bytes taken
-    step    from there to there, if enough is left: one pass further, the accumulator, of any value, being the
-            specification's
-    exit    from there, for each number of bytes with which there is no step, to the section's end
+        entry   From its start to its loop, by classes of the length where necessary. The pointer, the end and the number
+                of remaining bytes are correct, and the accumulator is that of the processed bytes.
+        step    One pass of the loop, if enough bytes remain, from any accumulator: the new one is the specification's.
+        exit    From the loop to the end of the section, for each number of bytes without a step.
 
-So of any length the section leaves the specification's accumulator, within bounds; cells that are the same as before,
-or one constant, or an argument; and others, of which nothing is used then. It reads nothing of scratch and registers
-but what is `needed`.
+So for any length, the section computes the specification's accumulator, within bounds. Another cell is unchanged, or a
+constant, or an argument, or must not be used afterwards. Of scratch and registers, the section reads only `needed`.
 
-Then calls are run in which it is not executed, the length of associated data being a symbol with bounds. Where the
-section begins, the cells that it needs must be what they were above; then those that it changes are changed, the
-accumulator to any number within the bounds, and the call goes on at its end. Its result must be the specification's for
-associated data whose polynomial is that number: of every length of text below those that are shown by induction, and in
-the bases of that induction, which must keep what it keeps. What each kernel's section is, says ad_kinds.py.
+Then calls are run without executing the section. The length of associated data is a symbol with bounds. Where the
+section starts, the cells that it needs must be those of its proof. The cells that it changes are set to its results,
+and the accumulator to any number within the bounds. The call continues at the end of the section. Its result must be
+the specification's for associated data whose polynomial is that number. This is proved for every text that is too short
+for an induction. It is also proved in the bases of the inductions, which must keep the same cells. ad_kinds.py has
+the section of each kernel.
 """
 import itertools
 
@@ -55,11 +54,11 @@ def alike(a, b):
 
 
 class Stopped(Exception):
-    """Where the section begins."""
+    """Ends a run at the start of the section."""
 
 
 class Recorder(dict):
-    """Cells of memory: which were read before they were written."""
+    """Cells of memory. Records which were read before they were written."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -76,7 +75,7 @@ class Recorder(dict):
 
 
 class Registers(list):
-    """Registers, likewise."""
+    """Registers. Records which were read before they were written."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -95,17 +94,17 @@ class Registers(list):
 
 
 class Lemma:
-    """What has been shown of the section, without terms: needed: cells; changed: cell -> (what, which, bits): a
-    "constant", a "pointer" of the caller's, an "argument", what was in a "cell" where the section begins, "data" in scratch, or "dead". most: of the
-    accumulator behind it."""
+    """The proved properties of the section, without terms. needed: cells. changed: cell -> (kind, value, bits). The kind
+    is "constant", "pointer" (of the caller), "argument", "cell" (its value at the start of the section), "data" (in
+    scratch), or "dead". most: bounds of the accumulator after the section."""
 
     def __init__(self, needed):
         self.needed, self.changed, self.most = needed, None, ()
 
 
 class Section:
-    """Of a kernel, with terms of a process: what its cells are where it begins. j0: of AES-GCM, with any J0. least: the
-    fewest bytes of associated data."""
+    """A kernel's section, with the terms of a process: the values of its cells at its start. j0: AES-GCM with any J0.
+    least: the fewest bytes of associated data."""
 
     def __init__(self, kernel, j0=False, least=1, padded=0, lemma=None):
         self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, kind_of(kernel, padded), j0, least, lemma
@@ -115,7 +114,7 @@ class Section:
         self.renew()
 
     def renew(self):
-        """After terms have been forgotten."""
+        """Makes new terms, after all were dropped."""
         self.pointer = self.base("ad", 1 << 20, 1 << self.width - 2, address=AD)
         most = self.kind.most_bytes
         self.bytes = self.base("ad bytes", self.least, most) if most else self.length("ad bytes", self.least)
@@ -125,15 +124,15 @@ class Section:
         return linear.Base(name, least, most, width=self.width, **more)
 
     def length(self, name, least, **more):
-        """Of associated data: on 32-bit ARM less than half of the 32-bit address space."""
+        """A length of associated data: on 32-bit ARM, less than half of the 32-bit address space."""
         return self.base(name, least, 1 << self.width - 4, **more)
 
-    whole = None  # of a run: where whole blocks are counted, the length, whose remainder is taken later
+    whole = None  # if a run counts whole blocks: the length, whose remainder is processed later
 
     # ---- The section by itself ---------------------------------------------------------------------------------------
 
     def before(self):
-        """A call up to where the section begins."""
+        """Runs a call up to the start of the section."""
         found, text = [], self.kind.text_before
         self.stop_there = found.append
         shape = GcmShape(text, j0=self.j0) if self.gcm else Shape(text)
@@ -152,8 +151,8 @@ class Section:
     stop_there = None
 
     def alone(self, cells, pieces, pointer, n, begins=True):
-        """The section by itself, or a part of it: in all other cells is anything. pieces: (bytes from pointer, bytes)
-        that it may read."""
+        """Prepares a run of the section, or of a part of it. All other cells have any value. pieces: the bytes that it may
+        read, as (offset from pointer, bytes)."""
         call = Call(self.kernel)
         call.regions(*[("ad", AD + first, size, True, False) for first, size in pieces if size],
                      *([("key", kernels.KEY, A["GCM_KEY_BYTES"], True, False)] if self.gcm else []))
@@ -184,7 +183,7 @@ class Section:
             raise Unproved(f"{stop:#x} is not reached")
 
     def find_needed(self):
-        """What the section reads before it has written it."""
+        """Returns the cells that the section reads before it writes them."""
         reference, needed = self.before().cells(), set()
         for n in self.kind.tried(self.least):
             call = self.alone(reference, [(0, n)], self.pointer, const(n, self.width))
@@ -197,7 +196,7 @@ class Section:
         return {c for c in needed if c in reference and reference[c].defined}
 
     def prove(self, quick=False, needed=None):
-        """Entry, steps and exits. Returns how many and of how many instructions."""
+        """Proves entry, steps and exits. Returns the numbers of cases and instructions."""
         kind = self.kind
         lemma = Lemma(needed or self.find_needed())
         reference = self.before().cells()
@@ -218,16 +217,16 @@ class Section:
         return self.cases, self.steps
 
     def any_counter(self, cell, v):
-        """Of AES-GCM, what the section needs of a call's data is its counter, which it only moves: any number of so
-        many bits."""
+        """The only data of a call that AES-GCM's section needs is the counter, which it only moves. Returns any number with
+        as many bits."""
         bits = v.ones.bit_length()
         return extend(symbol(f"any counter in {cell}", bits), v.width) if self.gcm and secret(v) else v
 
     def of_class(self, residue, bound, quick):
-        """All of the lengths with this residue. Returns a bound of the accumulator in the loop."""
+        """Proves all lengths with this residue. Returns a bound of the accumulator in the loop."""
         kind = self.kind
         rests = list(kind.rests(residue))
-        # Of fewer than a pass, or than may go another way.
+        # Fewer bytes than a pass, or with another path.
         few, low = kind.few(residue, self.least)
         for n in few:
             self.finish(self.values, None, n)
@@ -250,7 +249,7 @@ class Section:
             if cell in flat(kind.inside) or v is anything(cell, v.width):
                 continue
             place = self.place_of(v, self.pointer, n)
-            if place and place[0] != "unknown":  # as seen from there
+            if place and place[0] != "unknown":  # relative to the loop
                 state[cell] = place[0], place[1] + {"ad": -done, "left": done}.get(place[0], 0)
             elif not place:
                 state[cell] = v
@@ -262,7 +261,7 @@ class Section:
         return bound
 
     def place_of(self, v, pointer, n):
-        """("ad", offset), ("end", ..) or ("left", ..) of a value that is a place."""
+        """Returns a pointer or length as ("ad", offset), ("end", offset), ("left", offset), ...; or None."""
         found = linear.place(v)
         if found is None:
             return None
@@ -278,7 +277,7 @@ class Section:
         return "unknown", 0
 
     def put(self, state, pieces, pointer, n):
-        """A run from the loop's beginning. n: a base, or a number."""
+        """Prepares a run from the start of the loop. n: a base, or a number."""
         number = isinstance(n, int)
         whole = self.whole
         left = const(n, self.width) if number else n + 0
@@ -300,13 +299,13 @@ class Section:
             return linear.place(terms.add(self.width, pointer + 0, left)[0])[0] + offset
         cells = {c: value(v) for c, v in state.items()}
         call = self.alone(cells, pieces, pointer, symbol("argument ad_bytes", self.width), False)
-        # Arguments can be read again, but what they say of associated data is of the beginning.
+        # The code may read arguments again, but those of associated data have other values than in this run.
         call.memory.poke(kernels.ARGS + A["ARG_AD"], symbol("argument ad", 64))
         return call
 
     def step(self, state, bound, residue, rests):
-        """Shows it, after dropping the cells of the state that are not kept. Returns the accumulator's bounds: those that were
-        given, if it stays within them."""
+        """Proves a step, after removing the cells that are not kept from the state. Returns the bounds of the accumulator. If
+        it stays within the given bounds, these are returned."""
         kind = self.kind
         while True:
             pointer = self.base("ad in a pass", 1 << 20, 1 << self.width - 2, address=AD)
@@ -342,7 +341,8 @@ class Section:
         return greatest(bound, kind.most(call, kind.inside))
 
     def finish(self, state, bound, rest):
-        """From the loop, or with no bound from the section's beginning, with `rest` bytes to its end."""
+        """Proves the run to the end of the section, with `rest` bytes. It starts at the loop, or without a bound at the start
+        of the section."""
         kind = self.kind
         if bound is None:
             call, h = self.alone(self.values, [(0, rest)], self.pointer, const(rest, self.width)), 0
@@ -365,7 +365,7 @@ class Section:
         self.touched |= {c for c, v in call.cells().items() if c not in call.before or not alike(v, call.before[c])}
 
     def outcome(self):
-        """Of each cell that was touched, and is not at all ends what it was before: what a call may use of it."""
+        """For each changed cell: what a call may use of it. Cells with their initial value at all ends are omitted."""
         moved = {self.values[c]: c for c in self.kind.moved if c in self.values}
         arguments = {symbol(f"argument {name}", 64): name for name in ARGUMENTS}
         changed = {}
@@ -390,12 +390,12 @@ class Section:
     # ---- Calls in which it is not executed ---------------------------------------------------------------------------
 
     def arguments(self, call):
-        """Of associated data, whatever they are."""
+        """Sets the arguments for associated data of any length."""
         call.memory.poke(kernels.ARGS + A["ARG_AD"], extend(self.pointer + 0, 64))
         call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], extend(self.bytes + 0, 64))
 
     def through(self, call, stop=None):
-        """From the first instruction to `stop`, or the return. Returns what the accumulator is behind the section."""
+        """Runs from the first instruction to `stop`, or to the return. Returns the accumulator after the section."""
         self.go(call, 0, self.begin)
         if self.stop_there:
             self.stop_there(call)
@@ -439,8 +439,8 @@ class Section:
 # ---- All of it -------------------------------------------------------------------------------------------------------
 
 def shapes(kernel, quick):
-    """Calls with associated data of any length: every length of text below those of the induction, and some in place
-    and of parts."""
+    """Calls with associated data of any length. They have every length of text below those of the induction; some are in
+    place or parts."""
     gcm = "aesgcm" in kernel.name
     least = lists.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), chacha_avx512.LEAST + 256)
     sizes = [0, 1, 77, least - 1] if quick else range(least)
@@ -449,7 +449,7 @@ def shapes(kernel, quick):
     make = GcmShape if gcm else Shape
     found = [make(n, opens=o, **bits(n)) for n in sizes for o in BOTH]
     found += [make(n, opens=o, in_place=True, **bits(n + 1)) for n in few for o in BOTH]
-    # Each length that takes another path; of more than 256 bytes of text, with one length of associated data.
+    # Each length with another path. Texts of more than 256 bytes have one length of associated data.
     short = kind_of(kernel).short + 1
     ads = (5,) if quick else range(1, kind_of(kernel).block)
     texts = (17,) if quick and short else range(short)
@@ -474,7 +474,7 @@ def padded_shape(n, blocks, opens):
 
 
 def sections(kernel, common):
-    """Of this process, as prepare() has shown them."""
+    """Returns the sections that prepare() has proved, for this process."""
     if not common["sections"]:
         common["sections"] = {how: Section(kernel, *how, lemma=lemma) for how, lemma in common["lemmas"].items()}
     return common["sections"]
@@ -500,7 +500,7 @@ def one(kernel, task, args, found):
 
 
 def long_calls(kernel, quick):
-    """Numbers of the ways to begin a packet with a long text."""
+    """Returns the numbers of the calls that start a packet with a long text."""
     if kernel.name == gcm_ce.NAME:
         return [i for i, (number, *_) in enumerate(gcm_ce.tasks_of(quick)) if gcm_ce.SHAPES[number][0].flags & FIRST]
     all_ = gcm.SHAPES if "aesgcm" in kernel.name else chacha_x86.SHAPES if kernel.isa is x86 else chacha_arm.SHAPES
@@ -509,7 +509,7 @@ def long_calls(kernel, quick):
 
 
 def arm_bases(kernel, number, sections):
-    """As bases(): the state of the induction is the same with associated data of any length."""
+    """As bases(): proves that the state of the induction is the same with associated data of any length."""
     shape, section, steps = chacha_arm.SHAPES[number], sections[False, 0], 0
     if kernel.name == chacha_armv6.NAME:
         (_, _, *before), _, _ = chacha_armv6.induction(kernel, shape)
@@ -535,8 +535,8 @@ def arm_bases(kernel, number, sections):
 
 
 def bases(kernel, number, quick, common):
-    """That a long text's loop begins as it does without associated data, or with 13 bytes. Returns the number of
-    instructions."""
+    """Proves that the loop of a long text starts with the same state as without associated data, or as with 13 bytes.
+    Returns the number of instructions."""
     forget(kernel, common)
     found = sections(kernel, common)
     if kernel.name == gcm_ce.NAME:
@@ -544,7 +544,7 @@ def bases(kernel, number, quick, common):
         shape, given = gcm_ce.SHAPES[number]
         section = found[shape.j0 or not given, 1]
         state, _, steps = gcm_ce.induction(kernel, shape, residues, lasts, given, section=section)
-        # Of some lengths less is kept than without associated data.
+        # For some lengths, fewer cells are kept than without associated data.
         return steps + sum(gcm_ce.leave(kernel, shape, state, residue, last, given) for residue, last in ends)
     if "aesgcm" not in kernel.name and kernel.isa is not x86:
         return arm_bases(kernel, number, found)
@@ -584,7 +584,7 @@ def bases(kernel, number, quick, common):
 
 
 def planted(kernel, args, attempt):
-    """Also wrong ideas of the section."""
+    """Plants faults, including wrong properties of the section."""
     right = kind_of(kernel)
     begin, end, loop = right.places(kernel)
     insns = list(kernel.isa.decoder().disasm(kernel.code[begin:end], begin))
@@ -624,7 +624,7 @@ def planted(kernel, args, attempt):
         attempt("before a short text, " + what, show, insn)
 
     def another(section):
-        """Where the accumulator is behind the section there is another number than the lemma says."""
+        """The accumulator after the section differs from that of the lemma."""
         value = section.kind.value
         section.kind.value = lambda *args: value(*args) ^ 1
 

@@ -1,5 +1,5 @@
-"""What ad.py knows of each kernel: where associated data are authenticated, in what passes, and where the
-accumulator is. Only what is looked for is taken from here: that it is so is what ad.py shows."""
+"""The properties of each kernel for ad.py: where associated data are authenticated, the size of a pass, and the cells of
+the accumulator. ad.py does not rely on them, but proves them."""
 import spec
 from induction import chacha_arm, chacha_avx512, chacha_x86, gcm_ce
 from isa import arm32, arm64, x86
@@ -12,44 +12,44 @@ FRAME = SCRATCH + chacha_x86.FRAME
 
 
 class Kind:
-    """Of a section. step: bytes of a pass. places: where it begins and ends, and its loop. leasts: the fewest bytes of
-    associated data that it is shown for; or `block` where texts of at most `short` bytes go another way with fewer.
-    text: the cell that says how long the text is, where that is asked for. moved: cells that the section only moves,
-    such as the call's flags."""
+    """The properties of a section. step: bytes of a pass. places: its start, its end and its loop. leasts: the fewest
+    bytes of associated data with which it is proved. They are `block` for texts of at most `short` bytes, if these take
+    another path with fewer. text: the cell with the length of the text, if the section tests that. moved: cells that
+    the section only moves, such as the call's flags."""
 
-    modulus = 1  # entry and exits depend on the length modulo it
+    modulus = 1  # entry and exits depend on the length modulo this number
     counts_blocks = False  # the remaining length is counted in blocks
     given = {}
-    most_bytes, text_before = None, 300  # the most of associated data, where there is such; of a text to find what is before the section
+    most_bytes, text_before = None, 300  # the limit of associated data, if any; bytes of text in the run to the section
 
     def __init__(self, step, places, least=1, short=-1, block=17, text=None, moved=()):
         self.step, self.places, self.short, self.block, self.text, self.moved = step, places, short, block, text, moved
         self.leasts = (least, block) if short >= 0 else (least,)
 
     def least(self, text):
-        """Bytes of associated data with which a text goes through the section."""
+        """The fewest bytes of associated data with which a text goes through the section."""
         return self.leasts[text <= self.short]
 
     def few(self, residue, least):
-        """With how many bytes the loop may not be reached: (of these, the fewest with which it is)."""
+        """Returns the numbers of bytes with which the loop may not be reached, and the fewest with which it is."""
         return (range(least, self.block), self.block) if self.text else ((), least)
 
     def tried(self, least):
-        """Lengths with which it is found what the section reads; that it is enough for all is shown."""
+        """The lengths with which the needed cells are found. The proof shows that these suffice for all lengths."""
         return *range(max(1, least), max(17, least + 1)), self.step, self.step + 1, 2 * self.step + 13
 
     def taken(self, residue):
-        """Bytes before the induction begins; the loop is then reached for the second time."""
+        """The bytes before the induction starts. The loop is then reached for the second time."""
         return 0
 
     def rests(self, residue):
-        """With how many bytes there is no step."""
+        """The numbers of bytes without a step."""
         return range(1, self.step + 1)
 
 
 class Poly1305(Kind):
-    """inside, behind: cells of the accumulator's limbs, in the loop and behind the section. exact: whether the length
-    modulo 16 is taken first, and the loop stops when whole blocks are done; else it counts bytes."""
+    """inside, behind: cells of the accumulator's limbs, in the loop and after the section. exact: whether the length
+    modulo 16 is processed separately, and the loop stops after the whole blocks. Otherwise it counts bytes."""
 
     def __init__(self, places, inside, behind, exact=True, **more):
         super().__init__(16, places, **more)
@@ -75,7 +75,7 @@ class Poly1305(Kind):
         return sum(v.residue << self.width * i for i, v in enumerate(limbs)) % P
 
     def set(self, call, cells, most):
-        """Any number, the highest limb of at most most[0]."""
+        """Sets the accumulator to any number. Its highest limb is at most most[0]."""
         most, = most
         for i, limb in enumerate(cells):
             v = symbol(f"ad h{i}", self.width)
@@ -95,7 +95,7 @@ class Poly1305(Kind):
 
 
 class Lanes(Kind):
-    """Of chacha20poly1305_avx512: eight blocks at a time, those that are over first, in the highest lanes."""
+    """chacha20poly1305_avx512: eight blocks at a time. The remaining ones come first, in the highest lanes."""
 
     modulus = 128
 
@@ -134,8 +134,9 @@ class Lanes(Kind):
 
 
 class Padded(Kind):
-    """Of chacha20poly1305_avx512, with a short text: associated data of 1 to 4 blocks go to scratch, the last one padded, and nothing
-    is authenticated yet. Each length is run. 64 bytes, the most, are calls only: lengths on both sides of a comparison have no result."""
+    """chacha20poly1305_avx512 with a short text. Associated data of 1 to 4 blocks are copied to scratch, with the last
+    block padded, and authenticated later. Each length is run. The greatest, 64 bytes, is proved by calls only: a
+    comparison of a range of lengths that includes its limit has no result."""
 
     given = {("general", 3): "bytes", ("general", 12): "ad"}
     text_before = 100
@@ -194,8 +195,8 @@ class Ghash(Kind):
 
 
 class Sums(Ghash):
-    """Of arm64's aesgcm_ce: three sums of products that have not been reduced. given: where the pointer and the length
-    are where the section begins."""
+    """arm64's aesgcm_ce: three sums of products that are not reduced. given: the cells of the pointer and the length at
+    the start of the section."""
 
     given = {("general", 16): "ad", ("general", 17): "bytes"}
 
@@ -211,8 +212,8 @@ class Sums(Ghash):
 
 
 class Blocks(Ghash):
-    """Of 32-bit ARM's aesgcm_ce32: whole blocks are counted, and the remainder stays in memory. Halves have their bytes
-    reversed."""
+    """32-bit ARM's aesgcm_ce32: the section counts whole blocks, and the remainder stays in memory. The bytes of each
+    half are reversed."""
 
     modulus, counts_blocks = 16, True
 
@@ -230,7 +231,7 @@ class Blocks(Ghash):
 
 
 def zero_jump(text):
-    """Of a section that begins with a jump around it, which begins so, and whose loop follows."""
+    """Finds a section that starts with a jump around it. Its loop follows the jump, whose text starts with `text`."""
     def find(kernel):
         insns = kernel.isa.decoder().disasm(kernel.code, 0)
         insn = next(i for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text))
@@ -239,7 +240,8 @@ def zero_jump(text):
 
 
 def x86_places(kernel):
-    """The length is asked for, and where it is 0 the section is left out. The loop's jump back is the last."""
+    """Finds a section that starts with a test of the length, and is skipped if that is 0. Its loop ends with the last jump
+    back."""
     insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
     found = []
     for i, insn in enumerate(insns):
@@ -249,21 +251,22 @@ def x86_places(kernel):
                 test = f"{insns[j].mnemonic} {insns[j].op_str}" == f"test {register}, {register}"
                 if test and insns[j + 1].mnemonic == "je":
                     found.append((insn.address, insns[j + 1].operands[0].imm))
-    # A way of their own of short packets has it twice.
+    # If short packets have a separate path, the code has two tests.
     begin, end = found[-1]
     inside = [insn for insn in insns if begin < insn.address < end and insn.mnemonic.startswith("j")]
     return begin, end, [i.operands[0].imm for i in inside if begin < i.operands[0].imm < i.address][-1]
 
 
 def padded_places(kernel):
-    """Of chacha20poly1305_avx512's short packets: it has no loop."""
+    """Finds the section for short packets of chacha20poly1305_avx512. It has no loop."""
     insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
     test = next(i for i, insn in enumerate(insns) if f"{insn.mnemonic} {insn.op_str}" == "test rbx, rbx" and insns[i + 1].mnemonic == "je")
     return insns[test].address, insns[test + 1].operands[0].imm, None
 
 
 def places(begin, end, loop):
-    """How the instructions begin that these are, and the next: the first one; the first two behind it."""
+    """Finds a section by the texts of instructions. Its start is the first instruction whose text starts with `begin`.
+    Its end and its loop are the first ones after that whose texts match. A text may include the next instruction's."""
     def find(kernel):
         found = [(i.address, f"{i.mnemonic} {i.op_str}") for i in kernel.isa.decoder().disasm(kernel.code, 0)]
         found = [(a, f"{text}; {after}") for (a, text), (_, after) in zip(found, found[1:])]
@@ -299,7 +302,7 @@ KINDS = {
 
 PADDED = [Padded(blocks) for blocks in range(1, 5)]
 
-# Instructions of a section that a planted fault leaves out: (what that is, how they begin, which of them).
+# Instructions of a section that planted faults omit: (name of the fault, start of their text, which of them).
 _POINTER, _LEFT, _PRODUCT = "the pointer does not move", "the remaining length does not change", "a product is left out"
 _CARRY, _HIGH, _TAIL = "a carry is dropped", "2^128 is left out", "the tail is not cut off"
 _POWER, _LANES, _TWICE = "the power is another", "lanes are not added up", "GHASH is counted twice"
@@ -346,7 +349,8 @@ LEFT_OUT_PADDED = [("the tail is not cut off", "bzhi rcx", 0), ("the tail is not
 
 
 def kind_of(kernel, padded=0):
-    """padded: blocks of associated data, where such few go another way with a short text."""
+    """Returns the kind of a kernel. padded: the number of blocks of associated data, if so few take another path with a
+    short text."""
     if padded:
         return PADDED[padded - 1]
     return KINDS.get((kernel.isa, kernel.name.removeprefix("sealane_")))

@@ -2,10 +2,11 @@
 
     mutation.mutate [--count N] [--seed S] [--settle [--calls N]] [--record FILE] [--least N] [--seconds N] OBJECT...
 
-A mutant has one bit of an instruction's encoding inverted (another register, constant, offset or operation), lacks the
-instruction, or has it exchanged with the next one. A mutant that the prover cannot decode does not count. Each mutant
-runs in a few short calls that reach the instruction, until the prover refuses one. These are calls of a quick run, or with
---settle of a full run. With --settle, the remaining mutants run in all calls of a full run that reach them. Results:
+A mutant differs from the kernel in one instruction. It lacks the instruction, has it exchanged with the next one, or
+has one bit of its encoding inverted. That changes a register, constant, offset or operation. A mutant that the prover
+cannot decode does not count. Each mutant runs in a few short calls that reach the instruction, until the prover refuses
+one. These are calls of a quick run, or with --settle of a full run. With --settle, the remaining mutants run in all
+calls of a full run that reach them. Results:
 
     refused         the prover refuses one of these calls
     no difference   the state after the instruction is the same, whatever the registers hold
@@ -82,8 +83,8 @@ def begin(path, full, calls):
     if full:
         found = list(lists.shapes(_kernel, False))
         chosen = set(random.Random(str(_kernel)).sample(range(len(found)), min(calls or len(found), len(found))))
-        # Of bit-sliced AES, all calls that the prover compares with the specification remain, and those of modes with one
-        # block in each lane, which it refuses soonest. Set-ups of keys remain too.
+        # For bit-sliced AES, all calls that the prover compares with the specification remain. So do calls of modes with one
+        # block in each lane, which it refuses soonest, and set-ups of keys.
         soon = lambda s: _kernel.bitwise and _kernel.of_modes and proof.full(_kernel, s) and 0 < s.size <= 128
         _shapes = [s for i, s in enumerate(found)
                    if i in chosen or getattr(s, "function", False) or sets_up(s) or soon(s)]
