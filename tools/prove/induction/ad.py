@@ -6,8 +6,8 @@ A kernel processes associated data in a section of its code. It starts at the in
 ends where text starts, or at the next instruction if there is no text. First a run finds the cells that the section
 reads. Then the section is run separately, with any values in all other cells. These are proved:
 
-        entry   From its start to its loop, by classes of the length where necessary. The pointer, the end and the number
-                of remaining bytes are correct, and the accumulator is that of the processed bytes.
+        entry   From its start to its loop, by classes of the length where necessary. The pointer, the end and the
+                number of remaining bytes are correct, and the accumulator is that of the processed bytes.
         step    One pass of the loop, if enough bytes remain, from any accumulator: the new one is the specification's.
         exit    From the loop to the end of the section, for each number of bytes without a step.
 
@@ -94,9 +94,9 @@ class Registers(list):
 
 
 class Lemma:
-    """The proved properties of the section, without terms. needed: cells. changed: cell -> (kind, value, bits). The kind
-    is "constant", "pointer" (of the caller), "argument", "cell" (its value at the start of the section), "data" (in
-    scratch), or "dead". most: bounds of the accumulator after the section."""
+    """The proved properties of the section, without terms. needed: cells. changed: cell -> (kind, value, bits). The
+    kind is "constant", "pointer" (of the caller), "argument", "cell" (its value at the start of the section), "data"
+    (in scratch), or "dead". most: bounds of the accumulator after the section."""
 
     def __init__(self, needed):
         self.needed, self.changed, self.most = needed, None, ()
@@ -151,8 +151,8 @@ class Section:
     stop_there = None
 
     def alone(self, cells, pieces, pointer, n, begins=True):
-        """Prepares a run of the section, or of a part of it. All other cells have any value. pieces: the bytes that it may
-        read, as (offset from pointer, bytes)."""
+        """Prepares a run of the section, or of a part of it. All other cells have any value. pieces: the bytes that
+        it may read, as (offset from pointer, bytes)."""
         call = Call(self.kernel)
         call.regions(*[("ad", AD + first, size, True, False) for first, size in pieces if size],
                      *([("key", kernels.KEY, A["GCM_KEY_BYTES"], True, False)] if self.gcm else []))
@@ -217,8 +217,8 @@ class Section:
         return self.cases, self.steps
 
     def any_counter(self, cell, v):
-        """The only data of a call that AES-GCM's section needs is the counter, which it only moves. Returns any number with
-        as many bits."""
+        """The only data of a call that AES-GCM's section needs is the counter, which it only moves. Returns any
+        number with as many bits."""
         bits = v.ones.bit_length()
         return extend(symbol(f"any counter in {cell}", bits), v.width) if self.gcm and secret(v) else v
 
@@ -304,8 +304,8 @@ class Section:
         return call
 
     def step(self, state, bound, residue, rests):
-        """Proves a step, after removing the cells that are not kept from the state. Returns the bounds of the accumulator. If
-        it stays within the given bounds, these are returned."""
+        """Proves a step, after removing the cells that are not kept from the state. Returns the bounds of the
+        accumulator. If it stays within the given bounds, these are returned."""
         kind = self.kind
         while True:
             pointer = self.base("ad in a pass", 1 << 20, 1 << self.width - 2, address=AD)
@@ -341,8 +341,8 @@ class Section:
         return greatest(bound, kind.most(call, kind.inside))
 
     def finish(self, state, bound, rest):
-        """Proves the run to the end of the section, with `rest` bytes. It starts at the loop, or without a bound at the start
-        of the section."""
+        """Proves the run to the end of the section, with `rest` bytes. It starts at the loop, or without a bound at
+        the start of the section."""
         kind = self.kind
         if bound is None:
             call, h = self.alone(self.values, [(0, rest)], self.pointer, const(rest, self.width)), 0
@@ -439,8 +439,8 @@ class Section:
 # ---- All of it -------------------------------------------------------------------------------------------------------
 
 def shapes(kernel, quick):
-    """Calls with associated data of any length. They have every length of text below those of the induction; some are in
-    place or parts."""
+    """Calls with associated data of any length. They have every length of text below those of the induction; some
+    are in place or parts."""
     gcm = "aesgcm" in kernel.name
     least = lists.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), chacha_avx512.LEAST + 256)
     sizes = [0, 1, 77, least - 1] if quick else range(least)

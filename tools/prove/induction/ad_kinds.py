@@ -1,5 +1,5 @@
-"""The properties of each kernel for ad.py: where associated data are authenticated, the size of a pass, and the cells of
-the accumulator. ad.py does not rely on them, but proves them."""
+"""The properties of each kernel for ad.py: where associated data are authenticated, the size of a pass, and the
+cells of the accumulator. ad.py does not rely on them, but proves them."""
 import spec
 from induction import chacha_arm, chacha_avx512, chacha_x86, gcm_ce
 from isa import arm32, arm64, x86
@@ -240,8 +240,8 @@ def zero_jump(text):
 
 
 def x86_places(kernel):
-    """Finds a section that starts with a test of the length, and is skipped if that is 0. Its loop ends with the last jump
-    back."""
+    """Finds a section that starts with a test of the length, and is skipped if that is 0. Its loop ends with the
+    last jump back."""
     insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
     found = []
     for i, insn in enumerate(insns):

@@ -9,9 +9,9 @@ cell has f(S), except pointers and length. The output so far is the specificatio
 bits as S, these are proved:
 
     base   defines f
-    step   A pass from f(S) leads to f(S') in each cell, where S' is the state of the specification after the blocks of a pass.
-           f(S') is computed by another run from the first instruction, with S' as the state. A cell with another value counts
-           as never written, and the step is tried again, until nothing changes.
+    step   A pass from f(S) leads to f(S') in each cell, where S' is the state of the specification after the blocks of
+           a pass. f(S') is computed by another run from the first instruction, with S' as the state. A cell with
+           another value counts as never written, and the step is tried again, until nothing changes.
     exit   a pass, and the rest of less than a pass, to the return: output, state, wiping
 
 As in gcm.py, pointers to text and lengths are symbols with bounds.

@@ -5,7 +5,8 @@
 bits.py takes seconds for bit-sliced AES. So the set-up of keys and these sections of the code are proved separately.
 Their data are arbitrary, and so are registers and scratch that a section does not read:
 
-    Spread     the round keys from set-up are spread over the bits of many blocks; the nonce is added to the first round key
+    Spread     the round keys from set-up are spread over the bits of many blocks; the nonce is added to the first round
+               key
     Keystream  8 or 16 blocks are encrypted with these, from any counter on
     Powers     factors are made from any four powers of H
     Sum        1 to 4 blocks are multiplied by their powers and added

@@ -6,15 +6,16 @@ As in gcm.py, the invariant is computed, and then proved. A cell is a register, 
 bytes of scratch or stack. Where the loop starts again, a cell is one of these:
 
     kept    as the run from the first instruction left it
-    moving  the value in a run from the first instruction that continues a packet at block X, where X is the first block of this
-            pass: any 32-bit number. Runs that start a packet must have the value of such a run.
+    moving  the value in a run from the first instruction that continues a packet at block X, where X is the first block
+            of this pass: any 32-bit number. Runs that start a packet must have the value of such a run.
     place   a pointer to text, which moves by a pass; a pointer to the text of the call; or the remaining length
     limb    a limb of the accumulator: any number within a bound, which is computed too
     dead    counts as never written
 
-    base    from the first instruction until the second or third pass of the loop, by classes of the length where necessary
-    step    from any such state with enough remaining bytes. A cell that is not as required becomes dead, and the step is tried
-            again.
+    base    from the first instruction until the second or third pass of the loop, by classes of the length where
+            necessary
+    step    from any such state with enough remaining bytes. A cell that is not as required becomes dead, and the step
+            is tried again.
     exit    from any such state, for each number of remaining bytes without such a step, to the return
 
 On 32-bit ARM, lengths and pointers are 32-bit numbers.

@@ -7,8 +7,8 @@ a growing number of bytes, until it reaches the end of the text. At the start of
 of 16, and e is the number of bytes that it has left. d + e bytes are left to decrypt. These are proved:
 
     base    from the first instruction to the second pass
-    steps   for any d, and any e of at least 336: d grows by 32;
-            for each smaller e and any d with which a pass depends only on e: it authenticates 32 bytes at a time, while it can
+    steps   for any d, and any e of at least 336: d grows by 32. And for each smaller e, and any d with which a pass
+            depends only on e: it authenticates 32 bytes at a time, while it can.
     exits   for each d and e without such a step, to the return
 
 The state is as in chacha_armv6.py. Authenticated bytes are read before anything is written; this is checked.

@@ -8,7 +8,8 @@ the remaining length, the counter and the accumulator have any value, in the cel
 its value from the start of the loop, or counts as never written. Which of the two holds is found by trial. These are
 proved:
 
-    base    from the first instruction to the first loop, for all lengths; when opening, for each number of bytes after whole blocks
+    base    from the first instruction to the first loop, for all lengths; when opening, for each number of bytes after
+            whole blocks
     steps   of E and of A
     between from E's last pass, of 1 to 64 bytes, to A; or from A's last block and the bytes after it to E
     exit    from A's last block and the bytes after it, or from E's last pass, to the return

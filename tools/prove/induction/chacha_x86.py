@@ -6,10 +6,11 @@ LOOPS has the invariant of each kernel, at the point between two passes of the l
 including registers, counts as never written. Pointers, lengths and the counter are symbols with bounds
 (values/linear.py). These are proved:
 
-    base    From the kernel's first instruction through one pass, the invariant holds for all texts that are long enough. The
-            texts are divided into classes of lengths if the first pass depends on them.
-    step    From there, with enough bytes for a whole pass, the invariant holds again. The pass reads and writes its own bytes,
-            and branches only on lengths. Its output is the specification's, and the accumulator that of one more pass.
+    base    From the kernel's first instruction through one pass, the invariant holds for all texts that are long
+            enough. The texts are divided into classes of lengths if the first pass depends on them.
+    step    From there, with enough bytes for a whole pass, the invariant holds again. The pass reads and writes its own
+            bytes, and branches only on lengths. Its output is the specification's, and the accumulator that of one more
+            pass.
     exit    From there to the end, for each possible rest after any number of passes: the remaining text and the tag are
             correct. Scratch that the loop has written is wiped.
 

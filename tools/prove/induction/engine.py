@@ -4,11 +4,13 @@
 
 A file in this folder defines these names:
 
-    least(kernel)               the shortest texts of the kernel that it proves, in bytes; None: it proves nothing of the kernel
-    tasks(kernel, args)         a list of (name, ...). prepare(kernel, args), if defined, first proves something for all of them.
-                                It returns (cases, instructions, a value that one() gets as found.common)
+    least(kernel)               the shortest texts of the kernel that it proves, in bytes; None: it proves nothing of
+                                the kernel
+    tasks(kernel, args)         a list of (name, ...). prepare(kernel, args), if defined, first proves something for all
+                                of them. It returns (cases, instructions, a value that one() gets as found.common)
     one(kernel, task, args, found)    proves a task, and counts in found
-    planted(kernel, args, attempt)    attempts to prove wrong properties: attempt(name, function, an instruction to omit)
+    planted(kernel, args, attempt)    attempts to prove wrong properties: attempt(name, function, an instruction to
+                                      omit)
     OPTIONS                     further options of this induction, as (name, help), if any
 """
 import argparse

@@ -7,9 +7,10 @@ register, a word of a vector register, a mask register, or four bytes of scratch
 target of its last jump. There a cell is one of these:
 
     kept    as the run from the first instruction left it
-    moving  the value in that run if the counter is any X; after a pass, the value if the counter is X + n, where n is the number
-            of blocks of a pass
-    place   a pointer to text, which moves by a pass; the number of further passes minus one; the length left after the last one
+    moving  the value in that run if the counter is any X; after a pass, the value if the counter is X + n, where n is
+            the number of blocks of a pass
+    place   a pointer to text, which moves by a pass; the number of further passes minus one; the length left after the
+            last one
     hash    GHASH so far: any 128 bits for each lane. The specification's Y is the sum of lane i / H^i.
     dead    counts as never written
 

@@ -8,8 +8,8 @@ This is like gcm.py, with the same kinds of cells, except for three properties o
 length modulo 128
   determines how the call starts, and its last four bits how it ends. There is a class of lengths for each.
 - If the caller declares the counter public, the kernel branches on its last byte. That shows whether a higher byte
-changes in the
-  next group. So the loop has a state for each value of that byte, with any upper three. A step leads from each to the one 8 later.
+  changes in the next group. So the loop has a state for each value of that byte, with any upper three. A step leads from
+  each to the one 8 later.
 - GHASH so far is three sums of products that are not reduced yet.
 """
 import spec

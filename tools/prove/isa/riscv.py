@@ -141,8 +141,8 @@ def step(name, s=0, t=0, d=0, a=0, w=0, i=0, h=0, l=0):
 
 
 def of(elf):
-    """The instruction set of an object. Files that only kernels with vectors need are not imported for others, whose records (all.py)
-    do not depend on them."""
+    """The instruction set of an object. Files that only kernels with vectors need are not imported for others, whose
+    records (all.py) do not depend on them."""
     symbols = elf.get_section_by_name(".symtab")
     if not any(s.name.startswith("sealane_") and s.name.endswith(("_rvv", "_zvkb", "_zvkned")) for s in symbols.iter_symbols()):
         return sys.modules[__name__]

@@ -83,8 +83,8 @@ def begin(path, full, calls):
     if full:
         found = list(lists.shapes(_kernel, False))
         chosen = set(random.Random(str(_kernel)).sample(range(len(found)), min(calls or len(found), len(found))))
-        # For bit-sliced AES, all calls that the prover compares with the specification remain. So do calls of modes with one
-        # block in each lane, which it refuses soonest, and set-ups of keys.
+        # For bit-sliced AES, all calls that the prover compares with the specification remain. So do calls of modes with
+        # one block in each lane, which it refuses soonest, and set-ups of keys.
         soon = lambda s: _kernel.bitwise and _kernel.of_modes and proof.full(_kernel, s) and 0 < s.size <= 128
         _shapes = [s for i, s in enumerate(found)
                    if i in chosen or getattr(s, "function", False) or sets_up(s) or soon(s)]
@@ -98,8 +98,8 @@ def function(i):
 
 
 def plainly(i, trace=None):
-    """Runs a call without comparing its results, in the mode in which it is proved. Returns the number of instructions. If the kernel tests
-    the alignment of a pointer, the call runs for each outcome."""
+    """Runs a call without comparing its results, in the mode in which it is proved. Returns the number of
+    instructions. If the kernel tests the alignment of a pointer, the call runs for each outcome."""
     try:
         return one_way(i, trace)
     except Undecided as e:
@@ -128,7 +128,8 @@ def reach(i):
 
 
 def cover(pool_of):
-    """Fills _reached: address -> (number of instructions, call) of the calls that reach it. Calls that compare come first, then short ones."""
+    """Fills _reached: address -> (number of instructions, call) of the calls that reach it. Calls that compare come
+    first, then short ones."""
     global _reached, _steps
     _reached, _steps = collections.defaultdict(list), {}
     with pool_of() as pool:
@@ -170,8 +171,8 @@ MIPS_NOP = bytes(4)
 
 
 class Insn:
-    """An instruction of MIPS or RISC-V, because capstone does not decode all of them. step: the address of its step, which
-    is the branch for a delay slot."""
+    """An instruction of MIPS or RISC-V, because capstone does not decode all of them. step: the address of its step,
+    which is the branch for a delay slot."""
 
     size, operands = 4, ()
 
@@ -221,8 +222,8 @@ def branches(insn):
 
 
 def dependent(first, second):
-    """Whether the second of two instructions reads the register that the first writes. On ARM that is the first register of its text, except
-    for stores and comparisons."""
+    """Whether the second of two instructions reads the register that the first writes. On ARM that is the first
+    register of its text, except for stores and comparisons."""
     if isinstance(first, Insn):
         return first.writes() in second.reads()
     register = re.match(r"[^,\[{]*", first.op_str)[0].strip().split(".")[0]
@@ -358,7 +359,8 @@ class Forks:
         return self.found
 
     def hook(self, at):
-        """Puts a branch before the first execution of an instruction. It goes to the same address in a child, as the mutant."""
+        """Puts a branch before the first execution of an instruction. It goes to the same address in a child, as the
+        mutant."""
         step = self.kept.get(at) or self.program.meaning(self.program.code, at)
         f, after, branch, text = step
         way = [None, after]
@@ -439,8 +441,8 @@ def attempt(task):
 
 
 def explore(i, those, was, until):
-    """Runs mutants in a call. Returns number -> None, why the prover refuses it, NOT_RUN or NO_TIME. `was` has the kernel's results or is
-    None; with them, DIFFERS stands for a mutant that has other results without a refusal."""
+    """Runs mutants in a call. Returns number -> None, why the prover refuses it, NOT_RUN or NO_TIME. `was` has the
+    kernel's results or is None; with them, DIFFERS stands for a mutant that has other results without a refusal."""
     if not _kernel.bitwise:  # a child would cost more than the instructions before
         return {n: NOT_RUN if until and time.time() > until else as_mutant(i, n) for n in those}
     if until and time.time() > until:
@@ -463,7 +465,8 @@ def tries(at, most):
 
 
 def rounds(pool, numbers, most, until, tell):
-    """Runs mutants in their first calls, until the prover refuses one: tell(number, why, call). Returns the mutants that it never refuses."""
+    """Runs mutants in their first calls, until the prover refuses one: tell(number, why, call). Returns the mutants
+    that it never refuses."""
     chosen = {n: tries(_mutants[n][0], most) for n in numbers}
     for k in range(max(map(len, chosen.values()), default=0)):
         groups = collections.defaultdict(list)
@@ -586,7 +589,8 @@ def compare(program, mutant, machine, at, end, soon=SOON):
 
 
 def any_state(at, end, code):
-    """Whether a mutant has the kernel's state for all contents of registers and flags; instructions that access memory do not count."""
+    """Whether a mutant has the kernel's state for all contents of registers and flags; instructions that access
+    memory do not count."""
     proof.mode(False, False)
     isa, machine = _kernel.isa, _kernel.isa.Machine(memory.Memory(getattr(_kernel.isa, "big", False)))
 
@@ -637,7 +641,8 @@ def look(i, those):
 
 
 def settle(task):
-    """Examines mutants in a call that reaches them: number -> (SAME, SAME_SOON or OTHER; None or a refusal). Mutants without time are missing."""
+    """Examines mutants in a call that reaches them: number -> (SAME, SAME_SOON or OTHER; None or a refusal). Mutants
+    without time are missing."""
     i, those, until = task
     those = [n for n in those if not _refused[n]]
     if not those or until and time.time() > until:

@@ -5,11 +5,12 @@
 For each calling convention, the source is assembled as for a C library on Linux, macOS and Windows. For each, these
 are shown:
 
-    body    The instructions are those of Go's object, in their order, except no-ops, and branches have the same targets.
-            Between them are only instructions of the frame: saves, loads, moves of the stack pointer and of arguments.
-    frame   On every path, a preserved register is saved before the first change, and has the caller's value when the function
-            returns. It is not read after it was restored. No used slot of the frame is lost. The stack pointer is restored. On
-            32-bit ARM, the whole frame is then zero.
+    body    The instructions are those of Go's object, in their order, except no-ops, and branches have the same
+            targets. Between them are only instructions of the frame: saves, loads, moves of the stack pointer and of
+            arguments.
+    frame   On every path, a preserved register is saved before the first change, and has the caller's value when the
+            function returns. It is not read after it was restored. No used slot of the frame is lost. The stack pointer
+            is restored. On 32-bit ARM, the whole frame is then zero.
 
 The exit status is 1 if one is not shown.
 """
@@ -217,8 +218,7 @@ def same_branches(go, other, found):
                 raise Unproved(f"{insn}: not to where Go's goes")
 
 
-# States of a preserved register: the caller's value, untouched; used by the body; restored; one of the first and the
-# third.
+# States of a preserved register: the caller's value, untouched; used by the body; restored; one of the last two.
 ENTRY, BODY, RESTORED, EITHER = range(4)
 KEY, FLAGS, OPENS = f"qword ptr [rdi + {A['ARG_KEY']:#x}]", f"dword ptr [rdi + {A['ARG_FLAGS']:#x}]", "whether it opens"
 
@@ -226,7 +226,7 @@ KEY, FLAGS, OPENS = f"qword ptr [rdi + {A['ARG_KEY']:#x}]", f"dword ptr [rdi + {
 def step(isa, insn, i, state, preserved):
     """Returns the state after an instruction: (bytes by which the stack pointer is lower, slot -> register, facts), and
     register -> its state. A fact is the greatest value of a register, or that it holds the argument KEY or FLAGS.
-    Another one is whether the call opens, which connects two branches."""
+    Another one is whether the call opens, because a path may test that twice."""
     (depth, slots, known), registers = state
     slots, registers, known = dict(slots), dict(registers), dict(known)
     if i is None:

@@ -4,10 +4,13 @@
 
 The source is assembled with each compiler as for a C library. The code must have, in this order:
 
-    saves     The stack pointer is lowered. Each register that the calling convention preserves is stored in its own slot.
-    body      Go's, bit for bit, because jumps are relative. On big-endian 32-bit MIPS, a pointer argument is the second word
-              of its slot, not the first, so its load reads four bytes further. Calls of Go's code show which loads these are.
-    restores  The registers are loaded from their slots, each slot is zeroed, and the stack pointer is restored.
+    saves     The stack pointer is lowered. Each register that the calling convention preserves is stored in its own
+              slot.
+    body      Go's, bit for bit, because jumps are relative. On big-endian 32-bit MIPS, a pointer argument is the second
+              word of its slot, not the first, so its load reads four bytes further. Calls of Go's code show which loads
+              these are.
+    restores  The registers are loaded from their slots, each slot is zeroed, and the stack pointer is
+              restored.
 
 The body must not name another preserved register. The exit status is 1 if a condition does not hold.
 """

@@ -319,9 +319,9 @@ def begins_with_many(kernel):
 
 
 def name_many(schedule, block, first, behind):
-    """Names the S-boxes of the first two rounds for the counters from `first` on. `first` is a multiple of 128,
-    relative to the counter 0 of a block. Round 2 is also computed once for bytes that depend on the counter's last
-    byte. The S-box of that byte is omitted, and the results are not used."""
+    """Names the S-boxes of the first two rounds for the counters from `first` on. `first` is a multiple of 128 if the
+    counter in `block` is 0. Round 2 is also computed once for bytes that depend on the counter's last byte. The S-box
+    of that byte is omitted, and the results are not used."""
     for i in range(first, behind):
         spec.aes(schedule[:3], spec.counter_block(block, i))
         if (i - first) % 128 == 0:

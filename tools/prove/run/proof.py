@@ -35,8 +35,8 @@ _about = None
 
 
 def alike(kernel, shape):
-    """Calls with equal results share values. For bit-sliced AES, others do not: keys of all lengths have the same words,
-    and each fact about an S-box's input slows the search."""
+    """Calls for which this is equal share values. For bit-sliced AES, others do not: keys of all lengths have the same
+    words, and each fact about an S-box's input slows the search."""
     return kernel.name, kernel.isa.POINTER, getattr(shape, "bits", None), getattr(shape, "mode", None), getattr(shape, "j0", None)
 
 

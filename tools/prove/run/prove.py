@@ -1,6 +1,7 @@
 """Proves the properties in docs/proof.md of a kernel's machine code, for calls of given lengths and for all data.
 
-    run.prove [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C] | --lanes] [--part I/N] [--atoms N] OBJECT...
+    run.prove [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C] | --lanes] [--part I/N] [--atoms N]
+              OBJECT...
 
 It prints how many calls of each kernel were proved, and their lengths. The exit status is 1 if one was not. For
 bit-sliced AES, one process runs similar calls one after the other, the longest first, so that their common work is

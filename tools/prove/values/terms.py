@@ -9,7 +9,8 @@ Values are interned: equal pieces are the same object.
 An atom is an input symbol or the result of an operation on values. The same operation on the same values is the same
 atom.
 
-    sum   exact sum of its operands, as wide as its bound requires; with a minus, 2^w is added so that it is not negative
+    sum   exact sum of its operands, as wide as its bound requires; with a minus, 2^w is added so that it is not
+          negative
     mul   exact product
     xor   exclusive or (operands and a constant), at most 32 bits: vectors and words are cut there
     and, or, select, equal, ...   functions of bits without further rules
@@ -17,11 +18,13 @@ atom.
 
 Besides its upper bound, each value has two numbers:
 
-    residue   its integer modulo p = 2^130 - 5, at a random point. Symbols have random residues. So have the bits above a
-              cut: the high part u of x = low + 2^k u. The residues of sums and products follow from their operands. If
-              two polynomials in these unknowns differ, their residues are equal with a probability of at most degree / p
-              (Schwartz-Zippel), for any cuts and carries in between. So an equation that holds here holds for all data.
-    image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones. y is 1/x, or x.
+    residue   its integer modulo p = 2^130 - 5, at a random point. Symbols have random residues. So have the bits above
+              a cut: the high part u of x = low + 2^k u. The residues of sums and products follow from their operands.
+              If two polynomials in these unknowns differ, their residues are equal with a probability of at most degree
+              / p (Schwartz-Zippel), for any cuts and carries in between. So an equation that holds here holds for all
+              data.
+    image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones. y is 1/x,
+              or x.
 """
 import bisect
 import gc
