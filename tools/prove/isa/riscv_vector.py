@@ -1,13 +1,14 @@
-"""RISC-V's vectors: what each instruction does to them, beside riscv.py, in terms of values.
+"""RISC-V's vectors: the effect of each vector instruction, in addition to riscv.py, in terms of values.
 
-Encodings and meanings are of the RISC-V manual (V 1.0, Zvkb, Zvkg, Zvkned); tests/semantics_risc.py compares them with an emulator, and
-tests/encodings.py the encodings with disassemblers. An object is for vectors of one length in bits, that of its symbol vlen, or 128. If
-vsetvli is asked for more elements than a register group holds, but less than twice as many, these are as many as it holds; with the
-symbol fewest as few as the manual allows, half of those asked for.
+Encodings and semantics follow the RISC-V manual (V 1.0, Zvkb, Zvkg, Zvkned). tests/semantics_risc.py compares them
+with an emulator, and tests/encodings.py compares the encodings with disassemblers. An object is for vectors of one
+length in bits: that of its symbol vlen, or 128. vsetvli may be asked for more elements than a register group holds,
+but fewer than twice as many. Then the group is full; with the symbol fewest, it has as few as the manual allows:
+half of those asked for.
 
-vl and vtype are numbers, the same for all data, and vstart is 0, as the calling convention has it. Elements behind vl and masked-off ones
-that an instruction may leave as they are or overwrite with ones (ta, ma) count as data of which nothing is known. Reserved encodings and
-settings are refused.
+vl and vtype are the same for all data. vstart is 0, as the calling convention requires. Instructions may leave
+elements after vl, and masked-off ones, unchanged, or overwrite them with ones (ta, ma). Such elements count as
+unknown data. Reserved encodings and settings are refused.
 """
 import functools
 
@@ -19,7 +20,8 @@ from values import terms
 from values.terms import (X127, Unproved, add_modular, aes_inverse_round, aes_round, cat, const, cut, extend, field_product, mix_columns, rotate_left,
                           sbox, shift_left, shift_right, tainted, xor)
 
-# Fields as in riscv.py; vector registers x, y and z; n and k, numbers of 5 bits, k with a sign; u, 0 if masked; vtype: v, e.
+# Fields as in riscv.py. x, y and z are vector registers; n and k are 5-bit numbers, k signed; u is 0 if masked; v and e
+# are vtype.
 ENCODINGS = """
 vsetvli  0 v s 111 d 1010111    vsetivli 11 e n 111 d 1010111
 vle8.v   000000 1 00000 s 000 x 0000111    vle32.v  000000 1 00000 s 110 x 0000111
@@ -39,12 +41,12 @@ vgmul.vv 101000 1 y 10001 010 x 1110111    vghsh.vv 101100 1 y z 010 x 1110111
 """
 WIDTHS = {**riscv.WIDTHS, **dict.fromkeys("xyznk", 5), "u": 1, "v": 11, "e": 10}
 KNOWN = encodings(ENCODINGS, WIDTHS)
-BLOCK = 4  # elements
+BLOCK = 4  # in elements
 
 
 class Machine(riscv.Machine):
-    """vector: the words of each register. sew: bits of an element; group: registers of a group; kept, kept_masked: whether elements
-    behind vl, or masked-off ones, stay as they are."""
+    """vector: the words of each register. sew: bits of an element. group: registers of a group. kept, kept_masked:
+    whether elements after vl, or masked-off ones, stay unchanged."""
 
     def __init__(self, memory, vlen, fewest):
         super().__init__(memory)
@@ -65,14 +67,14 @@ class Machine(riscv.Machine):
         self.vl = most if asked is None or asked >= 2 * most else asked if asked <= most else -(-asked // 2) if self.fewest else most
 
     def registers(self, first, group=None):
-        """The words of a group."""
+        """Returns the words of a group."""
         group = group or self.group
         if first % group:
             raise Unproved(f"a group of {group} registers from v{first} on")
         return [w for words in self.vector[first:first + group] for w in words]
 
     def words(self, first):
-        """Those that elements below vl are in, without what is behind vl."""
+        """Returns the words with elements below vl. Bits after vl are zero."""
         bits = self.vl * self.sew
         found = self.registers(first)[:-(-bits // 32)]
         return [*found[:-1], extend(cut(found[-1], 0, bits % 32), 32)] if bits % 32 else found
@@ -81,12 +83,12 @@ class Machine(riscv.Machine):
         return elements(self.words(first), self.sew)[:self.vl]
 
     def put_words(self, first, words):
-        """The words that elements below vl are in; what is behind vl in the last one does not count."""
+        """Sets the words with elements below vl. Bits after vl in the last word are ignored."""
         old, bits = self.registers(first), self.vl * self.sew
         new = list(words)
         if rest := bits % 32:
             new[-1] = cat(cut(new[-1], 0, rest), cut(old[len(new) - 1], rest, 32 - rest) if self.kept else tainted(32 - rest))
-        if new:  # else nothing changes
+        if new:  # otherwise nothing changes
             new += old[len(new):] if self.kept else [tainted(32)] * (len(old) - len(new))
             self.put_registers(first, new)
 
@@ -96,7 +98,7 @@ class Machine(riscv.Machine):
             self.vector[first + i] = words[size * i:size * (i + 1)]
 
     def put(self, first, found, unmasked=1):
-        """Elements below vl."""
+        """Sets the elements below vl."""
         if not unmasked and found:
             if first == 0 or not self.kept_masked:
                 raise Unproved("masked-off elements that do not stay as they are")
@@ -106,7 +108,7 @@ class Machine(riscv.Machine):
         self.put_words(first, found if self.sew == 32 else split([*found, const(0, odd)] if odd else found))
 
     def number(self, r):
-        """An integer register's, as an element."""
+        """The value of an integer register, as an element."""
         return cut(self.read(r), 0, self.sew)
 
     def blocks(self, first):
@@ -128,7 +130,7 @@ class Machine(riscv.Machine):
 # ---- Memory -----------------------------------------------------------------------------------------------------------------
 
 def place(m, s, size):
-    """The address of elements with `size` bits, and how many whole words and bytes they fill."""
+    """Returns the address of elements with `size` bits, and how many whole words and remaining bytes they fill."""
     if m.sew != size:
         raise Unproved(f"an access by {size} bits to elements of {m.sew}")
     return m.address(s, 0, size // 8), m.vl * size // 32, m.vl * size // 8 % 4
@@ -149,7 +151,7 @@ def store(size, m, s, x):
 
 
 def store_segments(m, s, t, x):
-    """Elements i of 8 registers, side by side at s + i t."""
+    """Stores elements i of 8 registers side by side, at s + i t."""
     (at, _, _), stride = place(m, s, 32), m.known(m.read(t), "a stride")
     if m.group > 1 or x > 24 or stride % 4:
         raise Unproved(f"segments of {m.group} registers from v{x} on, {stride} bytes apart")
@@ -180,7 +182,8 @@ def shift(f, m, x, y, n):
 
 
 def slide(by, m, x, y, into=None):
-    """Elements from `by` on to the begin; behind all of the group there are zeroes. into: the last one below vl."""
+    """Moves the elements from `by` on to the start. After the end of the group there are zeroes. into: the last
+    element below vl."""
     whole = elements(m.registers(y), m.sew)
     found = [whole[i + by] if i + by < len(whole) else const(0, m.sew) for i in range(m.vl)]
     m.put(x, found if into is None else [*found[:-1], into][:m.vl])
@@ -200,7 +203,7 @@ def first_element(m, x, s):
 
 
 def each_byte(f, m, x, y):
-    """Of each element's bytes."""
+    """Applies f to the bytes of each element."""
     m.put(x, [cat(*f(terms.parts_of(e, 8))) for e in m.elements(y)])
 
 
@@ -220,7 +223,7 @@ def sub_word(v, rotated):
 
 
 def following(block, first):
-    """The words of a round key by the words before them (FIPS 197, 5.2), the first of which is xored with `first`."""
+    """Returns the words of a round key, from the words before them (FIPS 197, 5.2). `first` is added to the first one."""
     out = []
     for w in split([block]):
         out.append(xor(w, out[-1] if out else first))
@@ -228,14 +231,14 @@ def following(block, first):
 
 
 def expand(m, x, y, n):
-    """vaeskf1: of 128 bits."""
+    """vaeskf1: a round key of AES-128."""
     if not 1 <= n <= 10:
         raise Unproved(f"a round key of number {n}")
     m.put_blocks(x, [following(b, xor(sub_word(cut(b, 96, 32), 1), const(rcon(n), 32))) for b in m.blocks(y)])
 
 
 def expand_long(m, x, y, n):
-    """vaeskf2: of 256 bits, from the two keys before."""
+    """vaeskf2: a round key of AES-256, from the previous two."""
     if not 2 <= n <= 14:
         raise Unproved(f"a round key of number {n}")
     found = []
@@ -250,13 +253,13 @@ def rcon(n):
 
 
 def times_x(v):
-    """A block with its bytes reversed, whose bit i is that of x^(127 - i), times x (SP 800-38D, 6.3)."""
+    """A byte-reversed block times x (SP 800-38D, 6.3). Its bit i is the coefficient of x^(127-i)."""
     top = cut(v, 0, 1)
     return xor(shift_right(v, 1), cat(const(0, 120), top, const(0, 4), top, top, top))
 
 
 def field_multiply(a, b):
-    """The product of two blocks. Of others than constants an atom, which is known by its image."""
+    """The product of two blocks. Unless a factor is constant, it is an atom, which is known by its image."""
     if not (a.defined and b.defined):
         return tainted(128)
     a, b = spec.reverse(a), spec.reverse(b)
@@ -343,6 +346,6 @@ class Isa:
 
 
 def of_symbols(symbols):
-    """The instruction set of an object with these symbols."""
+    """Returns the instruction set of an object with these symbols."""
     vlen = symbols.get_symbol_by_name("vlen")
     return Isa(vlen[0]["st_value"] if vlen else 128, symbols.get_symbol_by_name("fewest") is not None)

@@ -26,9 +26,9 @@ ABI, OBJECT, TEXTS, AD = "abi", "object", "texts of every length", "associated d
 
 
 class Fault:
-    """kernel: ISA/name. changes: (file, pattern, replacement). calls: a function that selects calls of a full run, or of --lanes; ABI: the
-    code that C links (run/abi.py, run/frame.py); OBJECT: only reading the object; TEXTS, AD: the beginning of an induction. compared: with
-    the specification."""
+    """kernel: ISA/name. changes: (file, pattern, replacement). calls: a function that selects calls of a full run, or of
+    --lanes. Or it is ABI for the code that C links (run/abi.py, run/frame.py); OBJECT for only reading the object; TEXTS
+    or AD for the start of an induction. compared: with the specification."""
 
     def __init__(self, what, kernel, changes, calls, compared=True):
         self.what, self.kernel, self.changes, self.calls, self.compared = what, kernel, changes, calls, compared
