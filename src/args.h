@@ -14,7 +14,7 @@ typedef struct sealane_packet_args {
     uint64_t ad_bytes; /* its bytes; with LAST they also go into the length block */
     uint64_t key; /* 32 bytes */
     uint64_t nonce; /* 12 bytes */
-    uint64_t tag; /* 16 bytes, written with LAST: the packet's tag (open: to be compared with its own) */
+    uint64_t tag; /* 16 bytes, written with LAST: the packet's tag (open: the caller compares it) */
     uint64_t state; /* SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both */
     uint64_t total; /* bytes of text in the whole packet, for the length block; read with LAST */
     uint64_t flags; /* SEALANE_FLAG_* */
@@ -24,7 +24,7 @@ typedef struct sealane_packet_args {
 typedef struct sealane_batch_args {
     uint64_t unused0[1];
     uint64_t lanes; /* array of lanes, aligned to 64 bytes in C, to 8 in Go */
-    uint64_t count; /* how many, in any order; fastest where packets of like length stand side by side */
+    uint64_t count; /* number of lanes, in any order; fastest if adjacent packets have similar lengths */
     uint64_t unused3[7];
     uint64_t flags; /* SEALANE_FLAG_OPEN or 0 */
 } sealane_batch_args;
@@ -38,7 +38,7 @@ typedef struct sealane_lane {
     uint64_t ad_bytes;
     uint64_t key; /* 32 bytes; AES-GCM: a key that the same level has set up */
     uint64_t nonce; /* 12 bytes */
-    uint64_t tag; /* 16 bytes, written: the tag that belongs to the packet */
+    uint64_t tag; /* 16 bytes, written: the computed tag of the packet */
 } sealane_lane;
 
 /* A text or a sample, with its own key. */
@@ -51,7 +51,7 @@ typedef struct sealane_mode_lane {
     uint64_t unused7[1];
 } sealane_mode_lane;
 
-/* AES in the modes that do not authenticate: a text, or a key that is set up. */
+/* AES modes without authentication: a text, or the set-up of a key. */
 typedef struct sealane_mode_args {
     uint64_t out;
     union {
@@ -59,15 +59,15 @@ typedef struct sealane_mode_args {
         uint64_t lanes; /* array of lanes */
     };
     union {
-        uint64_t bytes; /* of the text */
-        uint64_t encrypts_only; /* not 0: AES_KEY_INVERSE may stay as it is */
-        uint64_t count; /* how many, 1 or more; all keys have the same ROUNDS */
+        uint64_t bytes; /* bytes of the text */
+        uint64_t encrypts_only; /* if not 0, AES_KEY_INVERSE may be left unchanged */
+        uint64_t count; /* number of lanes, at least 1; all keys have the same ROUNDS */
     };
     uint64_t unused3[2];
-    uint64_t key; /* a SEALANE_AES_KEY: of one text, and of SETUP */
+    uint64_t key; /* a SEALANE_AES_KEY, for one text and for SETUP */
     uint64_t unused6[2];
     uint64_t state; /* 16 bytes: read, and updated for the text's next call; disjoint from the text */
-    uint64_t bytes_each; /* CBC encryption: bytes of text in each, 16 or more */
+    uint64_t bytes_each; /* CBC encryption: bytes of text in each lane, at least 16 */
     uint64_t operation; /* one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE */
 } sealane_mode_args;
 

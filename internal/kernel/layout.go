@@ -18,7 +18,7 @@ type PacketArgs struct {
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	Nonce   unsafe.Pointer // 12 bytes
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Tag     unsafe.Pointer // 16 bytes, written with LAST: the packet's tag (open: to be compared with its own)
+	Tag     unsafe.Pointer // 16 bytes, written with LAST: the packet's tag (open: the caller compares it)
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	State   *State // SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
@@ -31,7 +31,7 @@ type BatchArgs struct {
 	_     [8]byte
 	Lanes *Lane // array of lanes, aligned to 64 bytes in C, to 8 in Go
 	_     [8 - unsafe.Sizeof(uintptr(0))]byte
-	Count uint64 // how many, in any order; fastest where packets of like length stand side by side
+	Count uint64 // number of lanes, in any order; fastest if adjacent packets have similar lengths
 	_     [56]byte
 	Flags uint64 // SEALANE_FLAG_OPEN or 0
 }
@@ -50,7 +50,7 @@ type Lane struct {
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	Nonce   unsafe.Pointer // 12 bytes
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
-	Tag     [8 / unsafe.Sizeof(uintptr(0))]unsafe.Pointer // the first: 16 bytes, written: the tag that belongs to the packet
+	Tag     [8 / unsafe.Sizeof(uintptr(0))]unsafe.Pointer // the first: 16 bytes, written: the computed tag of the packet
 }
 
 // ModeLane is a text or a sample, with its own key.
@@ -67,15 +67,15 @@ type ModeLane struct {
 	_     [8]byte
 }
 
-// ModeArgs is AES in the modes that do not authenticate: a text, or a key that is set up.
+// ModeArgs is AES modes without authentication: a text, or the set-up of a key.
 type ModeArgs struct {
 	Out       unsafe.Pointer
 	_         [8 - unsafe.Sizeof(uintptr(0))]byte
 	In        unsafe.Pointer
 	_         [8 - unsafe.Sizeof(uintptr(0))]byte
-	Bytes     uint64 // of the text
+	Bytes     uint64 // bytes of the text
 	_         [16]byte
-	Key       unsafe.Pointer // a SEALANE_AES_KEY: of one text, and of SETUP
+	Key       unsafe.Pointer // a SEALANE_AES_KEY, for one text and for SETUP
 	_         [8 - unsafe.Sizeof(uintptr(0))]byte
 	_         [16]byte
 	State     *[16]byte // 16 bytes: read, and updated for the text's next call; disjoint from the text
@@ -84,14 +84,14 @@ type ModeArgs struct {
 	Operation uint64 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
 }
 
-// ModeLanesArgs is the same of lanes, and masks.
+// ModeLanesArgs is AES modes of lanes, and masks.
 type ModeLanesArgs struct {
 	_         [8]byte
 	Lanes     *ModeLane // array of lanes
 	_         [8 - unsafe.Sizeof(uintptr(0))]byte
-	Count     uint64 // how many, 1 or more; all keys have the same ROUNDS
+	Count     uint64 // number of lanes, at least 1; all keys have the same ROUNDS
 	_         [48]byte
-	BytesEach uint64 // CBC encryption: bytes of text in each, 16 or more
+	BytesEach uint64 // CBC encryption: bytes of text in each lane, at least 16
 	Operation uint64 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
 }
 

@@ -11,7 +11,7 @@ const (
 	asmArgADBytes = 32 // its bytes; with LAST they also go into the length block
 	asmArgKey     = 40 // 32 bytes
 	asmArgNonce   = 48 // 12 bytes
-	asmArgTag     = 56 // 16 bytes, written with LAST: the packet's tag (open: to be compared with its own)
+	asmArgTag     = 56 // 16 bytes, written with LAST: the packet's tag (open: the caller compares it)
 	asmArgState   = 64 // SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both
 	asmArgTotal   = 72 // bytes of text in the whole packet, for the length block; read with LAST
 	asmArgFlags   = 80 // SEALANE_FLAG_*
@@ -24,11 +24,11 @@ const (
 	asmStateH       = 0  // three 64-bit words: Poly1305 accumulator, below 2^131, not fully reduced
 	asmStateR       = 24 // two 64-bit words: clamped r
 	asmStateS       = 40 // two 64-bit words: s
-	asmStateCounter = 56 // the next ChaCha20 block's counter; of its 64 bits the lower 32 are read
+	asmStateCounter = 56 // 64-bit counter of the next ChaCha20 block; kernels read its lower 32 bits
 	asmStateBytes   = 64
 
 	asmBatchLanes = 8  // array of lanes, aligned to 64 bytes in C, to 8 in Go
-	asmBatchCount = 16 // how many, in any order; fastest where packets of like length stand side by side
+	asmBatchCount = 16 // number of lanes, in any order; fastest if adjacent packets have similar lengths
 	asmBatchFlags = 80 // SEALANE_FLAG_OPEN or 0
 
 	asmLaneOut     = 0
@@ -38,7 +38,7 @@ const (
 	asmLaneADBytes = 32
 	asmLaneKey     = 40 // 32 bytes; AES-GCM: a key that the same level has set up
 	asmLaneNonce   = 48 // 12 bytes
-	asmLaneTag     = 56 // 16 bytes, written: the tag that belongs to the packet
+	asmLaneTag     = 56 // 16 bytes, written: the computed tag of the packet
 	asmLaneStride  = 64
 
 	asmFlagNonce   = 16
@@ -46,47 +46,47 @@ const (
 	asmFlagPolyval = 32
 
 	asmGcmKeyRounds    = 0   // 64 bits: 10, 12 or 14, set before SETUP
-	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
-	asmGcmKeyTable     = 256 // the level's own: powers of the hash key
+	asmGcmKeySchedule  = 16  // before SETUP, 16, 24 or 32 bytes of key; then 240 in the level's format
+	asmGcmKeyTable     = 256 // powers of the hash key, in the level's format
 	asmGcmKeyBytes     = 960
-	asmGcmStateY       = 0  // 16 bytes: GHASH so far, as the block that the standard has
+	asmGcmStateY       = 0  // 16 bytes: GHASH so far, as a block in the standard's byte order
 	asmGcmStateCounter = 16 // 16 bytes: the next counter block
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
 
 	asmModeOperation    = 80 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
-	asmModeKey          = 40 // a SEALANE_AES_KEY: of one text, and of SETUP
+	asmModeKey          = 40 // a SEALANE_AES_KEY, for one text and for SETUP
 	asmModeOut          = 0
 	asmModeIn           = 8
-	asmModeBytes        = 16 // of the text
+	asmModeBytes        = 16 // bytes of the text
 	asmModeState        = 64 // 16 bytes: read, and updated for the text's next call; disjoint from the text
-	asmModeEncryptsOnly = 16 // not 0: AES_KEY_INVERSE may stay as it is
+	asmModeEncryptsOnly = 16 // if not 0, AES_KEY_INVERSE may be left unchanged
 	asmModeLanes        = 8  // array of lanes
-	asmModeCount        = 16 // how many, 1 or more; all keys have the same ROUNDS
-	asmModeBytesEach    = 72 // CBC encryption: bytes of text in each, 16 or more
+	asmModeCount        = 16 // number of lanes, at least 1; all keys have the same ROUNDS
+	asmModeBytesEach    = 72 // CBC encryption: bytes of text in each lane, at least 16
 	asmModeLaneOut      = 0
 	asmModeLaneIn       = 8
 	asmModeLaneKey      = 40
 	asmModeLaneChain    = 48 // CBC encryption: 16 bytes like STATE above
 
-	asmAESSetup       = 0 // make KEY of ROUNDS and the raw key in SCHEDULE
-	asmAESECBEncrypt  = 1 // every block by itself; no STATE
+	asmAESSetup       = 0 // set up KEY from ROUNDS and the raw key in SCHEDULE
+	asmAESECBEncrypt  = 1 // each block separately; no STATE
 	asmAESECBDecrypt  = 2
 	asmAESCTR         = 3 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
 	asmAESCBCDecrypt  = 4 // STATE: the block before the first; updated to the last block of the input
-	asmAESXTSEncrypt  = 5 // STATE: the encrypted tweak of the first block; left: that behind the last block
+	asmAESXTSEncrypt  = 5 // STATE: encrypted tweak of the first block; updated to that after the last
 	asmAESXTSDecrypt  = 6
-	asmAESCBCEncrypt  = 7 // lanes, each by itself
-	asmAESMasks       = 8 // lanes of one block each that is chained to nothing
+	asmAESCBCEncrypt  = 7 // independent lanes
+	asmAESMasks       = 8 // lanes of one block each, without chaining
 	asmAESCTRLittle   = 9
 	asmAESKeyRounds   = 0   // 64 bits: 10, 12 or 14, set before SETUP
-	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
-	asmAESKeyInverse  = 256 // the level's own form of decryption keys, 240 bytes
+	asmAESKeySchedule = 16  // before SETUP, 16, 24 or 32 bytes of key; then 240 in the level's format
+	asmAESKeyInverse  = 256 // 240 bytes: decryption keys in the level's format
 	asmAESKeyBytes    = 512
 
 	asmScratchSave      = 0   // first 256 bytes: reserved for the macros, now unused
-	asmScratchSaveBytes = 256 // kernels use the bytes behind
+	asmScratchSaveBytes = 256 // kernels use the bytes after these
 	asmScratchBytes     = 4096
 
-	asmBatchScratchBytes = 11776 // of the kernels of many packets in one call
+	asmBatchScratchBytes = 11776 // for batch kernels
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/tools/internal/gas"
 )
 
-// place is the known content of a register: whether it points into scratch memory, and how many bytes behind its
+// place is the known content of a register: whether it points into scratch memory, and how many bytes after its
 // start.
 type place struct {
 	scratch bool
@@ -55,7 +55,7 @@ func armScratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 	for i := range f.body {
 		ins := &f.body[i]
 		after := moveARM(ins, at[i])
-		for r := range after { // an address that stays in sight only as a difference
+		for r := range after { // r1 or x1 no longer has a known address in scratch memory
 			hidden = hidden || at[i][r].scratch && !after[r].scratch && r == 1
 		}
 		base, from, bytes, ok := armAccess(ins)
@@ -161,7 +161,7 @@ func moveARM(ins *instruction, before places) places {
 	case armVectorMoves.MatchString(ins.mnemonic):
 		for _, part := range parts {
 			if registerNumber(part) < 0 {
-				break // the general registers before the vector are written, those behind it read
+				break // the general registers before the vector are written, those after it read
 			}
 			set(registerNumber(part), place{})
 		}
@@ -195,7 +195,7 @@ func conditional(ins *instruction, before, after places) places {
 	return after
 }
 
-// sum is the place that mov, add and sub of a constant give, or nothing.
+// sum returns the result of mov, add or sub of a constant as a place, or nothing.
 func sum(mnemonic string, parts []string, before places) place {
 	sign := 1
 	switch mnemonic {

@@ -303,7 +303,7 @@ func (t *target) differences(f, g *function, nameA, nameB string) []string {
 	}
 	for i := range max(len(x.body), len(y.body)) {
 		if times[x.at(i)+y.at(i)]++; times[x.at(i)+y.at(i)] > 1 {
-			continue // a macro makes the same difference many times; one line of it will do
+			continue // a macro makes the same difference many times; one line is enough
 		}
 		switch {
 		case x.at(i) == y.at(i):

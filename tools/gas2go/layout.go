@@ -121,12 +121,12 @@ var structures = []*structure{
 	{"BATCH_", "batch_args", "BatchArgs", "ARGS_BYTES", "many packets"}, {"LANE_", "lane", "Lane", "LANE_STRIDE", "one packet of a batch"},
 	{"GCM_KEY_", "gcm_key", "GCMKey", "GCM_KEY_BYTES", ""}, {"GCM_STATE_", "gcm_state", "GCMState", "GCM_STATE_BYTES", ""},
 	{"MODE_LANE_", "mode_lane", "ModeLane", "LANE_STRIDE", "a text or a sample, with its own key"},
-	{"MODE_", "mode_args", "ModeArgs", "ARGS_BYTES", "AES in the modes that do not authenticate: a text, or a key that is set up"},
-	{"MODE_", "", "ModeLanesArgs", "ARGS_BYTES", "the same of lanes, and masks"}, // in C mode_args, too
+	{"MODE_", "mode_args", "ModeArgs", "ARGS_BYTES", "AES modes without authentication: a text, or the set-up of a key"},
+	{"MODE_", "", "ModeLanesArgs", "ARGS_BYTES", "AES modes of lanes, and masks"}, // in C mode_args, too
 	{"AES_KEY_", "aes_schedules", "AESKey", "AES_KEY_BYTES", ""},
 }
 
-// notOffsets begin like offsets.
+// notOffsets are definitions that are not offsets, although their names start like those of offsets.
 var notOffsets = []string{"BATCH_SCRATCH_BYTES"}
 
 // split holds the fields that only ModeLanesArgs or only ModeArgs has, both have, or neither.
@@ -135,7 +135,8 @@ var split = map[string][]string{
 	"MODE_BYTES_EACH": {"ModeLanesArgs"}, "MODE_ENCRYPTS_ONLY": {},
 }
 
-// fields returns a structure's, in the order of their offsets. C has all of a prefix in one structure.
+// fields returns the fields of a structure, in the order of their offsets. In C, one structure has all fields of a
+// prefix.
 func (l *layout) fields(s *structure, inC bool) (fields []define) {
 	for _, d := range l.defines {
 		owner := slices.IndexFunc(structures, func(o *structure) bool { return strings.HasPrefix(d.name, o.Prefix) })
@@ -150,12 +151,12 @@ func (l *layout) fields(s *structure, inC bool) (fields []define) {
 	return fields
 }
 
-// size is a structure's in bytes.
+// size returns the size of a structure in bytes.
 func (l *layout) size(s *structure) int {
 	return l.defines[slices.IndexFunc(l.defines, func(d define) bool { return d.name == s.Size })].value
 }
 
-// A slot is a place in a structure: a gap of some slots if it has no fields, and in C maybe several fields.
+// A slot is a position in a structure. Without fields it is a gap of some slots; in C it may have several fields.
 type slot struct {
 	first, count int
 	fields       []define
@@ -220,7 +221,7 @@ func (l *layout) cLayout() []byte {
 	return b.Bytes()
 }
 
-// asserted are C's assertions, of the structures that are written by hand.
+// asserted returns C's assertions for the structures that are written by hand.
 func (l *layout) asserted() (statements []string) {
 	for _, s := range structures {
 		for _, f := range l.fields(s, true) {

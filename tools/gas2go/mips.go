@@ -38,7 +38,7 @@ var mips = &target{
 	gnuOptions: []string{"-EB"},
 	clang:      []string{"clang", "--target=mips-linux-gnu"},
 	objdump:    []string{"mips-linux-gnu-objdump", "objdump"},
-	// No llvm: it prints how far jumps go, in some versions, and where to in others.
+	// No llvm: some versions print the distance of jumps, others the target.
 
 	rules: rules{
 		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
@@ -84,7 +84,7 @@ var mips = &target{
 	budget: 32 << 10,
 }
 
-// mipsle is the same for the other byte order.
+// mipsle is mips for the other byte order.
 var mipsle = func() *target {
 	t := *mips
 	t.goarch, t.bigEndian = "mipsle", false
@@ -107,7 +107,7 @@ var mips64 = func() *target {
 	return &t
 }()
 
-// mips64le is the same for the other byte order.
+// mips64le is mips64 for the other byte order.
 var mips64le = func() *target {
 	t := *mips64
 	t.goarch, t.bigEndian = "mips64le", false

@@ -14,7 +14,7 @@ var riscvAccess = &loadStore{
 	move:     pattern(`add|or`),
 	zero:     "zero",
 	noResult: pattern(`s[bhwd]`),
-	// Of a vector, the first element.
+	// For vectors, these are the bytes of the first element.
 	bytes: map[string]int{"vle8.v": 1, "vse8.v": 1, "vle32.v": 4, "vse32.v": 4, "lb": 1, "lbu": 1, "sb": 1, "lh": 2, "lhu": 2, "sh": 2, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8},
 }
 

@@ -34,7 +34,7 @@ type target struct {
 	rules rules
 
 	bodyAlign int    // alignment of a kernel's first instruction in Go
-	apart     bool   // the machine code is a function of its own: Go's assembler would put literal pools into it
+	apart     bool   // the machine code is a separate function: Go's assembler would put literal pools into it
 	units     []int  // bytes per data directive of Go's assembler, largest first
 	epilogue  string // runs after the machine code
 	top       int    // bytes at the frame's top for prologue and epilogue
@@ -52,7 +52,7 @@ type rules struct {
 	jump        *regexp.Regexp // mnemonic: continues at its operand
 	always      *regexp.Regexp // mnemonic of a jump that never falls through
 	jumpTarget  *regexp.Regexp // operands of a direct jump; group 1 is the target in hexadecimal
-	refused     []refusal      // mnemonics refused with a reason of their own
+	refused     []refusal      // mnemonics refused with a separate reason
 	allowed     *regexp.Regexp // mnemonics that touch no state but their operands and the flags
 	vector      *regexp.Regexp // operands that make any other mnemonic acceptable
 	reserved    map[string]string
@@ -63,7 +63,7 @@ type rules struct {
 	scratch     func(*target, *function, *layout) (int, []error)
 }
 
-// word finds the names in an operand list. The x of 0x30 does not begin a name.
+// word finds the names in an operand list. The x of 0x30 does not start a name.
 var word = regexp.MustCompile(`\b[a-z_][a-z0-9_]*`)
 
 type refusal struct {
@@ -81,7 +81,7 @@ type prologueData struct {
 }
 
 // Below is the distance below the stack pointer of the scratch memory's address, before that is rounded down to a
-// multiple of scratchAlign. The part behind the saved registers then begins at least first bytes above the stack
+// multiple of scratchAlign. The part after the saved registers then starts at least first bytes above the stack
 // pointer.
 func (d prologueData) Below(first int) int { return d.Save - first - (scratchAlign - 1) }
 

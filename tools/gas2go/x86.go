@@ -64,7 +64,7 @@ func dirtyUpperHalves(ins *instruction, dirty bool) bool {
 	return dirty || upperHalves.MatchString(ins.operands)
 }
 
-// pointer is where rsi points: bytes behind the start of scratch, if that is known.
+// pointer is the position of rsi: the bytes after the start of scratch, if that is known.
 type pointer struct {
 	offset  int
 	unknown bool

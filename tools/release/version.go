@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// isVersion takes no major version above 1: the paths of Go modules would have to end in it.
+// isVersion accepts no major version above 1: the paths of Go modules would have to end with it.
 var isVersion = regexp.MustCompile(`^[01]\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`).MatchString
 
 // A place states the version: files whose path matches, and in each the text between the parts that pattern captures.

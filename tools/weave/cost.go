@@ -144,7 +144,7 @@ func (c *core) cycles(steps []step, times int) int {
 		for i := range steps {
 			s := &steps[i]
 			if s.kind == aesMix && previous != nil && previous.kind == aes && s.writes == previous.writes {
-				previous = nil // AESMC behind its AESE is issued with it
+				previous = nil // AESMC after its AESE is issued with it
 				continue
 			}
 			previous = s

@@ -1,6 +1,6 @@
 package main
 
-// How far an instruction is moved at a time, and how many moves a macro gets: enough for all that were seen.
+// How far an instruction is moved at a time, and the most moves of a macro. No macro has needed more so far.
 const (
 	reach    = 12
 	maxMoves = 400
@@ -54,7 +54,7 @@ func improve(steps []step, first, last int, cores []core, times int) (moves int)
 	return moves
 }
 
-// move takes the instruction at i out and puts it in at j.
+// move moves the instruction at i to j.
 func move(steps []step, i, j int) {
 	s := steps[i]
 	if i < j {

@@ -24,7 +24,7 @@ type effects struct {
 
 type access struct {
 	load, store bool
-	words       []string // what it is of memory that is known by name, or nil: an offset from r1; on arm64 8 bytes each at a base that is apart
+	words       []string // memory that is known by name, or nil: an offset from r1; on arm64, 8 bytes each at a separate base
 }
 
 const flagsUnit = "flags"
@@ -70,7 +70,7 @@ func (s *source) braced(text string) []string {
 	return list
 }
 
-// address adds the registers that an address reads, and those that it writes by ! or by a register or constant behind
+// addressOf adds the registers that an address reads, and those that it writes by ! or by a register or constant after
 // it.
 func (s *source) addressOf(e *effects, args []string) error {
 	at := -1
@@ -280,7 +280,7 @@ func setOf(units []string) set {
 	return b
 }
 
-// Two accesses to memory keep their order if one is a store, unless both are of words known by name, and of others.
+// Two accesses to memory keep their order if one is a store, unless both are to different words known by name.
 func (a access) conflicts(b access) bool {
 	if !a.store && !b.store || !(a.load || a.store) || !(b.load || b.store) {
 		return false

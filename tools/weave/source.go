@@ -46,14 +46,14 @@ type macro struct {
 	times        int    // how often the model runs it one after the other: 3 for a loop
 	fixed        bool   // the order stays
 	begin, end   []step // instructions that stay first and last
-	at           string // file and line, for errors
+	at           string // file and line, for error messages
 }
 
 // source is one .weave file with those that it includes.
 type source struct {
 	file      string
 	arm64     bool
-	apart     map[string]bool   // registers at whose memory nothing of the others' lies, but where results depend on it anyway
+	apart     map[string]bool   // registers whose memory is separate from that of the others; results may still depend on it
 	aliases   map[string]string // register by name
 	words     map[string]bool   // names of vectors whose registers are chosen by the order
 	lets      map[string]string
@@ -82,7 +82,7 @@ func (s *source) physical() *source {
 
 var commentStart = regexp.MustCompile(`\s*// ?`)
 
-// readSource reads a file. An included file gives names, streams and macros, but no output.
+// readSource reads a file. Included files provide names, streams and macros, but no output.
 func readSource(file string) (*source, error) {
 	s := newSource(file)
 	return s, s.read(file, false)

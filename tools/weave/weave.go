@@ -31,12 +31,12 @@ type machine struct {
 	place      map[string]string // vector by word
 	content    map[string]value  // by unit; vectors as d registers
 	pending    map[value]int     // how often it is still read, once more if it is a result
-	freed      map[string]int    // when a vector was last read for the last time
+	freed      map[string]int    // when a vector's last value was read for the last time
 	clock      int
 	final      map[string]value
 	steps      []step
 	initial    map[string]value
-	halfLoaded string // the word that only one half of was loaded yet
+	halfLoaded string // the word of which only one half has been loaded
 	count      value
 }
 
@@ -133,7 +133,7 @@ func (w *machine) at(unit string) (string, error) {
 
 var wordToken = regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*('|\.lo|\.hi|\[\])?`)
 
-// render writes an instruction with vectors for words; inside of braces as pairs of d registers.
+// render writes an instruction with vectors for words, and inside braces as pairs of d registers.
 func (w *machine) render(text string, place func(word string) string) string {
 	mnemonic, rest, _ := strings.Cut(text, " ")
 	depth := 0
@@ -178,7 +178,8 @@ func exchanges(text string) bool {
 	return strings.HasPrefix(text, "vswp") || strings.HasPrefix(text, "vtrn")
 }
 
-// targets are the words that an instruction makes, in vectors of its order's choice, and whether it reads the first one too.
+// targets returns the words that an instruction makes, in vectors that the order chooses, and whether it also reads the
+// first one.
 func (t *thread) targets(i int) (words []string, isRead bool) {
 	if exchanges(t.ops[i].text) {
 		return nil, false
@@ -232,7 +233,7 @@ func (w *machine) automatic(t *thread, i int) (string, error) {
 	return best, nil
 }
 
-// written is the instruction with vectors for words, those that it makes from vector to on.
+// written returns the instruction with vectors for words. The results are in vector to and the following ones.
 func (w *machine) written(t *thread, i int, to string) string {
 	if t.ops[i].physical {
 		return t.ops[i].text
@@ -346,7 +347,7 @@ func (w *machine) issue(t *thread, i int, to string) (string, error) {
 	}
 	if x, y := o.exchange[0], o.exchange[1]; x != "" {
 		w.place[x], w.place[y] = w.place[y], w.place[x]
-		for n, u := range fx.writes { // the values have changed places along with the names
+		for n, u := range fx.writes { // the values were exchanged, and so were the names
 			at, _ := w.at(u)
 			w.content[at] = t.writes[i][n]
 		}
@@ -447,7 +448,7 @@ func (w *machine) done() error {
 	return errors.Join(list...)
 }
 
-// read is the inverse: it finds the order of a macro whose instructions stand in another order in lines.
+// readOrder is the inverse: it finds the order of a macro from its instructions in lines.
 func (s *source) readOrder(m *macro, lines []string) (string, error) {
 	w, err := s.start(m)
 	if err != nil {

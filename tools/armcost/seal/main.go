@@ -3,7 +3,7 @@
 //	seal BYTES[,BYTES...] SEED [seal|open|both|aes|plant]
 //	    [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|ccmbatchN|cmacbatchN|gmac128|modes|MODE128|MODE256]
 //
-// With more than one size it does each of them in turn.
+// With several sizes, it processes each of them in turn.
 //
 // gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it processes N messages in one call
 // of package batch, ChaCha20-Poly1305 with a key each. ccmbatchN is AES-CCM, cmacbatchN is AES-CMAC in one call of
@@ -142,7 +142,7 @@ func one(cipherName string, size int, open bool) {
 	fmt.Printf("%x\n", sha256.Sum256(append(sealed, opened...)))
 }
 
-// many does the same with a batch.
+// many seals or opens a batch of packets a round.
 func many(name string, packets, size int, open bool) {
 	ops := make([]batch.Op, packets)
 	text := make([][]byte, packets)
@@ -243,7 +243,7 @@ func newAEAD(key []byte, name string) (cipher.AEAD, error) {
 	return nil, fmt.Errorf("seal: not a cipher: %s", name)
 }
 
-// mac has a MAC stand for an AEAD that encrypts nothing.
+// mac is a MAC in the form of an AEAD that does not encrypt.
 type mac struct{ hash.Hash }
 
 func (mac) NonceSize() int { return 0 }

@@ -3,7 +3,7 @@ package gas
 
 import "strings"
 
-// Operands splits the text behind a mnemonic at the commas outside brackets and braces, and trims the spaces around
+// Operands splits the text after a mnemonic at the commas outside brackets and braces, and trims the spaces around
 // each operand. Empty text is one empty operand.
 func Operands(text string) []string {
 	var list []string

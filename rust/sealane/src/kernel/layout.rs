@@ -18,7 +18,7 @@ pub(crate) const ARG_AD_BYTES: usize = 32;
 pub(crate) const ARG_KEY: usize = 40;
 // 12 bytes
 pub(crate) const ARG_NONCE: usize = 48;
-// 16 bytes, written with LAST: the packet's tag (open: to be compared with its own)
+// 16 bytes, written with LAST: the packet's tag (open: the caller compares it)
 pub(crate) const ARG_TAG: usize = 56;
 // SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both
 pub(crate) const ARG_STATE: usize = 64;
@@ -39,12 +39,12 @@ pub(crate) const STATE_H: usize = 0;
 pub(crate) const STATE_R: usize = 24;
 // two 64-bit words: s
 pub(crate) const STATE_S: usize = 40;
-// the next ChaCha20 block's counter; of its 64 bits the lower 32 are read
+// 64-bit counter of the next ChaCha20 block; kernels read its lower 32 bits
 pub(crate) const STATE_COUNTER: usize = 56;
 pub(crate) const STATE_BYTES: usize = 64;
 // array of lanes, aligned to 64 bytes in C, to 8 in Go
 pub(crate) const BATCH_LANES: usize = 8;
-// how many, in any order; fastest where packets of like length stand side by side
+// number of lanes, in any order; fastest if adjacent packets have similar lengths
 pub(crate) const BATCH_COUNT: usize = 16;
 // SEALANE_FLAG_OPEN or 0
 pub(crate) const BATCH_FLAGS: usize = 80;
@@ -57,7 +57,7 @@ pub(crate) const LANE_AD_BYTES: usize = 32;
 pub(crate) const LANE_KEY: usize = 40;
 // 12 bytes
 pub(crate) const LANE_NONCE: usize = 48;
-// 16 bytes, written: the tag that belongs to the packet
+// 16 bytes, written: the computed tag of the packet
 pub(crate) const LANE_TAG: usize = 56;
 pub(crate) const LANE_STRIDE: usize = 64;
 pub(crate) const FLAG_NONCE: usize = 16;
@@ -66,12 +66,12 @@ pub(crate) const FLAG_SETUP: usize = 8;
 pub(crate) const FLAG_POLYVAL: usize = 32;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const GCM_KEY_ROUNDS: usize = 0;
-// before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
+// before SETUP, 16, 24 or 32 bytes of key; then 240 in the level's format
 pub(crate) const GCM_KEY_SCHEDULE: usize = 16;
-// the level's own: powers of the hash key
+// powers of the hash key, in the level's format
 pub(crate) const GCM_KEY_TABLE: usize = 256;
 pub(crate) const GCM_KEY_BYTES: usize = 960;
-// 16 bytes: GHASH so far, as the block that the standard has
+// 16 bytes: GHASH so far, as a block in the standard's byte order
 pub(crate) const GCM_STATE_Y: usize = 0;
 // 16 bytes: the next counter block
 pub(crate) const GCM_STATE_COUNTER: usize = 16;
@@ -80,57 +80,57 @@ pub(crate) const GCM_STATE_MASK: usize = 32;
 pub(crate) const GCM_STATE_BYTES: usize = 64;
 // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
 pub(crate) const MODE_OPERATION: usize = 80;
-// a SEALANE_AES_KEY: of one text, and of SETUP
+// a SEALANE_AES_KEY, for one text and for SETUP
 pub(crate) const MODE_KEY: usize = 40;
 pub(crate) const MODE_OUT: usize = 0;
 pub(crate) const MODE_IN: usize = 8;
-// of the text
+// bytes of the text
 pub(crate) const MODE_BYTES: usize = 16;
 // 16 bytes: read, and updated for the text's next call; disjoint from the text
 pub(crate) const MODE_STATE: usize = 64;
-// not 0: AES_KEY_INVERSE may stay as it is
+// if not 0, AES_KEY_INVERSE may be left unchanged
 pub(crate) const MODE_ENCRYPTS_ONLY: usize = 16;
 // array of lanes
 pub(crate) const MODE_LANES: usize = 8;
-// how many, 1 or more; all keys have the same ROUNDS
+// number of lanes, at least 1; all keys have the same ROUNDS
 pub(crate) const MODE_COUNT: usize = 16;
-// CBC encryption: bytes of text in each, 16 or more
+// CBC encryption: bytes of text in each lane, at least 16
 pub(crate) const MODE_BYTES_EACH: usize = 72;
 pub(crate) const MODE_LANE_OUT: usize = 0;
 pub(crate) const MODE_LANE_IN: usize = 8;
 pub(crate) const MODE_LANE_KEY: usize = 40;
 // CBC encryption: 16 bytes like STATE above
 pub(crate) const MODE_LANE_CHAIN: usize = 48;
-// make KEY of ROUNDS and the raw key in SCHEDULE
+// set up KEY from ROUNDS and the raw key in SCHEDULE
 pub(crate) const AES_SETUP: usize = 0;
-// every block by itself; no STATE
+// each block separately; no STATE
 pub(crate) const AES_ECB_ENCRYPT: usize = 1;
 pub(crate) const AES_ECB_DECRYPT: usize = 2;
 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
 pub(crate) const AES_CTR: usize = 3;
 // STATE: the block before the first; updated to the last block of the input
 pub(crate) const AES_CBC_DECRYPT: usize = 4;
-// STATE: the encrypted tweak of the first block; left: that behind the last block
+// STATE: encrypted tweak of the first block; updated to that after the last
 pub(crate) const AES_XTS_ENCRYPT: usize = 5;
 pub(crate) const AES_XTS_DECRYPT: usize = 6;
-// lanes, each by itself
+// independent lanes
 pub(crate) const AES_CBC_ENCRYPT: usize = 7;
-// lanes of one block each that is chained to nothing
+// lanes of one block each, without chaining
 pub(crate) const AES_MASKS: usize = 8;
 pub(crate) const AES_CTR_LITTLE: usize = 9;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const AES_KEY_ROUNDS: usize = 0;
-// before SETUP 16, 24 or 32 bytes of key; after it 240 in the level's own form
+// before SETUP, 16, 24 or 32 bytes of key; then 240 in the level's format
 pub(crate) const AES_KEY_SCHEDULE: usize = 16;
-// the level's own form of decryption keys, 240 bytes
+// 240 bytes: decryption keys in the level's format
 pub(crate) const AES_KEY_INVERSE: usize = 256;
 pub(crate) const AES_KEY_BYTES: usize = 512;
 // first 256 bytes: reserved for the macros, now unused
 pub(crate) const SCRATCH_SAVE: usize = 0;
-// kernels use the bytes behind
+// kernels use the bytes after these
 pub(crate) const SCRATCH_SAVE_BYTES: usize = 256;
 pub(crate) const SCRATCH_BYTES: usize = 4096;
-// of the kernels of many packets in one call
+// for batch kernels
 pub(crate) const BATCH_SCRATCH_BYTES: usize = 11776;
 
 /// A packet, or a part of one.
@@ -151,7 +151,7 @@ pub(crate) struct PacketArgs {
     pub(crate) key: u64,
     // 12 bytes
     pub(crate) nonce: u64,
-    // 16 bytes, written with LAST: the packet's tag (open: to be compared with its own)
+    // 16 bytes, written with LAST: the packet's tag (open: the caller compares it)
     pub(crate) tag: u64,
     // SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both
     pub(crate) state: u64,
@@ -170,7 +170,7 @@ pub(crate) struct BatchArgs {
     pub(crate) unused0: [u64; 1],
     // array of lanes, aligned to 64 bytes in C, to 8 in Go
     pub(crate) lanes: u64,
-    // how many, in any order; fastest where packets of like length stand side by side
+    // number of lanes, in any order; fastest if adjacent packets have similar lengths
     pub(crate) count: u64,
     pub(crate) unused3: [u64; 7],
     // SEALANE_FLAG_OPEN or 0
@@ -192,7 +192,7 @@ pub(crate) struct Lane {
     pub(crate) key: u64,
     // 12 bytes
     pub(crate) nonce: u64,
-    // 16 bytes, written: the tag that belongs to the packet
+    // 16 bytes, written: the computed tag of the packet
     pub(crate) tag: u64,
 }
 
@@ -213,16 +213,16 @@ pub(crate) struct ModeLane {
 
 const _: () = assert!(core::mem::size_of::<ModeLane>() == LANE_STRIDE);
 
-/// AES in the modes that do not authenticate: a text, or a key that is set up.
+/// AES modes without authentication: a text, or the set-up of a key.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct ModeArgs {
     pub(crate) out: u64,
     pub(crate) input: u64,
-    // of the text
+    // bytes of the text
     pub(crate) bytes: u64,
     pub(crate) unused3: [u64; 2],
-    // a SEALANE_AES_KEY: of one text, and of SETUP
+    // a SEALANE_AES_KEY, for one text and for SETUP
     pub(crate) key: u64,
     pub(crate) unused6: [u64; 2],
     // 16 bytes: read, and updated for the text's next call; disjoint from the text
@@ -234,17 +234,17 @@ pub(crate) struct ModeArgs {
 
 const _: () = assert!(core::mem::size_of::<ModeArgs>() == ARGS_BYTES);
 
-/// The same of lanes, and masks.
+/// AES modes of lanes, and masks.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct ModeLanesArgs {
     pub(crate) unused0: [u64; 1],
     // array of lanes
     pub(crate) lanes: u64,
-    // how many, 1 or more; all keys have the same ROUNDS
+    // number of lanes, at least 1; all keys have the same ROUNDS
     pub(crate) count: u64,
     pub(crate) unused3: [u64; 6],
-    // CBC encryption: bytes of text in each, 16 or more
+    // CBC encryption: bytes of text in each lane, at least 16
     pub(crate) bytes_each: u64,
     // one of SEALANE_AES_SETUP to SEALANE_AES_CTR_LITTLE
     pub(crate) operation: u64,
