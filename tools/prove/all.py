@@ -33,7 +33,7 @@ INDUCTIONS = {
     "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*|riscv64/chacha20poly1305_(rv64|zbb)", "aes_modes": r".*/aes_(?!ssse3).*",
     "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
-    "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",
+    "chacha_vector": r"riscv64v.*/chacha20poly1305_.*", "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",
 }
 # Kernels whose calls another part shows, in place of run.prove.
 IN_PLACE_OF_CALLS = {"induction.permute": INDUCTIONS["permute"], "induction.blocks_mips": INDUCTIONS["blocks_mips"], "run.vectors": r"riscv64v.*/aes.*"}

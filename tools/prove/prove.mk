@@ -178,9 +178,13 @@ PROVE_VECTORS_SOME := $(addprefix $(B)/prove/body/riscv64v,1024/chacha20poly1305
 PROVE_VECTORS_CHACHA := $(filter %_rvv.o %_zvkb.o,$(PROVE_VECTORS))
 PROVE_VECTORS_AES := $(filter %_zvkned.o,$(PROVE_VECTORS))
 $(eval $(call suite,prove-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
-    $(PROVE_PYTHON) tools/prove run.prove --quick --part 1/2 $(filter $(PROVE_VECTORS_CHACHA),$(PROVE_VECTORS_SOME))))
+    $(PROVE_PYTHON) tools/prove run.prove --quick --part 1/4 $(filter $(PROVE_VECTORS_CHACHA),$(PROVE_VECTORS_SOME))))
+$(eval $(call suite,prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
+    $(PROVE_PYTHON) tools/prove induction.chacha_vector --quick --planted $(filter %v128/chacha20poly1305_zvkb.o,$(PROVE_VECTORS_CHACHA))))
+$(eval $(call long_suite,long-prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
+    $(PROVE_PYTHON) tools/prove induction.chacha_vector --planted $(PROVE_VECTORS_CHACHA)))
 $(eval $(call suite,prove-vectors-aes,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
-    $(PROVE_PYTHON) tools/prove run.vectors --quick $(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME))))
+    $(PROVE_PYTHON) tools/prove run.vectors --quick --part 1/2 $(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME))))
 $(foreach o,$(PROVE_VECTORS_AES),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove run.vectors --jobs 1 $(o))))
 ifneq ($(shell command -v qemu-riscv64),)

@@ -217,7 +217,7 @@ class Vectors(RiscV):
 
     def kinds(self, form):
         name = form.mnemonic
-        if name not in riscv_vector.MEANINGS or name.startswith("vset"):
+        if name not in riscv_vector.MEANINGS or name.startswith(("vset", "srli")):
             return super().kinds(form)
         size = 32 if name in ("vle32.v", "vse32.v") or form.codes[-1] & 0x7f == 0x77 else 8 if name in ("vle8.v", "vse8.v") else None
         vtype = self.vtype if size in (None, 8 << (self.vtype >> 3 & 7)) else {8: 0xc0, 32: 0xd0}[size]
