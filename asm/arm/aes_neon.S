@@ -625,6 +625,7 @@ function sealane_aes_neon
     subs r8, r8, #1
     str r8, [r1, #COUNT]
     bne .Llanes_more
+    ldr r0, [r1, #ARGS]                     /* lanes before these have used r0 */
     ldr r3, [r0, #SEALANE_MODE_COUNT]
     cmp r3, #FEW
     bhi .Lwipe

@@ -33,7 +33,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 // 0x40:
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x0a000f04 // beq 0x3c60
+	WORD $0x0a000f05 // beq 0x3c64
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe5907010 // ldr r7, [r0, #16]
@@ -41,7 +41,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58161d0 // str r6, [r1, #464]
 	WORD $0xe3570000 // cmp r7, #0
 	WORD $0xe58171d4 // str r7, [r1, #468]
-	WORD $0x0a000fe8 // beq 0x4010
+	WORD $0x0a000fe9 // beq 0x4014
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847020 // add r7, r4, #32
@@ -1011,7 +1011,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe35c0009 // cmp ip, #9
 	WORD $0x0a00000a // beq 0xf84
 	WORD $0xe35c0007 // cmp ip, #7
-	WORD $0x2a000ae6 // bcs 0x3afc
+	WORD $0x2a000ae7 // bcs 0x3b00
 	WORD $0xe35c0004 // cmp ip, #4
 	WORD $0x3a00003c // bcc 0x105c
 	WORD $0x0a00000b // beq 0xf9c
@@ -1111,13 +1111,13 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58171d4 // str r7, [r1, #468]
 	WORD $0x1afffc12 // bne 0x11c
 	WORD $0xe35c0005 // cmp ip, #5
-	WORD $0x3a000bcd // bcc 0x4010
+	WORD $0x3a000bce // bcc 0x4014
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904040 // ldr r4, [r0, #64]
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf4250a0f // vld1.8 {d0-d1}, [r5]
 	WORD $0xf4040a0f // vst1.8 {d0-d1}, [r4]
-	WORD $0xea000bc7 // b 0x4010
+	WORD $0xea000bc8 // b 0x4014
 // 0x10f0:
 	WORD $0xe5945000 // ldr r5, [r4]
 	WORD $0xe5946004 // ldr r6, [r4, #4]
@@ -1155,7 +1155,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59181dc // ldr r8, [r1, #476]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000ba3 // beq 0x4010
+	WORD $0x0a000ba4 // beq 0x4014
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3560080 // cmp r6, #128
 	WORD $0x3a000001 // bcc 0x1194
@@ -3384,7 +3384,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59181f0 // ldr r8, [r1, #496]
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x8a000099 // bhi 0x368c
+	WORD $0x8a00009a // bhi 0x3690
 	WORD $0xe59171f4 // ldr r7, [r1, #500]
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xe3a06000 // mov r6, #0
@@ -3536,13 +3536,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2588001 // subs r8, r8, #1
 	WORD $0xe58181f0 // str r8, [r1, #496]
 	WORD $0x1affff67 // bne 0x3414
+	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5903010 // ldr r3, [r0, #16]
 	WORD $0xe3530003 // cmp r3, #3
-	WORD $0x8a000263 // bhi 0x4010
+	WORD $0x8a000263 // bhi 0x4014
 	WORD $0xe2813d07 // add r3, r1, #448
 	WORD $0xe3a04001 // mov r4, #1
-	WORD $0xea000262 // b 0x4018
-// 0x368c:
+	WORD $0xea000262 // b 0x401c
+// 0x3690:
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x23a08008 // movcs r8, #8
 	WORD $0xe58181e4 // str r8, [r1, #484]
@@ -3550,46 +3551,46 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe593c000 // ldr ip, [r3]
 	WORD $0xe3a05020 // mov r5, #32
 	WORD $0xe2816c02 // add r6, r1, #512
-// 0x36a8:
+// 0x36ac:
 	WORD $0xe5943028 // ldr r3, [r4, #40]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x3740
+	WORD $0x0a000020 // beq 0x3744
 	WORD $0xe5943068 // ldr r3, [r4, #104]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x3740
+	WORD $0x0a00001b // beq 0x3744
 	WORD $0xe59430a8 // ldr r3, [r4, #168]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x3740
+	WORD $0x0a000016 // beq 0x3744
 	WORD $0xe59430e8 // ldr r3, [r4, #232]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4236a0f // vld1.8 {d6-d7}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x3740
+	WORD $0x0a000011 // beq 0x3744
 	WORD $0xe5943128 // ldr r3, [r4, #296]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4238a0f // vld1.8 {d8-d9}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x3740
+	WORD $0x0a00000c // beq 0x3744
 	WORD $0xe5943168 // ldr r3, [r4, #360]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423aa0f // vld1.8 {d10-d11}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x3740
+	WORD $0x0a000007 // beq 0x3744
 	WORD $0xe59431a8 // ldr r3, [r4, #424]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ca0f // vld1.8 {d12-d13}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x3740
+	WORD $0x0a000002 // beq 0x3744
 	WORD $0xe59431e8 // ldr r3, [r4, #488]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x3740:
+// 0x3744:
 	WORD $0xf2c5ee55 // vmov.i8 q15, #85
 	WORD $0xf2c90552 // vshl.s8 q8, q1, #1
 	WORD $0xf3cf2050 // vshr.u8 q9, q0, #1
@@ -3651,52 +3652,52 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4060a0d // vst1.8 {d0-d1}, [r6]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xe2855010 // add r5, r5, #16
-	WORD $0x1affff9b // bne 0x36a8
+	WORD $0x1affff9b // bne 0x36ac
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151f8 // str r5, [r1, #504]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000026 // beq 0x38e8
+	WORD $0x0a000026 // beq 0x38ec
 	WORD $0xe2815ed6 // add r5, r1, #3424
 	WORD $0xe5943030 // ldr r3, [r4, #48]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x38e8
+	WORD $0x0a000020 // beq 0x38ec
 	WORD $0xe5943070 // ldr r3, [r4, #112]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x38e8
+	WORD $0x0a00001b // beq 0x38ec
 	WORD $0xe59430b0 // ldr r3, [r4, #176]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x38e8
+	WORD $0x0a000016 // beq 0x38ec
 	WORD $0xe59430f0 // ldr r3, [r4, #240]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x38e8
+	WORD $0x0a000011 // beq 0x38ec
 	WORD $0xe5943130 // ldr r3, [r4, #304]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x38e8
+	WORD $0x0a00000c // beq 0x38ec
 	WORD $0xe5943170 // ldr r3, [r4, #368]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x38e8
+	WORD $0x0a000007 // beq 0x38ec
 	WORD $0xe59431b0 // ldr r3, [r4, #432]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x38e8
+	WORD $0x0a000002 // beq 0x38ec
 	WORD $0xe59431f0 // ldr r3, [r4, #496]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
-// 0x38e8:
+// 0x38ec:
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59151f8 // ldr r5, [r1, #504]
 	WORD $0xe59181e4 // ldr r8, [r1, #484]
@@ -3705,44 +3706,44 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x3990
+	WORD $0x0a000020 // beq 0x3994
 	WORD $0xe5943048 // ldr r3, [r4, #72]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x3990
+	WORD $0x0a00001b // beq 0x3994
 	WORD $0xe5943088 // ldr r3, [r4, #136]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x3990
+	WORD $0x0a000016 // beq 0x3994
 	WORD $0xe59430c8 // ldr r3, [r4, #200]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4236a0f // vld1.8 {d6-d7}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x3990
+	WORD $0x0a000011 // beq 0x3994
 	WORD $0xe5943108 // ldr r3, [r4, #264]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4238a0f // vld1.8 {d8-d9}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x3990
+	WORD $0x0a00000c // beq 0x3994
 	WORD $0xe5943148 // ldr r3, [r4, #328]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423aa0f // vld1.8 {d10-d11}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x3990
+	WORD $0x0a000007 // beq 0x3994
 	WORD $0xe5943188 // ldr r3, [r4, #392]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ca0f // vld1.8 {d12-d13}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x3990
+	WORD $0x0a000002 // beq 0x3994
 	WORD $0xe59431c8 // ldr r3, [r4, #456]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x3990:
+// 0x3994:
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a00000c // beq 0x39d0
+	WORD $0x0a00000c // beq 0x39d4
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
 	WORD $0xf467420d // vld1.8 {d20-d23}, [r7]!
@@ -3756,7 +3757,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x39d0:
+// 0x39d4:
 	WORD $0xe2825000 // add r5, r2, #0
 	WORD $0xf465ca0f // vld1.8 {d28-d29}, [r5]
 	WORD $0xf3f0092c // vtbl.8 d16, {d0-d1}, d28
@@ -3788,52 +3789,52 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf300017e // veor q0, q0, q15
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000027 // beq 0x3af0
+	WORD $0x0a000027 // beq 0x3af4
 	WORD $0xe5943068 // ldr r3, [r4, #104]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf302217e // veor q1, q1, q15
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000021 // beq 0x3af0
+	WORD $0x0a000021 // beq 0x3af4
 	WORD $0xe59430a8 // ldr r3, [r4, #168]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf304417e // veor q2, q2, q15
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a00001b // beq 0x3af0
+	WORD $0x0a00001b // beq 0x3af4
 	WORD $0xe59430e8 // ldr r3, [r4, #232]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf306617e // veor q3, q3, q15
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000015 // beq 0x3af0
+	WORD $0x0a000015 // beq 0x3af4
 	WORD $0xe5943128 // ldr r3, [r4, #296]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf308817e // veor q4, q4, q15
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000f // beq 0x3af0
+	WORD $0x0a00000f // beq 0x3af4
 	WORD $0xe5943168 // ldr r3, [r4, #360]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30aa17e // veor q5, q5, q15
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000009 // beq 0x3af0
+	WORD $0x0a000009 // beq 0x3af4
 	WORD $0xe59431a8 // ldr r3, [r4, #424]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30cc17e // veor q6, q6, q15
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000003 // beq 0x3af0
+	WORD $0x0a000003 // beq 0x3af4
 	WORD $0xe59431e8 // ldr r3, [r4, #488]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x3af0:
+// 0x3af4:
 	WORD $0xe5943028 // ldr r3, [r4, #40]
 	WORD $0xe593c000 // ldr ip, [r3]
-	WORD $0xeafff24e // b 0x438
-// 0x3afc:
+	WORD $0xeafff24d // b 0x438
+// 0x3b00:
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59151f8 // ldr r5, [r1, #504]
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
@@ -3841,43 +3842,43 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4430a0f // vst1.8 {d16-d17}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x3ba0
+	WORD $0x0a000020 // beq 0x3ba4
 	WORD $0xe5943040 // ldr r3, [r4, #64]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4432a0f // vst1.8 {d18-d19}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x3ba0
+	WORD $0x0a00001b // beq 0x3ba4
 	WORD $0xe5943080 // ldr r3, [r4, #128]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4434a0f // vst1.8 {d20-d21}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x3ba0
+	WORD $0x0a000016 // beq 0x3ba4
 	WORD $0xe59430c0 // ldr r3, [r4, #192]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4436a0f // vst1.8 {d22-d23}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x3ba0
+	WORD $0x0a000011 // beq 0x3ba4
 	WORD $0xe5943100 // ldr r3, [r4, #256]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x3ba0
+	WORD $0x0a00000c // beq 0x3ba4
 	WORD $0xe5943140 // ldr r3, [r4, #320]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4032a0f // vst1.8 {d2-d3}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x3ba0
+	WORD $0x0a000007 // beq 0x3ba4
 	WORD $0xe5943180 // ldr r3, [r4, #384]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4034a0f // vst1.8 {d4-d5}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x3ba0
+	WORD $0x0a000002 // beq 0x3ba4
 	WORD $0xe59431c0 // ldr r3, [r4, #448]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3ba0:
+// 0x3ba4:
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000026 // beq 0x3c44
+	WORD $0x0a000026 // beq 0x3c48
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf447020d // vst1.8 {d16-d19}, [r7]!
 	WORD $0xf447420d // vst1.8 {d20-d23}, [r7]!
@@ -3886,67 +3887,67 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855010 // add r5, r5, #16
 	WORD $0xe58151f8 // str r5, [r1, #504]
 	WORD $0xe1550006 // cmp r5, r6
-	WORD $0x3affff46 // bcc 0x38e8
+	WORD $0x3affff46 // bcc 0x38ec
 	WORD $0xe5943030 // ldr r3, [r4, #48]
 	WORD $0xf4430a0f // vst1.8 {d16-d17}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000019 // beq 0x3c44
+	WORD $0x0a000019 // beq 0x3c48
 	WORD $0xe5943070 // ldr r3, [r4, #112]
 	WORD $0xf4432a0f // vst1.8 {d18-d19}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000015 // beq 0x3c44
+	WORD $0x0a000015 // beq 0x3c48
 	WORD $0xe59430b0 // ldr r3, [r4, #176]
 	WORD $0xf4434a0f // vst1.8 {d20-d21}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000011 // beq 0x3c44
+	WORD $0x0a000011 // beq 0x3c48
 	WORD $0xe59430f0 // ldr r3, [r4, #240]
 	WORD $0xf4436a0f // vst1.8 {d22-d23}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a00000d // beq 0x3c44
+	WORD $0x0a00000d // beq 0x3c48
 	WORD $0xe5943130 // ldr r3, [r4, #304]
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a000009 // beq 0x3c44
+	WORD $0x0a000009 // beq 0x3c48
 	WORD $0xe5943170 // ldr r3, [r4, #368]
 	WORD $0xf4032a0f // vst1.8 {d2-d3}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000005 // beq 0x3c44
+	WORD $0x0a000005 // beq 0x3c48
 	WORD $0xe59431b0 // ldr r3, [r4, #432]
 	WORD $0xf4034a0f // vst1.8 {d4-d5}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000001 // beq 0x3c44
+	WORD $0x0a000001 // beq 0x3c48
 	WORD $0xe59431f0 // ldr r3, [r4, #496]
 	WORD $0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3c44:
+// 0x3c48:
 	WORD $0xe59161f0 // ldr r6, [r1, #496]
 	WORD $0xe2844c02 // add r4, r4, #512
 	WORD $0xe58141ec // str r4, [r1, #492]
 	WORD $0xe0566008 // subs r6, r6, r8
 	WORD $0xe58161f0 // str r6, [r1, #496]
-	WORD $0x1afffded // bne 0x3414
-	WORD $0xea0000eb // b 0x4010
-// 0x3c60:
+	WORD $0x1afffdec // bne 0x3414
+	WORD $0xea0000eb // b 0x4014
+// 0x3c64:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x3c74:
+// 0x3c78:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x3c74
+	WORD $0x1afffffb // bne 0x3c78
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x3c90:
+// 0x3c94:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x3ca8
+	WORD $0x0a000002 // beq 0x3cac
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x3fb0
-// 0x3ca8:
+	WORD $0x1a0000c1 // bne 0x3fb4
+// 0x3cac:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -4141,7 +4142,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x3fb0:
+// 0x3fb4:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -4149,12 +4150,12 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x3c90
+	WORD $0x1affff2f // bne 0x3c94
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x3fe0:
+// 0x3fe4:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -4166,18 +4167,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x3fe0
-// 0x4010:
+	WORD $0x5afffff3 // bpl 0x3fe4
+// 0x4014:
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a04036 // mov r4, #54
-// 0x4018:
+// 0x401c:
 	WORD $0xf2800e50 // vmov.i8 q0, #0
 	WORD $0xf2802e50 // vmov.i8 q1, #0
-// 0x4020:
+// 0x4024:
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
-	WORD $0x1afffffb // bne 0x4020
+	WORD $0x1afffffb // bne 0x4024
 	RET
 
 DATA aes_neon_constants<>+0(SB)/8, $0x0d0905010c080400

@@ -18,7 +18,7 @@
 // 0x40:
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe3530000 // cmp r3, #0
-.inst 0x0a000f04 // beq 0x3c60
+.inst 0x0a000f05 // beq 0x3c64
 .inst 0xe5905008 // ldr r5, [r0, #8]
 .inst 0xe5906000 // ldr r6, [r0]
 .inst 0xe5907010 // ldr r7, [r0, #16]
@@ -26,7 +26,7 @@
 .inst 0xe58161d0 // str r6, [r1, #464]
 .inst 0xe3570000 // cmp r7, #0
 .inst 0xe58171d4 // str r7, [r1, #468]
-.inst 0x0a000fe8 // beq 0x4010
+.inst 0x0a000fe9 // beq 0x4014
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe5946000 // ldr r6, [r4]
 .inst 0xe2847020 // add r7, r4, #32
@@ -996,7 +996,7 @@
 .inst 0xe35c0009 // cmp ip, #9
 .inst 0x0a00000a // beq 0xf84
 .inst 0xe35c0007 // cmp ip, #7
-.inst 0x2a000ae6 // bcs 0x3afc
+.inst 0x2a000ae7 // bcs 0x3b00
 .inst 0xe35c0004 // cmp ip, #4
 .inst 0x3a00003c // bcc 0x105c
 .inst 0x0a00000b // beq 0xf9c
@@ -1096,13 +1096,13 @@
 .inst 0xe58171d4 // str r7, [r1, #468]
 .inst 0x1afffc12 // bne 0x11c
 .inst 0xe35c0005 // cmp ip, #5
-.inst 0x3a000bcd // bcc 0x4010
+.inst 0x3a000bce // bcc 0x4014
 .inst 0xe59101c0 // ldr r0, [r1, #448]
 .inst 0xe5904040 // ldr r4, [r0, #64]
 .inst 0xe2815e1a // add r5, r1, #416
 .inst 0xf4250a0f // vld1.8 {d0-d1}, [r5]
 .inst 0xf4040a0f // vst1.8 {d0-d1}, [r4]
-.inst 0xea000bc7 // b 0x4010
+.inst 0xea000bc8 // b 0x4014
 // 0x10f0:
 .inst 0xe5945000 // ldr r5, [r4]
 .inst 0xe5946004 // ldr r6, [r4, #4]
@@ -1140,7 +1140,7 @@
 .inst 0xe59161d4 // ldr r6, [r1, #468]
 .inst 0xe59181dc // ldr r8, [r1, #476]
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a000ba3 // beq 0x4010
+.inst 0x0a000ba4 // beq 0x4014
 .inst 0xe3a04001 // mov r4, #1
 .inst 0xe3560080 // cmp r6, #128
 .inst 0x3a000001 // bcc 0x1194
@@ -3369,7 +3369,7 @@
 .inst 0xe59181f0 // ldr r8, [r1, #496]
 .inst 0xe59141ec // ldr r4, [r1, #492]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x8a000099 // bhi 0x368c
+.inst 0x8a00009a // bhi 0x3690
 .inst 0xe59171f4 // ldr r7, [r1, #500]
 .inst 0xf2800e50 // vmov.i8 q0, #0
 .inst 0xe3a06000 // mov r6, #0
@@ -3521,13 +3521,14 @@
 .inst 0xe2588001 // subs r8, r8, #1
 .inst 0xe58181f0 // str r8, [r1, #496]
 .inst 0x1affff67 // bne 0x3414
+.inst 0xe59101c0 // ldr r0, [r1, #448]
 .inst 0xe5903010 // ldr r3, [r0, #16]
 .inst 0xe3530003 // cmp r3, #3
-.inst 0x8a000263 // bhi 0x4010
+.inst 0x8a000263 // bhi 0x4014
 .inst 0xe2813d07 // add r3, r1, #448
 .inst 0xe3a04001 // mov r4, #1
-.inst 0xea000262 // b 0x4018
-// 0x368c:
+.inst 0xea000262 // b 0x401c
+// 0x3690:
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x23a08008 // movcs r8, #8
 .inst 0xe58181e4 // str r8, [r1, #484]
@@ -3535,46 +3536,46 @@
 .inst 0xe593c000 // ldr ip, [r3]
 .inst 0xe3a05020 // mov r5, #32
 .inst 0xe2816c02 // add r6, r1, #512
-// 0x36a8:
+// 0x36ac:
 .inst 0xe5943028 // ldr r3, [r4, #40]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4230a0f // vld1.8 {d0-d1}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x3740
+.inst 0x0a000020 // beq 0x3744
 .inst 0xe5943068 // ldr r3, [r4, #104]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x3740
+.inst 0x0a00001b // beq 0x3744
 .inst 0xe59430a8 // ldr r3, [r4, #168]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4234a0f // vld1.8 {d4-d5}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x3740
+.inst 0x0a000016 // beq 0x3744
 .inst 0xe59430e8 // ldr r3, [r4, #232]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4236a0f // vld1.8 {d6-d7}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x3740
+.inst 0x0a000011 // beq 0x3744
 .inst 0xe5943128 // ldr r3, [r4, #296]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4238a0f // vld1.8 {d8-d9}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x3740
+.inst 0x0a00000c // beq 0x3744
 .inst 0xe5943168 // ldr r3, [r4, #360]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423aa0f // vld1.8 {d10-d11}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x3740
+.inst 0x0a000007 // beq 0x3744
 .inst 0xe59431a8 // ldr r3, [r4, #424]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ca0f // vld1.8 {d12-d13}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x3740
+.inst 0x0a000002 // beq 0x3744
 .inst 0xe59431e8 // ldr r3, [r4, #488]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x3740:
+// 0x3744:
 .inst 0xf2c5ee55 // vmov.i8 q15, #85
 .inst 0xf2c90552 // vshl.s8 q8, q1, #1
 .inst 0xf3cf2050 // vshr.u8 q9, q0, #1
@@ -3636,52 +3637,52 @@
 .inst 0xf4060a0d // vst1.8 {d0-d1}, [r6]!
 .inst 0xe25cc001 // subs ip, ip, #1
 .inst 0xe2855010 // add r5, r5, #16
-.inst 0x1affff9b // bne 0x36a8
+.inst 0x1affff9b // bne 0x36ac
 .inst 0xe59161f4 // ldr r6, [r1, #500]
 .inst 0xe3a05000 // mov r5, #0
 .inst 0xe58151f8 // str r5, [r1, #504]
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a000026 // beq 0x38e8
+.inst 0x0a000026 // beq 0x38ec
 .inst 0xe2815ed6 // add r5, r1, #3424
 .inst 0xe5943030 // ldr r3, [r4, #48]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x38e8
+.inst 0x0a000020 // beq 0x38ec
 .inst 0xe5943070 // ldr r3, [r4, #112]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x38e8
+.inst 0x0a00001b // beq 0x38ec
 .inst 0xe59430b0 // ldr r3, [r4, #176]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x38e8
+.inst 0x0a000016 // beq 0x38ec
 .inst 0xe59430f0 // ldr r3, [r4, #240]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x38e8
+.inst 0x0a000011 // beq 0x38ec
 .inst 0xe5943130 // ldr r3, [r4, #304]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x38e8
+.inst 0x0a00000c // beq 0x38ec
 .inst 0xe5943170 // ldr r3, [r4, #368]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x38e8
+.inst 0x0a000007 // beq 0x38ec
 .inst 0xe59431b0 // ldr r3, [r4, #432]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x38e8
+.inst 0x0a000002 // beq 0x38ec
 .inst 0xe59431f0 // ldr r3, [r4, #496]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
-// 0x38e8:
+// 0x38ec:
 .inst 0xe59141ec // ldr r4, [r1, #492]
 .inst 0xe59151f8 // ldr r5, [r1, #504]
 .inst 0xe59181e4 // ldr r8, [r1, #484]
@@ -3690,44 +3691,44 @@
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4230a0f // vld1.8 {d0-d1}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x3990
+.inst 0x0a000020 // beq 0x3994
 .inst 0xe5943048 // ldr r3, [r4, #72]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x3990
+.inst 0x0a00001b // beq 0x3994
 .inst 0xe5943088 // ldr r3, [r4, #136]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4234a0f // vld1.8 {d4-d5}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x3990
+.inst 0x0a000016 // beq 0x3994
 .inst 0xe59430c8 // ldr r3, [r4, #200]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4236a0f // vld1.8 {d6-d7}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x3990
+.inst 0x0a000011 // beq 0x3994
 .inst 0xe5943108 // ldr r3, [r4, #264]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4238a0f // vld1.8 {d8-d9}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x3990
+.inst 0x0a00000c // beq 0x3994
 .inst 0xe5943148 // ldr r3, [r4, #328]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423aa0f // vld1.8 {d10-d11}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x3990
+.inst 0x0a000007 // beq 0x3994
 .inst 0xe5943188 // ldr r3, [r4, #392]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ca0f // vld1.8 {d12-d13}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x3990
+.inst 0x0a000002 // beq 0x3994
 .inst 0xe59431c8 // ldr r3, [r4, #456]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x3990:
+// 0x3994:
 .inst 0xe59161f4 // ldr r6, [r1, #500]
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a00000c // beq 0x39d0
+.inst 0x0a00000c // beq 0x39d4
 .inst 0xe2817ed6 // add r7, r1, #3424
 .inst 0xf467020d // vld1.8 {d16-d19}, [r7]!
 .inst 0xf467420d // vld1.8 {d20-d23}, [r7]!
@@ -3741,7 +3742,7 @@
 .inst 0xf30aa17a // veor q5, q5, q13
 .inst 0xf30cc17c // veor q6, q6, q14
 .inst 0xf30ee17e // veor q7, q7, q15
-// 0x39d0:
+// 0x39d4:
 .inst 0xe2825000 // add r5, r2, #0
 .inst 0xf465ca0f // vld1.8 {d28-d29}, [r5]
 .inst 0xf3f0092c // vtbl.8 d16, {d0-d1}, d28
@@ -3773,52 +3774,52 @@
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf300017e // veor q0, q0, q15
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000027 // beq 0x3af0
+.inst 0x0a000027 // beq 0x3af4
 .inst 0xe5943068 // ldr r3, [r4, #104]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf302217e // veor q1, q1, q15
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a000021 // beq 0x3af0
+.inst 0x0a000021 // beq 0x3af4
 .inst 0xe59430a8 // ldr r3, [r4, #168]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf304417e // veor q2, q2, q15
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a00001b // beq 0x3af0
+.inst 0x0a00001b // beq 0x3af4
 .inst 0xe59430e8 // ldr r3, [r4, #232]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf306617e // veor q3, q3, q15
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000015 // beq 0x3af0
+.inst 0x0a000015 // beq 0x3af4
 .inst 0xe5943128 // ldr r3, [r4, #296]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf308817e // veor q4, q4, q15
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000f // beq 0x3af0
+.inst 0x0a00000f // beq 0x3af4
 .inst 0xe5943168 // ldr r3, [r4, #360]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf30aa17e // veor q5, q5, q15
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000009 // beq 0x3af0
+.inst 0x0a000009 // beq 0x3af4
 .inst 0xe59431a8 // ldr r3, [r4, #424]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf30cc17e // veor q6, q6, q15
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000003 // beq 0x3af0
+.inst 0x0a000003 // beq 0x3af4
 .inst 0xe59431e8 // ldr r3, [r4, #488]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf30ee17e // veor q7, q7, q15
-// 0x3af0:
+// 0x3af4:
 .inst 0xe5943028 // ldr r3, [r4, #40]
 .inst 0xe593c000 // ldr ip, [r3]
-.inst 0xeafff24e // b 0x438
-// 0x3afc:
+.inst 0xeafff24d // b 0x438
+// 0x3b00:
 .inst 0xe59141ec // ldr r4, [r1, #492]
 .inst 0xe59151f8 // ldr r5, [r1, #504]
 .inst 0xe59161f4 // ldr r6, [r1, #500]
@@ -3826,43 +3827,43 @@
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4430a0f // vst1.8 {d16-d17}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x3ba0
+.inst 0x0a000020 // beq 0x3ba4
 .inst 0xe5943040 // ldr r3, [r4, #64]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4432a0f // vst1.8 {d18-d19}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x3ba0
+.inst 0x0a00001b // beq 0x3ba4
 .inst 0xe5943080 // ldr r3, [r4, #128]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4434a0f // vst1.8 {d20-d21}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x3ba0
+.inst 0x0a000016 // beq 0x3ba4
 .inst 0xe59430c0 // ldr r3, [r4, #192]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4436a0f // vst1.8 {d22-d23}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x3ba0
+.inst 0x0a000011 // beq 0x3ba4
 .inst 0xe5943100 // ldr r3, [r4, #256]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4030a0f // vst1.8 {d0-d1}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x3ba0
+.inst 0x0a00000c // beq 0x3ba4
 .inst 0xe5943140 // ldr r3, [r4, #320]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4032a0f // vst1.8 {d2-d3}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x3ba0
+.inst 0x0a000007 // beq 0x3ba4
 .inst 0xe5943180 // ldr r3, [r4, #384]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4034a0f // vst1.8 {d4-d5}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x3ba0
+.inst 0x0a000002 // beq 0x3ba4
 .inst 0xe59431c0 // ldr r3, [r4, #448]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3ba0:
+// 0x3ba4:
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a000026 // beq 0x3c44
+.inst 0x0a000026 // beq 0x3c48
 .inst 0xe2817ed6 // add r7, r1, #3424
 .inst 0xf447020d // vst1.8 {d16-d19}, [r7]!
 .inst 0xf447420d // vst1.8 {d20-d23}, [r7]!
@@ -3871,67 +3872,67 @@
 .inst 0xe2855010 // add r5, r5, #16
 .inst 0xe58151f8 // str r5, [r1, #504]
 .inst 0xe1550006 // cmp r5, r6
-.inst 0x3affff46 // bcc 0x38e8
+.inst 0x3affff46 // bcc 0x38ec
 .inst 0xe5943030 // ldr r3, [r4, #48]
 .inst 0xf4430a0f // vst1.8 {d16-d17}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000019 // beq 0x3c44
+.inst 0x0a000019 // beq 0x3c48
 .inst 0xe5943070 // ldr r3, [r4, #112]
 .inst 0xf4432a0f // vst1.8 {d18-d19}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a000015 // beq 0x3c44
+.inst 0x0a000015 // beq 0x3c48
 .inst 0xe59430b0 // ldr r3, [r4, #176]
 .inst 0xf4434a0f // vst1.8 {d20-d21}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000011 // beq 0x3c44
+.inst 0x0a000011 // beq 0x3c48
 .inst 0xe59430f0 // ldr r3, [r4, #240]
 .inst 0xf4436a0f // vst1.8 {d22-d23}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a00000d // beq 0x3c44
+.inst 0x0a00000d // beq 0x3c48
 .inst 0xe5943130 // ldr r3, [r4, #304]
 .inst 0xf4030a0f // vst1.8 {d0-d1}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a000009 // beq 0x3c44
+.inst 0x0a000009 // beq 0x3c48
 .inst 0xe5943170 // ldr r3, [r4, #368]
 .inst 0xf4032a0f // vst1.8 {d2-d3}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000005 // beq 0x3c44
+.inst 0x0a000005 // beq 0x3c48
 .inst 0xe59431b0 // ldr r3, [r4, #432]
 .inst 0xf4034a0f // vst1.8 {d4-d5}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000001 // beq 0x3c44
+.inst 0x0a000001 // beq 0x3c48
 .inst 0xe59431f0 // ldr r3, [r4, #496]
 .inst 0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3c44:
+// 0x3c48:
 .inst 0xe59161f0 // ldr r6, [r1, #496]
 .inst 0xe2844c02 // add r4, r4, #512
 .inst 0xe58141ec // str r4, [r1, #492]
 .inst 0xe0566008 // subs r6, r6, r8
 .inst 0xe58161f0 // str r6, [r1, #496]
-.inst 0x1afffded // bne 0x3414
-.inst 0xea0000eb // b 0x4010
-// 0x3c60:
+.inst 0x1afffdec // bne 0x3414
+.inst 0xea0000eb // b 0x4014
+// 0x3c64:
 .inst 0xe5946000 // ldr r6, [r4]
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xe2468006 // sub r8, r6, #6
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe1a09008 // mov r9, r8
-// 0x3c74:
+// 0x3c78:
 .inst 0xe497c004 // ldr ip, [r7], #4
 .inst 0xe2599001 // subs r9, r9, #1
 .inst 0xe485c004 // str ip, [r5], #4
-.inst 0x1afffffb // bne 0x3c74
+.inst 0x1afffffb // bne 0x3c78
 .inst 0xe2867001 // add r7, r6, #1
 .inst 0xe0687107 // rsb r7, r8, r7, lsl #2
 .inst 0xe282b098 // add fp, r2, #152
-// 0x3c90:
+// 0x3c94:
 .inst 0xe3590000 // cmp r9, #0
 .inst 0x01a0c46c // roreq ip, ip, #8
-.inst 0x0a000002 // beq 0x3ca8
+.inst 0x0a000002 // beq 0x3cac
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x03590004 // cmpeq r9, #4
-.inst 0x1a0000c1 // bne 0x3fb0
-// 0x3ca8:
+.inst 0x1a0000c1 // bne 0x3fb4
+// 0x3cac:
 .inst 0xeea0cb90 // vdup.32 q8, ip
 .inst 0xf2800e51 // vmov.i8 q0, #1
 .inst 0xf2802e52 // vmov.i8 q1, #2
@@ -4126,7 +4127,7 @@
 .inst 0xf34441f2 // veor q10, q10, q9
 .inst 0xee14cb90 // vmov.32 ip, d20[0]
 .inst 0x002cc003 // eoreq ip, ip, r3
-// 0x3fb0:
+// 0x3fb4:
 .inst 0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe02cc003 // eor ip, ip, r3
@@ -4134,12 +4135,12 @@
 .inst 0xe1590008 // cmp r9, r8
 .inst 0x03a09000 // moveq r9, #0
 .inst 0xe2577001 // subs r7, r7, #1
-.inst 0x1affff2f // bne 0x3c90
+.inst 0x1affff2f // bne 0x3c94
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xf2806e50 // vmov.i8 q3, #0
 .inst 0xe3a08000 // mov r8, #0
-// 0x3fe0:
+// 0x3fe4:
 .inst 0xe0823008 // add r3, r2, r8
 .inst 0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 .inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -4151,15 +4152,15 @@
 .inst 0xf2866e53 // vmov.i8 q3, #99
 .inst 0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 .inst 0xe2566001 // subs r6, r6, #1
-.inst 0x5afffff3 // bpl 0x3fe0
-// 0x4010:
+.inst 0x5afffff3 // bpl 0x3fe4
+// 0x4014:
 .inst 0xe2813c01 // add r3, r1, #256
 .inst 0xe3a04036 // mov r4, #54
-// 0x4018:
+// 0x401c:
 .inst 0xf2800e50 // vmov.i8 q0, #0
 .inst 0xf2802e50 // vmov.i8 q1, #0
-// 0x4020:
+// 0x4024:
 .inst 0xf403020d // vst1.8 {d0-d3}, [r3]!
 .inst 0xe2544001 // subs r4, r4, #1
 .inst 0xf403020d // vst1.8 {d0-d3}, [r3]!
-.inst 0x1afffffb // bne 0x4020
+.inst 0x1afffffb // bne 0x4024
