@@ -1,5 +1,5 @@
-/* Decryption in the bit-sliced AES kernels of ARM is the rounds of encryption, backwards. SubBytes is inversion i in
- * GF(2^8) and then a linear map L. L^-1 before and after it makes the two change their order: L^-1 (L i) L^-1 = i L^-1,
+/* Decryption in the bit-sliced AES kernels of ARM runs the rounds of encryption backwards. SubBytes is inversion i in
+ * GF(2^8) and then a linear map L. L^-1 before and after SubBytes exchanges the two: L^-1 (L i) L^-1 = i L^-1,
  * the inverse of L i. Bit k of L^-1 x is the sum of bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of
  * a + 4 (a + a''), where a'' is the opposite row. As polynomials modulo x^4 + 1, its 14, 11, 13, 9 are 2, 3, 1, 1 times
  * 5, 0, 4, 0.

@@ -9,14 +9,14 @@
  *         ...                            ; leaf: no stack, no calls, no relocations, no data
  *     endfunction                        ; the only way out: jump to its end to return early
  *
- * x86-64: rdi = args, rsi = scratch, rdx = consts. rsp and rbp may not be mentioned. At endfunction everything else may
- * hold anything, but the upper vector halves, which are zero.
+ * x86-64: rdi = args, rsi = scratch, rdx = consts. rsp and rbp may not be mentioned. At endfunction all other
+ * registers may have any value, except the upper halves of vectors, which are zero.
  * arm (.arm mode): r0 = args, r1 = scratch, r2 = consts. r10, r13, r14 may not be mentioned, nor pc outside branches.
  * aarch64: x0 = args, x1 = scratch, x2 = consts. sp, x18, x28, x29, x30 may not be mentioned.
  * riscv64: a0 = args, a1 = scratch, a2 = consts. ra, sp, gp, tp, s11 may not be mentioned.
  * mips, mips64: $4 = args, $5 = scratch, $6 = consts. $23, $26 to $31 may not be mentioned. Delay slots are written
  * out.
- * On these, everything else may hold anything at endfunction.
+ * On these architectures, all other registers may have any value at endfunction.
  * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte, but 8-byte on arm, where loads from it
  * can have no alignment hints.
  * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
@@ -95,7 +95,7 @@ _\name:
 #endif
 .endm
 
-/* Behind a function's last instruction. */
+/* After a function's last instruction. */
 .macro end_function
 #if !defined(SEALANE_GO)
 #if defined(_WIN32)
@@ -250,7 +250,7 @@ _\name:
 #endif
 .endm
 
-/* The same on a way that branches off before: there, and where its text ends. */
+/* The same on a path that branches off earlier. registers_not_saved stands where the text of that path ends. */
 .macro save_registers_there
 #if defined(SEALANE_SAVES_LATER)
     .cfi_remember_state
@@ -258,7 +258,8 @@ _\name:
 #endif
 .endm
 
-/* Also before code that runs without having saved them. They stay where they were saved. */
+/* Restores the saved registers, also before code that runs without having saved them. Their copies stay on the stack.
+ */
 .macro restore_registers
 #if defined(SEALANE_SAVES_LATER)
     load_registers
@@ -338,7 +339,7 @@ _\name:
     .endm
 .endm
 
-/* Of ARMv8; the assemblers have AES and PMULL only together. */
+/* AES and PMULL of ARMv8, which the assemblers enable only together. */
 .macro isa_aes
     .arch armv8-a
     .fpu crypto-neon-fp-armv8
@@ -406,7 +407,7 @@ _\name:
     .arch armv8-a
 .endm
 
-/* One extension of the assembler's; pmull is named for the table of levels. */
+/* The assembler has one extension for both. isa_pmull exists because the table of levels names it. */
 .macro isa_aes
     .arch_extension aes
 .endm
@@ -414,7 +415,7 @@ _\name:
 .macro isa_pmull
 .endm
 
-#define FRAME_BYTES 144     /* d8 to d15, x19 to x27, and nothing */
+#define FRAME_BYTES 144     /* d8 to d15, x19 to x27, and padding */
 
 /* Two registers of a frame, and the same for unwinding: DWARF's number of the first, and Windows's name of the
  * pair. */
@@ -503,8 +504,8 @@ _\name:
 
 #elif defined(__riscv)
 
-/* No 16-bit instructions, and no code that the linker changes. The extensions behind M are those of the calling
- * convention. LLVM's assembler supports this directive from version 17 on only. */
+/* No 16-bit instructions, and no code that the linker changes. The extensions after M are those of the calling
+ * convention. LLVM's assembler supports this directive only from version 17 on. */
 .macro isa_m
     .option norvc
     .option norelax
@@ -513,7 +514,7 @@ _\name:
 #endif
 .endm
 
-/* By their encoding, for assemblers that do not know them. */
+/* Instructions are given by their encoding, for assemblers that do not know them. */
 .macro isa_zbb
     .macro roriw_zbb to, from, bits
         .insn i 0x1b, 5, \to, \from, 0x600 + \bits
@@ -529,7 +530,7 @@ _\name:
 #endif
 .endm
 
-/* By their encoding, and with the numbers of vector registers. */
+/* Instructions are given by their encoding, and registers by the numbers of vector registers. */
 .macro isa_zvkb
     .macro vrev8_v_zvkb to, from
         .insn r 0x57, 2, 0x25, x\to, x9, x\from
@@ -537,7 +538,7 @@ _\name:
     .macro vbrev8_v_zvkb to, from
         .insn r 0x57, 2, 0x25, x\to, x8, x\from
     .endm
-    /* Of v0 to v15, by their names. */
+    /* For v0 to v15, by their names. */
     .macro vror_vi_zvkb register, bits
         .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
         .ifc \register, v\n
@@ -580,7 +581,7 @@ _\name:
     .endm
 .endm
 
-#define FRAME_BYTES 96     /* s0 to s10, and nothing */
+#define FRAME_BYTES 96     /* s0 to s10, and padding */
 
 .macro all_saved do
     \do s0, 8, 0
@@ -646,7 +647,7 @@ _\name:
     mips_isa mips64r2
 .endm
 
-/* $16 to $22, and nothing. */
+/* $16 to $22, and padding. */
 #if defined(__mips64)
 #define FRAME_BYTES 64
 #define ADD_TO_STACK daddiu

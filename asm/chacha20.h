@@ -1,6 +1,6 @@
 /* ChaCha20 (RFC 8439, 2.1): a quarter round's rotations to the left, in their order, for the kernels of all
- * instruction sets. Rotations by whole bytes are often byte shuffles, whose masks are constants for 16 and 8. Such a
- * file defines ROTATE_BYTES_FIXED before it includes this.
+ * instruction sets. Rotations by whole bytes are often byte shuffles, whose masks are constants for 16 and 8. A
+ * file with byte shuffles defines ROTATE_BYTES_FIXED before it includes this one.
  */
 #define ROTATE_1 16
 #define ROTATE_2 12

@@ -10,12 +10,12 @@
  * registers  all but sp, x18, x28, x29, x30
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, ROUNDS only
  *
- * Eight blocks go through the rounds together. That suffices for aese and aesmc with a joint latency of four cycles,
- * of which two start in a cycle. The round keys are in registers, the last ones in the same registers for all key
- * sizes; longer keys have additional rounds before them. The remaining one to seven blocks go through the rounds
- * with one, two, four or eight states, some of which may be unused. Decryption is the equivalent inverse cipher
- * (5.3.5), its keys in the order of their use. Lanes have keys of their own, read round by round; a single lane is
- * processed like a text.
+ * Eight blocks go through the rounds together. That suffices where aese and aesmc together have a latency of four
+ * cycles, and two pairs start in a cycle. The round keys are in registers, the last ones in the same registers for
+ * all key sizes. Longer keys have additional rounds before them. The remaining one to seven blocks go through the
+ * rounds with one, two, four or eight states, some of which may be unused. Decryption is the equivalent inverse
+ * cipher (5.3.5), with the keys in the order of their use. Each lane has its own key, which is read round by round. A
+ * single lane is processed like a text.
  */
 #include "../asm.S"
 
@@ -58,7 +58,7 @@
 
 /* ---- Rounds ---------------------------------------------------------------------------------------------------- */
 
-/* All round keys to registers, from x, where they begin. */
+/* Loads all round keys, which begin at x, into registers. */
 .macro load_round_keys x
     add t1, \x, rounds, uxtw #4
     ldr q30, [t1]
@@ -91,7 +91,7 @@
     aesd \x\().16b, \round_key\().16b
 .endm
 
-/* States 0 .. n - 1 go through the rounds without the last key: encrypt or decrypt. */
+/* States 0 .. n - 1 go through all rounds, without the addition of the last key. way: encrypt or decrypt. */
 .macro all_rounds n, way
     tbz rounds, #2, 2f
     tbz rounds, #1, 1f
@@ -167,7 +167,7 @@
     copy chain, v15
 .endm
 
-/* For cores that do not reorder: an integer operation beside each of vectors. */
+/* For in-order cores, an integer operation stands beside each vector operation. */
 .macro begin_counter i, x, word
     add \word, counter, #\i
     mov \x\().16b, chain.16b
@@ -204,7 +204,7 @@
     for_counters end_little_counter
 .endm
 
-/* x := the tweak, which then is that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
+/* x := the tweak. Then makes the tweak of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
 .macro next_tweak x
     fmov d\x, low
     mov v\x\().d[1], high
@@ -213,7 +213,7 @@
     eor low, t0, low, lsl #1
 .endm
 
-/* Eight of them, alternating between two pairs of registers. The upper half of one goes to its vector after the lower
+/* Eight tweaks, alternating between two pairs of registers. The upper half of one goes to its vector after the lower
  * half of the next. */
 .macro tweak_low x, low_now, high_now
     and t0, polynomial, \high_now, asr #63
@@ -247,7 +247,7 @@
     mov v15.d[1], x17
 .endm
 
-/* Before the rounds. */
+/* Macros that run before the rounds. */
 .macro plain
     load_eight 0, 1, 2, 3, 4, 5, 6, 7
 .endm
@@ -280,7 +280,7 @@
 .macro add_none
 .endm
 
-/* As many groups of eight blocks as there are. */
+/* Processes all groups of eight blocks. */
 .macro groups label, before, after, way
 \label:
     subs text_left, text_left, #128
@@ -295,7 +295,7 @@
 
 /* ---- The rest -------------------------------------------------------------------------------------------------- */
 
-/* For each of the blocks that are left. */
+/* Applies \do to each of the remaining blocks. */
 .macro some_blocks do, to
     .irp i, 0, 1, 2, 3, 4, 5, 6
     \do \i
@@ -371,7 +371,7 @@
     ldr q\k, [x\k, step]
 .endm
 
-/* And the next key, on which nothing waits for a while. */
+/* A round, and the load of the next key, which no instruction needs for a while. */
 .macro lane_round i, k
     aes_round v\i, v\k
     ldr q\k, [x\k, step]
@@ -565,7 +565,7 @@
     b .Llanes_more
     .endr
 
-    /* One, with the round keys in registers. */
+    /* A single lane, with the round keys in registers. */
 .Llanes1:
     ldr the_key, [lanes, #SEALANE_MODE_LANE_KEY]
     ldr rounds, [the_key, #SEALANE_AES_KEY_ROUNDS]
@@ -586,7 +586,7 @@
     lane_end 0
     b .Ldone
 
-    /* The key: the schedule, and that for decryption backwards. */
+    /* Key set-up: the schedule, and the one for decryption in reverse order. */
 .Lsetup:
     expand_key
     ldr t0, [args, #SEALANE_MODE_ENCRYPTS_ONLY]

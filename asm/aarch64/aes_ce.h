@@ -14,20 +14,20 @@
     .endr
 .endm
 
-/* The key schedule (5.2) by vectors. A word is the sum of the words up to its place in the previous vector, and
- * SubWord of the word that precedes the vector. SubWord is a last round's SubBytes of four copies of the word. The
- * key is at the_key, its rounds are in x22; t0, t1, t2 and v0 to v7 are used. Afterwards end is behind the last round
- * key.
+/* The key schedule (5.2) by vectors. Each word of a vector is SubWord of the word before the vector, plus the
+ * previous vector's words up to the same place. SubWord is SubBytes in a last round of four copies of the word.
+ * the_key points to the key, and x22 is its number of rounds. t0, t1, t2 and v0 to v7 are used. Afterwards `end` is
+ * the address after the last round key.
  */
 #define next x8        /* to be made */
 #define end x9
 #define rcon w11
-#define rcon_over w12  /* that behind 0x80 */
+#define rcon_over w12  /* the constant after 0x80 */
 #define zero v1
 #define word v2        /* four times */
 #define rotating v7    /* for tbl: RotWord of the last word, four times */
 
-/* word := SubWord of word, and the round constant; x := the words behind its own. */
+/* word := SubWord(word). x := the words that follow its own, from x, word and, if round_constant, rcon. */
 .macro expand_vector x, round_constant=0
     ext v5.16b, zero.16b, \x\().16b, #8
     ext v6.16b, zero.16b, \x\().16b, #4

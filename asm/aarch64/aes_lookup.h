@@ -8,7 +8,7 @@
  * MixColumns is u = 2 y + o and v = u + y, and then u + n of v (2 y + o + 2 n + n + n of o). ShiftRows of the next
  * round is in the permutations of both, and the round key is in u. InvMixColumns is MixColumns of y + 4 (y + o).
  *
- * A block has four vectors: its state, and three that hold nothing for long. Kernels name the registers of
+ * A block has four vectors: its state and three temporaries. Kernels name the registers of
  * aes_registers.h, key_0 and key_1, which point to the round keys of the blocks, and round.
  */
 
@@ -90,7 +90,7 @@
     ldp q30, q31, [t0, #224]
 .endm
 
-/* \op of each of one block or two. */
+/* Applies \op to one block or to two. */
 .macro each blocks, op
     \op v0, v2, v4, v6, round_key_0
     .if \blocks == 2
@@ -328,7 +328,7 @@
 #define rcon w9
 #define next x16       /* to be made */
 #define end x17
-#define old x19        /* one that many words back */
+#define old x19        /* the word one key length before */
 .macro expand_key
     sub words, rounds, #6
     add old, key, #SEALANE_GCM_KEY_SCHEDULE

@@ -1,4 +1,4 @@
-/* The code that the aes_* kernels of arm64 share: arguments, and lanes, each a text with a key of its own. The files
+/* The code that the aes_* kernels of arm64 share: arguments and lanes. A lane is a text with its own key. The files
  * that include this define lanes (the next one), count (lanes left), total (bytes of each) and at (bytes of them
  * done). q<i> is the state of lane i.
  */
@@ -6,7 +6,7 @@
 /* Bits of the operations that decrypt blocks. */
 #define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
-/* The arguments of an operation on one text; to .Lsetup, .Llanes, or .Ldone if there is no text. */
+/* Loads the arguments of an operation on one text. Goes to .Lsetup, .Llanes, or .Ldone if there is no text. */
 .macro mode_begin key
     ldr operation, [args, #SEALANE_MODE_OPERATION]
     cmp operation, #SEALANE_AES_CTR_LITTLE
@@ -33,7 +33,8 @@
     str q\i, [t0]
 .endm
 
-/* Operations from CBC encryption on, as the flags say: that, or masks, of which total is 0. The first key's rounds. */
+/* CBC encryption or masks, as the flags say. total is 0 for masks. \rounds_of := the number of rounds of the first
+ * key. */
 .macro lanes_begin rounds_of
 .Llanes:
     mov total, #0

@@ -6,7 +6,7 @@
  * CPU        ARMv8-A with Advanced SIMD
  * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
  *            KEY[256]
- * scratch    2048 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    2048 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_neon_constants
  * registers  all but sp, x18, x28, x29, x30
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, ROUNDS only
@@ -74,7 +74,7 @@
     inverse_linear_of bits_add, bits_move, v, v16, v17, v18, v19, v20, v21
 .endm
 
-/* The same behind SubBytes, and AddRoundKey. */
+/* The same after SubBytes, with AddRoundKey. */
 .macro inverse_linear_add
     bits_add v17, b0, b3
     ldp q24, q25, [round_key]
@@ -164,7 +164,8 @@
 
 /* ---- Blocks ---------------------------------------------------------------------------------------------------- */
 
-/* For each of n/step blocks, 1 to 8, then on at the label. The second number is that of a vector beside. */
+/* Applies \do to each of together/step blocks, 1 to 8, then goes to \to. The second number is that of another vector.
+ */
 .macro some do, step, to
     \do 0, 16
     some_end 1, \step, \to
@@ -217,7 +218,7 @@
     add counter, counter, #1
 .endm
 
-/* The tweak of a block, and then that of the next: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
+/* Stores the tweak of a block, and makes that of the next: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
 .macro tweak_block i, k
     stp low, high, [scratch, #OTHERS + 16*\i]
     and t0, t1, high, asr #63
@@ -243,7 +244,7 @@
     ldr q\i, [t0, at]
 .endm
 
-/* Of one or two: v0, v1. The flags say whether it was one. */
+/* Applies \do to one or two lanes, in v0 and v1. Afterwards the flags say whether there was one. */
 .macro two_lanes do, to
     \do 0, 2
     cmp together, #1
@@ -256,7 +257,7 @@
     ldr q\k, [t0, at]
 .endm
 
-/* What it is chained to. */
+/* Loads the block that the lane is chained to. */
 .macro lane_chain i, k
     ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     ldr q\i, [t0]
@@ -417,7 +418,7 @@
     cmp operation, #SEALANE_AES_CBC_ENCRYPT
     b.lo .Lencrypted
 
-    /* The same of lanes, each to its end. */
+    /* The same for lanes, each up to its end. */
 .Lfew_done:
     two_lanes lane_store, .Lfew_stored
 .Lfew_stored:

@@ -191,7 +191,7 @@
     bif \y1\().16b, v27.16b, \higher\().16b
 .endm
 
-/* Eight blocks in 0 .. 7 to bits of them, or back. */
+/* Transposes eight blocks in 0 .. 7 to vectors of bits, or back. */
 .macro transpose_bits
     movi v30.16b, #0xcc
     movi v31.16b, #0xaa
@@ -239,7 +239,7 @@
     b \again
 .endm
 
-/* Zeroes, in q0, to `pieces` times 128 bytes at t0. */
+/* Writes zeroes, from q0, to `pieces` times 128 bytes at t0. */
 .macro wipe_128 pieces
 .Lwipe_128\@:
     stp q0, q0, [t0], #32
@@ -351,7 +351,7 @@
     add round, round, #1
     and t1, round, #3
     add t1, consts, t1, lsl #4
-    ldr q18, [t0], #16                      /* the next; behind the last the table */
+    ldr q18, [t0], #16                      /* the next one; after the last, the table */
     ldr q17, [t1, #SHIFTED]
     test_bit v0, v8
     test_bit v1, v9

@@ -5,7 +5,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD, AES and PMULL
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    464 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    464 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_ce_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then
@@ -211,7 +211,7 @@
     eor \x\().16b, \x\().16b, last_key.16b
 .endm
 
-/* x := a counter block, in two steps: without the counter, as it is in a vector; then the counter. */
+/* x := a counter block, in two steps: the block without its counter, from a vector; then the counter. */
 .macro counter_block x, without
     mov \x\().16b, \without\().16b
 .endm
@@ -220,7 +220,7 @@
     mov \x\().s[3], \value
 .endm
 
-/* Rounds that AES-192 and AES-256 have more, before the others, with n states. */
+/* The additional rounds of AES-192 and AES-256, which come before the others, for the given states. */
 .macro more_rounds states, key_schedule
     tbz mode, #2, 1f
     ldp q12, q13, [\key_schedule, #SEALANE_GCM_KEY_SCHEDULE + 16]
@@ -241,14 +241,14 @@
 
 #include "aesgcm_ce_woven.h"
 
-/* To the next group: its states cannot stay where bytes of the counter change that are not the last. */
+/* Goes to the next group. Where other bytes of the counter than the last change, its states are made again. */
 .macro next_group none_left, again
     cbz groups, \none_left
     b.hs \again
     b .Lfirst_rounds
 .endm
 
-/* The last group: where its last block is, and which of the bytes count. */
+/* Finds the last group's last block, and a mask of the bytes that count. */
 .macro last_block
     ldr t0, [scratch, #ARGS]
     ldr t0, [t0, #SEALANE_ARG_BYTES]
@@ -265,7 +265,7 @@
     ldp mask0, mask1, [t0, #MASKS + 16]
 .endm
 
-/* Where the lengths follow, theirs is the lowest power. Their product, or zeroes, to 3 .. 5. */
+/* If the lengths follow, they have the lowest power. Their product, or zeroes, goes to registers 3 .. 5. */
 .macro last_powers
     ldr t2, [scratch, #ARGS]
     movi v3.16b, #0
@@ -392,7 +392,7 @@
     .endif
 .endm
 
-/* J0, and one block of text fewer than \number, or two fewer; the last is block \number - 1. */
+/* J0 and the first blocks of text: \number - 1 of them, or \number - 2. The last one is block \number - 1. */
 .macro head number
     sub t0d, counter, #\number - 1
     add t0d, t0d, w20
@@ -880,7 +880,7 @@
 .Lone:
     tbnz mode, #8, .Lopen_last
 
-    /* The last group's text and hash, and the lengths'. */
+    /* The text and the hash of the last group, and the hash of the lengths. */
 .Lseal_last:
     last_powers
     last_block
@@ -977,7 +977,7 @@
     subs u3, u3, #128
     b.hs .Lpolyval_eight
 
-    /* Up to eight more blocks, of which the lengths are one, and one reduction. */
+    /* Up to eight more blocks, including the lengths, with one reduction. */
 .Lpolyval_rest:
     add u3, u3, #128
 .Lpolyval_some:
@@ -1022,7 +1022,7 @@
     mov lengths_follow, #0
     b .Lpolyval_multiply
 
-    /* As many powers as text and lengths take: H; H^2; H^3, H^4; H^5 to H^8. */
+    /* As many powers as text and lengths need: H; H^2; H^3, H^4; H^5 to H^8. */
 .Lpolyval_key:
     ldr t0, [args, #SEALANE_ARG_NONCE]
     ldr t1, [args, #SEALANE_ARG_BYTES]

@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    3e504778227e48a14c68671904829a5c3db438c5ee6f698b1e97cc2b75a2f85b
+ * SHA-256    f1ec2bec1bbc2349ca874bc8048d69e364d1718e3f348404749060394431a792
  */
 
 /* The first group: no group is before it. */

@@ -5,19 +5,19 @@
  *
  * CPU        ARMv8-A with Advanced SIMD
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    3392 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    3392 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS only
  *
- * AES (FIPS 197) is done on eight blocks at a time, bit-sliced (aes_neon.h), on up to four at the end by lookups
- * (aes_lookup.h).
+ * AES (FIPS 197) processes eight blocks at a time, bit-sliced (aes_neon.h), and up to four blocks at the end by
+ * lookups (aes_lookup.h).
  *
- * GHASH (6.4) is done on eight blocks too, in eight places of bytes: vector i has bytes i and i + 8 of the eight. With
- * the bits of a byte reversed, these are polynomials, 16 digits of x^8 long, and the products of digits are pmull's.
- * Each place is multiplied by H^8 after each eight blocks, and after the last by H^8 .. H, and the sum of the places is
- * GHASH: the last block is in the last place, and before the first ones are zeroes. Karatsuba's method, twice, takes
- * 144 multiplications.
+ * GHASH (6.4) also processes eight blocks at a time, each in its own place: vector i has bytes i and i + 8 of all
+ * eight. With the bits of each byte reversed, a block is a polynomial with 16 digits of x^8, and pmull multiplies
+ * digits. After each eight blocks, every place is multiplied by H^8. After the last eight, the places are multiplied
+ * by H^8 .. H, and their sum is GHASH. The last block is in the last place, and zeroes precede the first block.
+ * Karatsuba's method, applied twice, takes 144 multiplications.
  */
 #include "../asm.S"
 
@@ -156,7 +156,8 @@
     .endif
 .endm
 
-/* Seven columns := four digits in 0 .. 3 times four in 4 .. 7. Then the next: of FACTORS, and of the table. */
+/* Seven columns := four digits in 0 .. 3 times four in 4 .. 7. Then loads the next digits of FACTORS and of the
+ * table. */
 .macro multiply_four upper, next_x, next_y, c0, c1, c2, c3, c4, c5, c6
     product \c0, v0, v4, \upper
     product \c1, v0, v5, \upper
@@ -189,7 +190,7 @@
     bits_add \c3, \c3, v11
 .endm
 
-/* += */
+/* The same, but the products are added to the columns. */
 .macro multiply_add_four upper, next_x, next_y, c0, c1, c2, c3, c4, c5, c6
     product v8, v0, v4, \upper
     product v9, v0, v5, \upper
@@ -245,7 +246,7 @@
     multiply_add_four \upper, \next_x, \next_y, v20, v21, v22, v23, v24, v25, v26
 .endm
 
-/* Eight digits, lower or upper halves, by the table's; then the next. */
+/* Multiplies eight digits, of lower or upper halves, by those of the table. Then loads the next digits. */
 .macro multiply_eight upper, next_x, next_y
     multiply_four \upper, FACTORS + 64, 64, v16, v17, v18, v19, v20, v21, v22
     multiply_four \upper, FACTORS + 128, 128, v24, v25, v26, v27, v28, v29, v30
@@ -281,7 +282,7 @@
     bits_add \high1, v11, v6
 .endm
 
-/* Digits of both halves: the lower bytes of a column, the upper ones of that before. */
+/* Digits of both halves: the lower bytes of a column, plus the upper bytes of the column before. */
 .macro carry to0, low0, high0, before_low, before_high, to1, low1, high1, free
     uzp1 \to0\().16b, \low0\().16b, \high0\().16b
     uzp2 v31.16b, \before_low\().16b, \before_high\().16b
@@ -343,7 +344,7 @@
     ext \x\().16b, \x\().16b, \x\().16b, #8
 .endm
 
-/* The block in v0 is to be authenticated. */
+/* Appends v0 to the blocks to be authenticated. */
 .macro append
     str q0, [fill], #16
     cmp fill, full
@@ -361,7 +362,7 @@
     mov \x\().16b, v0.16b
 .endm
 
-/* Digits of the first place for all. */
+/* Copies the digits of the first place to all places. */
 .macro first_place x
     dup v0.16b, \x\().b[0]
     dup v1.16b, \x\().b[8]
@@ -523,8 +524,8 @@
     sub t0, t2, keystream
     cbz t0, .Lencrypt
     mov after, #1
-    sub t1, full, fill                                                          /* whole blocks: as many as there is */
-    cmp t0, t1                                                                  /* keystream, room, and text for */
+    sub t1, full, fill                                                          /* whole blocks: the least of */
+    cmp t0, t1                                                                  /* keystream, room, text */
     csel t0, t0, t1, lo
     and t1, text_left, #-16
     cmp t0, t1
@@ -569,7 +570,7 @@
     add t3, work, #PART_OUT
     copy_partial rest, t3, dst
     tbnz flags, #2, .Ltext_append
-    add t3, work, #PART_IN                                                      /* still zeroes behind */
+    add t3, work, #PART_IN                                                      /* zeroes follow its bytes */
     copy_partial rest, dst, t3
     ldr q0, [work, #PART_IN]
     b .Ltext_append

@@ -5,7 +5,7 @@
  * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
  * args       SEALANE_BATCH_* and FLAGS (asm/args.h); of every lane reads AD, KEY, NONCE, IN[BYTES]; writes OUT[BYTES],
  *            TAG[16]
- * scratch    1408 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    1408 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_batch_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on the lanes' pointers and lengths, and on FLAGS only
@@ -17,7 +17,7 @@
  *
  * Integer registers authenticate the output of a pass beside the next pass's rounds, with Poly1305 (2.5) as in
  * chacha20poly1305_neon.S. Each of the four records gets two double rounds, for its up to five messages or for r and
- * s. The messages are the ciphertext, padded, and behind the last block the lengths. Records are in order, so one
+ * s. The messages are the padded ciphertext and, after the last block, the lengths. Records are in order, so one
  * accumulator is enough. Beside the last two double rounds, integer registers assign the next pass's blocks.
  *
  * In-order cores run a vector instruction and another one in a cycle. So all other work stands between vector
@@ -32,7 +32,7 @@ isa neon
 
 #include "chacha20poly1305_neon_interleaved.h"
 
-/* No blocks by rows beside the set; of the messages one instruction behind a vector's. */
+/* No blocks by rows beside the set. At most one instruction of the messages follows a vector instruction. */
 .set ROW_ITEMS, 0
 .set poly_burst, 1
 
@@ -58,10 +58,10 @@ isa neon
 #define BLOCK_IN 32       /* 64 bytes to encrypt: of the text, of zeroes or of the copy */
 #define BLOCK_OUT 40
 #define BLOCK_RECORD 48   /* bytes to authenticate, or r and s; */
-#define BLOCK_LENGTHS 112 /* and behind the last of a packet its lengths */
+#define BLOCK_LENGTHS 112 /* and, after the last of a packet, its lengths */
 #define BLOCK_BYTES 128
-#define TODO_WORK 512     /* of each block for two double rounds 8 bits each: */
-#define TODO_PARTS 520    /* of each block 8 bits: bytes, if they are not 64 */
+#define TODO_WORK 512     /* 8 bits for each block and each of its two double rounds */
+#define TODO_PARTS 520    /* 8 bits for each block: its bytes if they are not 64 */
 #define TODO_BYTES 528
 
 /* The work beside a double round: the number of messages, at most 3, and whether a packet begins. Above that is how
@@ -139,8 +139,8 @@ isa neon
     .endif
 .endm
 
-/* Instructions 0..45 of giving out a block, number at of those to make next. With no lane left it is a block that has
- * no bytes. */
+/* Instructions 0..45 that assign a block, number `at` of the next four. If no lane is left, it is a block without
+ * bytes. */
 .set TAKE_ITEMS, 46
 .macro take_item at, item
     .if \item == 0
@@ -310,7 +310,7 @@ isa neon
     .endif
 .endm
 
-/* To the next double round's work. */
+/* Advances to the work of the next double round. */
 .set ADVANCE_ITEMS, 4
 .macro advance_item item
     .if \item == 0
@@ -480,7 +480,7 @@ isa neon
     .endr
 .endm
 
-/* And the others. */
+/* The other instructions of the double round. */
 .macro rest_of_round messages, kind, count, from, gap
     begin ROUND_VECTORS-4, 0, 0, \messages
     asides_begin \kind, \count, \from, \gap
@@ -531,8 +531,8 @@ isa neon
     first_pair \at
 .endm
 
-/* The set's blocks are transposed, added to their initial states and to the text, and put away; and the next set's
- * initial states. Two vector instructions for every two cycles in which registers are loaded or stored.
+/* Transposes the set's blocks, adds their initial states and the text, and stores them. Also makes the next set's
+ * initial states. There are two vector instructions for every two cycles in which registers are loaded or stored.
  */
 .macro put_and_begin opened_
     .set putting_opened, \opened_
@@ -659,7 +659,7 @@ isa neon
     mov message, u0
 .endm
 
-/* The first set's. */
+/* The same for the first set. */
 .macro begin_first
     ldr u0, in_next(0, KEY)
     ldr u1, in_next(1, KEY)
@@ -747,7 +747,7 @@ function sealane_chacha20poly1305_batch_neon
     lsl parts, parts, #32
     cbnz parts, .Lparts_in
 
-/* A double round, and beside it a part of the work that the pass before has left. */
+/* A double round, and beside it a part of the work that the previous pass has left. */
 .Lround:
     begin 1, 0, 0, 0
     start_round 0, 1
@@ -795,7 +795,7 @@ function sealane_chacha20poly1305_batch_neon
 .Lput:
     cbnz next_work, .Lround
 
-/* No block is left; the last pass's work is. */
+/* No block is left, only the work of the last pass. */
 .Llast:
     orr flags, flags, #1 << DRAIN
 .Ldrain:
@@ -880,7 +880,7 @@ function sealane_chacha20poly1305_batch_neon
     add u2, u2, #64
     cbnz u0, .Lpart_out
 
-/* The next pass's are copied before they are encrypted, and zeroes behind. */
+/* Partial blocks of the next pass are copied before they are encrypted. Zeroes follow them. */
 .Lparts_in:
     lsr u0, parts, #32
     cbz u0, .Lput
@@ -930,7 +930,7 @@ constants sealane_chacha20poly1305_batch_neon_constants
     .quad -1, -1, -1, -1, -1, -1, -1, -1
     .quad 0, 0, 0, 0, 0, 0, 0, 0
 
-/* The work that a block leaves, by the messages left in its packet, 5: more than 4. A record is 8 times 16 bytes. */
+/* The work that a block leaves, by the messages left in its packet; 5 stands for more. A record is 8 times 16 bytes. */
     .byte 0, 0
     .byte work(1, 0, 0), work(1, 0, 6)
     .byte work(2, 0, 0), work(1, 0, 5)

@@ -4,7 +4,7 @@
  *
  * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    352 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    352 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only

@@ -6,7 +6,7 @@
 #define TAIL 288          /* last bytes of text as authenticated, padded with zeroes to 16 */
 #define STATE 304         /* initial state with a counter of 0 */
 #define SHORT_END 368
-#define INITIAL 368       /* before a set's first column round a0 + b0, b0, c0; behind it b1 d2 a3 d3 c2 c1 a1 b2 b3 c3
+#define INITIAL 368       /* a0 + b0, b0, c0 before a set's first column round; after it b1 d2 a3 d3 c2 c1 a1 b2 b3 c3
                            * d1 a2 */
 
 #define CONST_SIGMA 0
@@ -26,7 +26,7 @@
 #define rt1 v30
 #define counts v31        /* the set's block counters */
 
-/* For longer ones: the initial state by rows; the next set's column 0, and text. */
+/* For longer packets: the initial state by rows; the next set's column 0, and text. */
 #define sa v24
 #define sb v25
 #define sc v26
@@ -45,7 +45,7 @@
 #define flags w6
 
 #define limit x5          /* authenticate up to here beside rounds */
-#define rounds_left x14          /* rounds without */
+#define rounds_left x14          /* rounds without authentication */
 
 /* Between the rounds. */
 #define args x5
@@ -236,7 +236,7 @@
     vec add \k3\().4s, \k3\().4s, \d\().4s
 .endm
 
-/* A block of text with keystream k0..k3, if there is a whole one. */
+/* XORs a whole block of text with the keystream k0..k3, if there is one. */
 .macro encrypt_block partial, k0, k1, k2, k3
     subs bytes, bytes, #64
     b.lo \partial
@@ -250,7 +250,7 @@
     stp q9, q13, [out], #32
 .endm
 
-/* Where there is not: the keystream into fixed registers. */
+/* Without a whole block of text: moves the keystream to fixed registers. */
 .macro partial_block name, k0, k1, k2, k3
 .Lpartial_\name:
     mov v0.16b, \k0\().16b
@@ -260,8 +260,8 @@
     b .Lpartial
 .endm
 
-/* A block k0..k3 of a full set, its text being in x0..x3, vectors by number. Then the next block's text is loaded
- * there, and the last block stored, early and late enough for in-order cores.
+/* XORs a block k0..k3 of a full set with its text in x0..x3. Vectors are given by number. Then loads the next block's
+ * text there, and stores the last block, early and late enough for in-order cores.
  */
 .macro turn_block k0, k1, k2, k3, x0, x1, x2, x3, from, p0, p1, p2, p3, to, n0, n1, n2, n3
     vec add v\k0\().4s, v\k0\().4s, sa.4s
@@ -286,8 +286,9 @@
     .endif
 .endm
 
-/* A full set's last double round; it is put out, and another started in its place. Beside this, TURN_MESSAGES, of which
- * open needs the last block of 64 bytes before the set is stored over it.
+/* The last double round of a full set, its output, and the start of the next set. Beside these, TURN_MESSAGES
+ * messages are authenticated. When opening, they are the last 64 bytes of the set, and must be loaded before its
+ * output is stored over them.
  */
 .set TURN_MESSAGES, 4
 .macro turn
@@ -438,7 +439,8 @@ function KERNEL
 #endif
     b .Lcolumns
 
-/* One set and two blocks by rows, of which the first is block 0; or sets only, block 0 in the first's element 0. */
+/* One set and two blocks by rows, the first of which is block 0; or only sets, with block 0 in element 0 of the
+ * first. */
 .Lwhole:
     orr flags, flags, #1 << KEY_PENDING
 #if defined(SIX)
@@ -525,7 +527,7 @@ function KERNEL
     mov rounds_left, #4
     tbnz flags, #KEY_PENDING, .Lquiet
 
-/* The set's first double round is done. Eight others authenticate all they can, less the part kept for a turn. */
+/* The set's first double round is done. The next eight authenticate what they can, except the part kept for a turn. */
     .set aside, 9
     .rept ASIDES - 9
     aside_item aside
@@ -597,7 +599,7 @@ function KERNEL
     tbnz flags, #KEY_PENDING, .Lset
     b .Lopen_rest_check
 
-/* A set and two blocks by rows: block 0 before it and one behind it, or both behind it. */
+/* A set and two blocks by rows: block 0 before the set and one block after it, or both after it. */
 .Lrows:
     umov w7, counts.s[3]
     rows_load

@@ -209,7 +209,7 @@
 
 /* ---- ChaCha20, a word of 4 blocks in each vector, with the others in between ---- */
 
-/* Asides come one each gap/8 of the set's instructions. */
+/* One aside follows every gap/8 instructions of the set. */
 .set aside_gap, 16
 
 /* At most this many of the messages' instructions follow one of the set's. */
@@ -229,7 +229,7 @@
     poly_begin \messages
 .endm
 
-/* Behind each of the set's instructions: the next of the others. */
+/* The other instructions that follow an instruction of the set. */
 .macro fill
     .rept (vector + 1)*rows/vectors - vector*rows/vectors
     row_item row
@@ -357,7 +357,7 @@
     end
 .endm
 
-/* The last one; begin comes before, and end behind. */
+/* The last double round. `begin` precedes it, and `end` follows it. */
 .set LAST_VECTORS, ROUND_VECTORS - 2*LAG
 .macro last_double_round
     .set skip1, 0

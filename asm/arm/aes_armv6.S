@@ -5,13 +5,13 @@
  * CPU        ARMv6 (ldr and str of words at any address), little-endian, no vector unit
  * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
  *            KEY[256]
- * scratch    1088 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    1088 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_armv6_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION and the number of rounds only
  *
- * Two blocks at a time, of a text or one of each of two lanes; one alone takes as long. See aes_armv6.h. There is one
- * SubBytes for both ways, and a loop over rounds.
+ * Two blocks are processed at a time: two of a text, or one of each of two lanes. A single block takes as long. See
+ * aes_armv6.h. Encryption and decryption share one SubBytes, and loop over the rounds.
  *
  * Decryption is the same rounds backwards: see ../aes_inverse_linear.h.
  */
@@ -442,7 +442,7 @@ function sealane_aes_armv6
     cmp r6, #2
     movhs r6, #2
     str r6, [r1, #PART]
-    mov r4, r3                              /* one alone is also the other */
+    mov r4, r3                              /* a single lane is used twice */
     ldrhs r4, [r5, #SEALANE_LANE_STRIDE + SEALANE_MODE_LANE_KEY]
     ldr r7, [r1, #ALL_ROUNDS]
     mov r7, r7, lsl #2

@@ -35,8 +35,8 @@
 #define unhalf r11
 #define round_key r12
 
-/* Plane i after n rounds. Then row_sum is its sum with the next row, and sum is the result without row_sum of
- * plane i - 1. */
+/* Plane i after n rounds. Afterwards row_sum is the sum of the plane and its next row, and sum is the result except
+ * for row_sum of plane i - 1. */
 .macro mix_plane n, i
     ldr plane, [r1, #OUTPUT + 4*\i]
 .if \n == 0
@@ -176,7 +176,7 @@
     add_two r7, r8
 .endm
 
-/* After 10 and 14 rounds. */
+/* Moves rows to their places after 10 and 14 rounds. */
 .macro straighten
     mov r12, #0x0f00
     orr r12, r12, r12, lsl #16              /* rows 1 and 3 are two columns off */
@@ -213,7 +213,7 @@
     transpose
 .endm
 
-/* Scratch, from PLANES to END. */
+/* Wipes scratch, from PLANES to END. */
 .macro wipe
     mov r4, #0
     mov r5, #0

@@ -6,7 +6,7 @@
  * CPU        ARMv8-A with AES, little-endian
  * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
  *            KEY[512]
- * scratch    192 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    192 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_ce32_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION and the number of rounds only
@@ -81,7 +81,7 @@ endconstants
     veor \x, \x, \y
 .endm
 
-/* All of them, with the keys at r6; r7: rounds. q8 and q9, and r11 and r12. */
+/* All rounds. r6: the keys, r7: the number of rounds. Changes q8, q9, r11 and r12. */
 .macro all_rounds n, way
     mov r11, r6
     vld1.8 {q8, q9}, [r11]!
@@ -101,7 +101,7 @@ endconstants
 
 /* ---- Blocks ---- */
 
-/* For each of r8 blocks, 1 to 7; then on at the label. */
+/* Applies \do to each of r8 blocks, 1 to 7. Then goes to \to. */
 .macro some do, to
     \do q0
     .irp i, 1, 2, 3, 4, 5, 6
@@ -473,7 +473,7 @@ function sealane_aes_ce32
     b .Lrest_rounds
 .Lrest_little:
     next_little_counters
-    mov r9, #SEALANE_AES_CTR                /* like that from here on */
+    mov r9, #SEALANE_AES_CTR                /* the same from here on */
     b .Lrest_rounds
 .Lrest_load:
     some load_block, .Lrest_loaded
@@ -562,7 +562,7 @@ function sealane_aes_ce32
     b .Llanes_more
     .endr
 
-/* ---- The key: the schedule, and that for decryption backwards ---- */
+/* ---- Key set-up: the schedule, and the one for decryption in reverse order ---- */
 
 .Lexpand:
     expand_key

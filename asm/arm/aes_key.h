@@ -14,7 +14,7 @@
     rsb r7, r8, r7, lsl #2                  /* words to make */
 .endm
 
-/* Before SubBytes of r12, to .Lexpand_sub, for the words that have it; of keys of 256 bits those in the middle, too. */
+/* Goes to .Lexpand_sub for words that have SubBytes; with keys of 256 bits, these include the words in the middle. */
 .macro expand_word_begin
 .Lexpand_word:
     cmp r9, #0
@@ -26,7 +26,7 @@
 .Lexpand_sub:
 .endm
 
-/* r12, with the round constant added where r9 is 0, and the word r8 before make the next one. */
+/* r12, with the round constant added where r9 is 0, and the word r8 words back make the next word. */
 .macro expand_word_end
 .Lexpand_plain:
     ldr r3, [r5, -r8, lsl #2]

@@ -13,7 +13,7 @@
  */
 
 /* Constants, from CONST_LOOKUP on. */
-#define LOOKUP_SHIFT 256  /* behind the S-box: ShiftRows, and the next row of its input */
+#define LOOKUP_SHIFT 256  /* after the S-box: ShiftRows, and the next row of its input */
 #define LOOKUP_KEYS 288   /* ShiftRows of the keys of rounds 0 .. 3 modulo 4 */
 #define LOOKUP_LAST 352   /* the last key of 10 and 14, and of 12 rounds */
 
@@ -77,7 +77,7 @@
     look_up vtbx.8, d8, d9, d10, d11, d12, d13
 .endm
 
-/* q6 := the next round key, as the bytes at r3 put it. */
+/* q6 := the next round key, permuted by the indices at r3. */
 .macro next_key
     vld1.8 {q11}, [r9]!
     vld1.8 {q2}, [r3]

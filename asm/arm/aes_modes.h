@@ -3,8 +3,8 @@
 /* Bits of the operations that decrypt blocks. */
 #define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
-/* To .Llanes for masks and CBC encryption (flags: equal), to .Lone_text for the counter mode that is numbered behind
- * them. */
+/* Goes to .Llanes for CBC encryption (flags: equal) and masks, and to .Lone_text for the counter mode whose number
+ * follows theirs. */
 .macro one_text_or_lanes operation
     cmp \operation, #SEALANE_AES_CTR_LITTLE
     beq .Lone_text
@@ -12,8 +12,8 @@
     bhs .Llanes
 .endm
 
-/* The tweak in a .. d to \to, and then that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). t
- * is used. poly: a register that has 0x87. */
+/* Stores the tweak in a .. d at \to, and makes that of the next block: times x in GF(2^128), little-endian (IEEE
+ * 1619, 5.2). Changes t. poly: a register that has 0x87, if there is one. */
 .macro store_tweak to, a, b, c, d, t, poly
     stmia \to!, {\a, \b, \c, \d}
     adds \a, \a, \a

@@ -5,7 +5,7 @@
  * CPU        ARMv7-A with NEON, little-endian; no AES instructions
  * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
  *            KEY[256]
- * scratch    3456 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    3456 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_neon_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, the number of rounds and the counter only
@@ -66,7 +66,7 @@ endconstants
     inverse_linear_of veor, vmov, q, q8, q9, q10, q11, q12, q13
 .endm
 
-/* The same of where sub_bytes leaves planes; 0 and 2 go to q11 and q12. */
+/* The same for planes where sub_bytes leaves them. Planes 0 and 2 go to q11 and q12. */
 .macro inverse_linear_behind
     veor q0, q3, q9                     /* 0 + 3 */
     veor q2, q6, q1                     /* 2 + 5 */
@@ -82,7 +82,7 @@ endconstants
     veor q1, q5, q6                     /* 5 */
 .endm
 
-/* AddRoundKey behind that, to where sub_bytes leaves planes. */
+/* AddRoundKey after that. Planes return to where sub_bytes leaves them. */
 .macro add_round_key
     vld1.8 {q13, q14}, [r0]!
     vld1.8 {q2}, [r0]!
@@ -144,7 +144,7 @@ endconstants
 
 /* ---- Blocks ---- */
 
-/* For each of r8/step blocks, 1 to 8, with where they come in and where they leave; then on at the label. */
+/* Applies \do to each of r8/step blocks, 1 to 8, with the registers where it comes in and where it leaves. */
 .macro some do, step, to
     \do 0, q0, q8
     some_end 1, \step, \to
@@ -396,7 +396,7 @@ function sealane_aes_neon
     mix_columns_odd
     b .Linverse_round
 
-/* The first key, which has rows, too. */
+/* The first round key. Its bytes are put row by row, too. */
 .Linverse_last:
     vmov q0, q11
     vmov q2, q12
@@ -435,14 +435,14 @@ function sealane_aes_neon
     vld1.8 {q12, q13}, [r7]!
     vld1.8 {q14, q15}, [r7]
     b .Ladd
-.Lcounted:                                  /* the text, like that */
+.Lcounted:                                  /* adds the text in the same way */
     mov r7, r3
     subs r6, r8, #16
     add r5, r3, #16
     moveq r5, r3
     moveq r6, #16
     b .Lothers
-.Lchained:                                  /* reads the last block again where there are fewer than seven */
+.Lchained:                                  /* reads the last block again if there are fewer than seven */
     add r7, r1, #CHAIN
     mov r5, r3
     mov r6, r8

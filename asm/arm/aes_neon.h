@@ -73,7 +73,7 @@
     to_columns d14, d15, d6, d7
 .endm
 
-/* The counter's block in q0, without the counter, plus the first round key of the key at r9, to BASE. */
+/* BASE := the counter block in q0, without its counter, plus the first round key of the key at r9. */
 .macro first_input
     vld1.8 {q2}, [r2]                       /* CONST_ROWS */
     add r9, r9, #SEALANE_GCM_KEY_SCHEDULE
@@ -85,7 +85,7 @@
     vst1.8 {q1}, [r8]
 .endm
 
-/* x0 .. x7 += the eight vectors at \from, which ends at the last two. */
+/* x0 .. x7 += the eight vectors at \from. Afterwards \from points to the last two. */
 .macro add_vectors from, x0=q0, x1=q1, x2=q2, x3=q3, x4=q4, x5=q5, x6=q6, x7=q7
     vld1.8 {q8, q9}, [\from]!
     vld1.8 {q10, q11}, [\from]!
@@ -101,7 +101,7 @@
     veor \x7, \x7, q15
 .endm
 
-/* 128 bytes of text at r3, with the keystream in q8 .. q11, q0 .. q3, to r4; both go on. */
+/* XORs 128 bytes of text at r3 with the keystream in q8 .. q11, q0 .. q3, and stores them at r4. Both advance. */
 .macro xor_text
     vld1.8 {q4, q5}, [r3]!
     vld1.8 {q6, q7}, [r3]!
@@ -171,7 +171,7 @@
     veor q8, q8, q9
 .endm
 
-/* Clears the bytes of the planes that sub_bytes leaves for which the constant at \fixed has zeroes. */
+/* In the planes that sub_bytes leaves, clears the bytes where the constant at \fixed has zeroes. */
 .macro keep_fixed fixed
     add r3, r2, #\fixed
     vld1.8 {q0}, [r3]
@@ -180,7 +180,7 @@
     .endr
 .endm
 
-/* One plane for keep_varying, with that of twice the bytes. */
+/* For keep_varying: stores one plane, and those of twice and three times its bytes. */
 .macro keep_plane plane, below, top
     vmov q11, \plane
 .ifb \top
@@ -197,8 +197,8 @@
     vst1.8 {q13}, [r3]!
 .endm
 
-/* For each plane, 0 first, that sub_bytes leaves: its words, each followed by that of twice the bytes; then those of
- * thrice. */
+/* For each plane that sub_bytes leaves, 0 first: its words, each followed by that of twice the bytes. Then the words
+ * of three times the bytes. */
 .macro keep_varying
     keep_plane q3, q10
     keep_plane q15, q3, q10
@@ -321,9 +321,9 @@
     bne .Lspread_round
 .endm
 
-/* A pass: keystream of eight blocks for r4, which stays in PASS. Code from .Lrounds on does the same for planes in q0
- * .. q7, with round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are in q8 .. q11 and q0 .. q3, and r4
- * is PASS. */
+/* A pass makes the keystream of eight blocks. r4, which says what it is for, stays in PASS. Code from .Lrounds on
+ * does the same for planes in q0 .. q7, with round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are
+ * then in q8 .. q11 and q0 .. q3, and r4 is PASS. */
 .macro encrypt_counters
     str r4, [r1, #PASS]
     ldr r3, [r1, #COUNTER]
@@ -351,7 +351,7 @@
     cmp r6, r7
     beq .Lcache_32
     ldr r7, [r1, #LEFT]
-    cmp r7, #256                            /* three passes, or it does not pay */
+    cmp r7, #256                            /* less than three passes do not pay */
     bhi .Lcache_128
     add_counter r3
     add r4, r2, #CONST_COUNTS

@@ -5,7 +5,7 @@
  *
  * CPU        ARMv6 (ldr and str of words at any address), little-endian, no vector unit
  * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    1312 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    1312 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_armv6_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and the number of rounds only
@@ -85,14 +85,14 @@ endconstants
     umull product, product_high, term, \b
 .endm
 
-/* product += that of b3, which has one bit less in each of the columns that may be full. */
+/* product += the product with b3, which has one bit less in each of the columns that may be full. */
 .macro add_product i, j
     ldr term_high, [r1, #HASH_KEY + 16*\j + 12]
     and term, factor, fourth, lsl #\i
     umlal product, product_high, term, term_high
 .endm
 
-/* product := product + that, without carries. */
+/* product := product + the product with b, without carries. */
 .macro xor_product i, b
     and term, factor, fourth, lsl #\i
     umull term, term_high, term, \b
@@ -152,7 +152,7 @@ endconstants
 #undef result
 #undef result_high
 
-/* Three products of words to r2 .. r5, the product of two pairs of words. */
+/* r2 .. r5 := the product of two pairs of words, from three products of words. */
 .macro join at
     add r0, r1, #PRODUCTS + \at
     ldmia r0, {r2, r3, r4, r5, r6, r7}      /* low, high, of sums */
@@ -164,7 +164,7 @@ endconstants
     eor r4, r4, r7
 .endm
 
-/* The words x are the lowest that are left: \next_high += x_low (x^63 + x^62 + x^57) and so on. */
+/* The words x are the lowest remaining ones: \next_high += x_low (x^63 + x^62 + x^57) and so on. */
 .macro reduce x_low, x_high, next_high, low, high
     eor \next_high, \next_high, \x_low, lsl #31
     eor \low, \low, \x_low
@@ -182,7 +182,8 @@ endconstants
     eor \low, \low, \x_high, lsl #25
 .endm
 
-/* r5 .. r8 to FACTORS: of the low half, of the high half, of their sum the low word, the high word, their sum. */
+/* Stores factors of r5 .. r8: for the low half, the high half and their sum, each the low word, the high word and
+ * their sum. */
 .macro store_factors
     add r3, r1, #FACTORS
     eor r9, r5, r6

@@ -5,7 +5,7 @@
  *
  * CPU        ARMv8-A with AES and PMULL, little-endian
  * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    384 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    384 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_ce32_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and the number of rounds only
@@ -22,7 +22,7 @@
 isa neon, aes, pmull
 
 /* Constants. */
-#define CONST_POLY 0  /* P; and 1, which is over when a polynomial is multiplied by x */
+#define CONST_POLY 0  /* P; and 1, the carry when a polynomial is multiplied by x */
 #define CONST_RCON 16 /* round constants */
 
 /* Scratch. */
@@ -99,7 +99,7 @@ endconstants
 .endif
 .endm
 
-/* Its last part, and the inputs of the next two. */
+/* The last part of multiply_two, and the inputs of the next two blocks. */
 .macro next_two x, x_first, x_second, y, y_first, y_second, reversed=1
     vld1.8 {d6, d7, d8}, [r5]!
     .if \reversed

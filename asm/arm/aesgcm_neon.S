@@ -4,7 +4,7 @@
  *
  * CPU        ARMv7-A with NEON, little-endian; no AES instructions
  * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    3680 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    3680 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_neon_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, the number of rounds, and with the flag NONCE the counter
@@ -129,7 +129,7 @@ endconstants
     vmull.p8 q15, \swapped, \h1
 .endm
 
-/* Those of two words each of 2 n blocks, from r3 and r5. */
+/* The same sums for two words of each of 2 n blocks, from r3 and r5. */
 .macro products_of n
     vld1.8 {d0, d1}, [r3]!
     vld1.8 {d2, d3, d4, d5}, [r5]!
@@ -145,7 +145,7 @@ endconstants
     .endr
 .endm
 
-/* To their places: of q12 the bytes 0 2 4 6, of q13 1 3 5 3, of q14 2 4 2 4, of q15 3 5 3 1. */
+/* Moves the sums to their places. These are bytes 0 2 4 6 of q12, 1 3 5 3 of q13, 2 4 2 4 of q14, 3 5 3 1 of q15. */
 .macro place_bytes to
     vshl.u64 q0, q15, #16
     vshl.u64 q1, q14, #32
@@ -349,7 +349,7 @@ function sealane_aesgcm_neon
     mov r12, #4
     b .Lghash_products
 
-/* Operands of the products of r12 < 8 blocks, two at a time; of an odd number the first is alone. */
+/* Operands of the products of r12 < 8 blocks, two at a time. If r12 is odd, the first block is alone. */
 .Lghash_few:
     add r12, r4, #8
     mov r4, #0
@@ -357,7 +357,7 @@ function sealane_aesgcm_neon
     and r9, r12, #1
     add r12, r12, r9
     mov r12, r12, lsr #1
-    rsb r11, r12, #4                        /* pairs that are not there */
+    rsb r11, r12, #4                        /* missing pairs */
     add r4, r1, #DATA
     add r5, r4, r11, lsl #4                 /* of a0, a2 */
     add r6, r5, #64                         /* of a1, a3 */
@@ -489,7 +489,8 @@ function sealane_aesgcm_neon
     cmp r8, #0
     bne .Lproducts
 
-/* The product from those of words: low and high halves' by Karatsuba's rule, then the whole by it. */
+/* The whole product, from those of words. Karatsuba's rule makes the products of the halves, and the whole from
+ * these. */
     sub r9, r9, #96
     vld1.8 {q8, q9}, [r9]!
     vld1.8 {q10, q11}, [r9]!

@@ -4,7 +4,7 @@
 
 #include "words.h"
 
-/* r3: FLAGS; to .Lexpand if a key is to be set up. \also is done on the way. */
+/* r3 := FLAGS. Does \also on the way. Goes to .Lexpand if a key is to be set up. */
 .macro take_arguments also:vararg
     ldr r3, [r0, #SEALANE_ARG_FLAGS]
     \also
@@ -15,7 +15,7 @@
     bne .Lexpand
 .endm
 
-/* The round keys to scratch as the rounds have them; to .Lsetup where this is the end of setting up a key. */
+/* Stores the round keys in the layout of the rounds. When a key is set up, goes to .Lsetup. */
 .macro spread_or_setup
 .Lspread:
     ldr r0, [r1, #ARGS]
@@ -26,7 +26,7 @@
     bne .Lsetup
 .endm
 
-/* The text's place and length; of the first part's nonce the prefix in r4 .. r6 and the counter in r7. */
+/* The text's place and length. For a first part, r4 .. r6 := the nonce's prefix, and r7 := the counter. */
 .macro message_begin
     ldr r4, [r0, #SEALANE_ARG_IN]
     ldr r5, [r0, #SEALANE_ARG_OUT]
@@ -48,7 +48,7 @@
     reveq r7, r7
 .endm
 
-/* r6: bytes of text that are left, r7: of keystream, and whether that is 0. */
+/* r6 := bytes of text left, r7 := bytes of keystream left. The flags say whether r7 is 0. */
 .macro text_left
 .Ltext:
     ldr r6, [r1, #LEFT]
@@ -255,7 +255,7 @@
     vst1.8 {q0}, [r7]!
 .endm
 
-/* message_begin with no GHASH so far, in q15; at .Lcontinue the state at r12, its prefix and counter loaded. */
+/* message_begin, and q15 := 0, GHASH so far. .Lcontinue points r12 to the state, and loads its prefix and counter. */
 .macro message_begin_or_continue
     message_begin
     vmov.i8 q15, #0
@@ -332,8 +332,8 @@
     b .Lghash
 .endm
 
-/* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits; then the tag. Or stores the
- * part of the state that is in vectors. */
+/* All text is authenticated, or will be with r4 blocks at r3, which end at r7. Then come the lengths in bits, and the
+ * tag. In earlier parts, stores the part of the state that is in vectors. */
 .macro text_end
 .Llengths:
     ldr r9, [r1, #FLAGS]
@@ -376,7 +376,7 @@
     vst1.8 {q1}, [r4]
 .endm
 
-/* Prefix and counter, r4 .. r7, to the state at \state; the \unused bytes of keystream are made again. */
+/* Stores prefix and counter, r4 .. r7, in the state at \state. The \unused bytes of keystream will be made again. */
 .macro save_counter state, unused
     sub r7, r7, \unused, lsr #4
     rev r7, r7

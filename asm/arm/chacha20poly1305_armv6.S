@@ -4,7 +4,7 @@
  *
  * CPU        ARMv6 (umaal; ldr and str of words at any address), little-endian, no vector unit
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    288 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    288 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_armv6_constants
  * registers  all but r10, r13, r14; r1 holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
@@ -43,7 +43,7 @@ isa armv6
 #define POLY_R2 24
 #define POLY_R3 28
 #define POLY_H 32     /* h0 .. h4 */
-#define REST 52       /* bytes behind the whole authenticated blocks */
+#define REST 52       /* bytes after the whole authenticated blocks */
 #define POLY_S 64
 #define TAIL 80       /* the last bytes, padded with zeroes to 16, or the lengths */
 #define STATE 96      /* initial state of the next block */
@@ -163,7 +163,7 @@ function sealane_chacha20poly1305_armv6
     str r4, [r1, #PHASE]
     bne .Lblock
 
-/* Another part of a packet: go on where the one before ended. */
+/* Another part of a packet continues where the previous one ended. */
     continue_key
     add r0, r1, #POLY_R0
     stmia r0, {r2, r3, r4, r5}

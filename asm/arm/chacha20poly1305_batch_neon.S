@@ -5,7 +5,7 @@
  * CPU        ARMv7-A with NEON, little-endian
  * args       SEALANE_BATCH_*, FLAGS; of every lane reads ad[ad_bytes], key[32], nonce[12], in[bytes], writes
  *            out[bytes], tag[16]
- * scratch    704 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    704 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_batch_neon_constants
  * registers  all but r10, r13, r14; r1 holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on FLAGS, pointers and lengths only
@@ -15,7 +15,7 @@
  * encrypted or decrypted, and the ciphertext replaces the keystream. Everything else is done in integer registers
  * between the vector instructions of the next set, one task with each of its double rounds. The first tasks find the
  * keys and rows d of the set after it. Further tasks follow the order of the places. They take r and s from block 0,
- * authenticate the text behind it, two blocks of Poly1305 at a time, and make the tag. For packets of 64 bytes that
+ * authenticate the text after it, two blocks of Poly1305 at a time, and make the tag. For packets of 64 bytes that
  * is nine tasks a set, as many as there are double rounds. Remaining tasks run alone after these. The arithmetic is
  * that of chacha20poly1305_neon.S.
  *
@@ -40,7 +40,7 @@ isa neon
 #define FILL_BLOCK -52   /* and its next block */
 #define LANE -44         /* the packet that is authenticated, */
 #define LANES -40        /* and how many are left with it */
-#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: associated data or text; or bytes of text to come */
+#define MORE -36         /* after LIMIT: 0: the lengths; MORE_AD: associated data or text; or bytes of text to come */
 #define TEXT_MESSAGE -32 /* MESSAGE and LIMIT after the associated data */
 #define MESSAGE -24      /* authenticate from here */
 #define LIMIT -20        /* up to here */
@@ -54,7 +54,7 @@ isa neon
 #define POLY_R3 40
 #define PLACE 44          /* the next place to authenticate */
 #define CRYPT_LANE 48    /* the packet whose text is encrypted next, */
-#define CRYPT_LANES 52   /* it and those behind it */
+#define CRYPT_LANES 52   /* it and those after it */
 #define POLY_LOW 56      /* the lowest word of a product, until the others are there */
 #define ROUNDS 60        /* double rounds left of the set */
 #define POLY_S 64
@@ -79,11 +79,11 @@ isa neon
 #include "chacha20poly1305_neon_woven.h"
 #include "chacha20poly1305_batch_neon_woven.h"
 
-/* Beside the registers named there: bytes_left in whole blocks; bytes of text in the places; the place behind them. */
+/* Besides the registers named there: bytes_left in whole blocks; bytes of text in the places; the place after them. */
 #define padded r0
 #define in_places r11
 #define next_place r11
-/* Associated data: LANE; their address; a word of them; address of their copy; bytes left. */
+/* Associated data: LANE; its address; a word of it; the address of its copy; bytes left. */
 #define this_lane r12
 #define ad_at r8
 #define ad_word r11
@@ -208,7 +208,7 @@ function sealane_chacha20poly1305_batch_neon
     places_store
 
 /* Encrypts or decrypts the text of the places. r0: the next place, r3: their end, r7, r9: text, r11: bytes of it, r4:
- * the next packet, r6: it and those behind it. */
+ * the next packet, r6: it and those after it. */
     ldr r11, [r1, #CRYPT_LEFT]
     add r0, r1, #BLOCK
     ldr r7, [r1, #CRYPT_IN]
@@ -394,7 +394,7 @@ function sealane_chacha20poly1305_batch_neon
     str more, [r1, #MORE]
     b .Lon
 
-/* The rest of the associated data, or the text behind it. */
+/* The rest of the associated data, or the text after it. */
 .Lmore:
     bpl .Lrest
     b .Lmore_ad

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    371a8142eafa2fce8722a110a8c0741793842d3aa867f4c90a05f107321df92d
+ * SHA-256    8f7950e20bf43bfe222770157dfc0c8fbb7eca9cc8d12a164e5f8d5599ba1f9a
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. The code that it shares with the
@@ -327,8 +327,8 @@
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
-/* The same along with r and s from block 0 in its place (RFC 8439, 2.6), h = 0, and the text in the places behind
- * it. After it bytes_left (of text, padded to blocks of Poly1305), more, ad_bytes, and Z if no rounds are left. */
+/* The same along with r and s from block 0 in its place (RFC 8439, 2.6), h = 0, and the text in the places after
+ * it. Then bytes_left (of text, padded to blocks of Poly1305), more, ad_bytes, and Z if no rounds are left. */
 .macro set_round_key
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr r12, [r1, #PLACE]
@@ -421,7 +421,7 @@
     movlo r9, r7                            /* bytes of text in them */
     vadd.i32 q9, q1, q12                    /* a1 += b1 */
     vadd.i32 q1, q14, q15                   /* c0 += d0 */
-    sub r7, r7, r9                          /* and behind them */
+    sub r7, r7, r9                          /* and after them */
     add r0, r9, #15
     vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
     veor q11, q11, q9                       /* d1 ^= a1 */
@@ -1134,7 +1134,7 @@
 .endm
 
 /* The last diagonal round, along with the next step. After it Z: places 0 and 2 are keys and 1 and 3 whole
- * blocks of text; r7: rows d, r2 .. r5: keys, r8: row a, r0: BLOCK, r11: the packet of place 0, r12: text behind
+ * blocks of text; r7: rows d, r2 .. r5: keys, r8: row a, r0: BLOCK, r11: the packet of place 0, r12: text after
  * place 3, r9: CRYPT_LANES. */
 .macro set_end_next
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
@@ -1374,7 +1374,7 @@
     vst1.32 {d22, d23}, [r9:128], r12
     vld1.8 {d22, d23}, [r2]                 /* initial c */
     vadd.i32 q5, q5, q3
-    add r11, r11, #16                       /* to the row behind the next */
+    add r11, r11, #16                       /* to the row after the next */
     vst1.32 {d24, d25}, [r9:128], r12
     vst1.32 {d30, d31}, [r9:128], r12
     vswp d15, d2
@@ -1493,7 +1493,7 @@
     add r0, r9, #15
     stmdb r1, {r3, r4, r5, r6}              /* and r0, if that is in r6 */
     bic r0, r0, #15
-    sub r7, r7, r9                          /* and behind them */
+    sub r7, r7, r9                          /* and after them */
     mov h0, #0
     add r9, r8, r0                          /* LIMIT */
     mov h1, #0

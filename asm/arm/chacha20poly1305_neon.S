@@ -4,7 +4,7 @@
  *
  * CPU        ARMv7-A with NEON, little-endian
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    544 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    544 bytes after the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_neon_constants
  * registers  all but r10, r13, r14; r1 holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only
@@ -39,8 +39,8 @@ isa neon
 #define IN -52
 #define OUT -48
 #define PHASE -44     /* the kind of authenticated bytes: PHASE_* */
-#define REST -40      /* bytes behind the whole authenticated blocks */
-#define PENDING -36   /* 1: h has a block added to it that it is not multiplied for yet */
+#define REST -40      /* bytes after the whole authenticated blocks */
+#define PENDING -36   /* 1: a block has been added to h, which has not been multiplied since */
 #define LEFT -32      /* double rounds left, with Poly1305 and */
 #define RIGHT -28     /* without */
 #define MESSAGE -24   /* authenticate from here */
@@ -220,7 +220,7 @@ function sealane_chacha20poly1305_neon
     poly_key
     b .Lassociated_data
 
-/* Another part of a packet: go on where the one before ended. */
+/* Another part of a packet continues where the previous one ended. */
 .Lcontinue:
     ldr r0, [r1, #ARGS]
     continue_key
@@ -374,7 +374,7 @@ function sealane_chacha20poly1305_neon
     tst r12, #SEALANE_FLAG_OPEN
     beq .Lcrypt
 
-/* Open authenticates the text behind r11 bytes of keystream before decrypting it, since it may be overwritten. */
+/* Open authenticates the text of r11 bytes of keystream before decrypting it, since it may be overwritten. */
 .Lopen:
     ldr r7, [r1, #REMAINING]
     ldr r8, [r1, #MESSAGE]

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    ca989a42e2b81d9129ee9f07e6c9339d52660ed3f7423ac01057c3288b854b1d
+ * SHA-256    1751c4c16aedfc8726fbc5cc10bf488009557752d0d9b07efb17f5b8708efd62
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.
@@ -962,7 +962,7 @@
     vst1.8 {d0, d1}, [r9], r11
     vadd.i32 q11, q11, q14
     add r8, r8, #16
-    add r11, r11, #16                       /* to the row behind the next */
+    add r11, r11, #16                       /* to the row after the next */
     vadd.i32 q13, q13, q3
     vld1.8 {d16, d17}, [r7], r12
     vadd.i32 q15, q15, q14
@@ -1063,7 +1063,7 @@
     vadd.i32 q6, q6, q8
     vtrn.32 q1, q10
     sub r8, r8, #16
-    add r11, r11, #16                       /* to the row behind the next */
+    add r11, r11, #16                       /* to the row after the next */
     vswp d27, d18
     vswp d11, d8
     vld1.32 {d4, d5}, [r8:128]              /* initial c */

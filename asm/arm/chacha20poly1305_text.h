@@ -109,7 +109,7 @@
     ldmia r12, {r7, r8, r9, r11}
 .endm
 
-/* What PHASE authenticates: r9 bytes at r8. Whole blocks end at LIMIT, now in r9; REST bytes are behind them. */
+/* PHASE authenticates r9 bytes at r8. Whole blocks end at LIMIT, now in r9. REST bytes follow them. */
 .macro begin_message
     str r12, [r1, #PHASE]
     and r7, r9, #15
@@ -127,7 +127,8 @@
     str r8, [r1, #MESSAGE]
 .endm
 
-/* \n bytes from \from to \to, by words and then by bytes; all three go on, and \word is used. Then to \done. */
+/* Copies \n bytes from \from to \to, by words and then by bytes. All three advance, and \word is used. Then goes to
+ * \done. */
 .macro copy_bytes from, to, n, word, done
     subs \n, \n, #4
     blo .Lcopy_bytes\@
@@ -146,8 +147,8 @@
     bne .Lcopy_byte\@
 .endm
 
-/* Until all whole blocks are done; then the bytes behind them at r8, padded with zeroes; and on after all of
- * PHASE. */
+/* Continues with the whole blocks. After the last one come the bytes after it, at r8, padded with zeroes. Then PHASE
+ * is complete. */
 .macro authenticate_more
     ldrd r8, r9, [r1, #MESSAGE]
     cmp r8, r9

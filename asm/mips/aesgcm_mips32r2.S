@@ -40,7 +40,7 @@ isa mips32r2
     rotr \x, \x, 8*\n
 .endm
 
-/* x0 .. x7 = those of the next pass. */
+/* x0 .. x7 := the counters of the next pass. */
 .macro counters
     addiu x1, x0, 1
     addiu x2, x0, 2
@@ -153,7 +153,7 @@ isa mips32r2
     sw x8, 8*COLUMN(x5)
 .endm
 
-/* All columns. */
+/* Multiplies all columns. */
 .macro multiply
 .Lcolumn:
     .irp x, low0, low1, low2, low3, low4, high0, high1, high2, high3, high4, low, high

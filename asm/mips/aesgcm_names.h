@@ -52,8 +52,8 @@
 #define PASS ARGS + 11*WORD /* text for the keystream */
 #define PHASE ARGS + 12*WORD /* next input of GHASH */
 #define NEXT_FACTORS ARGS + 13*WORD /* address of the next block's factors */
-#define START ARGS + 14*WORD /* of those of the first block of these POWERS */
-#define LIMIT ARGS + 15*WORD /* of those behind the column's last */
+#define START ARGS + 14*WORD /* of the factors of the first block of these POWERS */
+#define LIMIT ARGS + 15*WORD /* of the factors after the column's last */
 #define POWER ARGS + 16*WORD /* set-up: address for the next power */
 #define NEXT_WORD ARGS + 17*WORD /* set-up: of the schedule */
 #define WORDS_LEFT ARGS + 18*WORD

@@ -4,7 +4,7 @@
  *     void KERNEL(const args *a, void *scratch, const void *consts);
  *
  * args       asm/args.h; writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    up to END behind the saved registers, wiped before the return; stack 0
+ * scratch    up to END after the saved registers, wiped before the return; stack 0
  * registers  all but $23, $26 to $31; $5 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and the number of rounds only; each is followed by its
  *            delay slot, which is indented
@@ -16,8 +16,8 @@
  * GHASH (6.4): see ../ghash.h. The .S file multiplies.
  */
 
-/* Adds w (x^127 + x^126 + x^121 + 1) to the word that is 128 bits behind w, the lowest word that is left, and to the
- * one before that. */
+/* w is the lowest remaining word. Adds w (x^127 + x^126 + x^121 + 1) to the word 128 bits above w, and to the word
+ * below that. */
 .macro reduce w, before, behind, t
     sllw \t, \w, 8*WORD - 1
     xor \before, \before, \t
@@ -432,7 +432,7 @@ function KERNEL
     sw x5, MASK + \at(scratch)
     .endr
 
-/* The first time, they take the remainder of POWERS at a time. */
+/* Groups of POWERS blocks are multiplied together. The first group may be smaller: it has the remainder. */
 .Lblocks:
     andi x1, x0, SEALANE_FLAG_LAST
     srl x1, x1, 1
@@ -597,7 +597,7 @@ function KERNEL
     beq x4, x5, .Ltag
       loadw args, ARGS(scratch)
 
-/* Another power of the hash key, for POWER, below the one before. */
+/* Another power of the hash key, for POWER, which is stored below the previous one. */
     loadw x5, POWER(scratch)
     four lw, Y, scratch, x0, x1, x2, x3
     load_pointer x6, SEALANE_ARG_KEY, args

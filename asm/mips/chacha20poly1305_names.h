@@ -1,4 +1,4 @@
-/* What the macros for chacha20poly1305_text.h are made of: names, and a few words of code. */
+/* Names and short macros, for the macros that chacha20poly1305_text.h uses. */
 
 #include "words.h"
 
@@ -26,7 +26,7 @@
 #define output $3
 #define remaining $7
 
-/* Poly1305: the authenticated bytes: whole blocks up to limit, rest bytes behind them, and their kind. */
+/* Poly1305: the authenticated bytes, which are whole blocks up to limit and rest bytes after them; their kind. */
 #define message $2
 #define limit $3
 #define rest $7

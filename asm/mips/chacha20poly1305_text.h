@@ -10,7 +10,7 @@
  *     poly_fold, poly_tag        h < 2^130 + 2^128; the tag of that
  *
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    264 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    264 bytes after the saved registers, wiped before the return; stack 0
  * registers  all but $23, $26 to $31; $4 and $5 hold args and scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and pointers only; each branch is followed by its delay
  *            slot, which is indented
@@ -21,7 +21,7 @@
  * enters the first quarter round of the columns only. The results of the others are the same for all blocks, and
  * are kept.
  */
-#define STARTED END     /* words of the state behind the first round, those of the first column left out */
+#define STARTED END     /* words of the state after the first round, except those of the first column */
 #define SCRATCH_END (STARTED + 64)
 
 /* 16 bytes between aligned places. */
@@ -127,7 +127,7 @@ function KERNEL
     bne k0, $0, .Ldiagonals
       or input, $0, $0
 
-/* Another part of a packet: go on where the one before ended. */
+/* Another part of a packet continues where the previous one ended. */
     load_pointer k0, SEALANE_ARG_STATE, args
     lw k1, SEALANE_STATE_COUNTER + LOW(k0)
     copy16 SEALANE_STATE_R, k0, POLY_R, scratch

@@ -76,7 +76,7 @@ isa mips64r2
     dinsu \x, x9, 32, 32
 .endm
 
-/* x0 .. x7 = those of the next pass. */
+/* x0 .. x7 := the counters of the next pass. */
 .macro counters
     addiu x8, x0, 16
     sw x8, COUNTER(scratch)
@@ -142,7 +142,7 @@ isa mips64r2
     add_product \low2, \high2
 .endm
 
-/* All columns. */
+/* Multiplies all columns. */
 .macro multiply
     ld factors, START(scratch)
     or limit, x7, $0

@@ -107,7 +107,7 @@ isa mips64r2
     any_address2 ldl, ldr, 8, m0, m1, 0, message
 .endm
 
-/* A product's halves arrive about 5 cycles after they are read: they are added behind the next two products. */
+/* A product's halves arrive about 5 cycles after they are read: they are added after the next two products. */
 .macro poly_loop load
 1:  \load
     daddu h2, h2, k0

@@ -16,8 +16,8 @@
  * XTS multiplies the tweak by x for each block, modulo x^128 + x^7 + x^2 + x + 1. vgmul of Zvkg does that for a chunk,
  * with the bits of each byte reversed.
  *
- * Lanes have keys of their own. Four of them go through the rounds side by side, with keys read round by round; others
- * go one by one.
+ * Each lane has its own key. Four lanes go through the rounds side by side, with keys read round by round. The others
+ * are processed individually.
  */
 #include "../asm.S"
 
@@ -72,7 +72,7 @@ constants sealane_aes_zvkned_constants
     .quad 0x80 << 16, 0
 endconstants
 
-/* The next blocks, up to a chunk, to text. */
+/* Loads the next blocks, at most a chunk, into text. */
 .macro load_chunk
     mv bytes, text_left
     bgeu chunk, text_left, 1f
@@ -83,7 +83,7 @@ endconstants
     vsetvli zero, some_words, e32, m4, ta, mu
 .endm
 
-/* From \x. */
+/* Stores a chunk from \x. */
 .macro store_chunk x
     vsetvli zero, bytes, e8, m4, ta, ma
     vse8.v v\x, (dst)
@@ -323,7 +323,7 @@ function sealane_aes_zvkned
     addi count, count, -4
     j .Llanes_more
 
-/* One, with the round keys in registers. */
+/* A single lane, with the round keys in registers. */
 .Llane:
     beqz count, .Ldone
     ld the_key, SEALANE_MODE_LANE_KEY(lanes)

@@ -65,8 +65,8 @@
 2:  vaesdf_vs_zvkned \x, FIRST_KEY
 .endm
 
-/* Counter blocks \to, \n words of them, of the one in \x, \more and more behind it. Their words have reversed bytes, so
- * that the last ones can be added to. v0 becomes their mask. \free is used, and t0. */
+/* Makes \n words of counter blocks in \to. The first one is \more after the block in \x. The words have reversed bytes,
+ * so that integers can be added to the last word of a block. v0 becomes the mask of these. Changes \free and t0. */
 .macro begin_counters to, n, x, more, free
     vsetvli t0, zero, e8, m1, ta, ma
     li t0, 0x88
@@ -81,9 +81,9 @@
     vadd.vv v\to, v\to, v\free, v0.t
 .endm
 
-/* The key schedule (5.2) behind the raw key; v2 and v3 are used, and t0, t1, a5 to a7, s0 to s2. AES-192 has no
- * instruction. That of AES-128 computes SubWord and RotWord of the last word, with the round constant, in element 0 if
- * the key's other words are zero. */
+/* The key schedule (5.2), after the raw key. Changes v2 and v3, t0, t1, a5 to a7 and s0 to s2. AES-192 has no
+ * instruction. The instruction of AES-128 computes SubWord and RotWord of the last word, with the round constant, in
+ * element 0 if the key's other words are zero. */
 .macro expand_key
     addi t0, the_key, SEALANE_GCM_KEY_SCHEDULE
     beqz longer, 3f

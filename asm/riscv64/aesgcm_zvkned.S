@@ -5,7 +5,7 @@
  *
  * CPU        RV64 with vectors (V) of any length, Zvkb, Zvkg, Zvkned
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16], STATE[64] or KEY[960]
- * scratch    256 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    256 bytes after the saved registers, wiped before the return; stack 0
  * consts     not read
  * registers  all but ra, sp, gp, tp and s11; a0 and a1 hold args and scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS and the length of vectors only
@@ -48,7 +48,7 @@ isa m, v, zvkb, zvkg, zvkned
 #define hash s5     /* H^n */
 #define factors s6  /* factor of the next chunk */
 #define weights s7  /* H^(n+k) */
-#define rest s8     /* bytes behind the chunks, */
+#define rest s8     /* bytes after the chunks, */
 #define tail s9     /* filled up to whole blocks */
 #define begun s10   /* bytes of all chunks */
 #define longer t3
@@ -65,7 +65,7 @@ isa m, v, zvkb, zvkg, zvkned
 
 #include "aes_zvkned.h"
 
-/* The sum of all blocks of sum to the first. t0, t1 and text are used. */
+/* Adds all blocks of sum into the first one. Changes t0, t1 and text. */
 .macro fold
     vsetvli t0, zero, e32, m1, ta, ma
     li t1, 4
@@ -230,7 +230,7 @@ function sealane_aesgcm_zvkned
     chunks .Lseal, seal_chunk
     chunks .Lopen, open_chunk
 
-/* If registers are longer than a chunk, the elements behind it are undefined, and become zeroes. */
+/* If registers are longer than a chunk, the elements after the chunk are undefined. They are set to zero. */
 .Lchunks_done:
     vsetvli t0, zero, e32, m4, ta, ma
     beq t0, words, .Ltail
@@ -239,7 +239,7 @@ function sealane_aesgcm_zvkned
     vsetvli zero, words, e32, m4, tu, ma
     vmv.v.v v(sum), v(text)
 
-/* Up to k blocks, the last filled up with zeroes. */
+/* Up to k blocks. Zeroes complete the last one. */
 .Ltail:
     beqz rest, .Lmask
     srli t0, tail, 2

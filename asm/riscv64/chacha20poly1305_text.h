@@ -2,7 +2,7 @@
  * may define WITH_ZBB.
  *
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    200 bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    200 bytes after the saved registers, wiped before the return; stack 0
  * registers  all but ra, sp, gp, tp and s11; a0 and a1 hold args and scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS and pointers only
  * alignment  words and double words are loaded and stored where they are aligned: elsewhere a CPU may trap, and take
@@ -179,7 +179,7 @@ function KERNEL
     andi k0, k0, SEALANE_FLAG_FIRST
     bnez k0, .Lblock
 
-/* Another part of a packet: go on where the one before ended. */
+/* Another part of a packet continues where the previous one ended. */
     load_state
     j .Ltext
 

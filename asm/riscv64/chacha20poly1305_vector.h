@@ -2,7 +2,7 @@
  * defines KERNEL, and may define WITH_ZVKB.
  *
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    END_VECTOR - STATE bytes behind the saved registers, wiped before the return; stack 0
+ * scratch    END_VECTOR - STATE bytes after the saved registers, wiped before the return; stack 0
  * registers  all but ra, sp, gp, tp and s11; all vectors, vtype and vl; a0 and a1 hold args and scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, pointers and the length of vectors only
  * alignment  any: vectors of bytes load and store text. Words are accessed in scratch, args and state only.
@@ -10,11 +10,11 @@
  * ChaCha20 (RFC 8439, 2.3): a vector holds one word of several blocks, w0 to w15 hold whole blocks. 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
  * on the 4 columns, then on the 4 diagonals; the keystream is the result plus the initial state. Segment stores
- * transpose it into scratch, where the ciphertext takes its place. The next pass authenticates that meanwhile, with
- * Poly1305 in integer registers (poly1305.h). Block 0 leads in the first pass.
+ * transpose it into scratch, where the ciphertext replaces it. During the next pass, Poly1305 in integer registers
+ * (poly1305.h) authenticates the ciphertext. The first pass begins with block 0.
  */
 
-/* Scratch behind that of all kernels: the keystream of a pass, then its ciphertext. BLOCK holds associated data. */
+/* Scratch after that of all kernels: the keystream of a pass, then its ciphertext. BLOCK holds associated data. */
 #define TEXT 512
 #define MOST_BLOCKS 16                  /* of a pass */
 #define END_VECTOR (TEXT + 64*MOST_BLOCKS)
@@ -57,7 +57,8 @@
 #define DOUBLE_ROUND 160
 #endif
 
-/* An instruction of ChaCha20, and those of Poly1305 that are due behind it: polys behind a double round. */
+/* An instruction of ChaCha20, and the instructions of Poly1305 that are due after it. A double round has polys of them.
+ */
 .macro beside instruction:vararg
     \instruction
     .set vectors, vectors + 1
@@ -170,12 +171,12 @@ function KERNEL
     andi k0, k0, SEALANE_FLAG_FIRST
     bnez k0, .Lpass
 
-/* Another part of a packet: go on where the one before ended. */
+/* Another part of a packet continues where the previous one ended. */
     load_state
     ld k0, SEALANE_ARG_BYTES(a0)
     beqz k0, .Lfinish
 
-/* As many blocks as vectors hold, and as are left. */
+/* A pass has as many blocks as vectors hold, or as are left. */
 .Lpass:
     is_first k0, k1
     ld k1, SEALANE_ARG_BYTES(a0)
@@ -296,7 +297,7 @@ function KERNEL
     bgeu p1, p0, .Lwhole
     mv p0, p1
 .Lwhole:
-    sub p1, p1, p0                      /* and behind it */
+    sub p1, p1, p0                      /* and after it */
     add done, done, p0
     mv limit, message
     beqz p0, .Lcrypted

@@ -7,8 +7,8 @@
  */
 #include "../chacha20poly1305_scalar.h"
 
-/* The accumulator, r0, r1, r1 + r1/4; the authenticated bytes: whole blocks up to limit, rest bytes behind them, and
- * their kind; products and carries; a block. */
+/* The accumulator, r0, r1, r1 + r1/4; the authenticated bytes, which are whole blocks up to limit and rest bytes after
+ * them; their kind; products and carries; a block. */
 #define h0 t0
 #define h1 t1
 #define h2 t2
@@ -177,7 +177,7 @@
     sd k3, SEALANE_STATE_COUNTER(k0)
 .endm
 
-/* What the part before left. */
+/* Loads what the previous part has stored. */
 .macro load_state
     ld k0, SEALANE_ARG_STATE(a0)
     ld k1, SEALANE_STATE_COUNTER(k0)

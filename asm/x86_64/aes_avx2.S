@@ -38,7 +38,7 @@
     vinserti128 \to, \to, \low, 1
 .endm
 
-/* The one block that fills no vector. */
+/* One block, which fills half a vector. */
 .macro x_partial_begin
 .endm
 

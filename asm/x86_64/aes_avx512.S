@@ -38,7 +38,7 @@
     vshufi32x4 \to, \to, \to, 0
 .endm
 
-/* One to three blocks that fill no vector: k1 has their quadwords. */
+/* One to three blocks, less than a vector. k1 has a bit for each of their quadwords. */
 .macro x_partial_begin
     mov ecx, r10d
     shr ecx, 3

@@ -1,4 +1,5 @@
-/* The instructions of aes_modes.h that are written the same for all vectors: three operands, or with sse.h two. */
+/* The instructions of aes_modes.h that are written the same way for all vectors. They have three operands, or two
+ * with sse.h. */
 
 /* Vectors of 512 bits have their own names for these. */
 #if WIDTH == 4
@@ -95,7 +96,7 @@
     vpxor \x, \x, \y
 .endm
 
-/* The second operand is in memory. SSE would want it aligned. */
+/* The second operand is in memory. SSE would require it to be aligned. */
 .macro x_from instruction, x, at:vararg
 #if defined(KERNEL_SSE)
     movdqu xmm0, \at
@@ -121,7 +122,7 @@
     x_from aesdeclast, \x, \at
 .endm
 
-/* Block j of a vector that has the same block everywhere: times x^j. */
+/* \x holds the same block several times. Its block j is multiplied by x^j. */
 .macro x_spread x
 #if !defined(KERNEL_SSE)
     vpsllvq tmp, \x, [consts + LEFT]

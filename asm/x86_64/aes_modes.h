@@ -81,8 +81,8 @@
 #define next VECTOR(13)
 #define spare VECTOR(14)
 
-/* All rounds of n vectors but the last; then rk is the last round key. For one vector they are unrolled: a loop would
- * take most of the time of a text that short. */
+/* All rounds of n vectors except the last. Afterwards rk is the last round key. The rounds of one vector are
+ * unrolled, because a loop would take most of the time of such a short text. */
 .macro rounds_but_last n, instruction
     .if \n == 1
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
@@ -190,7 +190,7 @@
     .endif
 .endm
 
-/* n vectors, or, partial, the blocks that fill none. */
+/* A step of n vectors or, if partial, of the blocks that do not fill a vector. */
 .macro step n, partial=0
     x_broadcast rk, [first_key]
     cmp mode, SEALANE_AES_CTR
@@ -256,7 +256,7 @@
     .endif
 .endm
 
-/* A step of n vectors, if text_left has that bit; label is placed before the step. */
+/* A step of n vectors, if text_left has the bit BYTES*n. `label` is placed before the step. */
 .macro step_if n, label
     test text_left, BYTES*\n
     jz 8f
@@ -280,7 +280,7 @@
     x_xor \to, tmp, tmp2
 .endm
 
-/* The tweaks of eight vectors, from the first; of four if there is less than three vectors of text. */
+/* The tweaks of eight vectors, starting from the first, or of four if there are less than three vectors of text. */
 .macro first_tweaks
     x_broadcast poly, [consts + POLY]
     x_broadcast vector0, [state]
@@ -302,9 +302,9 @@
 #define lanes rdi
 #define text rdx     /* bytes from the begin */
 #define rounds ebx   /* times 16 */
-#define one_bytes r14 /* of a lane by itself */
+#define one_bytes r14 /* of a lane processed individually */
 
-/* Of one block, all rounds but the last but these: of keys with more, two or four more. */
+/* The rounds of one block, except the first and the last. Longer keys have two or four more. */
 .macro rounds_of_one instruction, x, at, rounds
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
     .if \i == 10 || \i == 12
@@ -344,8 +344,8 @@
     .endr
 .endm
 
-/* With less than eight lanes left the first does the work of those that are missing, again: everything is read before
- * anything is written. */
+/* If less than eight lanes are left, the first lane replaces the missing ones. It is then processed several times,
+ * with the same result, because all input is read before any output is written. */
 .macro lanes_by_eight
     mov rax, [args + SEALANE_MODE_COUNT]
     mov one_bytes, [args + SEALANE_MODE_BYTES_EACH]
@@ -416,7 +416,7 @@
     mov r13, [scratch + LANE_MODE]
     lanes_wipe
 
-    /* One alone: each round waits for the one before. */
+    /* One lane by itself: each round waits for the previous round. */
 .Llanes_one:
     mov r8, [lanes + SEALANE_MODE_LANE_KEY]
     mov r9, [lanes + SEALANE_MODE_LANE_IN]
@@ -455,7 +455,7 @@
 
 #include "aesgcm_text.h"
 
-/* Of two operands, the first of which is the result. */
+/* An instruction with two operands, whose result replaces the first. */
 .macro in_place v, op, x, y:vararg
     .ifb \v
     \op \x, \y
@@ -464,10 +464,11 @@
     .endif
 .endm
 
-/* The next four words of a schedule go to `at` bytes from rcx. They follow the last four in x and as many words
- * before as the key has. SubWord of the last existing word, rotated and with a round constant or not, is added to
- * the first word. Each word is added to all after it (FIPS 197, 5.2). If x is not `last`, its own sum is used as the
- * round key of SubWord. Then only that instruction and one shuffle are on the critical path. */
+/* Makes the next four words of a schedule and stores them at rcx + `at`. `last` has the latest four words, and x the
+ * four words that are one key length before the new ones. SubWord of the latest word, rotated and with a round
+ * constant or not, is added to the first word. Each word is added to all after it (FIPS 197, 5.2). If x is not
+ * `last`, the sum of its words becomes the round key of SubWord. Then only that instruction and one shuffle are on
+ * the critical path. */
 .macro next_words v, x, last, rotate, at
     .if \rotate
     \v\()movdqa xmm2, \last
@@ -496,7 +497,7 @@
     x_store_block [rcx + \at], \x
 .endm
 
-/* The round constant in every word of xmm3: x^i, to the eighth by a shift. */
+/* The round constant x^i, in every word of xmm3. Up to x^7 a shift makes it. */
 .macro next_constant v
     .ifb \v
     pslld xmm3, 1
@@ -505,7 +506,7 @@
     .endif
 .endm
 
-/* Keys of 4 and 8 words four at a time; of 6 word by word. */
+/* Keys of 4 and 8 words are expanded four words at a time, and keys of 6 words one word at a time. */
 .macro schedule_key v
     mov r13, consts
     lea r14, [r12 + SEALANE_AES_KEY_SCHEDULE]
@@ -551,8 +552,8 @@
 .Lscheduled:
 .endm
 
-/* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the
- * last. */
+/* The round keys for decryption are those for encryption in reverse order. InvMixColumns is applied to all except the
+ * first and the last. */
 .macro mode_setup inverse, v
     mov r12, [args + SEALANE_MODE_KEY]
     mov ebx, [r12 + SEALANE_AES_KEY_ROUNDS]
@@ -624,7 +625,7 @@
     lea first_key, [rax + SEALANE_AES_KEY_SCHEDULE]
     xor backwards, backwards
 
-    /* What each mode begins with, and, where it is known, leaves. */
+    /* What each mode begins with. Where the state after the text is known already, it is written here. */
     cmp mode, SEALANE_AES_CTR
     je .Lbegin_ctr
     ja .Lbegin_chained
@@ -647,7 +648,7 @@
     \v\()movd xmm0, eax
     x_add xmm0, xmm0, xmm11
     x_shuffle xmm0, xmm0, xmm12
-    x_store_block [state], xmm0                                                 /* as a whole, to be read so */
+    x_store_block [state], xmm0                                                 /* one store, for one load */
     x_load tmp, [consts + COUNT]
     x_add ctr, ctr, tmp
     jmp .Lbegun

@@ -58,7 +58,7 @@
     .byte 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     endconstants
 
-/* xmm0 := InvMixColumns of it. */
+/* xmm0 := InvMixColumns(xmm0). */
 .macro inverse_mix_columns
     movdqa xmm5, xmm0
     pshufb xmm0, opposite
@@ -75,7 +75,7 @@
     pxor xmm0, xmm5
 .endm
 
-/* The second block's tweak, or the first's: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
+/* high:low := the next block's tweak: the previous one times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
 .macro next_tweak
     mov rax, high
     sar rax, 63

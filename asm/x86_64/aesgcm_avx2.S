@@ -295,7 +295,7 @@
     multiply power + H(0)
 .endm
 
-/* hi := block_a times the power in ymm0, whose halves' sum is in ymm1. */
+/* hi := block_a times the power in ymm0. ymm1 has the sum of that power's halves. */
 .macro power_step
     vpshufd tmp, block_a, 0x4e
     vpxor tmp, tmp, block_a
@@ -535,7 +535,7 @@
     .endr
     jmp .Ldone
 
-    /* For 32 to 64 bytes of text and the lengths only, intermediate results stay in registers. */
+    /* For 32 to 64 bytes of text and then the lengths, all intermediate results stay in registers. */
 .Lshort:
     lea rax, [text_left - 32]
     cmp rax, 32
@@ -587,10 +587,10 @@
     lea rcx, [rax + 15]
     and rcx, -16
     neg rcx
-    lea rcx, [key + rcx + H(2)]                                                 /* behind the last pair of powers */
+    lea rcx, [key + rcx + H(2)]                                                 /* after the last pair of powers */
 
-    /* Its powers, two at a time: H^2, H; H^4, H^3. From then on, the last pair except one times H^4, so that two are
-     * in flight. */
+    /* The powers are made two at a time: H^2, H; H^4, H^3. The following pairs are the last pair but one times H^4,
+     * so that two products are in flight. */
     vpshufd xmm1, xmm0, 0x4e
     vpxor xmm1, xmm1, xmm0
     vmovdqa block_a, ymm0

@@ -123,7 +123,7 @@
     .endif
 .endm
 
-/* The same of a h + b g, where hs has h0 + h1 and g0 + g1. */
+/* The same for a h + b g, where hs has h0 + h1 and g0 + g1. */
 .macro multiply_two first, a, b, h, g, hs
     vpunpcklqdq rc, \a, \b                                                      /* a0, b0 */
     vpunpckhqdq rd, \a, \b                                                      /* a1, b1 */
@@ -173,7 +173,7 @@
     vpxord xmm19, xmm19, xmm9
 .endm
 
-/* A vector's blocks, their bytes reversed; with POLYVAL they stay as they are. */
+/* The blocks of a vector with their bytes reversed. With POLYVAL, the bytes stay in order. */
     .set of_polyval, 0
 .macro reversed v
     .if !of_polyval
@@ -431,9 +431,9 @@
     add dst, 64*\n
 .endm
 
-/* ---- The last n vectors, of which the last one has the bytes in k1 ---- */
+/* ---- The last n vectors; k1 selects the bytes of the last one ---- */
 
-/* Their text to 20 .. */
+/* Loads their text into registers 20 and up. */
 .macro load_vectors n
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
@@ -444,8 +444,8 @@
     .endr
 .endm
 
-/* The last round of AES, with the last round key in rk: text becomes output in 0 .. and in memory; and mask, with_j0
- * from the last vector's last quarter. */
+/* The last round of AES; rk is the last round key. Text becomes output in registers 0 and up, and in memory. with_j0:
+ * `mask` is the last quarter of the last vector. */
 .macro last_round n, with_j0
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n
@@ -465,7 +465,7 @@
     .endr
 .endm
 
-/* Seal: the written ciphertext, to 20 .. */
+/* Seal: keeps the ciphertext in registers 20 and up. */
 .macro keep_vectors n
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
@@ -476,7 +476,7 @@
     .endr
 .endm
 
-/* The last n vectors of a longer packet are encrypted, and J0. */
+/* Encrypts the last n vectors of a longer packet, and J0. */
 .macro tail n, hash, with_j0
     .if !\with_j0
     vmovdqa64 mask, j0
@@ -493,8 +493,8 @@
     jmp .Lhash_vectors
 .endm
 
-/* The same for any number of vectors; between the rounds, data is authenticated according to `hash`. Five have
- * less than TAIL bytes, so J0 fits. */
+/* The same for any number of vectors. Between the rounds, data is authenticated according to `hash`. Five vectors
+ * have less than TAIL bytes, so J0 fits in the last one. */
 .macro tail_of hash, with_j0
     cmp text_left, 64
     jbe 1f
@@ -525,7 +525,7 @@
 5:  tail_of \hash, 0
 .endm
 
-/* ad := the one block of associated data at mac, of eax bytes; r13 and k1 besides. */
+/* ad := the block of associated data at mac, which has eax bytes. Changes r13 and k1. */
 .macro ad_block
     mov r13d, -1
     bzhi r13d, r13d, eax
@@ -534,7 +534,7 @@
     vpshufb ad, ad, xmm15
 .endm
 
-/* k1 := the bytes that the last vector has. */
+/* k1 := a bit for each byte of the last vector. */
 .macro last_mask
     mov rax, text_left
     neg rax
@@ -543,7 +543,7 @@
     kmovq k1, r13
 .endm
 
-/* block := the block of lengths, in bits; of POLYVAL that of associated data is the first half. */
+/* block := the block of lengths in bits. With POLYVAL, the first half is the length of the associated data. */
 .macro lengths_block block
     vmovq \block, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq \block, \block, [args + SEALANE_ARG_AD_BYTES], 1
@@ -556,7 +556,7 @@
 
 /* ---- A whole packet of at most four vectors --------------------------------------------------------------------- */
 
-/* Of n vectors. In eax, 16 times its blocks. */
+/* A packet of n vectors. eax is 16 times the number of its blocks. */
 .macro little n
 .Llittle\n:
     load_vectors \n
@@ -598,7 +598,7 @@
     .endif
 .endm
 
-/* Its vectors are encrypted, and J0. */
+/* Encrypts its vectors, and J0. */
 .macro little_cipher n, with_j0
     .irp i, 0, 1, 2, 3
     .if \i < \n
@@ -806,7 +806,7 @@
     cmp r13, 256
     jae .Lad
 
-    /* One block, and not much text: it waits for that of the lengths. */
+    /* One block of associated data, and not much text: the block waits in `ad`, and is authenticated later. */
     inc steps
     ad_block
     jmp .Lbegun
@@ -888,8 +888,8 @@
     no_sums
     jmp .Lfours_more
 
-    /* Four vectors at a time. Seal: authentication is a step behind; from the second step on, two share a reduction.
-     * One block of associated data is summed with the first four. */
+    /* Four vectors at a time. Seal: authentication is a step behind encryption, and from the second step on, two
+     * steps share a reduction. One block of associated data is summed with the first four vectors. */
 .Lfour_ad:
     mov mac, [args + SEALANE_ARG_AD]
     ad_block
@@ -1080,15 +1080,16 @@
     mov eax, TAIL
 .Lpolyval_key:
 
-    /* Its powers, each as the product of two that are known as early as can be: five products one behind another. A
-     * short text and its lengths take few of them. */
+    /* The powers of H. Each is the product of two that are known as early as possible, so the longest chain is five
+     * products. A short text and its lengths use few powers. */
 .macro power_of r, to, a, h
     vpshufd \r\()30, \h, 0x4e
     vpxord \r\()30, \r\()30, \h
     multiply 1, \a, \h, \r\()30, \r
     reduce_to \to, \r
 .endm
-    /* Four powers from H^i down, and the sums of their halves, each beside that of the power four below. */
+    /* Stores four powers from H^i down, and the sums of their halves. Beside each sum is that of the power four
+     * below. */
 .macro store_powers i, v, lower
     vmovdqu64 [key + H(\i)], \v
     vpunpcklqdq zmm8, \v, \lower

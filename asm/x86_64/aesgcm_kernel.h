@@ -13,14 +13,15 @@
 
 #include "aesgcm_text.h"
 
-/* While a key is made. */
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
+/* While a key is set up. */
+#define words r8     /* in the key */
+#define word r9      /* the next one, in bytes from the beginning of the schedule */
 #define end r11      /* of the schedule */
 
-/* ---- The begin of a call, 128 and 256 bits ---- */
+/* ---- The beginning of a call, 128 and 256 bits ---- */
 
-/* Arguments of a call, and of its first part: GHASH is 0; the nonce at rax, and if that is J0 in xmm0, too. */
+/* Reads the arguments of a call. In a first part, GHASH starts at 0, and rax points to J0 or to the nonce. J0 is also
+ * loaded into xmm0. */
 .macro call_begin
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
@@ -40,7 +41,7 @@
     vmovdqu xmm0, [rax]
 .endm
 
-/* The counter behind J0, which is at rax; from .Lnonce on, if there are 12 bytes of nonce instead: those to xmm0. */
+/* For J0 at rax, \counter := its counter + 1. .Lnonce is for a nonce of 12 bytes, which is loaded into xmm0. */
 .macro counter_or_nonce counter
     mov \counter, [rax + 12]
     bswap \counter
@@ -50,7 +51,7 @@
     nonce_words
 .endm
 
-/* xmm0 := the nonce at rax; by words, as these may have just been written. */
+/* xmm0 := the nonce at rax. It is loaded by words, since separate stores may just have written them. */
 .macro nonce_words
     vmovd xmm0, dword ptr [rax]
     vpinsrd xmm0, xmm0, [rax + 4], 1
@@ -78,8 +79,8 @@
 
 /* ---- GHASH, 128 and 256 bits ---- */
 
-/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced (asm/ghash.h); in six steps. What includes this has times_p, with
- * which tmp := P times the lower half of v; first, or once more. */
+/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced (asm/ghash.h), in six steps. The includer defines times_p, which
+ * sets tmp := P times the lower half of v. Its second argument is 1 in the first call. */
 .macro reduce step
     .if \step == 0
     times_p lo, 1                                                               /* P w */
@@ -172,8 +173,8 @@
     .endif
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. short: with less code for those from 10 on,
- * which keys of 128 bits have not, and r13 changed. */
+/* All rounds except the last (FIPS 197, 5.1). Afterwards rk is the last round key. short: the rounds from 10 on,
+ * which keys of 128 bits do not have, take less code and change r13. */
 .macro vectors_but_last n, extra, hash=0, short=0
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
     vectors_round \n, \extra, \i, \hash
@@ -210,8 +211,8 @@
 
 /* ---- The end of a call, 128 and 256 bits ---- */
 
-/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block without its counter. If
- * the mask is still in a register, the counter block is left out. */
+/* GHASH, in xmm11, becomes the tag, or goes to the state. The mask and the counter block without its counter also go
+ * to the state. If the mask is still in a register, the counter block is left out. */
 .macro finish mask
     mov rax, [args + SEALANE_ARG_STATE]
     .ifb \mask
@@ -243,7 +244,7 @@
 
 /* ---- Keys ---- */
 
-/* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
+/* The key schedule (FIPS 197, 5.2), word by word. SubWord is SubBytes in a last round of four copies of the word. */
 .macro setup_begin rcon, schedule, most
 .Lsetup:
     test flags, SEALANE_FLAG_NONCE

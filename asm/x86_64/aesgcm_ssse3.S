@@ -18,7 +18,7 @@
  * looked up there, gives a part of byte q + r of the product. So with W_r the sum of the lookups of all high and all
  * low nibbles,
  *     y H = W_0 + x^8 W_1 + .. + x^120 W_15,    x^128 = 1 + x + x^2 + x^7.
- * What Horner's rule moves beyond x^127, one byte a table, is collected, and multiplied by that in the end: by tables.
+ * Horner's rule moves a byte per table beyond x^127. At the end, tables multiply the collected bytes by x^128.
  *
  * A packet is processed as follows. .Lencrypt makes two blocks of keystream, .Lhash authenticates a text, and the
  * code after each of them depends on the phase.
@@ -126,7 +126,7 @@
     jmp .Ltext_begin
 
 /* POLYVAL (RFC 8452, section 3) is GHASH of blocks whose bytes are reversed. .Lhash_block reverses them, and the
- * table is of its own hash key times x (appendix A). The text is one chunk, of which nothing is encrypted. */
+ * table is made from POLYVAL's hash key times x (appendix A). The text is a single chunk, and nothing is encrypted. */
 .Lpolyval:
     test flags, SEALANE_FLAG_SETUP
     jnz .Lpolyval_key
@@ -346,7 +346,7 @@
     mov phase, KEY
     jmp .Lencrypt_blocks
 
-/* H, in xmm0, times x^0 .. x^7: with its bytes reversed it moves right by one. */
+/* Multiplies H, in xmm0, by x^0 .. x^7. Since its bytes are reversed, it moves right by one bit. */
 .Lhash_key:
     lea r10, [scratch + SHIFTED]
     mov ecx, 8

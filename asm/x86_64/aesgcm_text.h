@@ -1,4 +1,5 @@
-/* The code that the AES-GCM kernels share. v is v where instructions have VEX encodings, otherwise empty. */
+/* The code that the AES-GCM kernels share. The parameter v is "v" where instructions have VEX encodings, otherwise
+ * empty. */
 
 /* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx; word32 is the lower half of
  * word. */
@@ -49,7 +50,7 @@
 3:
 .endm
 
-/* The n < 16 lowest bytes of a vector, n in eax; rcx and three registers besides. */
+/* Stores the n < 16 lowest bytes of a vector, n in eax. Changes rcx and three more registers. */
 .macro store_partial from, at, v, word=rbx, word32=ebx, word8=bl, other=power, other32=r13d
     \v\()movq \word, \from
     cmp eax, 8
@@ -105,9 +106,9 @@
     \v\()movd eax, xmm0
 .endm
 
-/* The key schedule (FIPS 197, 5.2) word by word, behind the key. eax is the last word. before is the one as many
- * words before as the key has, which are `words`, in r8. word is the place of the next, in bytes from the
- * beginning of the schedule. */
+/* The key schedule (FIPS 197, 5.2), word by word, after the key. eax is the latest word. `before` points to the word
+ * one key length before the next one, and `words`, in r8, is the length of the key. `word` is the place of the next
+ * word, in bytes from the beginning of the schedule. */
 .macro schedule_words words, word, phase, end, rcon, schedule, before, constant, v
 .Lword:
     test \phase, \phase

@@ -22,7 +22,7 @@
 #if defined(KERNEL_SSE)
 #include "sse.h"
 #define VEX
-#define THREE 0      /* whether three blocks of a tail have code of their own, or take that of four, as room is short */
+#define THREE 0      /* whether a tail of three blocks has its own code. It takes that of four where room is short. */
 #else
 #define VEX v
 #define THREE 1
@@ -64,9 +64,9 @@
 #define SUMS 400     /* of the halves of four blocks */
 #define SCRATCH_END 432
 
-/* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower
- * one's. */
-#define POWERS 17    /* eight blocks, eight of the tail, the lengths */
+/* The key's table: the powers of H from H^17 to H. Each is followed by the sum of its halves and that of the next
+ * lower power's halves. */
+#define POWERS 17    /* for eight blocks, eight of the tail, and the lengths */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 32*(POWERS - (i)))
 #define S(i) (H(i) + 16)
 #define NEAR (H(0) + 128) /* fields within 128 bytes have short addresses */
@@ -89,7 +89,7 @@
 #define PLAIN 0x40   /* a whole packet with a nonce of 12 bytes and no associated data, and of at most */
 #define PLAIN_MOST 384 /* bytes: then all of its counters are in the table */
 #define FRESH 0x80   /* nothing was authenticated before the tail */
-#define WHOLE 0      /* a packet that ends with these blocks; of a little one the key is still there */
+#define WHOLE 0      /* a packet that ends with these blocks; for a short packet, the key is still there */
 #define PART 1       /* more parts follow, or came before */
 
 /* Vector registers: 0 .. 7 keystream, and */
@@ -157,7 +157,8 @@
     .endif
 .endm
 
-/* Two of eight blocks at mac times powers of H, from base + H(8) on, cut into steps to put between other work. */
+/* Multiplies two of eight blocks at mac by powers of H, from base + H(8) on. It is cut into steps to put between
+ * other work. */
 .macro multiply_pair step, pair, base, scalar=1
     .if \step == 0
     vmovdqu block_a, [mac+32*\pair]
@@ -201,7 +202,7 @@
     .endif
 .endm
 
-/* All of eight blocks in 64 steps, and one reduction in 12 more. */
+/* All of the eight blocks in 64 steps, and one reduction in 12 more. */
 .macro hash_step step
     .if (\step) < 64
     multiply_pair ((\step) & 15), ((\step)/16), key
@@ -236,8 +237,8 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* The next n counter blocks, four or eight, and the first round key, from xmm0, which has the same nonce, and rk, that
- * round key. */
+/* The next n counter blocks, four or eight, and the first round key. xmm0 has the same nonce, and rk is that round
+ * key. */
 .macro counters n
     .if \n == 8
     move_counters tmp, mi
@@ -262,7 +263,7 @@
     add counter, \n
 .endm
 
-/* To t four counters, and the first round key's last word four times. */
+/* Four counters to `to`, and the first round key's last word, four times, to `last`. */
 .macro move_counters to, last
     vmovd \to, counter
     vpshufd \last, rk, 0xff
@@ -270,7 +271,8 @@
     vpaddd \to, \to, [consts+COUNT]
 .endm
 
-/* Block i of the next eight, to be read when this eight is done: a block is read as a whole. */
+/* Block i of the next eight, which will be read after this eight. It is written as a whole, since it is read as a
+ * whole. */
 .macro next_counter i
     lea eax, [rcx + \i]
     bswap eax
@@ -278,9 +280,9 @@
     mov [scratch + BLOCKS + 16*\i + 12], eax
 .endm
 
-/* A round of n blocks from register `first` on and, if extra, of that block. In round number 0, that is the one whose
- * number times 16 is in rax. hash 1: with each block a step of hashing eight; 2: of hashing the previous four
- * blocks. */
+/* A round of n blocks from register `first` on and, if given, of the block `extra`. Round number 0 stands for the
+ * round whose number times 16 is in rax. hash: with each block, 1 adds a step of hashing eight blocks, and 2 a step
+ * of hashing the previous four blocks. */
 .macro round n, extra, number, hash=0, first=0
     .if \number
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE+16*\number]
@@ -304,8 +306,8 @@
     .endif
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1), and of the extra block the last, too; then rk is the last round key. next:
- * the counters of the next eight blocks besides, if there are any. */
+/* All rounds except the last (FIPS 197, 5.1), and all rounds of the extra block. Afterwards rk is the last round key.
+ * next: also makes the counters of the next eight blocks, if there are any. */
 .macro rounds_but_last n, extra, next=0, hash=0, first=0, from=1
     .if \from == 1
     round \n, \extra, 1, \hash, \first
@@ -346,7 +348,7 @@
 #endif
 .endm
 
-/* The nonce, without the counter, and the first round key to all blocks of the next eight. */
+/* Stores the nonce, without the counter, and the first round key in all of the next eight blocks. */
 .macro blocks_of v
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     vmovdqa [scratch+BLOCKS+16*\i], \v
@@ -370,8 +372,8 @@
 
 /* ---- The last blocks -------------------------------------------------------------------------------------------- */
 
-/* Block i of the rest, if it exists and is whole. Its keystream lacks the last round, whose key is rk;
- * and sums += its product. */
+/* Block i of the rest, if it exists and is whole. Its keystream lacks the last round, whose key is rk. Its product is
+ * added to the sums. */
 .macro last_block i, k, open
     cmp text_left, 16*\i + 16
     jb .Lblocks_end_\i
@@ -390,8 +392,8 @@
     multiply 0, last_power + H(1-\i) - NEAR
 .endm
 
-/* From here on J0 is not needed: it is wiped. WHOLE or PART replaces the key. A part's nonce, which is also that of
- * its next counter block, goes to the state. */
+/* From here on J0 is not needed, so it is wiped. WHOLE or PART replaces the key. A part's nonce goes to the state, in
+ * its next counter block. */
 .macro end_counters
     test flag_bits, PLAIN
     jnz 1f
@@ -414,7 +416,7 @@
     vmovdqa [scratch+J0], tmp
 .endm
 
-/* Further values for the beginning of a packet that is PLAIN. */
+/* Further values for the beginning of a packet. PLAIN is set if the packet is short enough. */
 .macro plain_begin
     mov flags, [args + SEALANE_ARG_FLAGS]
     cmp text_left, PLAIN_MOST
@@ -430,7 +432,7 @@
     vpxor hi, hi, hi
 .endm
 
-/* Eights while more than 128 bytes are left, then the rest. */
+/* steps := the eights to be encrypted while more than 128 bytes are left; text_left := the bytes after them. */
 .macro whole_eights
     lea steps, [text_left - 1]
     shr steps, 7
@@ -482,8 +484,8 @@
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
 
-    /* The last blocks of any packet, or four before them: keystream without the last round in 0 .. 3. Nothing is in
-     * registers that a little packet has not saved. */
+    /* The last blocks of any packet, or four blocks before them. Registers 0 .. 3 have keystream without the last
+     * round. This code uses only registers that a short packet has saved. */
 .Lblocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lblocks_open
@@ -537,7 +539,7 @@
     multiply 0, last_power + H(1) - NEAR
     jmp .Lblocks_reduce
 
-    /* The other half of the lengths' block, and the block of associated data. */
+    /* With associated data: the other half of the lengths' block, and the block of associated data. */
 .Llittle_ad:
     lea ecx, [8*rax]
     vmovd block_a, ecx
@@ -555,7 +557,7 @@
     multiply 0, last_power + H(2) - NEAR
     jmp .Llittle_rounds
 
-    /* Of longer keys. */
+    /* Further rounds, for longer keys. */
 .Llittle_more_rounds:
     round 4, mask, 0
     add eax, 16
@@ -563,7 +565,7 @@
     jb .Llittle_more_rounds
     jmp .Llittle_last_round
 
-    /* A longer one, without associated data. Sealing more than 128 bytes begins with AES. */
+    /* A longer packet, without associated data. Sealing more than 128 bytes begins with AES. */
 .Llonger:
     test text_left, text_left
     jz .Lbegin
@@ -826,7 +828,8 @@
     restore_registers
     jmp .Lblocks
 
-    /* Those behind the first four: sealing, made before or while these are hashed; opening, after that. */
+    /* Keystream of the blocks after the first four. Seal: made before or while those are hashed. Open: made
+     * afterwards. */
 .Lmore_keystreams:
     .if THREE
     cmp text_left, 112
@@ -943,7 +946,7 @@
     neg r8
     lea r8, [key + r8 + H(0)]                                                       /* the last power's */
 
-    /* Its powers: H^2, and from then on the last but one times that, so that two are on their way. */
+    /* The powers: H^2, and from then on the last power but one times H^2, so that two products are in flight. */
     vpxor xmm2, xmm2, xmm2                                                          /* the lower power's sum */
     vmovdqa block_a, xmm0
     vmovdqa xmm3, xmm0

@@ -1,8 +1,8 @@
-/* ChaCha20 (RFC 8439, 2.3) of 8 blocks on 256-bit vectors, or behind sse.h of 4 on 128-bit ones: a vector has one word
- * of each. What includes this defines, for scratch at rsi,
+/* ChaCha20 (RFC 8439, 2.3) of 8 blocks on 256-bit vectors, or after sse.h of 4 blocks on 128-bit vectors. A vector
+ * has one word of each block. The includer defines, for scratch at rsi,
  *
- *     MASKS       such that the bytes of words <<< 8 and 16 lie at MASKS + 4*8 and MASKS + 4*16, for vpshufb
- *     C_ROW(3)    where c3 lies: 16 words and a temporary want 17 registers
+ *     MASKS       such that the bytes of words <<< 8 and 16 are at MASKS + 4*8 and MASKS + 4*16, for vpshufb
+ *     C_ROW(3)    where c3 is stored, because 16 words and a temporary need 17 registers
  *
  * or KERNEL_VPROLD, which needs neither.
  */
@@ -36,7 +36,7 @@
 #define C3 memory           /* C_ROW(3) */
 #endif
 
-.macro rotate_row left, x, t               // x <<<= left, of ROTATE_2 and ROTATE_4
+.macro rotate_row left, x, t               // x <<<= left, for ROTATE_2 and ROTATE_4
 #if defined(KERNEL_VPROLD)
     vprold \x, \x, \left
 #else
@@ -46,7 +46,7 @@
 #endif
 .endm
 
-.macro rotate_bytes left, x, mask          // of ROTATE_1 and ROTATE_3
+.macro rotate_bytes left, x, mask          // for ROTATE_1 and ROTATE_3
 #if defined(KERNEL_VPROLD)
     vprold \x, \x, \left
 #else
@@ -54,8 +54,8 @@
 #endif
 .endm
 
-// Two pairs of quarter rounds, the second half a step behind, so that at any time one adds and shuffles
-// where the other shifts. The pairs are columns 0, 1 and 2, 3, then the diagonals that b0, b1 and b2, b3 are on.
+// Two pairs of quarter rounds. The second is half a step later, so that one adds and shuffles while the other shifts.
+// The pairs are columns 0, 1 and 2, 3, then the diagonals of b0, b1 and of b2, b3.
 
 // pair 0: a += b, d = (d ^ a) <<< left_d;   pair 1: c += d, b = (b ^ c) <<< left_b;   either may be left out
 .macro columns_step left_d, a0, b0, d0, a1, b1, d1, left_b, c2, d2, b2, c3, d3, b3
@@ -126,7 +126,7 @@
     columns_step 0, A0, B0, D0, A1, B1, D1, ROTATE_4, C3, D0, B2, C0, D1, B3
 .endm
 
-// four words of each block, beside each other; result in order: y, w, s, t
+// transposes four words of each block; the result is in the order y, w, s, t
 .macro transpose_four x, y, z, w, s, t
     vpunpckldq \s, \x, \y
     vpunpckhdq \x, \x, \y
@@ -143,7 +143,7 @@
     vpaddd \to, \t, \to
 .endm
 
-// the initial states of the next blocks; the constants at rdx, the key at rdi
+// the initial states of the next blocks; rdx points to the constants, rdi to the key
 .macro columns_begin
 #if !defined(KERNEL_VPROLD)
     vmovdqa A0, [rdx+CONST_ROTATE+4*8]
@@ -175,14 +175,14 @@
     broadcast_word C2, rdi+16, 2
 .endm
 
-// behind the last round: c3 is in memory, and T0 free
+// after the last round: c3 is in memory, and T0 is free
 .macro columns_rounds_end
 #if defined(KERNEL_VPROLD)
     vmovdqa [rsi+C_ROW(3)], C3
 #endif
 .endm
 
-// their keystream; the constants at rdx, the key at rax
+// their keystream; rdx points to the constants, rax to the key
 .macro columns_end in, out
     vmovdqa [rsi+C_ROW(0)], C0
     vmovdqa [rsi+C_ROW(1)], C1

@@ -1,6 +1,6 @@
-/* ChaCha20 (RFC 8439, 2.3) by rows: a vector has one row of two blocks' states, or behind sse.h of one block's. Four
- * vectors are a group, and one to three groups are in work together. Included behind chacha20_columns.h, which has the
- * rotations.
+/* ChaCha20 (RFC 8439, 2.3) by rows. A vector has one row of two blocks' states, or after sse.h of one block's. Four
+ * vectors are a group, and one to three groups are processed together. chacha20_columns.h, which must be included
+ * before, has the rotations.
  */
 
 #define GROUP0 ymm0, ymm3, ymm6, ymm9
@@ -63,7 +63,7 @@
     rows_round \groups, 0x39, 0x93, \first
 .endm
 
-// its rows in U0, U1, ROWS16, ROWS8, and the counters of the group at rdx + counters
+// adds the initial rows in U0, U1, ROWS16, ROWS8, and the counters of the group at rdx + counters
 .macro rows_add a, b, c, d, counters
     vpaddd \a, \a, U0
     vpaddd \b, \b, U1
@@ -72,7 +72,7 @@
     vpaddd \d, \d, [rdx+\counters]
 .endm
 
-// the initial states of the next blocks; the constants at rdx, the key at rax
+// the initial states of the next blocks; rdx points to the constants, rax to the key
 .macro rows_begin groups
     vbroadcasti128 ymm9, [rsi+NONCE_ROW]
     vbroadcasti128 ymm0, [rdx+CONST_SIGMA]

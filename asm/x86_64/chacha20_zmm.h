@@ -26,7 +26,7 @@
 .endm
 
 /* Register w is word w of sixteen blocks, register 16 + w of the next sixteen. Two quarter rounds of the columns
- * (half 0) or of the diagonals (half 1): of all orders tried the one that keeps the units busiest.
+ * (half 0) or of the diagonals (half 1). Of all orders that were tried, this one keeps the units busiest.
  */
 .macro columns half, pair, step
     .if \half == 0

@@ -23,7 +23,7 @@
 
 /* Scratch. */
 #define LANE 256                    /* pointers to the lanes */
-#define SPILLED (LANE + 8*LANES)    /* words that no register is left for */
+#define SPILLED (LANE + 8*LANES)    /* words for which no register is left */
 
 /* Integer registers. */
 #define args rdi
@@ -49,7 +49,7 @@
     jb 1b
 .endm
 
-/* Vectors j of 0 to 3: 16 bytes of the lanes j, 4 + j, .. at the address in the slot. */
+/* Loads vectors j of 0 to 3. Each has 16 bytes of the lanes j, 4 + j, .. at offset `at` from the pointer in `slot`. */
 .macro load_lanes slot, at
     .irp j, 0, 1, 2, 3
     .irp q, 0, 1, 2, 3
@@ -66,7 +66,7 @@
     .endr
 .endm
 
-/* Words o0 to o3 from the vectors r0 to r3, which are spoilt, as t and u are. */
+/* Words o0 to o3 from the vectors r0 to r3. r0 to r3, t and u are overwritten. */
 .macro transpose r0, r1, r2, r3, t, u, o0, o1, o2, o3
     vpunpckldq \t, \r0, \r1
     vpunpckldq \u, \r2, \r3
@@ -103,7 +103,8 @@
 #define AT_LANE (LANE + 24) /* called lanes and lanes_left elsewhere */
 #define LANES_LEFT (LANE + 32)
 
-/* RFC 8439, 2.1; c in memory: from its last step in a round to its first in the next there is time enough. */
+/* RFC 8439, 2.1. c is in memory. Between its last step in a round and its first in the next, there is enough time for
+ * that. */
 .macro quarter a, b, c, d
     mov r15d, [scratch + THIRD + 4*\c]
     add \a, \b
@@ -164,7 +165,7 @@
     jnz 1b
 .endm
 
-/* The next lanes side by side, or the last few one by one. */
+/* Takes the next lanes side by side, or the last few individually. */
 .macro take_lanes
     mov lanes, [args + SEALANE_MODE_LANES]
     mov lanes_left, [args + SEALANE_MODE_COUNT]

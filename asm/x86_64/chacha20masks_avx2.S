@@ -39,8 +39,8 @@
     vpor \x, \x, \spare
 .endm
 
-/* Two quarter rounds (RFC 8439, 2.1); words 8 to 11 are in registers 8 and 9 two at a time, the others in scratch
- * memory. */
+/* Two quarter rounds (RFC 8439, 2.1). Registers 8 and 9 hold two of the words 8 to 11 at a time. The others are in
+ * scratch memory. */
 .macro quarters a0, a1, b0, b1, d0, d1
     .irp half, 0, 1
     vpaddd ymm\a0, ymm\a0, ymm\b0

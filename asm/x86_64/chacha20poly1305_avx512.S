@@ -32,7 +32,7 @@
 #define SIGMA 0       /* "expand 32-byte k" */
 #define CLAMP 16      /* RFC 8439, 2.5: the bits of r that are not zero */
 #define FOUR 32       /* 4, 0, 0, 0: the counters of the next horizontal set */
-#define SIXTEEN 48    /* 16, 0, 0, 0: behind the first sixteen blocks */
+#define SIXTEEN 48    /* 16, 0, 0, 0: from the first sixteen blocks to the next ones */
 #define IOTA 64       /* 0 .. 15 */
 #define COUNTERS 128  /* 0, 0, 0, 0, 1, 0, 0, 0, 2, ...: the counters of a horizontal set */
 #define EVEN 192      /* 64-bit words 0, 2, .. 14 of two registers */
@@ -428,13 +428,13 @@
  *
  *   bytes    blocks  first pass   code
  *   0             0  .Lempty        443  .Lshort follows: 796 for all the rest, with Poly1305 in integer registers
- *   .. 128        4  .Lfour         796  likewise
- *   .. 512        8  .Leight       2077  .Lkey before the last rounds, .Lad behind them
- *   .. 768       12  .Ltwelve      2489  likewise
- *   .. 1024      16  .Lsixteen     2546  likewise
- *   .. 1280      20  .Ltwenty      3132  likewise
- *   .. 1536      24  .Ltwentyfour  3644  likewise
- *   more         32  .Lthirtytwo   2363  likewise; a later pass, of 32 blocks or the last 16, begins at .Lnext
+ *   .. 128        4  .Lfour         796  the same
+ *   .. 512        8  .Leight       2077  .Lkey before the last rounds, .Lad after them
+ *   .. 768       12  .Ltwelve      2489  the same
+ *   .. 1024      16  .Lsixteen     2546  the same
+ *   .. 1280      20  .Ltwenty      3132  the same
+ *   .. 1536      24  .Ltwentyfour  3644  the same
+ *   more         32  .Lthirtytwo   2363  the same; a later pass, of 32 blocks or the last 16, begins at .Lnext
  *
  * The first two are whole packets with at most 64 bytes of associated data; others of their length are of the class of
  * 8 blocks. The rest is the same for all others:
@@ -618,7 +618,7 @@
     vpbroadcastq lo2{k1}, rbx
 .endm
 
-/* Block 0 is ready: its first half is r and s (RFC 8439, 2.6), or an earlier part has left them. */
+/* Block 0 is ready. Its first half is r and s (RFC 8439, 2.6), unless an earlier part has stored them. */
 .macro one_time_key
     mov rdi, [scratch + SAVED_ARGS]
     add a0, 0x61707865                                                          /* "expa" */
@@ -659,7 +659,7 @@
 #define before r12    /* bytes from the latest eight down to the next */
 #define steps r14d    /* steps that are left */
 
-/* r^4 r^3 r^2 r, twice, from R8 on; zeroes behind it. Three steps of more_powers give the others:
+/* r^4 r^3 r^2 r, twice, from R8 on, followed by zeroes. Three steps of more_powers make the other powers:
  *   4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
  */
 .macro first_powers
@@ -707,7 +707,8 @@
     vmovdqa64 [latest + POWERS + 4*LIMB + R8], hi1
 .endm
 
-/* The latest powers, except for the kept elements, times the one at R8: the next ones, `before` bytes below. */
+/* Multiplies the latest powers, except for the kept elements, by the power at R8. The results go `before` bytes
+ * below. */
 .macro more_powers
     clear_lo
     clear_hi
@@ -723,10 +724,10 @@
     mov r12d, 64
 .endm
 
-/* The first pass of 8 to 24 blocks: ten double rounds, and beside them block 0, the key and the powers of r.
- * Block 0's ten take the time of the vectors' first six, which are accompanied by 2, 1, 2, 2, 1, 2 of them. COUNT
- * has a bit for each of the six, the first lowest, which is 1 if two accompany it. It ends with the 1 behind them.
- * .Lkey is shared by all classes, and continues at .Lpowers_\blocks.
+/* The first pass of 8 to 24 blocks: ten double rounds of the vectors, beside which integer code makes block 0, the
+ * key and the powers of r. Block 0's ten double rounds run beside the first six of the vectors: 2, 1, 2, 2, 1 and 2
+ * of them. COUNT has a bit for each of the six, the first one lowest. It is 1 if two double rounds of block 0 run
+ * beside it. The bit above these ends the loop. .Lkey is shared by all classes, and continues at .Lpowers_\blocks.
  */
 #define TWO_BESIDE 0b101101
 #define SIX_END (1 << 6)
@@ -788,8 +789,8 @@
     vpmadd52huq \hi, \v, \y
 .endm
 
-/* Of the given bytes, in two registers' names: k1 has those behind the whole 64, and rax is their offset. To `none` if
- * there are none. */
+/* k1 := the bytes of the given length after its last whole 64 bytes, and rax := their offset. The length is given by
+ * the names of a register for 32 and for 64 bits. Jumps to `none` if there are none. */
 .macro incomplete bytes_32, bytes, none
     mov eax, \bytes_32
     and eax, 63
@@ -801,7 +802,7 @@
     and rax, -64
 .endm
 
-/* 64 bytes number j of the rest to authenticate: mac, PARTIAL or nothing. */
+/* Bytes 64 j to 64 j + 63 of the rest to authenticate: from mac, from PARTIAL, or nothing. */
 .macro last_bytes j, into
     .if \j
     lea rax, [mac + 64*\j]
@@ -835,7 +836,7 @@
     vporq vz, vz, qword ptr [consts + PAD]{1to8}
 .endm
 
-/* The tag, of h in rax, r11, mleft: h mod p + s. */
+/* The tag, h mod p + s, where h is in rax, r11, mleft. */
 .macro write_tag
     mov rbx, rax                                                                /* h - p, if that is not negative */
     mov mac, r11
@@ -922,7 +923,7 @@
     sub dword ptr [words + BESIDE], 1
     jnz .Lempty_rounds
 
-    /* What is authenticated is put together in SECOND: RFC 8439, 2.8. */
+    /* The authenticated data is put together in SECOND: RFC 8439, 2.8. */
 .Lshort:
     integer_end
     one_time_key
@@ -1044,7 +1045,7 @@
     eight_end 16, 17, 18, 19, 20, 21, 22, 23
     jmp .Lad
 
-    /* More: 32 blocks a pass. No vector register is free for the powers of r, so they are made behind the rounds. */
+    /* More: 32 blocks a pass. No vector register is free for the powers of r, so they are made after the rounds. */
 .Lthirtytwo:
     thirtytwo_begin
     integer_begin
@@ -1184,8 +1185,8 @@
 
     /* ---- Keystream ---------------------------------------------------------------------------------------------- */
 
-    /* The rounds of up to 12 blocks, or of the first 16, end as keystream in registers 0 to 15. Registers 16 to 23
-     * have that of the others of 20 and 24.
+    /* The rounds of up to 12 blocks, or of the first 16, end as keystream in registers 0 to 15. For 20 and 24 blocks,
+     * registers 16 to 23 have the keystream of the others.
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
@@ -1215,7 +1216,7 @@
     .endr
     jmp .Lauthenticate
 
-    /* The pass has been authenticated, and is opened. Poly1305 has used the registers from 16 on. */
+    /* Open: the pass has been authenticated, and is decrypted now. Poly1305 has used the registers from 16 on. */
 .Lauthenticated:
     cmp text_left, SIXTEEN_BYTES
     jbe .Lapply
@@ -1235,7 +1236,7 @@
     cmp qword ptr [args + SEALANE_ARG_BYTES], TWENTYFOUR_BYTES
     jbe .Lapply_blocks                                                          /* to 23 */
 
-    /* Of 32 blocks the first half. Then the second half's states become keystream. */
+    /* The first half of 32 blocks. Then the second half's states become keystream. */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     vpxorq zmm\i, zmm\i, [src + 64*\i]
     vmovdqu64 [dst + 64*\i], zmm\i
@@ -1286,8 +1287,8 @@
 
     /* ---- Poly1305 of whole steps -------------------------------------------------------------------------------- */
 
-    /* Of mleft bytes at mac the ones up to `enough`, or all whole steps. The first step of 8 blocks costs no
-     * multiplication, so it is a short one.
+    /* Authenticates the bytes at mac up to `enough`, or all whole steps of the mleft bytes. The first step of 8
+     * blocks needs no multiplication, so it is short.
      */
 .Lauthenticate:
     lea powers, [scratch + NEAR]
@@ -1350,7 +1351,7 @@
 .Lauthenticated_open:
     cmp text_left, THIRTYTWO_BYTES
     jbe .Llast
-.Lauthenticate_pass:                                                      /* near the end there may be no 24 blocks */
+.Lauthenticate_pass:                                                      /* 24 blocks may not be left */
     cmp mac, enough
     jae .Lauthenticated_pass
     step_of_8
@@ -1391,7 +1392,7 @@
 
     /* ---- The end ------------------------------------------------------------------------------------------------ */
 
-    /* All text is there: at most 16 blocks are left to the end, the block of lengths among them. */
+    /* All text is processed. At most 16 blocks are left, including the block of lengths. */
 .Llast:
     cmp mleft, 240
     jbe .Llast_blocks

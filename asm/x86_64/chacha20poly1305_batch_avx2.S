@@ -29,7 +29,7 @@
 #define ROTATE16 32
 #define ROTATE8 64
 #define IOTA 96       /* 0 .. 7 */
-#define ONES 128      /* 64 bytes 0xff, and as many 0 behind them */
+#define ONES 128      /* 64 bytes 0xff, followed by as many zero bytes */
 
     constants sealane_chacha20poly1305_batch_avx2_constants
     .ascii "expand 32-byte k"
@@ -44,26 +44,26 @@
     endconstants
 
 /* Scratch. */
-#define NEXT_LANE 256 /* behind the wave */
-#define LEFT 264      /* packets behind it */
+#define NEXT_LANE 256 /* after the wave */
+#define LEFT 264      /* packets after the wave */
 #define SAVED_ARGS 272
 #define SAVED_CONSTS 280
-#define LAST_LANE 288 /* of the wave */
+#define LAST_LANE 288 /* the last of the wave */
 #define TABLE 296     /* of this pass */
-#define DONE 304      /* table of the pass before, whose places are to be finished, */
+#define DONE 304      /* the table of the previous pass, whose places are to be finished, */
 #define DONE_AT 312   /* from this one on */
 #define DONE_END 316
-#define TODO 320      /* the wave's blocks that no place has been given to */
+#define TODO 320      /* blocks of the wave without a place */
 #define FROM 324      /* the next packet in ACTIVE */
 #define TO 328        /* the end of the known part of ACTIVE for the next sweep */
 #define ACTIVES 332   /* packets in ACTIVE in this sweep */
 #define BLOCK 336     /* the block that is handed out in this sweep */
 #define PLACES 340     /* of this pass */
 #define NEXT_PLACES 344 /* of the next */
-#define VACANT 348    /* of these, those that no block has been handed out to */
-#define HAND_OUT 352  /* -> the next of them */
+#define VACANT 348    /* those of them without a block */
+#define HAND_OUT 352  /* pointer to the next vacant place */
 #define COUNT 360     /* pairs of double rounds, or of places, to go */
-#define ROUNDS 364    /* are there rounds? */
+#define ROUNDS 364    /* 1 if there are rounds */
 #define STATES 368    /* offset of this wave's */
 #define STEP 372      /* 1 between the halves of a pair of places */
 #define ACTIVE 384    /* packets that have blocks left, 8 of 32 bits */
@@ -84,7 +84,7 @@
 #define PAIR_R 2496   /* two places' r, while they are finished together; */
 #define PAIR_STATE 2560
 #define PAIR_LANE 2576
-#define PAIR_AFTER 2592 /* bytes of text behind their blocks */
+#define PAIR_AFTER 2592 /* bytes of text after their blocks */
 #define STATE 2624    /* two waves' eight packets, 64 bytes each: */
 #define STATE_R 0     /* r0, r1, s1 */
 #define STATE_H 24    /* h0, h1, h2 */
@@ -103,7 +103,7 @@
 #define mac r11
 #define lane r12
 #define state r13
-#define after r14     /* bytes of text behind this block */
+#define after r14     /* bytes of text after this block */
 #define keystream r15
 
 #include "chacha20_columns.h"
@@ -147,7 +147,7 @@
     vmovdqa [scratch + \to + 7*\stride], ymm11
 .endm
 
-/* The last addition, and [word][place] -> [place][word]. */
+/* The last addition. Then [word][place] becomes [place][word]. */
 .macro pass_end
     vmovdqa [scratch + C_ROW(0)], C0
     vmovdqa [scratch + C_ROW(1)], C1
@@ -174,7 +174,7 @@
     transposed KEYSTREAM + 32, 64
 .endm
 
-/* Rows b, c and d begin: words of keys and nonces by packets T0. */
+/* Rows b, c and d begin with words of keys and nonces, selected by the packets in T0. */
 .macro word_begin word, index, to
     vpermd \to, T0, [scratch + WORDS + 32*\index]
     vmovdqa [scratch + ONCE + 32*(\word - 4)], \to
@@ -265,7 +265,7 @@
     mov [rax + 8], \h1
 .endm
 
-/* 64 bytes of text: rdi + rcx - 64 -> rdx + rcx - 64. What is authenticated replaces their keystream. */
+/* 64 bytes of text: rdi + rcx - 64 -> rdx + rcx - 64. The bytes to authenticate replace their keystream. */
 .macro crypt keystream
     .irp i, 0, 32
     vmovdqu T0, [rdi + rcx - 64 + \i]
@@ -278,7 +278,7 @@
     .endr
 .endm
 
-/* n bytes, rdi -> rbx, if that bit is set in al. */
+/* Copies n bytes, rdi -> rbx, if al has the bit n. */
 .macro copy_if n, move, register
     test al, \n
     jz 174f
@@ -296,7 +296,7 @@
     copy_few
 .endm
 
-/* eax & 15 of them. */
+/* Copies eax & 15 bytes. */
 .macro copy_few
     copy_if 8, mov, rdx
     copy_if 4, mov, edx
@@ -314,7 +314,7 @@
 171:
 .endm
 
-/* Hands out a block to the next place of the next pass. */
+/* Gives a block to the next place of the next pass. */
 .macro hand_out
     mov edx, [scratch + FROM]
     mov edi, [scratch + TO]
@@ -328,7 +328,7 @@
     mov [scratch + HAND_OUT], rbx
     inc ecx
     cmp ecx, [scratch + BLOCKS + 4*rax]
-    adc edi, 0                                                                  /* it stays, if it has more blocks */
+    adc edi, 0                                                                  /* stays active if it has more blocks */
     inc edx
     cmp edx, [scratch + ACTIVES]
     jne 178f
@@ -353,7 +353,7 @@
 
 #include "chacha20poly1305_batch_text.h"
 
-/* The accumulator of packet i of a pair is kept for the next pass, or makes the tag where no text is left. */
+/* The accumulator of packet i of a pair is kept for the next pass. If no text is left, it becomes the tag. */
 .macro keep_or_tag i, h0, h1, h2
     mov r14, [scratch + PAIR_STATE + 8*\i]
     cmp qword ptr [scratch + PAIR_AFTER + 8*\i], 0
@@ -439,7 +439,7 @@
     mov consts, [scratch + SAVED_CONSTS]
 .Lfirst_places:
 
-    /* Keys and nonces: [packet][word] -> [word][packet]. Beyond the last packet it is there again. */
+    /* Keys and nonces: [packet][word] -> [word][packet]. The last packet also fills the columns after it. */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     lea rax, [r14 + SEALANE_LANE_STRIDE*\i]
     cmp rax, r12
@@ -475,7 +475,8 @@
     vmovdqa [scratch + WORDS + 32*9], ymm1
     vmovdqa [scratch + WORDS + 32*10], ymm2
 
-    /* A pass. With its rounds the places of the pass before are finished and given to the next one. */
+    /* A pass. Beside its rounds, integer code finishes the places of the previous pass, and assigns places for the
+     * next one. */
 .Lpass:
     mov r14, [scratch + TABLE]
     mov eax, [scratch + TODO]
@@ -495,7 +496,8 @@
 .Lround:
     double_round
 
-    /* Places of the pass before: two with whole blocks of different packets, for two double rounds, or one. */
+    /* Places of the previous pass: two with whole blocks of different packets take two double rounds, otherwise one
+     * place takes one. */
 .Lfirst:
     mov dword ptr [scratch + STEP], 0
     mov eax, [scratch + DONE_AT]
@@ -711,7 +713,7 @@
     tag h0, h1, h2, state, lane, state + STATE_S
     jmp .Lplace_done
 
-    /* The pass is over: the last addition, and [word][place] -> [place][word]. */
+    /* The pass is over. After the last addition, [word][place] becomes [place][word]. */
 .Lrounds_done:
     mov args, [scratch + SAVED_ARGS]
     mov consts, [scratch + SAVED_CONSTS]
@@ -742,7 +744,7 @@
     test r13, r13
     jnz .Lwave
 
-    /* The last pass's places. */
+    /* Finishes the places of the last pass. */
     mov ecx, [scratch + DONE_END]
     inc ecx
     shr ecx, 1

@@ -63,10 +63,10 @@
 
 /* Scratch. */
 #define FIRST_LANE 256 /* of the wave */
-#define NEXT_LANE 264 /* behind it */
-#define LEFT 272      /* packets behind it */
+#define NEXT_LANE 264 /* after the wave */
+#define LEFT 272      /* packets after the wave */
 #define PACKETS 280   /* in the wave */
-#define TODO 284      /* blocks that no place has been given to */
+#define TODO 284      /* blocks without a place */
 #define FROM 288      /* the next packet in ACTIVE */
 #define TO 292        /* the end of the known part of ACTIVE for the next sweep */
 #define ACTIVES 296   /* packets in ACTIVE in this sweep */
@@ -76,7 +76,7 @@
 #define KEYS 312      /* places of this pass that hold Poly1305 keys, the first ones */
 #define TABLE 316     /* which half of PLACE is this pass's: 0 or PLACE_HALF */
 #define ONES 328      /* 64 bits */
-#define CRYPT_END 336 /* of the places whose text waits for their keystream, in PLACE */
+#define CRYPT_END 336 /* the end, in PLACE, of the places whose text waits for keystream */
 #define SAVED_ARGS 344
 #define SAVED_CONSTS 352
 #define TEXT 360   /* by set: the first of 16 lanes, and the set's offset in their text, less 64; or 0, 0 */
@@ -99,8 +99,8 @@
 #define ONCE 6144     /* [word 4 .. 11, 13 .. 15, 12][place]: as a pass begins, where that is not a column of WORDS */
 #define COUNTER_WORD 11
 #define ONCE_BYTES 1536
-#define PADS 6144     /* when the pass has ended: of a step's blocks the bits behind them, by packet */
-#define PADS_WHOLE 256 /* and those of a step of whole blocks */
+#define PADS 6144     /* when the pass has ended: by packet, 2^128 for each block of a step */
+#define PADS_WHOLE 256 /* and that of a step of whole blocks */
 #define VECTORS 6656  /* when the pass has ended: by vector of eight packets, */
 #define VECTOR_BYTES 1280
 #define END 11776
@@ -124,8 +124,9 @@
 #define V_ADS 1240    /* some have associated data */
 
 #define WAVE 32       /* packets, at most */
-#define RUN_FROM 256  /* bytes left from which on a vector is done with by itself */
-/* Eight packets more only while the wave has fewer blocks: both its input and its output should stay in L1. */
+#define RUN_FROM 256  /* bytes left from which on a vector is processed separately */
+/* Eight more packets are added only while the wave has fewer blocks, since its input and output should both stay in
+ * L1. */
 #define WAVE_BLOCKS 320
 
 /* Registers. */
@@ -174,7 +175,7 @@
     .endr
 .endm
 
-/* Hands out a block to a place of the next pass, at rbx. */
+/* Gives a block to a place of the next pass, at rbx. */
 .macro hand_out
     mov eax, [scratch + ACTIVE + 4*from_index]
     mov [scratch + ACTIVE + 4*to_index], eax
@@ -183,7 +184,7 @@
     add rbx, 8
     lea r12d, [r11 + 1]
     cmp r12d, [scratch + BLOCKS + 4*rax]
-    adc r9d, 0                                                                  /* it stays, if it has more blocks */
+    adc r9d, 0                                                                  /* stays active if it has more blocks */
     inc r8d
     cmp r8d, actives
     jne 176f
@@ -194,7 +195,7 @@
 176:
 .endm
 
-/* To at most four places. */
+/* The same for at most four places. */
 .macro hand_out_four
     test vacant, vacant
     jz 174f
@@ -208,7 +209,7 @@
 174:
 .endm
 
-/* The text of the place at r14, with the keystream at r15. */
+/* XORs the text of the place at r14 with the keystream at r15. */
 .macro crypt
     mov eax, [r14]
     mov r12d, [r14 + 4]
@@ -219,7 +220,7 @@
     mov rdi, [rax + SEALANE_LANE_IN]
     mov rdx, [rax + SEALANE_LANE_OUT]
     mov rax, [rax + SEALANE_LANE_BYTES]
-    sub rax, r12                                                                /* bytes behind this block */
+    sub rax, r12                                                                /* bytes after this block */
     jb 175f
     vmovdqu64 zmm16, [rdi + r12 - 64]
     vpxorq zmm16, zmm16, [r15]
@@ -237,7 +238,7 @@
 171:
 .endm
 
-/* Of at most four places, one at a time; zmm16 is not needed for a while. */
+/* The same for at most four places, one at a time. zmm16 is saved and restored. */
 .macro crypt_four
     cmp r14, [scratch + CRYPT_END]
     jae 172f
@@ -264,7 +265,7 @@
     mov consts, [scratch + SAVED_CONSTS]
 .endm
 
-/* What the rounds of a pass work with. */
+/* Loads what hand_out and crypt need beside the rounds of a pass. */
 .macro pass_begin
     mov eax, 32
     next_places
@@ -278,7 +279,7 @@
     crypt_begin
 .endm
 
-/* How many places the next pass has, of those that blocks are left for, at most eax: ecx. */
+/* ecx := the places of the next pass, at most eax. */
 .macro next_places
     mov ecx, [scratch + TODO]
     cmp ecx, eax
@@ -289,8 +290,8 @@
 #define SET0 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 #define SET1 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 
-/* Words of the initial states of 16 places, which are at r14, in registers r0 .. r15. Mostly they are of 16
- * successive packets: a column of WORDS. Else they are picked from there, into ONCE.
+/* r0 .. r15 := the words of the initial states of 16 places, which are at r14. If the places have 16 successive
+ * packets, as is usual, the words are a column of WORDS. Otherwise they are selected from WORDS and stored in ONCE.
  */
 .macro set_begin set, index, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
     vmovdqa64 zmm\r1, [r14 + 128*\set]
@@ -307,7 +308,7 @@
     vpcmpeqd k1, zmm\r3, zmm\index
     xor r8d, r8d                                                                /* no lanes */
     lea r9, [scratch + ONCE + 64*\set]
-    cmp dword ptr [scratch + PLACES], 16*\set + 16                        /* behind the places the table has nothing */
+    cmp dword ptr [scratch + PLACES], 16*\set + 16                        /* after the places, the table has nothing */
     jb 181f
     kortestw k1, k1
     jnc 181f
@@ -320,8 +321,8 @@
     .irp r, \r13, \r14, \r15
     vmovdqa64 zmm\r, [r9 + WORD_STRIDE*(\r - \r4 - 1)]
     .endr
-    /* In the last pass whole blocks of text get it at once, unless the packets are to be authenticated first.
-     * Otherwise they wait for the next pass's rounds. */
+    /* In the last pass, whole blocks of text are processed at once, unless the packets must be authenticated first.
+     * Otherwise they wait for the rounds of the next pass. */
     vpbroadcastd zmm\r3, r12d
     vpcmpleud k1, zmm\r3, [scratch + FULL + 4*rax]
     kortestw k1, k1
@@ -368,7 +369,7 @@
     vmovdqa64 [scratch + ONCE + WORD_STRIDE*\word + 64*\set], zmm\r
 .endm
 
-/* Their last addition. */
+/* The last addition to the 16 states. */
 .macro set_end set, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
     mov rax, [scratch + ONCE_AT + 8*\set]
     vpaddd zmm\r0, zmm\r0, dword ptr [consts + SIGMA]{1to16}
@@ -665,7 +666,7 @@
     .endif
 .endm
 
-/* Of lanes in k1, the bit that goes with block j of a step. */
+/* Stores 2^128 for block j of a step, in the lanes whose data begins at that block or before. */
 .macro pad_block j
     vpcmpleq k1, zmm9, qword ptr [consts + SIXTEENS + 8*\j]{1to8}
     vpbroadcastq zmm10{k1}{z}, [consts + PAD]
@@ -968,8 +969,8 @@
     sub ecx, 16
     ja .Lwords
 
-    /* A pass. Beside its rounds, text waiting for keystream gets it, from place r15 on. Blocks are assigned to the
-     * vacant places for the next pass.
+    /* A pass. Beside its rounds, the text of places from r15 on, which waits, is XORed with its keystream, and blocks
+     * are assigned to the vacant places of the next pass.
      */
 .Lpass:
     mov ebx, [scratch + TABLE]
@@ -1023,7 +1024,7 @@
     cmp dword ptr [scratch + KEYS], 0
     jne .Lauthenticate
 
-    /* Text of this pass that waits: from where its keys end. */
+    /* Text of this pass that waits starts where its keys end. */
 .Lcrypt:
     mov r15d, [scratch + KEYS]
     mov eax, [scratch + PLACES]
@@ -1240,7 +1241,7 @@
     cmp togo, 64
     jne .Ledge_text
     vmovdqa64 zmm7, [rbx + TEXT16]
-    vpsubq zmm7, zmm7, [rbx + TEXT_BYTES]                                       /* bytes behind the text */
+    vpsubq zmm7, zmm7, [rbx + TEXT_BYTES]                                       /* bytes after the text */
     vpsrlvq zmm7, zmm11, zmm7
     vpandq zmm10, zmm10, zmm7
 .Ledge_text:
@@ -1333,7 +1334,7 @@
     sub ecx, 8
     ja .Llength
 
-    /* h mod p, plus s: all vectors at once, in long chains. What vectors that are not there hold does not matter. */
+    /* h mod p, plus s, for all vectors at once, in long chains. The values of missing vectors do not matter. */
     vpbroadcastq zmm30, [consts + ONE]
     mov ecx, [scratch + PACKETS]
     lea r8, [scratch + RECORD]

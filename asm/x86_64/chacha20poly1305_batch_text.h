@@ -13,7 +13,8 @@
     mov [scratch + SAVED_CONSTS], consts
 .endm
 
-/* Of the wave's packets so far: r8 their number, r9 their blocks of text, r10 how many have text; r11 is 1. */
+/* For the packets added to the wave so far: r8 is their number, r9 their blocks of text, r10 the number of those with
+ * text. r11 is 1. */
 .macro wave_begin
     xor r8d, r8d
     xor r9d, r9d
@@ -21,14 +22,14 @@
     mov r11d, 1
 .endm
 
-/* Packet r8, which has rax bytes of text: its blocks are these, and block 0. */
+/* Counts the blocks of packet r8, which has rax bytes of text: the blocks of text, and block 0. */
 .macro count_blocks
     add rax, 63
     shr rax, 6
     add r9, rax
     mov [scratch + ACTIVE + 4*r10], r8d
     cmp rax, r11
-    sbb r10d, -1                                                                /* it stays, if it has text */
+    sbb r10d, -1                                                                /* stays active if it has text */
     inc eax
     mov [scratch + BLOCKS + 4*r8], eax
 .endm

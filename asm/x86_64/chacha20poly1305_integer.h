@@ -1,5 +1,5 @@
 /* What the levels avx2, avx512vl and ssse3 of ChaCha20-Poly1305 share besides ChaCha20: Poly1305 in integer registers,
- * the state between the parts of a packet, and text and keystream. What includes this defines its scratch memory, and
+ * the state between the parts of a packet, and text and keystream. The includer defines its scratch memory, and
  *
  *     poly_multiply h0, h1, h2, m      h r, or h r + m and m += 16: by poly_add_next and poly_fold
  *
@@ -7,8 +7,8 @@
  * h = h0 + 2^64 h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without those.
  * The next product waits less if m is added to the sums of this one. Bits from 2^130 on are folded as soon as the
- * upper sum is ready. So h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
- * then. The sum of h0 r0 and 2^64 h2 s1 fits in 128 bits, as r0 < 2^60 and s1 < 1.25 2^60.
+ * upper sum is ready. So h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such values and a block, with
+ * h1 < 2^8 then. The sum of h0 r0 and 2^64 h2 s1 fits in 128 bits, as r0 < 2^60 and s1 < 1.25 2^60.
  */
 
 /* Scratch, relative to the displaced rsi. */
@@ -19,7 +19,7 @@
 #define OUT -104
 #define LEFT -96            /* bytes of IN */
 #define CHUNK -88           /* bytes of them in this pass */
-#define TAIL -48            /* bytes behind the whole blocks to authenticate: less than a block */
+#define TAIL -48            /* bytes after the whole blocks to authenticate: less than a block */
 #define KEY_AT -24
 #define H 0                 /* h0, h1, h2 */
 #define R 24                /* r0, r1, s1 */
@@ -70,7 +70,7 @@
     add \m, 16
 .endm
 
-// the next block comes into the sums x = (h0, X1), y = (Y0, Y1) of this product
+// adds the next block to the sums x = (h0, X1), y = (Y0, Y1) of this product
 .macro poly_add_next h0, m
   .ifnb \m
     add \h0, [\m]
@@ -114,9 +114,10 @@
     poly_key
 .endm
 
-// (Without a parameter, Apple's assembler does not support \@ in macros. So some macros have a parameter named none.)
+// (Without a parameter, Apple's assembler does not support \@ in macros. Therefore some macros have a parameter named
+// none.)
 
-// add the last ecx bytes, 1 to 15, at \from and a one behind, padded with zeroes: by two or three overlapping loads
+// adds the last ecx bytes, 1 to 15, at \from, followed by a one and zeroes; loads that overlap read them
 .macro poly_tail from
     cmp ecx, 8
     jb .Lpoly_tail_0\@
@@ -157,14 +158,14 @@
     poly_multiply HA0, HA1, HA2
 .endm
 
-// the associated data; the arguments at rdi before and behind
+// authenticates the associated data; rdi points to the arguments before and after
 .macro poly_associated_data none
     mov rcx, [rdi+SEALANE_ARG_AD_BYTES]
     test rcx, rcx
     jz .Lpoly_ad_none\@
     poly_load
     mov MA, [rdi+SEALANE_ARG_AD]
-    mov r15, rcx                            // where their whole blocks end
+    mov r15, rcx                            // where its whole blocks end
     and ecx, 15
     and r15, -16
     mov [rsi+TAIL], rcx
@@ -186,8 +187,9 @@
 .Lpoly_ad_none\@:
 .endm
 
-// With LAST the lengths, h - p if that is not negative, and s: the tag. Else h, below 2^131, r, s and the counter: the
-// state for the next part. From .Lfinal on, h is in scratch. Leaves the arguments at r11.
+// With LAST, the tag: adds the lengths, subtracts p from h if h is at least p, and adds s. Without, the state for the
+// next part: h, below 2^131, r, s and the counter. From .Lfinal on, h is in scratch. r11 points to the arguments
+// afterwards.
 .macro tag_or_state none
 .Lfinal:
     poly_load
@@ -245,7 +247,7 @@
 .Lno_state\@:
 .endm
 
-// h, and the state at r8 without s; changes rax, rcx, rdx
+// copies h from the state at r8 to scratch; changes rax, rcx, rdx
 .macro state_load_h
     mov rax, [r8+SEALANE_STATE_H]
     mov rcx, [r8+SEALANE_STATE_H+8]
@@ -255,7 +257,7 @@
     mov [rsi+H+16], rdx
 .endm
 
-// the counter, and r
+// copies the counter and r from the state at r8
 .macro state_load_r
     mov eax, [r8+SEALANE_STATE_COUNTER]
     mov [rsi+NONCE_ROW], eax
@@ -264,8 +266,8 @@
     poly_key
 .endm
 
-// The last bytes of a span, behind its whole blocks, which end at scratch + \end; uses \m. Nothing if the text sealed
-// last has been authenticated.
+// Authenticates the last bytes of a span, after its whole blocks, which end at scratch + \end. Uses \m. Goes to .Ltag
+// if no text is left.
 .macro authenticate_tail end, m
     mov rcx, [rsi+TAIL]
     test ecx, ecx
@@ -278,7 +280,7 @@
     je .Ltag
 .endm
 
-// A pass by columns begins, beside Poly1305 over eax bytes at MA.
+// Begins a pass by columns, beside Poly1305 over eax bytes at MA.
 .macro pass_by_columns_begin
     mov rdx, [rsi+TABLE_AT]
     mov rdi, [rsi+KEY_AT]
@@ -287,8 +289,9 @@
     span_begin
 .endm
 
-// Text ^ KEYSTREAM of this pass, in whole vectors, the last one so that it ends with the text; then to .Lpassed. Behind
-// this less than a vector: rcx bytes from rax to rdi, with the keystream at rbx
+// XORs the text of this pass with KEYSTREAM in whole vectors. The last vector ends with the text. Then goes to
+// .Lpassed. If there is less than a vector, the macro ends with rcx bytes of text from rax to rdi, and the keystream
+// at rbx.
 .macro xor_vectors none
     mov rcx, [rsi+CHUNK]
     mov rax, [rsi+IN]
@@ -319,7 +322,8 @@
     add ecx, VECTOR
 .endm
 
-// the first and the last \bytes of the text, which may overlap, by way of x and y; to \fewer if there are fewer
+// XORs the first and the last \bytes of the text, which may overlap, by way of x and y. Goes to \fewer if the text is
+// shorter.
 .macro xor_ends bytes, x, y, fewer
     cmp ecx, \bytes
     jb \fewer
@@ -332,7 +336,7 @@
     jmp .Lpassed
 .endm
 
-// rcx bytes of text, less than 16, from rax to rdi, with the keystream at rbx; then to .Lpassed, or behind this
+// XORs rcx < 16 bytes of text, from rax to rdi, with the keystream at rbx. Continues at .Lpassed, or after the macro.
 .macro xor_short none
     xor_ends 8, r11, rdx, .Lxor_4\@
 .Lxor_4\@:
@@ -347,7 +351,7 @@
     jnz .Lxor_byte\@
 .endm
 
-// A pass is over: rax bytes at MA, of which rdx are left in the packet
+// A pass is over. Its output is rax bytes at MA, and rdx bytes of the packet are left.
 .macro pass_over
     mov rcx, [rsi+CHUNK]
     mov MA, [rsi+OUT]
@@ -369,7 +373,8 @@
     jmp .Lauthenticate
 .endm
 
-// The next pass: rcx bytes of text, at most \most; it authenticates rax bytes at MA, which those are if it opens them
+// The next pass has rcx bytes of text, at most \most. It authenticates rax bytes at MA. If it opens, these are its
+// own input.
 .macro next_chunk most
     mov ecx, \most
     cmp rdx, rcx

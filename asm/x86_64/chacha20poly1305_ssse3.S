@@ -4,7 +4,7 @@
  *
  * CPU        x86-64 with SSE2, SSSE3
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    0.7 KiB behind the saved registers, wiped as far as written; stack 0
+ * scratch    0.7 KiB after the saved registers, wiped as far as written; stack 0
  * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on pointers, BYTES, AD_BYTES, FLAGS only
  *
@@ -118,7 +118,7 @@ endconstants
 .Lspan_begun\@:
 .endm
 
-// the product of the block before, and the next block, if there is one
+// multiplies for the previous block, and adds the next one, if there is one
 .macro span_step none
     cmp MA, [rsi+SPAN_END]
     je .Lspan_step\@
@@ -126,7 +126,7 @@ endconstants
 .Lspan_step\@:
 .endm
 
-// all blocks have been added: the last product, if there were any
+// all blocks have been added: the last product, if the span had a block
 .macro span_end none
     mov rcx, [rsi+SPAN_END]
     cmp rcx, [rsi+SPAN]
@@ -300,7 +300,7 @@ function sealane_chacha20poly1305_ssse3
     sub rcx, [rsi+BLOCK_ZERO]
     columns_end nothing, rcx
 
-// ---- The keystream lies at rcx: block 0, where it is among it, has r and s -----------------------------------------
+// ---- The keystream is at rcx; r and s are in block 0, if that is part of it -----------------------------------------
 .Lkeystream_made:
     lea rdx, [rsi+KEYSTREAM]
     cmp rcx, rdx

@@ -4,7 +4,7 @@
  *     void KERNEL_NAME(const args *a, void *scratch, const void *consts);
  *
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    at most 1.1 KiB behind the saved registers, wiped as far as written; stack 0
+ * scratch    at most 1.1 KiB after the saved registers, wiped as far as written; stack 0
  * consts     KERNEL_CONSTANTS
  * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end; vectors are zeroed
  * branches   and addresses depend on pointers, BYTES, AD_BYTES, FLAGS only
@@ -28,8 +28,8 @@
  * In .Lfirst_4 and .Lfirst_6 two blocks, block 0 among them, are made ahead of the others, which end beside Poly1305.
  * A longer packet's first pass takes 448 bytes when sealing. When opening, it takes as many blocks as leave whole
  * passes of 8. Beside the rounds of a later pass, Poly1305 processes its span. That is the input of this pass when
- * opening, and the output of the previous pass when sealing. The text that the first pass opens of a long packet
- * waits in KEYSTREAM. It is authenticated beside the two passes behind it (.Lbehind).
+ * opening, and the output of the previous pass when sealing. When a long packet is opened, the first pass leaves its
+ * keystream in KEYSTREAM. Its text is authenticated beside the next two passes, and then decrypted (.Lbehind).
  *
  * The path of a packet starts with one of .Lfirst_*, and with .Lpowers if two chains are used. .Lkey_known processes
  * the associated data, .Lrounds_1 or .Lrounds_2 the rest of the first pass, .Lauthenticate the rest of the span, and
@@ -39,7 +39,7 @@
 /* Scratch, relative to the displaced rsi; the rest is in chacha20poly1305_integer.h. */
 #define SPAN -80            /* the bytes to authenticate in this pass */
 #define A_END -64           /* where chain A ends, */
-#define B_END -56           /* and chain B, with which the whole blocks of the span end */
+#define B_END -56           /* and chain B, which ends with the whole blocks of the span */
 #define POWER_AT -40        /* r^(l+1), or 0 where chain B is empty */
 #define COUNT -32           /* double rounds to go, */
 #define SECOND_ENDS -31     /* and in its second byte whether the second of two groups ends before the first */
@@ -87,7 +87,7 @@ constants KERNEL_CONSTANTS
 endconstants
 
 // ---- ChaCha20 by rows -----------------------------------------------------------------------------------------------
-// the odd block of a group, then the even one, into KEYSTREAM
+// stores the odd block of a group, then the even one, in KEYSTREAM
 .macro rows_odd_block a, b, c, d, at
     vperm2i128 U0, \a, \b, 0x31
     vperm2i128 U1, \c, \d, 0x31
@@ -119,7 +119,7 @@ endconstants
     vpbroadcastd \to, [\from+4*\i]
 .endm
 
-// 32 bytes of blocks i and i + 4, xored with the bytes at in if there is an in
+// 32 bytes of blocks i and i + 4, XORed with the bytes at `in` if that is given
 .macro columns_store x, y, at, in, out
     vinserti128 A0, \x, xmm\y, 1
     vperm2i128 A2, \x, ymm\y, 0x31
@@ -320,7 +320,8 @@ endconstants
 .Lspan_begun\@:
 .endm
 
-// the next block of chain A, of chain B, if there is one; if not, on at \otherwise
+// the next block of chain A or of chain B, if there is one; without one, span_step_b goes to \otherwise if that is
+// given
 .macro span_step_a none
     cmp MA, [rsi+A_END]
     je .Lspan_step_a\@
@@ -339,7 +340,7 @@ endconstants
 .Lspan_step_b\@:
 .endm
 
-// all chains have met all their blocks: h
+// h, after the chains have processed all their blocks
 .macro span_end none
     mov rcx, [rsi+A_END]
     cmp rcx, [rsi+SPAN]
@@ -361,7 +362,7 @@ endconstants
 
 // ---- Passes by rows -------------------------------------------------------------------------------------------------
 
-// The initial rows are added to a group that ends before the others: the constants at rdx, the key at rax.
+// The initial rows are added to a group that ends before the others. rdx points to the constants, rax to the key.
 .macro rows_end_early a, b, c, d, nonce, counters:vararg
     vbroadcasti128 U0, [rdx+CONST_SIGMA]
     vbroadcasti128 U1, [rax]
@@ -416,10 +417,10 @@ endconstants
     mov dword ptr [rsi+LAGGING], 0
 .endm
 
-// Of two or three groups the last one begins first, so that r is known before the others end. Those end beside
-// Poly1305, at .Lrounds_*. The last group has block 0, and the first text block when sealing, but the last one when
-// opening. In KEYSTREAM it lies behind the blocks of the others. If three groups seal, the second begins before the
-// first.
+// If there are two or three groups, the last one begins first, so that r is known before the others end. The others
+// end beside Poly1305, at .Lrounds_*. The last group has block 0 and one text block: the first when sealing, the last
+// when opening. In KEYSTREAM this text block follows the blocks of the others. If three groups seal, the second
+// begins before the first.
 #define AHEAD_SEALING(groups) (4-(groups)) /* double rounds that the last group makes alone, */
 #define AHEAD_OPENING 3
 #define AHEAD_BOTH 3        /* and that it makes beside the second one */
@@ -476,7 +477,7 @@ endconstants
     mov dword ptr [rsi+LAGGING], \groups-1
 .endm
 
-// A later pass beside Poly1305; chain A takes chain B's place where there is none
+// A later pass beside Poly1305. Without chain B, chain A takes its steps.
 .macro later_pass_by_rows groups
     span_begin
     mov rdx, [rsi+TABLE_AT]
@@ -637,7 +638,7 @@ function KERNEL_NAME
     jmp 3f
 2:  test ecx, ecx
     jz .Lxor
-    shl ecx, 7                              // the first text block: it is behind those of the other groups
+    shl ecx, 7                              // the first text block, which follows those of the other groups
     mov rax, [rsi+IN]
     mov MA, [rsi+OUT]
     vmovdqa U0, [rsi+rcx+KEYSTREAM]
@@ -713,7 +714,7 @@ function KERNEL_NAME
     span_step_a
     sub dword ptr [rsi+COUNT], 1
     jnz 6b
-    span_step_a                             // one of 32 blocks is left if there is no chain B
+    span_step_a                             // without chain B, one of 32 blocks is left
 .Lspan_over:
     columns_rounds_end
 .Lspan_end:
@@ -732,7 +733,7 @@ function KERNEL_NAME
     mov rcx, [rsi+OUT]
     columns_end rbx, rcx
     jmp .Lpassed
-8:  span_step_a                             // where there is no chain B, A takes three blocks a double round
+8:  span_step_a                             // without chain B, A takes three blocks a double round
     jmp 7b
 
 .Lkeystream_8:                              // the keystream, to rcx
@@ -776,9 +777,10 @@ function KERNEL_NAME
     jmp .Lrounds_1
 
 // ---- Opening a long packet: the second and third pass ---------------------------------------------------------------
-// r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. Opening in
-// place must not overwrite bytes before they are authenticated. So their keystream waits in KEYSTREAM.
-#define BEHIND (16*46)      /* bytes that a pass has room for */
+// r is known only after the first pass. Its text, at most 448 bytes, is authenticated beside these two passes.
+// Opening in place must not overwrite bytes before they are authenticated. Therefore the keystream of these bytes
+// waits in KEYSTREAM.
+#define BEHIND (16*46)      /* bytes that a pass can authenticate */
 .Lbehind:
     mov edx, [rsi+UNAUTHENTICATED]
     add eax, edx
@@ -790,7 +792,7 @@ function KERNEL_NAME
     mov eax, BEHIND
 1:  mov [rsi+UNAUTHENTICATED], edx
     jmp .Llater_8
-.Lbehind_rounds:                            // room for 46 blocks: 30 steps of chain A, of 31 blocks, and 14 of B, of 15
+.Lbehind_rounds:                            // up to 46 blocks: 31 of chain A in 30 steps, 15 of B in 14 steps
     columns_part1
     span_step_a
     span_step_b
@@ -821,7 +823,7 @@ function KERNEL_NAME
     cmp [rsi+UNAUTHENTICATED], ecx
     mov [rsi+WAITING], ecx
     je .Lout_8
-    mov dword ptr [rsi+WAITING], 512        // that of this pass is not
+    mov dword ptr [rsi+WAITING], 512        // the text of this pass is not
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
     lea rcx, [rsi+KEYSTREAM]
