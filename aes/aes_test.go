@@ -498,7 +498,7 @@ func TestXTSAllLengths(t *testing.T) {
 				t.Fatalf("decryption of %d bytes differs", n)
 			}
 			if !bytes.Equal(got[n:], bytes.Repeat([]byte{0xa5}, 16)) {
-				t.Fatalf("%d bytes: written behind the end", n)
+				t.Fatalf("%d bytes: written past the end", n)
 			}
 		}
 	})

@@ -34,9 +34,9 @@ const (
 
 // New returns a ChaCha20-Poly1305 AEAD that uses a copy of the given 32-byte key.
 //
-// Seal panics if the nonce is not 12 bytes or the plaintext is longer than 2^38 - 64 bytes; Open panics likewise. Both
-// panic, with nothing written, if the output overlaps the additional data, or overlaps the input without starting at
-// the same byte. If Open fails, the bytes that the plaintext would have filled are zero.
+// Seal panics if the nonce is not 12 bytes or the plaintext is longer than 2^38 - 64 bytes. Open panics for the same
+// reasons. Both panic, with nothing written, if the output overlaps the additional data, or overlaps the input
+// without starting at the same byte. If Open fails, the bytes that the plaintext would have filled are zero.
 func New(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil {

@@ -830,7 +830,7 @@ static int check_chacha20(void)
                 return fail("ChaCha20 by its definition", bytes);
         }
         if (i % 3 != 0 && !all(out + bytes, 64, FILL))
-            return fail("ChaCha20, behind the text", bytes);
+            return fail("ChaCha20, after the text", bytes);
     }
     memset(out, FILL, sizeof out);
 #define REFUSED(call, status) refused(#call, call, status)

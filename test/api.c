@@ -695,7 +695,7 @@ static int check_stream_misuse(void)
         sealane_stream_update(&s, text, text, (size_t)-1) != SEALANE_TOO_LONG || !all(text, sizeof text, 7))
         return fail("wrong input to a stream", 1);
     if (sealane_stream_update(&s, text, text, 1) != 0 || sealane_stream_ad(&s, text, 1) != SEALANE_INVALID_STREAM)
-        return fail("associated data behind text", 0);
+        return fail("associated data after text", 0);
     if (sealane_stream_open_final(&s, tag) != SEALANE_INVALID_STREAM ||
         sealane_stream_seal_final(&s, NULL) != SEALANE_NULL)
         return fail("the wrong end of a stream", 0);
@@ -703,7 +703,7 @@ static int check_stream_misuse(void)
         return fail("the stream was not wiped", 0);
     if (sealane_stream_update(&s, text, text, 1) != SEALANE_INVALID_STREAM ||
         sealane_stream_seal_final(&s, tag) != SEALANE_INVALID_STREAM)
-        return fail("a stream was used behind its end", 0);
+        return fail("a stream was used after its end", 0);
     if (sealane_stream_init(&s, &k, SEALANE_STREAM_OPEN, nonce, 12) != 0)
         return fail("a stream was not begun", 1);
     sealane_stream_wipe(&s), sealane_stream_wipe(NULL);
@@ -767,7 +767,7 @@ static int check_short_tag(sealane_alg alg, size_t key_bytes, size_t tag_bytes)
     if (sealane_seal(&full, out, whole, nonce, 12, ad, sizeof ad, text, BYTES) != 0 ||
         sealane_seal(&k, out, out + BYTES, nonce, 12, ad, sizeof ad, text, BYTES) != 0 ||
         memcmp(out + BYTES, whole, tag_bytes) != 0 || !all(out + BYTES + tag_bytes, 16 - tag_bytes, 0xa5))
-        return fail("sealed with a wrong tag, or behind it", tag_bytes);
+        return fail("sealed with a wrong tag, or wrote past it", tag_bytes);
     if (sealane_sealv(&k, piece + BYTES, nonce, 12, &ads, 1, pieces, 2) != 0 || memcmp(piece, out, sizeof out) != 0)
         return fail("pieces sealed otherwise", tag_bytes);
     memset(piece, 0xa5, sizeof piece);
@@ -785,11 +785,11 @@ static int check_short_tag(sealane_alg alg, size_t key_bytes, size_t tag_bytes)
             (want == 0 ? memcmp(piece, text, BYTES) != 0 : !all(piece, BYTES, 0)) ||
             sealane_openv(&k, piece + BYTES, nonce, 12, &ads, 1, back, 2) != want ||
             !in_batch(&k, piece, piece + BYTES, nonce, 12, ad, sizeof ad, out, BYTES, (sealane_status)want))
-            return fail("a bit of a short tag did not count, or one behind it did", bit);
+            return fail("a bit of a short tag did not count, or one past it did", bit);
         if (sealane_stream_init(&s, &k, SEALANE_STREAM_OPEN, nonce, 12) != 0 ||
             sealane_stream_ad(&s, ad, sizeof ad) != 0 || sealane_stream_update(&s, piece, out, BYTES) != 0 ||
             sealane_stream_open_final(&s, piece + BYTES) != want)
-            return fail("a bit of a stream's short tag did not count, or one behind it did", bit);
+            return fail("a bit of a stream's short tag did not count, or one past it did", bit);
     }
     /* The tag with its own length may be adjacent to the text. */
     memcpy(piece, out, BYTES);

@@ -114,7 +114,7 @@ static int holds(const char *name, int (*call)(void), sealane_kernel *kernel, ui
     __asm__ volatile(".inst 0xd503405f" : : : "memory");
     if (bad == 0 && stops == 1 && on == 1 && after == before)
         return 1;
-    printf("     %s, DIT %s before: result %d, %u stops, on in %u, %s behind it\n", name, before ? "on" : "off", bad,
+    printf("     %s, DIT %s before: result %d, %u stops, on in %u, %s after it\n", name, before ? "on" : "off", bad,
            stops, on, after ? "on" : "off");
     return 0;
 }

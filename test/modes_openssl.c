@@ -82,7 +82,7 @@ static void same(const char *what, size_t bytes)
 {
     must(memcmp(got, want, bytes) == 0, what, bytes);
     for (size_t i = bytes; i < bytes + 64; i++)
-        must(got[i] == 0xa5, "written behind the end", bytes);
+        must(got[i] == 0xa5, "written past the end", bytes);
 }
 
 static void ctr(const uint8_t *key, size_t key_bytes)

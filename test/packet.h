@@ -172,7 +172,7 @@ static int same_state(const state_of_either *either, const state_of_either *want
         return fail("wrong accumulator in the state");
     if (memcmp(got->r, want->r, sizeof got->r) != 0 || memcmp(got->s, want->s, sizeof got->s) != 0)
         return fail("wrong Poly1305 key in the state");
-    if ((uint32_t)got->counter != (uint32_t)want->counter) /* behind the last block there is: 2^32, or 0 */
+    if ((uint32_t)got->counter != (uint32_t)want->counter) /* after the last possible block: 2^32, or 0 */
         return fail("counter %llu in the state instead of %llu", (unsigned long long)got->counter,
                     (unsigned long long)want->counter);
     return 1;
@@ -215,7 +215,7 @@ static int scratch_wiped(const arena *a, size_t end, uint8_t pattern)
             return fail("scratch byte %zu was written and not wiped", i);
     }
     i += first_other(a->base + i, a->room - i, pattern);
-    return i == a->room || fail("scratch byte %zu was written, behind the end that the kernel states", i);
+    return i == a->room || fail("scratch byte %zu was written, past the end that the kernel states", i);
 }
 
 /* Calls a kernel, and checks its arguments and scratch memory. */

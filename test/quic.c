@@ -244,7 +244,7 @@ static void mistakes(void)
             check(sealane_quic_protect_batch(&p, 1) == (size_t)fits, "protect", n);
             memset(expected, 0x41, sizeof expected);
             check(fits || memcmp(bytes, expected, sizeof bytes) == 0, "a mistake that was written to", n);
-            check(bytes[n] == 0x41, "written behind the end", n);
+            check(bytes[n] == 0x41, "written past the end", n);
         }
     for (int i = 0; i < 4; i++) {
         static const uint8_t first[] = {0x48, 0x50, 0xc4, 0xc8};
@@ -267,7 +267,7 @@ static void mistakes(void)
     sealane_quic_keys_wipe(&none);
     check(sealane_quic_mask(&none, mask, bytes) == SEALANE_INVALID_KEY, "no keys", 2);
     check(memcmp(mask, (const uint8_t[6]){1, 1, 1, 1, 1, 1}, 6) == 0, "a mask of a mistake", 0);
-    check(sealane_quic_mask(&keys[0], mask, bytes) == 0 && mask[5] == 1, "written behind the mask", 0);
+    check(sealane_quic_mask(&keys[0], mask, bytes) == 0 && mask[5] == 1, "written past the mask", 0);
 }
 
 int main(int argc, char **argv)

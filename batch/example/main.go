@@ -85,7 +85,7 @@ func main() {
 	fmt.Printf("%d packets of %d bytes for %d peers: %d authentic, %d not\n", burst*bursts, textBytes, peers, authentic, forged)
 }
 
-// seal writes a burst of datagrams to the packet buffers. It seals each in place behind its header.
+// seal writes a burst of datagrams to the packet buffers. It seals each in place, after its header.
 func seal(aeads []cipher.AEAD, numbers []uint64, packets []packet, ops []batch.Op) {
 	for i := range packets {
 		p, peer := &packets[i], i%peers

@@ -255,7 +255,7 @@ func alternating(n int, sizes []float64, prepare func() []func(piece int)) (spee
 	return speeds
 }
 
-// inOnePlace moves frames into one block of memory, one behind the other as a ring or a file has them.
+// inOnePlace moves frames into one block of memory, one after the other, as in a ring or a file.
 func inOnePlace(frames []capture.Frame) {
 	size := 0
 	for _, f := range frames {
@@ -417,7 +417,7 @@ func datagrams(suite uint16) []value {
 // A shift is the input of one worker: connections of its own.
 type shift struct {
 	frames   []capture.Frame
-	start    int // behind the handshakes
+	start    int // after the handshakes
 	sessions []*traffic.Session
 	total    int
 	bits     float64

@@ -11,7 +11,7 @@ type core struct {
 	source   string          // of the figures
 }
 
-// The data of a flow: an entry in the table, and behind it the AEAD with its key.
+// The data of a flow: an entry in the table, followed by the AEAD with its key.
 const (
 	entryBytes = 16
 	aeadBytes  = 48

@@ -58,7 +58,7 @@ type layer struct {
 	bytes  int
 	shares []float64 // of it, by memory
 
-	beside   bool    // behind the line of the layer before, and so fetched with it
+	beside   bool    // after the previous layer's line, and so fetched with it
 	measured float64 // ns to come to it
 }
 

@@ -4,7 +4,7 @@ package main
 // An engine shares its registers and local memory among its threads, and an island of twelve engines its cluster memories.
 //
 // A read or write of the cluster memories is three instructions: an address of 40 bits, computed in two, and the command. It
-// switches threads, which like a jump loses the two instructions behind it in the pipeline. Local memory stalls the thread
+// switches threads, which like a jump loses the two instructions after it in the pipeline. Local memory stalls the thread
 // for its latency, with no switch. A cluster memory is taken to serve one access a cycle.
 //
 // The published placement fills all registers except one word, so that its temporaries must have been elsewhere, in registers for
@@ -40,7 +40,7 @@ var publishedChaCha10Placement = func() placement {
 	return p
 }()
 
-// The published results, in packets per second by the bytes of a packet. The program seals the bytes behind the
+// The published results, in packets per second by the bytes of a packet. The program seals the bytes after the
 // Ethernet header and the tag's place, so a packet is taken as a frame. Results for a message of that many bytes are
 // reported, too.
 var publishedPackets = map[int]float64{64: 5.67e6, 1024: 0.58e6}
@@ -51,7 +51,7 @@ const (
 )
 
 // publishedChaCha10 is ChaCha with ten rounds and no authentication, in bits of frames per second. The results are
-// taken as those of the longest frame, 1024 bytes. The program encrypts the bytes behind the Ethernet header.
+// taken as those of the longest frame, 1024 bytes. The program encrypts the bytes after the Ethernet header.
 const (
 	publishedChaCha10 = 21.98e9
 	chaCha10Frame     = 1024

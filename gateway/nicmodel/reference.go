@@ -247,7 +247,7 @@ func seal(rounds int, secret *[32]byte, nonce *[12]byte, aad, message []byte) (s
 			w[i] = word(padded[at+4*i:])
 		}
 		t.take(associated, w, min(16, len(aad)-at))
-		t.touch(associated, 1) // of 12 bytes the program reads the word behind them, too
+		t.touch(associated, 1) // after 12 bytes the program also reads the next word
 		t.absorb()
 		t.instructions += 2
 		t.touch(counters, 2)

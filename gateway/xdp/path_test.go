@@ -72,7 +72,7 @@ func (w *wire) lose(n int) func() uint64 {
 // TestPath: over a real connection, records of all lengths are sent, one per segment, many per segment, or spanning
 // them, with loss. All plaintext arrives in order, partly through the program and partly through user space.
 //
-// Packets are lost before the program. They are also lost behind it, where it has opened them and handles their
+// Packets are lost before the program. They are also lost after it, where it has opened them and handles their
 // retransmission.
 func TestPath(t *testing.T) {
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestPath(t *testing.T) {
 			if err := <-finished; err != nil {
 				t.Error(err)
 			}
-			t.Logf("%+v; %d packets lost before the interface, %d behind it", path.Stats, before(), behind)
+			t.Logf("%+v; %d packets lost before the interface, %d after it", path.Stats, before(), behind)
 			if c.lose > 0 && behind == 0 {
 				t.Error("nothing was lost")
 			}

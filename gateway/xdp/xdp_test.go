@@ -67,7 +67,7 @@ type sender struct {
 	options  []layers.TCPOption
 	hop      bool // IPv6 with a hop-by-hop header
 	flags    func(*layers.TCP)
-	trailing int // bytes behind the IP packet, as in short Ethernet frames
+	trailing int // bytes after the IP packet, as in short Ethernet frames
 }
 
 func newSender(t testing.TB, tuple Tuple) *sender {

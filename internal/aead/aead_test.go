@@ -84,7 +84,7 @@ func TestAppend(t *testing.T) {
 		if v.table == &kernel.AESGCMLevels {
 			return
 		}
-		// The plaintext may go behind the ciphertext, over the tag; crypto/cipher does not allow it.
+		// The plaintext may go after the ciphertext, over the tag; crypto/cipher does not allow it.
 		buffer := append(make([]byte, 0, 64), sealed...)
 		if got, err := a.Open(buffer[:len(text)], nonce, buffer, nil); err != nil || string(got[len(text):]) != string(text) {
 			t.Errorf("Open over the tag: %x, %v", got, err)

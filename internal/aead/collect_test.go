@@ -114,7 +114,7 @@ func TestLanesAligned(t *testing.T) {
 	for range 10 {
 		w := workspaces.New().(*workspace)
 		if at := uintptr(unsafe.Pointer(&w.lanes)) % unsafe.Sizeof(kernel.Lane{}); at != 0 {
-			t.Errorf("lanes begin %d bytes behind a cache line", at)
+			t.Errorf("lanes begin %d bytes after the start of a cache line", at)
 		}
 	}
 }

@@ -214,18 +214,18 @@ func TestBatchFaults(t *testing.T) {
 		{"none", "", func(a *BatchArgs, l *Lane) {}},
 		{"flips an output bit", "output differs", func(a *BatchArgs, l *Lane) { *at(l.Out, 77) ^= 1 }},
 		{"flips a tag bit", "tag differs", func(a *BatchArgs, l *Lane) { *at(l.Tag[0], 15) ^= 0x80 }},
-		{"writes behind the output", "of output", func(a *BatchArgs, l *Lane) { *at(l.Out, int(l.Bytes)) = 0 }},
+		{"writes past the output", "of output", func(a *BatchArgs, l *Lane) { *at(l.Out, int(l.Bytes)) = 0 }},
 		{"writes before the output", "of output", func(a *BatchArgs, l *Lane) { *at(l.Out, -1) = 0 }},
-		{"writes behind the tag", "of tag", func(a *BatchArgs, l *Lane) { *at(l.Tag[0], 16) = 0 }},
+		{"writes past the tag", "of tag", func(a *BatchArgs, l *Lane) { *at(l.Tag[0], 16) = 0 }},
 		{"writes the input", "differs", func(a *BatchArgs, l *Lane) { *at(l.In, 0) ^= 1 }},
 		{"writes the key", "key differs", func(a *BatchArgs, l *Lane) { *at(l.Key, 3) ^= 1 }},
 		{"writes the lane", "lanes were written", func(a *BatchArgs, l *Lane) { l.Bytes++ }},
 		{"writes the argument block", "argument block", func(a *BatchArgs, l *Lane) { a.Count++ }},
-		{"reads behind the input", "", func(a *BatchArgs, l *Lane) { read += *at(l.In, int(l.Bytes)) }},
-		{"reads behind the key", "", func(a *BatchArgs, l *Lane) { read += *at(l.Key, 32) }},
-		{"reads behind the nonce", "", func(a *BatchArgs, l *Lane) { read += *at(l.Nonce, 12) }},
-		{"reads behind the associated data", "", func(a *BatchArgs, l *Lane) { read += *at(l.AD, int(l.ADBytes)) }},
-		{"reads behind the lanes", "", func(a *BatchArgs, l *Lane) {
+		{"reads past the input", "", func(a *BatchArgs, l *Lane) { read += *at(l.In, int(l.Bytes)) }},
+		{"reads past the key", "", func(a *BatchArgs, l *Lane) { read += *at(l.Key, 32) }},
+		{"reads past the nonce", "", func(a *BatchArgs, l *Lane) { read += *at(l.Nonce, 12) }},
+		{"reads past the associated data", "", func(a *BatchArgs, l *Lane) { read += *at(l.AD, int(l.ADBytes)) }},
+		{"reads past the lanes", "", func(a *BatchArgs, l *Lane) {
 			read += *at(unsafe.Add(unsafe.Pointer(a.Lanes), a.Count*asmLaneStride), 0)
 		}},
 	}

@@ -53,7 +53,7 @@ func TestDIT(t *testing.T) {
 				dispatch.WriteDIT(before)
 				good := row.Test(false)
 				if after := dispatch.ReadDIT(); after != before || !good {
-					t.Errorf("%s %s: %#x behind the kernel, %#x before; right answer: %t", table.Primitive, row.Name, after, before, good)
+					t.Errorf("%s %s: %#x after the kernel, %#x before; right answer: %t", table.Primitive, row.Name, after, before, good)
 				}
 			}
 		}

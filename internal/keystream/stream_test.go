@@ -53,7 +53,7 @@ func TestStream(t *testing.T) {
 						s.XORKeyStream(part, bytes.Clone(part))
 					}
 					if at += n; !bytes.Equal(got[:at], want[:at]) {
-						t.Fatalf("%d bytes behind byte %d are wrong", n, at-n)
+						t.Fatalf("%d bytes after byte %d are wrong", n, at-n)
 					}
 				}
 			}

@@ -78,7 +78,7 @@ func armScratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 	case !p.scratch:
 		errs = append(errs, f.errorAt(last, "the second argument's register may not point to scratch here, as it must at the end"))
 	case p.offset != 0:
-		errs = append(errs, f.errorAt(last, fmt.Sprintf("the second argument's register points %d bytes behind scratch, where it must point at the end", p.offset)))
+		errs = append(errs, f.errorAt(last, fmt.Sprintf("the second argument's register points %d bytes past scratch, where it must point at the end", p.offset)))
 	}
 	if hidden {
 		end = -1

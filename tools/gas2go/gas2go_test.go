@@ -610,7 +610,7 @@ func TestScratchUse(t *testing.T) {
 		{"mov esi,0x0", -1, ""},
 		{"mov QWORD PTR [rsi],rax", 8, "bytes 0 to 8"},
 		{"vmovdqa YMMWORD PTR [rsi+0xff0],ymm0", 4112, "bytes 4080 to 4112"},
-		{"add rsi,0x40", 0, "rsi points 64 bytes behind scratch"},
+		{"add rsi,0x40", 0, "rsi points 64 bytes past scratch"},
 	} {
 		f := &function{name: "f"}
 		for i, text := range append(strings.Split(c.code, "; "), "ret") {

@@ -102,7 +102,7 @@ func (ls *loadStore) scratchUse(t *target, f *function, l *layout) (end int, err
 	case !p.scratch:
 		errs = append(errs, f.errorAt(last, "the second argument's register may not point to scratch here, as it must at the end"))
 	case p.offset != 0:
-		errs = append(errs, f.errorAt(last, fmt.Sprintf("the second argument's register points %d bytes behind scratch, where it must point at the end", p.offset)))
+		errs = append(errs, f.errorAt(last, fmt.Sprintf("the second argument's register points %d bytes past scratch, where it must point at the end", p.offset)))
 	}
 	if strings.Contains(fmt.Sprint(errs), "may not point") {
 		end = -1

@@ -44,5 +44,5 @@ var mipsKernels = []testKernel{
 	{mips, "mips32r2", "addiu $8, $5, 4000\n sb $0, 96($8)", "bytes 4096 to 4097 of scratch memory"},
 	{mips, "mips32r2", "move $5, $8", "may not point to scratch here"},
 	{mips, "mips32r2", "lw $5, 0($6)", "may not point to scratch here"},
-	{mips, "mips32r2", "b 1f\n addiu $5, $5, 64\n1:", "points 64 bytes behind scratch"},
+	{mips, "mips32r2", "b 1f\n addiu $5, $5, 64\n1:", "points 64 bytes past scratch"},
 }

@@ -63,7 +63,7 @@ var riscvKernels = []testKernel{
 	{riscv64, "m", "ld a1, 0(a2)", "may not point to scratch here"},
 	{riscv64, "m", "add a1, a1, a3", "may not point to scratch here"},
 	{riscv64, "m", "1: addi a1, a1, 8\n bnez a3, 1b", "may not point to scratch here"},
-	{riscv64, "m", "addi a1, a1, 64", "points 64 bytes behind scratch"},
+	{riscv64, "m", "addi a1, a1, 64", "points 64 bytes past scratch"},
 }
 
 // TestResolveRISCV compares with the encodings of the instruction set manual, chapter 2.5, at both ends of the ranges.
@@ -86,7 +86,7 @@ func TestResolveRISCV(t *testing.T) {
 		}
 	}
 	if resolveRISCV(make([]byte, 8), 6, 0, 16) {
-		t.Error("a jump behind the end went unnoticed")
+		t.Error("a jump past the end went unnoticed")
 	}
 }
 

@@ -102,7 +102,7 @@ func scratchUse(t *target, f *function, l *layout) (end int, errs []error) {
 	if last := len(f.body) - 1; at[last].unknown {
 		hidden = true
 	} else if at[last].offset != 0 {
-		errs = append(errs, f.errorAt(last, fmt.Sprintf("rsi points %d bytes behind scratch, where it must point at the end", at[last].offset)))
+		errs = append(errs, f.errorAt(last, fmt.Sprintf("rsi points %d bytes past scratch, where it must point at the end", at[last].offset)))
 	}
 	if hidden {
 		end = -1

@@ -7,7 +7,7 @@
 //
 //	sealane-VERSION.tar.gz        all files that git tracks
 //	sealane-VERSION-go.tar.gz     the Go modules that the commands and the gateway need, to be unpacked in the former
-//	sealane-VERSION-rust.tar.gz   the crates that the Rust crates and their tests need, likewise
+//	sealane-VERSION-rust.tar.gz   the crates that the Rust crates and their tests need, to be unpacked there, too
 //	sealane-VERSION.cdx.json      a software bill of materials (CycloneDX 1.6)
 //	sealane.rb, sealane.spec ...  the files of packaging/templates, with the version and the SHA-256 of the source
 //	notes.md                      the release's notes: its section of NEWS.md

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A list of 16-bit values in a hello, with a value of GREASE before and behind, which no fingerprint may see.
+// A list of 16-bit values in a hello, with a value of GREASE before and after them, which no fingerprint may see.
 func greased(list ...uint16) (b []byte) {
 	for _, v := range append(append([]uint16{0x1a1a}, list...), 0xfafa) {
 		b = binary.BigEndian.AppendUint16(b, v)

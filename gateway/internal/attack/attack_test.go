@@ -574,7 +574,7 @@ var rows = []row{
 			f := like(&v.segs[i])
 			f.data = []byte(b)
 			change(&f)
-			g := f // and another one behind it
+			g := f // and another one after it
 			g.seq += uint32(len(b))
 			s := v.script()
 			s.before[i] = []forgery{f, g}
@@ -818,7 +818,7 @@ func TestSameRandom(t *testing.T) {
 	}
 }
 
-// Handshakes that never end, and junk behind holes, on many connections: memory stays within its limit.
+// Handshakes that never end, and junk after holes, on many connections: memory stays within its limit.
 func TestMemory(t *testing.T) {
 	const flows, limit = 4000, 8 << 20
 	var m runtime.MemStats

@@ -98,7 +98,7 @@ func TestWindow(t *testing.T) {
 		s.late = map[int]int{lost: last}
 		got, w := run(v, s.frames(), nil)
 		if n := v.authentic(t, "a lost segment", got); n != v.bytes {
-			t.Errorf("%d bytes behind a hole, in segments of %d: %d of %d are missing: evicted %d, lost %d",
+			t.Errorf("%d bytes after a hole, in segments of %d: %d of %d are missing: evicted %d, lost %d",
 				c.ahead, c.mss, v.bytes-n, v.bytes, w.Stats.Stats.Evicted, w.Stats.TLS.LostBytes)
 		}
 	}

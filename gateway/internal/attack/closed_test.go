@@ -148,7 +148,7 @@ func TestClosedReads(t *testing.T) {
 		if n := v.authentic(t, "closed", read); n != v.bytes {
 			t.Errorf("%s: %d bytes of %d were read", name, n, v.bytes)
 		}
-		if n := v.authentic(t, "behind it", received(passed, v.keyLog)); n != v.bytes {
+		if n := v.authentic(t, "after it", received(passed, v.keyLog)); n != v.bytes {
 			t.Errorf("%s: %d bytes of %d passed: %+v", name, n, v.bytes, w.Stats.Gate)
 		}
 		fins := 0
@@ -489,7 +489,7 @@ func between(frame, word []byte) []byte {
 	}
 }
 
-// The gateway does not read bytes between the headers of IP and TCP, or behind the packet in the frame. None of them
+// The gateway does not read bytes between the headers of IP and TCP, or after the packet in the frame. None of them
 // pass. The data of the segments still passes.
 func TestClosedHeaders(t *testing.T) {
 	word := []byte("unread, unread, unread")

@@ -30,13 +30,13 @@ func other(k int, f *forgery) {
 
 var clashes = []clash{
 	{"none", func(uint8, int, *forgery) {}},
-	{"behind what is real", func(_ uint8, k int, f *forgery) {
+	{"after what is real", func(_ uint8, k int, f *forgery) {
 		if k > 0 {
 			other(k, f)
 		}
 	}},
 	{"nothing is real", func(_ uint8, k int, f *forgery) { other(k+1, f) }},
-	{"records behind hellos", func(side uint8, k int, f *forgery) {
+	{"records after hellos", func(side uint8, k int, f *forgery) {
 		if side == 0 {
 			f.data = append(f.data, append([]byte{23, 3, 3, 0, 60}, bytes.Repeat([]byte{byte(k)}, 60)...)...)
 		}
@@ -146,7 +146,7 @@ func TestForgedEnds(t *testing.T) {
 }
 
 // throng contradicts an authentic connection in every place, among many forged ones that name its client random and
-// are contradicted as well. The forged ones come all before the first authentic one, or behind its ClientHello. It
+// are contradicted as well. The forged ones come all before the first authentic one, or after its ClientHello. It
 // returns how much of the connection was delivered.
 func throng(t *testing.T, v *victim, flows int, before bool) int {
 	var others []capture.Frame

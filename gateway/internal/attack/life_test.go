@@ -71,7 +71,7 @@ func TestStray(t *testing.T) {
 	}
 }
 
-// A RST that is indistinguishable from the sender's soon ends a connection, unless a record opens behind it.
+// A RST that is indistinguishable from the sender's soon ends a connection, unless a record opens after it.
 func TestResetDisproved(t *testing.T) {
 	ended, all := 0, 0
 	for _, name := range victims {

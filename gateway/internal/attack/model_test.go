@@ -483,12 +483,12 @@ func TestSilentAttackersAgain(t *testing.T) {
 		{20261126, 5486},  // a RST whose number later becomes the next one
 		{20261126, 40472}, // a forged acknowledgement, silence, and a segment that arrives after the next one
 		{20261126, 46287}, // after a HelloRetryRequest, forged handshake packets come first
-		{20261126, 58172}, // a valid ChangeCipherSpec behind a beginning that does not open
+		{20261126, 58172}, // a valid ChangeCipherSpec after a beginning that does not open
 		// Forged bytes come early and are acknowledged. After silence, a record arrives just before them.
 		{20261126, 215103}, {20261126, 282032},
-		{20261126, 215873},            // bytes behind a beginning that was read again open during the search
+		{20261126, 215873},            // bytes after a beginning that was read again open during the search
 		{1795790041537067700, 91309},  // an abandoned handshake record, followed by the only sign that its keys end
-		{1795790041537067700, 167473}, // silence behind the SYNs, and a segment with the first byte of the ClientHello
+		{1795790041537067700, 167473}, // silence after the SYNs, and a segment with the first byte of the ClientHello
 		{1795790041537067700, 180882}, // a forged FIN, and silence in the ClientHello
 		{1795791816129890606, 236849}, // a segment whose bytes two forged ones have, the first half and the second
 		{1795790867668469003, 315370}, // a forged FIN, and a forged RST, both of which nothing tells from real ones
@@ -507,7 +507,7 @@ func TestAttackersOfOld(t *testing.T) {
 		run  int
 		what string
 	}{
-		{1795408054543059154, 4317, "a ClientHello and another record in its place, and three forged copies behind it"},
+		{1795408054543059154, 4317, "a ClientHello and another record in its place, and three forged copies after it"},
 		{1795408054543059154, 6152, "a HelloRetryRequest, and a record over it and over what follows"},
 		{1795408054543059154, 6051, "five copies of one record"},
 		{8446, 2506, "a forged ServerHello that says the same, from elsewhere; then five copies of one record"},

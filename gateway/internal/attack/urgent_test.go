@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// pointed marks one byte of a frame's segment, or one behind it, as urgent.
+// pointed marks one byte of a frame's segment, or one after it, as urgent.
 func pointed(f capture.Frame, at int) capture.Frame {
 	f.Data = bytes.Clone(f.Data)
 	tcp := f.Data[14+20:]

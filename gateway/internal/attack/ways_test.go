@@ -36,7 +36,7 @@ func (v *victim) mixed(r *rand.Rand, first, segments, copies int) (frames []capt
 }
 
 // A record is found among all candidates if each of its segments has one or two forged copies. With more copies
-// than the work limit allows, the affected records are lost, and counted. The records before and behind them are
+// than the work limit allows, the affected records are lost, and counted. The records before and after them are
 // delivered.
 func TestWays(t *testing.T) {
 	const record = 1 << 14

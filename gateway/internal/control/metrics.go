@@ -77,7 +77,7 @@ var metrics = []metric{
 
 	counter("connections_total", "TCP connections seen to begin.", func(s *engine.Stats) uint64 { return s.Flows }),
 	counter("connections_not_tls_total", "Connections that are of no interest.", func(s *engine.Stats) uint64 { return s.Ignored }),
-	counter("connections_tls_later_total", "Connections in which TLS began behind something else.", func(s *engine.Stats) uint64 { return s.Prefaced }),
+	counter("connections_tls_later_total", "Connections in which TLS began after something else.", func(s *engine.Stats) uint64 { return s.Prefaced }),
 	counter("connections_evicted_total", "Connections removed because the table was full.", func(s *engine.Stats) uint64 { return s.Evicted }),
 	counter("connections_decrypted_total", "Connections with at least one record opened.", func(s *engine.Stats) uint64 { return s.Decrypted }),
 	counter("connections_undecrypted_total", "TLS connections that ended without a record opened.", func(s *engine.Stats) uint64 { return s.Undecrypted }),
@@ -125,7 +125,7 @@ var metrics = []metric{
 	counter("trials_total", "Openings tried after loss.", func(s *engine.Stats) uint64 { return s.TLS.Trials }),
 	counter("resynchronisations_total", "Times that reading went on after loss.", func(s *engine.Stats) uint64 { return s.TLS.Resyncs }),
 	counter("key_updates_total", "KeyUpdates.", func(s *engine.Stats) uint64 { return s.TLS.KeyUpdates }),
-	counter("surplus_messages_total", "Handshake messages behind a KeyUpdate in one record, which are not read.", func(s *engine.Stats) uint64 { return s.TLS.Surplus }),
+	counter("surplus_messages_total", "Handshake messages after a KeyUpdate in one record, which are not read.", func(s *engine.Stats) uint64 { return s.TLS.Surplus }),
 	counter("early_data_accepted_bytes_total", "Bytes of 0-RTT data delivered.", func(s *engine.Stats) uint64 { return s.TLS.EarlyAccepted }),
 	counter("early_data_dropped_bytes_total", "Bytes of 0-RTT data that the server did not accept.", func(s *engine.Stats) uint64 { return s.TLS.EarlyDropped }),
 	counter("directions_given_up_total", "Directions of which nothing more will be read.", func(s *engine.Stats) uint64 { return s.TLS.GivenUp }),

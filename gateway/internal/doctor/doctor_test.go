@@ -191,7 +191,7 @@ func TestCauses(t *testing.T) {
 		{"TLS 1.0", hellos(clientHelloOf(), serverHelloOf(0x0301, 0xc013)), string(keyLog), nil, "old version", 1, 0},
 		{"TLS 1.2 with CBC", hellos(clientHelloOf(), serverHelloOf(0x0303, 0xc013)), string(keyLog), nil, "unsupported suite", 1, 0},
 		{"cut by tcpdump -s", cut(whole, 96), string(keyLog), nil, "lost segments; cut packets; cut packets", 1, 0},
-		{"a snapped packet behind others", slices.Concat(whole, cut(whole[:5], 60)), string(keyLog), nil, "cut packets", 1, 1},
+		{"a snapped packet after others", slices.Concat(whole, cut(whole[:5], 60)), string(keyLog), nil, "cut packets", 1, 1},
 		{"a private key", whole, "-----BEGIN PRIVATE KEY-----\nMIGH\n", nil, "private key; no keys", 1, 0},
 		{"an empty key log", whole, "\n", nil, "no key log; no keys", 1, 0},
 		{"drops", whole, string(keyLog), func(d *Doctor) { d.Dropped = 3 }, "lost by the kernel", 1, 1},

@@ -281,7 +281,7 @@ func TestAnySegmentsSlowKeys(t *testing.T) {
 
 // A direction has its keys, and its next record is complete but in doubt. It must not overtake the other direction,
 // which waits for its own keys. That is not a hole: neither time nor the end of the connection makes the engine
-// search behind it.
+// search after it.
 func TestSlowKeysNoHole(t *testing.T) {
 	c := newSlowLog(rand.New(rand.NewPCG(1795380892014319578, 107)), originals(t))
 	early := c.read([2]int{}, 0)

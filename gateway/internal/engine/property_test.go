@@ -160,7 +160,7 @@ func mangle(r *rand.Rand, o *original, f faults) (frames []capture.Frame) {
 		}
 		all = append(all, placed{at, s})
 	}
-	// The handshake stays in front and the end behind. Late packets follow the connection.
+	// The handshake stays first and the end last. Late packets follow the connection.
 	last := float64(len(out))
 	for i := range all {
 		if all[i].s.Flags&packet.SYN == 0 {
@@ -192,7 +192,7 @@ func consistent(pieces []piece, want []byte, exact bool) error {
 			return fmt.Errorf("a gap of %d bytes at %d, and nothing was lost", p.gap, at)
 		}
 		if p.gap > 0 {
-			// The length of a gap is an estimate; later bytes are somewhere behind it.
+			// The length of a gap is an estimate; later bytes are somewhere after it.
 			n := bytes.Index(want[at:], p.data)
 			if n < 0 {
 				return fmt.Errorf("piece %d of %d bytes, after a gap at %d, was never sent", i, len(p.data), at)

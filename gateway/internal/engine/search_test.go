@@ -108,7 +108,7 @@ func TestGivenSearchCopies(t *testing.T) {
 	for name, each := range map[string]func(i int, s packet.Segment) []packet.Segment{
 		"nothing":     func(i int, s packet.Segment) []packet.Segment { return []packet.Segment{s} },
 		"before each": func(i int, s packet.Segment) []packet.Segment { return []packet.Segment{other(s, 0xa5), s} },
-		"behind each": func(i int, s packet.Segment) []packet.Segment { return []packet.Segment{s, other(s, 0xa5)} },
+		"after each":  func(i int, s packet.Segment) []packet.Segment { return []packet.Segment{s, other(s, 0xa5)} },
 		"two before each": func(i int, s packet.Segment) []packet.Segment {
 			return []packet.Segment{other(s, 0xa5), other(s, 0x5a), s}
 		},
@@ -118,7 +118,7 @@ func TestGivenSearchCopies(t *testing.T) {
 			}
 			return []packet.Segment{s}
 		},
-		"before one, behind another": func(i int, s packet.Segment) []packet.Segment {
+		"before one, after another": func(i int, s packet.Segment) []packet.Segment {
 			switch i % 12 {
 			case 5:
 				return []packet.Segment{other(s, 0xa5), s}
@@ -150,7 +150,7 @@ func TestGivenSearchCopies(t *testing.T) {
 }
 
 // 40 KiB of segments are really lost. The second half of the hole has more candidates for records than the work limit
-// allows. Reading continues behind it, without waiting for the end of the connection.
+// allows. Reading continues after it, without waiting for the end of the connection.
 func TestGivenSearchHole(t *testing.T) {
 	for _, suite := range []uint16{traffic.AES128, traffic.ChaCha20} {
 		m := newMidway(suite, 30)

@@ -120,7 +120,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// A request that refers to an entry waits for it, with all that is behind it.
+// A request that refers to an entry waits for it, with everything after it.
 func TestBlocked(t *testing.T) {
 	var r recorder
 	var stats Stats

@@ -83,7 +83,7 @@ func sound(t *testing.T, h *List) {
 		}
 	}
 	if at := h.solid[0]; at != h.solid[1] && h.Covered(at, 600, 1<<62) != h.solid[1] {
-		t.Fatal("there is a hole in what is said to be unbroken, or none behind it")
+		t.Fatal("there is a hole in what is said to be unbroken, or none after it")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 //
 // Secrets must precede the packets that they open, but may arrive later. So packets wait for a while. Each core keeps
 // its own packets in memory, which it hands over as a whole to a goroutine of its own. That goroutine writes it
-// behind all secrets that any core has by then. Cores share no lock except for a connection's secrets.
+// after all secrets that any core has by then. Cores share no lock except for a connection's secrets.
 type Archive struct {
 	store  *keys.Store
 	wait   int64 // nanoseconds of the packets' own time; 0: as long as there is memory
@@ -122,7 +122,7 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// put writes a chunk, behind the secrets that its packets need.
+// put writes a chunk, after the secrets that its packets need.
 func (a *Archive) put(c chunk) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -225,7 +225,7 @@ func (c *ArchiveCore) room(n int) {
 	}
 }
 
-// seal puts the last chunk behind the others.
+// seal puts the last chunk after the others.
 func (c *ArchiveCore) seal() {
 	if len(c.last.blocks) > 0 {
 		c.queue = append(c.queue, c.last)

@@ -175,7 +175,7 @@ func TestLanesWaitForNobody(t *testing.T) {
 }
 
 // Four cores archive their own packets, and report the secrets of a connection before the packets have waited. In
-// each file a packet is behind the secrets that it needs, unless an earlier file has them. The packets of a core are
+// each file a packet comes after the secrets that it needs, unless an earlier file has them. The packets of a core are
 // in order.
 func TestArchiveCores(t *testing.T) {
 	const cores, packets, perConn, wait = 4, 3000, 50, 100

@@ -89,7 +89,7 @@ func (c *conversation) Commit(n int, _ int64) {
 		c.next[side]++
 	}
 	if c.next[side]-c.acked[side] >= ackBytes+packet.MaxPayload {
-		// Bytes in a hole do not count. They are acknowledged with the bytes behind it.
+		// Bytes in a hole do not count. They are acknowledged with the bytes after it.
 		if c.holes == 0 {
 			c.fail("%d bytes not acknowledged", c.next[side]-c.acked[side])
 		}

@@ -111,7 +111,7 @@ func (f *fragments) check(t *testing.T, held int) {
 				end = s.end()
 			}
 			if n += 1 + pieces; g.before != last || int(g.pair) != pair || int(g.parts) != pieces {
-				t.Fatalf("datagram %d: behind %d, not %d; of pair %d, in the list of %d; %d pieces, not %d", k, g.before, last, g.pair, pair, g.parts, pieces)
+				t.Fatalf("datagram %d: after %d, not %d; of pair %d, in the list of %d; %d pieces, not %d", k, g.before, last, g.pair, pair, g.parts, pieces)
 			}
 		}
 		if f.lasts[pair] != last || n != int(f.pairs[pair]) {
@@ -162,7 +162,7 @@ func TestRefusedFragments(t *testing.T) {
 		}{
 			"another copy":        {other, 1, uint64(last), false},
 			"half over the next":  {field(parts[1], 64), 1, uint64(last), false},
-			"behind the end":      {field(parts[0], 8000), 1, 0, false},
+			"after the end":       {field(parts[0], 8000), 1, 0, false},
 			"another end":         {field(parts[last], 800), 1, 0, false},
 			"beyond 65535":        {field(parts[0], 65480), 0, 1, true},
 			"an odd number":       {odd, 0, 1, true},

@@ -21,7 +21,7 @@ func TestPlacement(t *testing.T) {
 		if !v6 {
 			copy(a[:12], []byte{10: 0xff, 11: 0xff})
 			copy(b[:12], []byte{10: 0xff, 11: 0xff})
-			if i%4 == 0 { // one server, and clients with addresses one behind the other
+			if i%4 == 0 { // one server, and clients with successive addresses
 				a[12], a[13], a[14], a[15] = 10, 0, byte(i>>8), byte(i)
 				b[12], b[13], b[14], b[15] = 10, 9, 9, 9
 			}

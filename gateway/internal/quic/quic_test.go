@@ -105,7 +105,7 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// A hole in a stream is given up after holeWait, when the connection ends, and when too much waits behind it.
+// A hole in a stream is given up after holeWait, when the connection ends, and when too much waits after it.
 func TestHoles(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	m := newMaker(t, r, protect.ChaCha20Poly1305, 8, 8)
@@ -180,7 +180,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A download is a stream of the server, in packets of any size, behind a handshake with connection IDs of one length.
+// A download is a stream of the server, in packets of any size, after a handshake with connection IDs of one length.
 type download struct {
 	*maker
 	l    *listener

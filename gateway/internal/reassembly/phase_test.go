@@ -49,7 +49,7 @@ func TestPhases(t *testing.T) {
 
 		{contested, begins, contested, ""},
 		{contested, opens, streaming, "another copy, or one further on"},
-		{contested, rereads, contested, "one has stopped behind the record that opened so"},
+		{contested, rereads, contested, "one has stopped after the record that opened so"},
 		{contested, settles, contested, ""},
 		{contested, stops, contested, ""},
 		{contested, comes, contested, ""},

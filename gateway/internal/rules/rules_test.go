@@ -107,7 +107,7 @@ func TestFrame(t *testing.T) {
 		"neighbours": {frame: "86dd" + "6000000000203aff" + strings.Repeat("fe", 16) + strings.Repeat("ff", 16) + "87000000" + strings.Repeat("00", 28),
 			proto: 58, local: true},
 		"an echo": {frame: "86dd" + "6000000000203aff" + strings.Repeat("fe", 16) + strings.Repeat("ff", 16) + "80000000" + strings.Repeat("00", 28), proto: 58},
-		"TCP over IPv6 behind options": {frame: "86dd" + "6000000000203cff" + strings.Repeat("fe", 16) + strings.Repeat("ff", 16) + "0600000000000000" + tcp,
+		"TCP over IPv6 after options": {frame: "86dd" + "6000000000203cff" + strings.Repeat("fe", 16) + strings.Repeat("ff", 16) + "0600000000000000" + tcp,
 			proto: 6, tcp: 62},
 	} {
 		b, err := hex.DecodeString(link + strings.ReplaceAll(c.frame, " ", ""))

@@ -122,7 +122,7 @@ func (r *recording) transport(side, ids, port int) *quic.Transport {
 	return t
 }
 
-// serve answers each bidirectional stream with its bytes in upper case behind a greeting, and sends a stream of its own.
+// serve answers each bidirectional stream with a greeting and its bytes in upper case, and sends a stream of its own.
 func (r *recording) serve(ids int) (*quic.EarlyListener, error) {
 	config, err := serverConfig(protocol)
 	if err != nil {

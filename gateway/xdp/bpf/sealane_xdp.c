@@ -3,7 +3,7 @@
  *
  * A packet of a registered flow is opened here if its TCP payload is exactly one application data record. The record
  * must be the next one or one that was opened before. Any other payload of a registered flow goes to user space over
- * AF_XDP, or is dropped if no program listens there. It is never passed on, since behind this program an
+ * AF_XDP, or is dropped if no program listens there. It is never passed on, since after this program an
  * unauthenticated segment would look like plaintext. Segments without payload pass. Packets of other flows pass
  * untouched; `strict` lists the exceptions.
  *
@@ -288,7 +288,7 @@ static __always_inline int poly1305_end(void)
     struct work *w = my_work();
     if (!w || w->bytes > TEXT_MAX)
         return 1;
-    /* Bytes of the last block behind the text must not be visible, nor be in the sum. */
+    /* Bytes of the last block after the text must not be visible, nor be in the sum. */
     volatile u64 *behind = (u64 *)((u8 *)w->text + w->bytes);
     u64 sum = 0;
 #pragma clang loop unroll(full)
@@ -334,7 +334,7 @@ struct place { /* of the parts of a packet */
 
 enum { NOT_TCP, FOUND };
 
-/* Behind the Ethernet header and at most two VLAN tags: the type, and in the upper half the offset; 0 if it is not
+/* After the Ethernet header and at most two VLAN tags: the type, and in the upper half the offset; 0 if it is not
  * there. */
 static __always_inline u32 link_layer(struct xdp_md *ctx)
 {

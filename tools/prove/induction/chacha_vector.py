@@ -81,7 +81,7 @@ def begin(kernel, shape, state, ad_bytes):
 
 
 def inside(kernel, shape, state, n):
-    """A run from where a pass begins with n bytes left, or (None) with more than MOST. Returns it, the accumulator behind
+    """A run from where a pass begins with n bytes left, or (None) with more than MOST. Returns it, the accumulator after
     the previous ciphertext, the text, and the output."""
     done, size = linear.Base("done", 64, chacha_arm.LONGEST[64] >> 1, modulus=64), n or bytes_of_pass(kernel)
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, False, True)]

@@ -224,7 +224,7 @@ class Vectors(RiscV):
         return [self.with_length(form, vtype, vl, kept) for vl, kept in self.lengths(form, vtype)]
 
     def lengths(self, form, vtype):
-        """Numbers of elements, and whether those behind stay."""
+        """Numbers of elements, and whether the elements after them stay unchanged."""
         name, size = form.mnemonic, 8 << (vtype >> 3 & 7)
         most = (self.isa.vlen << (vtype & 7)) // size
         if form.codes[-1] & 0x7f == 0x77:

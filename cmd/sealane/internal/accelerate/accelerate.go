@@ -48,8 +48,8 @@ type Result struct {
 	SSH          bool   // as Cipher, for ChaCha20-Poly1305 of x/crypto/ssh
 	SSHKept      error  // why SSH keeps its own cipher; nil: replaced or absent
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
-	StdGCM       bool   // its AES-GCM, likewise
-	StdModes     bool   // its AES-CTR or AES-CBC, likewise
+	StdGCM       bool   // the same for its AES-GCM
+	StdModes     bool   // the same for its AES-CTR or AES-CBC
 	Workers      string // the module whose workers use batches, or empty
 	Fork         string // the module changed to use x/crypto on every architecture, or empty
 	GOOS, GOARCH string

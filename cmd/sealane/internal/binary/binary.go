@@ -102,8 +102,8 @@ type Program struct {
 	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's plain ChaCha20
 	SSH       string   `json:"x_crypto_ssh,omitempty"`         // OnSealane or Stock; so is the cipher of x/crypto/ssh
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
-	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
-	StdModes  string   `json:"std_aes_modes,omitempty"`        // likewise AES-CTR or AES-CBC
+	StdGCM    string   `json:"std_aesgcm,omitempty"`           // the same for AES-GCM
+	StdModes  string   `json:"std_aes_modes,omitempty"`        // the same for AES-CTR or AES-CBC
 	FIPS140   string   `json:"fips140,omitempty"`              // the mode that the program turns on by default
 	Stock     bool     `json:"stock_linked"`                   // x/crypto's own ChaCha20-Poly1305 is linked, without sealane in front
 	Others    []string `json:"other_ciphers"`                  // packages with their own ChaCha20-Poly1305

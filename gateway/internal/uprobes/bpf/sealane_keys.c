@@ -110,7 +110,7 @@ int sealane_keys(volatile struct registers *r)
 { /* volatile, or the compiler computes addresses that the verifier refuses */
     if (grouped && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
         return 0;
-        /* Arguments of functions of C, and of Go's method behind its receiver: a slice has three words. */
+        /* Arguments of functions of C, and of Go's method after its receiver: a slice has three words. */
 #ifdef SEALANE_ARM64
     u64 c0 = r->x[0], c1 = r->x[1], c2 = r->x[2], c3 = r->x[3], c4 = r->x[4], c5 = r->x[5];
     u64 g1 = c1, g2 = c2, g3 = c3, g4 = c4, g6 = r->x[6], g7 = r->x[7];

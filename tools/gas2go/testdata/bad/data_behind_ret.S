@@ -1,4 +1,4 @@
-/* Keeps a table behind its code.
+/* Keeps a table after its code.
  * Refused: sealane_data_behind_ret_avx2
  */
 #include "../asm.S"

@@ -1,4 +1,4 @@
-/* Writes behind scratch, on Go's stack.
+/* Writes past scratch, on Go's stack.
  * Refused: bytes 4072 to 4104 of scratch memory
  */
 #include "../asm.S"

@@ -1,5 +1,5 @@
 /* Does not give the scratch pointer back.
- * Refused: rsi points 64 bytes behind scratch
+ * Refused: rsi points 64 bytes past scratch
  */
 #include "../asm.S"
 

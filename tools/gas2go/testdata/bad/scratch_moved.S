@@ -1,4 +1,4 @@
-/* Writes behind scratch by way of a moved pointer.
+/* Writes past scratch through a moved pointer.
  * Refused: bytes 4096 to 4104 of scratch memory
  */
 #include "../asm.S"

@@ -1,4 +1,4 @@
-/* Writes behind the end of scratch that it states.
+/* Writes past the end of scratch that it states.
  * Refused: bytes 384 to 416 of scratch memory; a kernel's part is 256 to 400
  */
 #include "../asm.S"
