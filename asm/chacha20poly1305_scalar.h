@@ -12,7 +12,7 @@
 #define TAIL (POLY_S + 16)               /* the last bytes, padded with zeroes to 16, or the lengths */
 #define END (TAIL + 16)
 
-/* What is authenticated. */
+/* The kinds of authenticated data. */
 #define PHASE_AD 0
 #define PHASE_TEXT 1
 #define PHASE_LENGTHS 2

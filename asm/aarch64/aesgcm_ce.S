@@ -81,7 +81,7 @@
 #define lengths_follow x22 /* 1: their block is next */
 #define flags_wide x26
 
-/* Before and after groups. */
+/* Registers before and after groups. */
 #define text_left x7        /* bytes of text */
 #define the_key x19
 #define blocks x20     /* before the groups */
@@ -109,7 +109,7 @@
 #define power_b v29
 #define power_sums v30
 #define product v31
-/* Where there are no groups. */
+/* Vectors while there are no groups. */
 #define opening v25    /* all ones, or zeroes */
 #define last_key v26
 #define padding v27    /* ones where the last block has bytes */

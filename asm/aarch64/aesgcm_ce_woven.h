@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    f1ec2bec1bbc2349ca874bc8048d69e364d1718e3f348404749060394431a792
+ * SHA-256    250f9a9421fbf874f4ad8d8f3f8554bc558e002665fd3bdfe31b192342c11610
  */
 
 /* The first group: no group is before it. */

@@ -868,7 +868,7 @@
     mov pending, #0
     ldr q0, [t0]
 
-    /* A table of H, for the time being where that of all powers will be. */
+    /* Makes a table of H, temporarily in the place of the table of all powers. */
 .Lhash_key:
     mov after, #3
     add t1, work, #POWERS
@@ -887,7 +887,7 @@
     write_table
     mov round, #112
 
-    /* The powers, each the last place's block times H. */
+    /* The powers. Each is the block of the last place times H. */
 .Lnext_power:
     mov groups, #1
     b .Lhash

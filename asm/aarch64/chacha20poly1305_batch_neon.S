@@ -352,7 +352,7 @@ isa neon
 #define in_todo(at, what, more) [todo, #BLOCK_BYTES*at + BLOCK_##what + more]
 #define in_next(at, what) [next, #BLOCK_BYTES*at + BLOCK_##what]
 
-/* What the first of the pass's blocks that is put away needs, */
+/* Loads for the first of the pass's blocks to be stored, */
 .set LOAD_ITEMS, 7
 .macro load_item item
     .if \item == 0
@@ -372,7 +372,7 @@ isa neon
     .endif
 .endm
 
-/* and the others, */
+/* for the others, */
 .set LOAD_MORE_ITEMS, 9
 .macro load_more_item item
     .if \item == 0
@@ -396,7 +396,7 @@ isa neon
     .endif
 .endm
 
-/* the second of them. */
+/* and, later, for the second of them. */
 .set LOAD_LATE_ITEMS, 9
 .macro load_late_item item
     .if \item == 0
@@ -492,7 +492,8 @@ isa neon
     begin 1, 0, 0, 0
 .endm
 
-/* From the fourth instruction on, beside \messages messages; then the next double round, unless eight are done. */
+/* A double round from its fourth instruction on, beside \messages messages. The next one follows, unless eight are
+ * done. */
 .macro end_round messages, from
     start_round 3, 4
     rest_of_round \messages, ASIDE_ADVANCE, ADVANCE_ITEMS, \from, 8

@@ -56,7 +56,7 @@
 
 /* ---- ChaCha20, a row of a block in each vector ---- */
 
-/* Of a block, with b, c, d rotated at the end by left_b, 8 and left_d bytes. */
+/* A step of one block. At the end b, c and d are rotated by left_b, 8 and left_d bytes. */
 .set ROW_STEPS, STEPS + 3
 .macro row_step step, a, b, c, d, t, left_b, left_d
     .if (\step) == 0 || (\step) == 7
@@ -580,7 +580,7 @@ function KERNEL
     cmp u1, #16*TURN_MESSAGES
     b.lo .Lset_quiet
     b.eq .Lturn
-    tbnz flags, #2, .Lset_quiet             /* open: not before all of it is authenticated */
+    tbnz flags, #2, .Lset_quiet             /* open: all of it must be authenticated first */
 .Lturn:
     turn
     b .Lrounds

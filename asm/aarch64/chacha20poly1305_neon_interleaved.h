@@ -332,8 +332,7 @@
     .endif
 .endm
 
-/* Steps from..to - 1. With before 1, the first pair has taken LAG of them already; with beyond 1, it takes as many
- * more. */
+/* Steps from..to - 1. If before is 1, the first pair has already done LAG of them. If beyond is 1, it does LAG more. */
 .macro steps from, to, before, beyond
     .set at, \from + LAG*\before
     .rept \to - \from + LAG - LAG*\before

@@ -99,7 +99,7 @@ endconstants
     str r9, [r1, #SPILL + 4*\i]
 .endm
 
-/* Of planes 0 .. 7 in r0, r2 .. r8. */
+/* The same for planes 0 .. 7, in r0, r2 .. r8. */
 .macro opposite_sums odd
     opposite_sum 0, r0, \odd
     opposite_sum 1, r2, \odd

@@ -228,8 +228,8 @@
     bne .Lwipe_32
 .endm
 
-/* Key expansion (5.2); r0: arguments. Round keys are left as the rounds have them, two planes in a word. SubBytes takes
- * all registers, so that state is kept in scratch. */
+/* Key expansion (5.2). r0: arguments. Round keys get the layout of the rounds, two planes in a word. SubBytes uses
+ * all registers, so the state of the expansion is kept in scratch. */
 .macro expand_key
     ldr r4, [r0, #SEALANE_ARG_KEY]
     add r5, r1, #WORDS
@@ -265,8 +265,8 @@
     eor r12, r12, r0
     expand_word_end
 
-/* As the rounds have them: rows moved, planes, two of them in a word. SubBytes leaves its constant to the key that
- * follows. */
+/* Puts round keys in the layout of the rounds: rows are moved, and a word has two planes. SubBytes leaves its
+ * constant to the key that follows. */
     ldr r0, [r1, #ARGS]
     ldr r4, [r0, #SEALANE_ARG_KEY]
     ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]

@@ -41,7 +41,7 @@ endconstants
 
 /* ---- Rounds ---- */
 
-/* For the first n states: 1, 2, 4 or 8. */
+/* Applies \do to the first n states: 1, 2, 4 or 8. */
 .macro for_states n, do, key
     \do q0, \key
 .if \n > 1

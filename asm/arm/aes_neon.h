@@ -218,8 +218,8 @@
     vtbl.8 \high, {\t_low, \t_high}, d31
 .endm
 
-/* What spread_planes needs for the eight blocks at the counter. Two bits of their number, from \bit on, choose among
- * the four words of each plane at \varying. The number of the group that all of these are for goes to \group. */
+/* Prepares spread_planes for the eight blocks at the counter. Two bits of their number, from \bit on, choose among
+ * the four words of each plane at \varying. \group := the number of the group that shares these words. */
 .macro spread_varying bit, index, varying, group
     ldr r3, [r1, #COUNTER]
     mov r4, #48
@@ -396,7 +396,7 @@
     all_to_columns
 .endm
 
-/* For counters: does the rounds that many blocks share once. */
+/* For public counters: rounds that many blocks share are computed once. */
 .macro first_rounds
 /* In round 1 only the last byte of the counter varies within 128 blocks. SubBytes is done for all bytes of one block,
  * and for that byte of all blocks. MixColumns makes four bytes from it, the only ones that vary in round 2. */
@@ -557,7 +557,7 @@
     eoreq r12, r12, r3
     expand_word_end
 
-/* As the rounds have them; SubBytes leaves its constant to the key that follows. */
+/* Puts round keys in the layout of the rounds. SubBytes leaves its constant to the key that follows. */
     add r5, r1, #KEYS
     add r7, r4, #SEALANE_GCM_KEY_SCHEDULE
     vmov.i8 q3, #0

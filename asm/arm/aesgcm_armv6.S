@@ -525,7 +525,7 @@ function sealane_aesgcm_armv6
 
 /* ---- Key set-up ---- */
 
-/* Key expansion (FIPS 197, 5.2). SubBytes takes all registers, so that state is kept in scratch. */
+/* Key expansion (FIPS 197, 5.2). SubBytes uses all registers, so the state of the expansion is kept in scratch. */
 .Lexpand:
     tst r3, #SEALANE_FLAG_NONCE
     beq .Lschedule

@@ -232,7 +232,7 @@
 
 /* ---- NEON only ---- */
 
-/* To .Lgot_hash_key with H in \h if the caller gives it; otherwise the round keys are made. r4: key. */
+/* Goes to .Lgot_hash_key, with H in \h, if the caller gives H. Otherwise makes the round keys. r4: key. */
 .macro take_hash_key_or_expand h
 .Lexpand:
     tst r3, #SEALANE_FLAG_NONCE

@@ -48,7 +48,7 @@ isa armv6
 #define TAIL 80       /* the last bytes, padded with zeroes to 16, or the lengths */
 #define STATE 96      /* initial state of the next block */
 #define BLOCK 160     /* words of rows c and d that have no register; then the keystream */
-#define START 224     /* rows b and d of the initial state, rotated as the rounds want them; d without the counter */
+#define START 224     /* rows b and d of the initial state, rotated for the rounds; d without the counter */
 #define END 256
 
 #define PHASE_KEY 0

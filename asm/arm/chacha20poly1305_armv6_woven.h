@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_armv6.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    a4a56e46e1879e42b079982f9ad0dffa58b2cc42395fb598920ad5ed405528d7
+ * SHA-256    01b8514afbe893e1b645711ba36026b1a4295af8c1e0ab0dacbfa3766f235491
  */
 
 /* A double round. Before and after it, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. Words of b

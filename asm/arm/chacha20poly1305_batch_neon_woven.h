@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    8f7950e20bf43bfe222770157dfc0c8fbb7eca9cc8d12a164e5f8d5599ba1f9a
+ * SHA-256    03871944e3976fcbf5d272a0651809eae634ff1ae1668e78e13be34e645b6d6b
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. The code that it shares with the

@@ -147,7 +147,7 @@ function sealane_chacha20poly1305_neon
     cmp r4, #64
     bls .Lstarted
 
-/* What sets have in common: columns 1 .. 3 of the first round, and a0 + b0. */
+/* The common part of all sets: columns 1 .. 3 of the first round, and a0 + b0. */
     mov r12, r3
     mov r11, r4
     column 1, 15, START_A1, START_B1, START_C1, START_D1
@@ -359,7 +359,7 @@ function sealane_chacha20poly1305_neon
     vstmia r0, {q0-q7}
     mov r11, #128
 
-/* r11 bytes of keystream are there. */
+/* r11 bytes of keystream are available. */
 .Lkeystream:
     ldr r9, [r1, #STATE + 48]
     ldr r8, [r1, #PHASE]

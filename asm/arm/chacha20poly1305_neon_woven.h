@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    1751c4c16aedfc8726fbc5cc10bf488009557752d0d9b07efb17f5b8708efd62
+ * SHA-256    255e5a57625cb672c830d277086947984cc2a954332b79a8bb110633b893e97d
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.

@@ -85,7 +85,7 @@
     adc h4, h4, #0
 .endm
 
-/* And h; state is still at r12. */
+/* Loads h, too, from the state at r12. */
 .macro continue_hash
     load_words r12, h0, h1, h2, h3, SEALANE_STATE_H
     ldr h4, [r12, #SEALANE_STATE_H + 16]

@@ -97,7 +97,7 @@ isa mips32r2
     or \s0, \s0, \s4
 .endm
 
-/* Where the low and the high word of a column's product go. */
+/* The places of the low and the high word of a column's product. */
 #define RESULT_LOW LAST_FACTORS
 #define RESULT_HIGH LAST_FACTORS - FACTOR
 

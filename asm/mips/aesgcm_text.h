@@ -69,7 +69,7 @@
 
 /* ---- AES ---- */
 
-/* Bits of a and b, for which mask is the mask, change places. */
+/* Exchanges bits of a and b: those of b where mask has ones, and those of a that are n higher. */
 .macro swap_bits n, a, b, mask, t, right=srlw, left=sllw
     \right \t, \a, \n
     xor \t, \t, \b
@@ -79,7 +79,7 @@
     xor \a, \a, \t
 .endm
 
-/* Of x0 .. x7: bit k of each byte of word i and bit i of that of word k change places. */
+/* In x0 .. x7, exchanges bit k of each byte of word i with bit i of the same byte of word k. */
 .macro transpose
     bytes x8, 0x55
     swap_bits 1, x0, x1, x8, x9
@@ -98,7 +98,7 @@
     swap_bits 4, x3, x7, x8, x9
 .endm
 
-/* Of four numbers of 4 bytes: byte k of number i and byte i of number k change places. */
+/* In four numbers of 4 bytes, exchanges byte k of number i with byte i of number k. */
 .macro transpose_bytes w0, w1, w2, w3
     constant x4, 0x00ff00ff
     swap_bits 8, \w0, \w1, x4, x5, srl, sll

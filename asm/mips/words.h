@@ -74,7 +74,7 @@
     rotr \x, \x, 16
 .endm
 
-/* Between a number and the four bytes of it in memory, least significant first. */
+/* Converts between a number and its four bytes in memory, least significant first. */
 .macro little x
 #if defined(__MIPSEB__)
     swap_bytes \x

@@ -35,7 +35,7 @@ isa mips64r2
     to_halves \x
 .endm
 
-/* What a rotation by 8 and by 24 bits takes from the upper bits. */
+/* Masks for rotations to the right by 8 and by 24 bits: the result's bits that come from higher bits. */
 .macro rotation_masks m1, m3
     constant \m1, 0x00ffffff
     to_halves \m1

@@ -39,7 +39,7 @@ isa mips64r2
 
 #include "../mips/chacha20poly1305_names.h"
 
-/* Between 8 bytes, least significant first, and their number. */
+/* Converts between a number and its 8 bytes in memory, least significant first. */
 .macro little8 x
 #if defined(__MIPSEB__)
     dsbh \x, \x

@@ -41,7 +41,7 @@ isa m, v, zvkb, zvkg, zvkned
 #define some_blocks s6
 #define longer t3    /* see aes_zvkned.h */
 #define longest t4
-/* Of lanes. */
+/* Registers of lanes. */
 #define lanes s0
 #define count s1
 #define total s2     /* bytes of each */

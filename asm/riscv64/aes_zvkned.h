@@ -11,7 +11,7 @@
 #define FIRST_KEY 1
 #define LAST_KEY 15
 
-/* To registers, with one element group in each. t0 and t1 are used. */
+/* Loads the round keys into registers, one element group in each. Changes t0 and t1. */
 .macro load_round_keys
     addi t0, the_key, SEALANE_GCM_KEY_SCHEDULE
     addi t1, longer, 10

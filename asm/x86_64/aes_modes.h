@@ -297,10 +297,10 @@
 1:
 .endm
 
-/* ---- Lanes: eight blocks of as many keys at a time, in registers 8 to 15 ---- */
+/* ---- Lanes: eight blocks with eight keys at a time, in registers 8 to 15 ---- */
 
 #define lanes rdi
-#define text rdx     /* bytes from the begin */
+#define text rdx     /* bytes from the beginning */
 #define rounds ebx   /* times 16 */
 #define one_bytes r14 /* of a lane processed individually */
 
@@ -448,8 +448,8 @@
 
 /* ---- Keys ---- */
 
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
+#define words r8     /* in the key */
+#define word r9      /* the next one, in bytes from the beginning of the schedule */
 #define phase r10d
 #define end r11
 

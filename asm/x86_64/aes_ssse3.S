@@ -26,7 +26,7 @@
 
 /* Scratch. */
 #define OTHERS 256    /* terms added to two blocks: tweaks, or the blocks before them; or the counter block, and */
-#define ORDER 272     /* how its bytes are shuffled: a counter at its begin is one at the end of its bytes reversed */
+#define ORDER 272     /* a shuffle of its bytes: a leading counter is the last word after a reversal of all bytes */
 #define LAST_KEY 288  /* where the last round key is, from the first */
 #define SCRATCH_END 304
 
@@ -37,7 +37,7 @@
 #define key_1 r12
 #define operation r13d
 #define state r15
-/* Of lanes: */
+/* Integer registers of lanes. */
 #define lane_0 r8
 #define lane_1 r9
 #define at r10        /* bytes done */

@@ -63,7 +63,7 @@
 #define power r13    /* key less 16 (18 - m): its H(18) is H^m */
 #define steps r14    /* of eight vectors, to be encrypted */
 #define flags r15d
-#define flag_bits r15b /* tests of those are shorter */
+#define flag_bits r15b /* their low byte, whose tests are shorter */
 #define rounds ebx
 
 /* Vector registers: 0 .. 7 keystream, and */

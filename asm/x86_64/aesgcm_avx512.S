@@ -60,7 +60,7 @@
 #define S24 (S(4) + 8)
 #define S28 (S(3) + 8)
 #define S32 (S(2) + 8)
-#define EIGHTS 1840  /* from here on, eight vectors at a time pay, */
+#define EIGHTS 1840  /* from here on, eight vectors at a time are faster, */
 #define OPEN_EIGHTS 560 /* and here, if they are opened; fewer bytes go four vectors at a time */
 #define TAIL 304     /* the last vectors have fewer, but no fewer than 48 if there were others */
 
@@ -400,7 +400,7 @@
     .endr
 .endm
 
-/* What vectors_but_last (aesgcm_kernel.h) is made of. */
+/* The parts of vectors_but_last (aesgcm_kernel.h). */
 .macro round_key at:vararg
     vbroadcasti32x4 rk, [\at]
 .endm

@@ -71,7 +71,7 @@
 #define SHIFTED 256   /* while a key is made: H x^0 .. H x^7 */
 #define SCRATCH_END 384
 
-/* What the keystream and GHASH are for. */
+/* The purposes of the keystream and of GHASH. */
 #define MASKING 0     /* the mask; the associated data */
 #define TEXT 1
 #define LENGTHS 2

@@ -85,7 +85,7 @@
 3:
 .endm
 
-/* eax := SubWord of it, or of it rotated: the last round's SubBytes of four times the same word; xmm1 is 0. */
+/* eax := SubWord(eax), or SubWord of eax rotated: SubBytes in a last round of four copies of the word. xmm1 is 0. */
 .macro sub_word v, rotate=0
     \v\()movd xmm0, eax
     .ifb \v

@@ -1,6 +1,6 @@
 /* AES-GCM (NIST SP 800-38D) for x86-64 with AES-NI: seals or opens a packet, or a part of one, in one pass; makes keys.
- * The text of two levels: aesniavx has three operands and loads that need no alignment; aesni (KERNEL_SSE) has not, and
- * runs on CPUs without AVX.
+ * Two levels share this text. aesniavx has three operands, and loads that need no alignment. aesni (KERNEL_SSE) lacks
+ * both, and runs on CPUs without AVX.
  *
  * void KERNEL_NAME(const args *a, void *scratch, const void *consts)
  *
@@ -80,7 +80,7 @@
 #define word3 r13d   /* the first round key's last word */
 #define steps r14    /* of eight blocks, to be encrypted */
 #define flags r15d
-#define flag_bits r15b /* tests of those are shorter */
+#define flag_bits r15b /* their low byte, whose tests are shorter */
 #define rounds ebx   /* times 16 */
 #define last_power rsi /* power of the last blocks, in place of scratch */
 

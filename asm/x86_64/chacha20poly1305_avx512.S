@@ -107,7 +107,7 @@
 #define hi2 zmm29
 #define vx zmm30
 #define vt zmm31
-/* Where 16 registers are free for it. */
+/* The accumulator, where 16 registers are free for Poly1305. */
 #define h0 zmm16
 #define h1 zmm17
 #define h2 zmm18

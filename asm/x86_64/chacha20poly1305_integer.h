@@ -1,5 +1,5 @@
-/* What the levels avx2, avx512vl and ssse3 of ChaCha20-Poly1305 share besides ChaCha20: Poly1305 in integer registers,
- * the state between the parts of a packet, and text and keystream. The includer defines its scratch memory, and
+/* The code that the levels avx2, avx512vl and ssse3 of ChaCha20-Poly1305 share, besides ChaCha20: Poly1305 in integer
+ * registers, the state between the parts of a packet, text and keystream. The includer defines its scratch memory, and
  *
  *     poly_multiply h0, h1, h2, m      h r, or h r + m and m += 16: by poly_add_next and poly_fold
  *
@@ -81,7 +81,7 @@
   .endif
 .endm
 
-// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1). Bits from 2^130 on are folded; the carry from there stays above
+// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1). Bits from 2^130 on are folded. Its carry may reach 2^130 again.
 .macro poly_fold h0, h1, h2
     mov \h2\()d, edi
     and \h2\()d, 3
@@ -92,7 +92,7 @@
     adc \h2, 0
 .endm
 
-// r0 is rax, r1 is rcx
+// stores r, where r0 is in rax and r1 in rcx
 .macro poly_key
     mov rdx, rcx
     mov [rsi+R], rax

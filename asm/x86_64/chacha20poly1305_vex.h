@@ -589,8 +589,8 @@ function KERNEL_NAME
     jmp .Lkeystream_8
 
 // ---- The powers of r, if two chains are used ------------------------------------------------------------------------
-// They pay in long packets, and where no rounds hide the Poly1305 of some hundred bytes. Such packets have 385 to 448
-// bytes, are sealed with 257 bytes or more in the last pass, or opened with 321 or more in the first one.
+// They save time in long packets, and where no rounds hide the Poly1305 of some hundred bytes. Such packets have 385 to
+// 448 bytes, are sealed with 257 bytes or more in the last pass, or opened with 321 or more in the first one.
 #define LONG_SEALED 961
 #define LONG_OPENED 1152
 #define TWO_CHAINS_FROM 385
