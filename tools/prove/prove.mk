@@ -163,6 +163,8 @@ $(eval $(call suite,prove-native-risc,$(PROVE_PYTHON) $(PROVE_RISC_SOME),$(PROVE
     $(filter %/chacha20poly1305_mips64r2.o,$(PROVE_RISC_SOME))))
 $(eval $(call long_suite,long-prove-mutants-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(call prove_mutants,$(B)/prove/mutants-risc.jsonl,\
     $(filter-out $(PROVE_BITWISE),$(PROVE_RISC)))))
+$(eval $(call long_suite,long-prove-native-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(PROVE_PYTHON) tools/prove mutation.native --first 40 --calls 40 /dev/null \
+    $(filter $(PROVE_BITWISE),$(PROVE_RISC))))
 $(eval $(call long_suite,long-prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
     $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_RISC)))
 endif
