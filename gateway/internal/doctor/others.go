@@ -32,7 +32,7 @@ var tunnels = map[string]string{
 
 const (
 	encrypted = "an encrypted tunnel: capture where it has been decrypted"
-	unknown   = "a tunnel that the gateway does not look into: capture after its end, or have the mirror send VXLAN, GRE or ERSPAN"
+	unknown   = "a tunnel that the gateway does not look into: capture past its end, or have the mirror send VXLAN, GRE or ERSPAN"
 )
 
 // nameOf returns the name of a frame without recognized TCP.
