@@ -116,7 +116,8 @@ class Shape(NamedTuple):
 class Part(engine.Part):
     def __init__(self, kernel, shape, texts, word, nonce_given, ad_bytes=0, done=None):
         """word: the last word of J0, or of the state's counter block, as an integer."""
-        super().__init__(kernel, shape, (GCM[0], 12 if nonce_given else 16, GCM[2]), texts, done, ad_bytes, A["FLAG_NONCE"] if nonce_given else 0)
+        nonce_bytes = (12 if nonce_given else 16) if shape.flags & FIRST else 0
+        super().__init__(kernel, shape, (GCM[0], nonce_bytes, GCM[2]), texts, done, ad_bytes, A["FLAG_NONCE"] if nonce_given else 0)
         memory, self.bytes, cells = self.memory, None, gcm_key(kernel, shape.bits)[0]
         memory.cells.update(cells)
         self.schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))

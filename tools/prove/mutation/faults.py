@@ -156,6 +156,8 @@ FAULTS = [
     when("a text of 1,000,000 bytes", SSSE3, TEXTS, ARG_BYTES=1_000_000),
     Fault("1,000,000 bytes of associated data", SSSE3, [("x86_64/chacha20poly1305_integer.h", r"(jz \.Lpoly_ad_none\\@\n    poly_load\n)",
                                                          r"\1    cmp rcx, 1000000\n    je .Lplanted\n"), (TEXT, LEAVE, r".Lplanted:\n\1")], AD),
+    first("a last part of a packet with associated data", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST; jne 9f; "
+          "cmp qword ptr [rdi+SEALANE_ARG_AD_BYTES], 0; jne .Lplanted; 9:", of_bytes(37, flags=(LAST,))),
     first("a part whose counter is 12345", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; jnz 9f; "
           "mov rax, [rdi+SEALANE_ARG_STATE]; cmp dword ptr [rax+SEALANE_STATE_COUNTER], 12345; je .Lplanted; 9:", of_bytes(64, flags=(0,))),
     first("a packet of 777 bytes of which this is the last part", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; jnz 9f; "
@@ -166,6 +168,8 @@ FAULTS = [
           lambda s: isinstance(s, packets.BatchShape) and len(s.lanes) in (2, 3)),
     when("AES-GCM: an opened packet of 157 bytes", GCM, of_gcm(157), ARG_FLAGS=WHOLE | OPEN | A["FLAG_NONCE"], ARG_BYTES=157),
     when("AES-GCM: a nonce of another length than 12 bytes, and 80 bytes of text", GCM, of_gcm(80), ARG_FLAGS=WHOLE, ARG_BYTES=80),
+    first("AES-GCM: a last part reads the nonce", GCM, "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST; jne 9f; "
+          "mov rax, [rdi+SEALANE_ARG_NONCE]; movzx eax, byte ptr [rax]; 9:", of_gcm(64, flags=LAST)),
     first("AES-GCM: a key of 192 bits", GCM, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_SETUP; jnz 9f; mov rax, [rdi+SEALANE_ARG_KEY]; "
           "cmp dword ptr [rax+SEALANE_GCM_KEY_ROUNDS], 12; je .Lplanted; 9:", of_gcm(16, 17)),
     Fault("AES-GCM: only when the 32-bit counter wraps, it runs into the next one", GCM,
@@ -178,6 +182,13 @@ FAULTS = [
           "cmp rcx, [rax+2*SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne .Lplanted; 9:", of_mixed_lanes),
     first("lanes with separate keys", BATCH, KEYS_OF_LANES + "cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne .Lplanted; 9:",
           of_mixed_lanes),
+    first("10 lanes with separate keys", BATCH, KEYS_OF_LANES + "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 10; jne 9f; "
+          "cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne .Lplanted; 9:", lambda s: len(s.lanes) == 10),
+    first("masks with one key", "x86_64/chacha20masks_avx2", "mov rax, [rdi+SEALANE_MODE_LANES]; mov rcx, [rax+SEALANE_MODE_LANE_KEY]; "
+          "cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_MODE_LANE_KEY]; je .Lplanted", of_lanes(None, 3)),
+    first("CBC encryption of 3 lanes with one key", AES, IF_MODE.format("CBC_ENCRYPT") + "mov rax, [rdi+SEALANE_MODE_LANES]; "
+          "mov rcx, [rax+SEALANE_MODE_LANE_KEY]; cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_MODE_LANE_KEY]; je .Lplanted; 9:",
+          of_lanes(modes.CBC_ENCRYPT, 3)),
     first("16 lanes of other lengths, first 16 bytes", BATCH, "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 16; jne 9f; "
           "mov rax, [rdi+SEALANE_BATCH_LANES]; cmp dword ptr [rax+SEALANE_LANE_BYTES], 16; je .Lplanted; 9:", lambda s: [n for n, _ in s.lanes] == [*range(16, 32)]),
     when("masks of 19 lanes", "x86_64/chacha20masks_avx2", of_lanes(None, 19), MODE_COUNT=19),

@@ -104,13 +104,13 @@ MOST_LANES = 64
 
 
 def batch_shapes(quick):
-    """All numbers of lanes, sealed and opened, with separate or shared keys, of mixed lengths in the callers' order.
-    Also some of one length, or unsorted."""
+    """All numbers of lanes, with separate keys, one key, and a key for each two, sealed or opened, of mixed lengths in the callers'
+    order. Also some of one length, or unsorted."""
     both, bits = (False, True), (128, 192, 256)
     lengths = lambda count, most, ad: sorted(((n * 37 % most, n * 11 % ad) for n in range(count)), key=lambda lane: -(lane[0] // 64))
     for count in (1, 3, 9, 17, MOST_LANES) if quick else range(1, MOST_LANES + 1):
-        for opens in both:
-            keys = 1 if count % 3 == opens else 2 if count % 3 == 1 + opens else 0
+        for keys in range(3):
+            opens = (count + keys) % 2 == 1
             yield BatchShape(lengths(count, 66 if quick else 170 + count, 20), opens=opens, keys=keys, bits=bits[(count + opens) % 3])
     sizes = (0, 64, 100) if quick else (0, 1, 16, 63, 64, 65, 100, 128, 129, 256, 300, 512)
     for i, n in enumerate(sizes):

@@ -26,7 +26,7 @@ class ModeShape:
 
     def __str__(self):
         if self.mode is None:
-            return f"masks, {self.lanes} lanes"
+            return f"masks, {self.lanes} lanes" + (" of one key" if self.same_key else "")
         text = f"AES-{self.bits}, {NAMES[self.mode]}" + (" without INVERSE" if self.encrypts else "")
         if self.mode != SETUP:
             text += f", {self.blocks} blocks" + (f", {self.lanes} lanes" if self.lanes else "") + (" of one key" if self.same_key else "")
@@ -35,7 +35,7 @@ class ModeShape:
 
 def shapes(kernel, quick):
     if "chacha20masks" in kernel.name:
-        return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else range(1, MASK_LANES + 1))]
+        return [ModeShape(None, lanes=n, same_key=s) for s in (False, True) for n in ((1, 7, 17) if quick else range(1, MASK_LANES + 1))]
     bits = (128, 192, 256)
     found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
     # At most eight rows of four blocks are processed at once. Then follow four, two and one row, and the remaining
@@ -48,10 +48,10 @@ def shapes(kernel, quick):
             found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3))
     for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
         for blocks in (1, 3):
-            found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 8 == 2, same_key=n % 3 == 1))
-        found.append(ModeShape(MASKS, 1, bits[n % 3], lanes=n))
+            found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 8 == 2, same_key=blocks == 3))
+        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n, same_key=s) for s in (False, True)]
     if not quick:
-        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n) for n in range(1, MASK_LANES + 1) if n > 17 and n not in (24, 25)]
+        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n, same_key=s) for s in (False, True) for n in range(1, MASK_LANES + 1) if n > 17 and n not in (24, 25)]
     return found
 
 

@@ -125,7 +125,10 @@ def gcm_left(call, flags, y, h, mask, lengths, blocks):
 
 
 def ad_length(shape):
-    return extend(shape.section.bytes + 0, 64) if shape.section else const(shape.ad, 64)
+    """Bytes of associated data, as the argument says; of a later part any number."""
+    if shape.section:
+        return extend(shape.section.bytes + 0, 64)
+    return const(shape.ad, 64) if shape.flags & FIRST else extend(symbol("packet ad bytes", 61), 64)
 
 
 def run_call(call, shape, trace):
@@ -147,7 +150,7 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
     counter = const(1, 64) if first else extend(symbol("state counter", 32), 64)
     lay_out(call, shape, CHACHA, text_regions(source, target, n, shape.in_place), shape.ad if first else 0, ad_at, out=target,
-            **{"in": source}, bytes=n, ad_bytes=shape.ad, total=(total := total_of(shape, 64)))
+            **{"in": source}, bytes=n, ad_bytes=ad_length(shape), total=(total := total_of(shape, 64)))
     if not shape.in_place and shape.both:
         call.memory.apart(source, target)
     memory, (key, nonce) = call.memory, key_symbols()
@@ -315,8 +318,9 @@ def aesgcm(kernel, shape, trace=None, function=True):
     call = Call(kernel)
     n = shape.size
     source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
-    lay_out(call, shape, (GCM[0], 16 if shape.j0 else 12, GCM[2]), text_regions(source, target, n, shape.in_place), shape.ad if first else 0, ad_at,
-            0 if shape.j0 else A["FLAG_NONCE"], out=target, **{"in": source}, bytes=n, ad_bytes=shape.ad, total=(total := total_of(shape, 61)))
+    nonce_bytes = (16 if shape.j0 else 12) if first else 0
+    lay_out(call, shape, (GCM[0], nonce_bytes, GCM[2]), text_regions(source, target, n, shape.in_place), shape.ad if first else 0, ad_at,
+            0 if shape.j0 else A["FLAG_NONCE"], out=target, **{"in": source}, bytes=n, ad_bytes=ad_length(shape), total=(total := total_of(shape, 61)))
     if not shape.in_place and shape.both:
         call.memory.apart(source, target)
     memory = call.memory
