@@ -36,9 +36,9 @@ INDUCTIONS = {
     "chacha_vector": r"riscv64v.*/chacha20poly1305_.*", "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",
 }
 # Kernels whose calls another part shows, in place of run.prove.
-IN_PLACE_OF_CALLS = {"induction.permute": INDUCTIONS["permute"], "induction.blocks_mips": INDUCTIONS["blocks_mips"], "run.vectors": r"riscv64v.*/aes.*"}
+IN_PLACE_OF_CALLS = {"induction.permute": INDUCTIONS["permute"], "induction.blocks_mips": INDUCTIONS["blocks_mips"]}
 OF_SOURCES = "run.abi", "run.frame"
-ASK_SOLVER = re.compile(r"run\.(prove|vectors)|induction\.(ad|chacha_.*)")
+ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 # Architecture -> its name in Go, its file of isa/, the folder of its sources. RISC-V with vectors is one for each length of them in bits.
 ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
                  "mips": ("mips", "mips", "mips"), "mipsel": ("mipsle", "mips", "mips"),

@@ -186,9 +186,9 @@ $(eval $(call suite,prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
 $(eval $(call long_suite,long-prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
     $(PROVE_PYTHON) tools/prove induction.chacha_vector --planted $(PROVE_VECTORS_CHACHA)))
 $(eval $(call suite,prove-vectors-aes,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
-    $(PROVE_PYTHON) tools/prove run.vectors --quick --part 1/2 $(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME))))
+    $(PROVE_PYTHON) tools/prove run.prove --quick --part 1/2 $(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME))))
 $(foreach o,$(PROVE_VECTORS_AES),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove run.vectors --jobs 1 $(o))))
+    $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
 ifneq ($(shell command -v qemu-riscv64),)
 PROVE_VECTORS_FORMS := $(filter %v128/aes_zvkned.o %v128/aesgcm_zvkned.o %v256/chacha20poly1305_rvv.o %v256/chacha20poly1305_zvkb.o,$(PROVE_VECTORS))
 $(eval $(call suite,prove-semantics-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_FORMS),\

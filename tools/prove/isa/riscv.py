@@ -57,6 +57,17 @@ def signed(n, bits):
 
 
 _halves = terms.memo()  # values with any upper half
+_results = terms.memo()  # (operation, operands) -> result
+
+
+def remembered(f):
+    """Returns f, with its results kept. So the same operation on the same registers has the same upper half."""
+    def of(x, y):
+        r = _results.get((f, x, y))
+        if r is None:
+            r = _results[f, x, y] = f(x, y)
+        return r
+    return of
 
 
 def half(v):
@@ -70,28 +81,37 @@ def is_half(v):
     return v in _halves or is_word(v) and cut(v, 31, 1).constant is None
 
 
+@remembered
 def add(x, y):
     if is_half(x) or is_half(y):
         return half(terms.add_modular(cut(x, 0, 32), cut(y, 0, 32)))
     return plus(x, y)
 
 
+@remembered
 def exclusive_or(x, y):
     if x in _halves or y in _halves:
         return half(xor(cut(x, 0, 32), cut(y, 0, 32)))
     return of_words(xor, x, y)
 
 
+@remembered
 def either(x, y):
     if linear.any_place(x) and linear.any_place(y):
         return of_pointers(x, y)
     return of_words(terms.either, x, y)
 
 
+def on_word(f):
+    """Returns f for the lower half of a register."""
+    return remembered(lambda v, n: from_word(f(cut(v, 0, 32), n), 64))
+
+
 TWO = {"add": add, "sub": minus, "sltu": less, "xor": exclusive_or, "or": either, "and": low_bits,
        "mul": lambda x, y: cut(product(x, y), 0, 64), "mulhu": lambda x, y: cut(product(x, y), 64, 64)}
 IMMEDIATE = {"addi": add, "sltiu": less, "andi": low_bits, "xori": exclusive_or}
-SHIFTS = {"slli": shift_left, "srli": shift_right, "slliw": shift_left, "srliw": shift_right, "roriw": lambda v, n: rotate_left(v, 32 - n)}
+SHIFTS = {"slli": remembered(shift_left), "srli": remembered(shift_right), "slliw": on_word(shift_left), "srliw": on_word(shift_right),
+          "roriw": on_word(lambda v, n: rotate_left(v, 32 - n))}
 BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bltu": lambda x, y: cut(less(x, y), 0, 1),
             "bgeu": lambda x, y: invert(cut(less(x, y), 0, 1))}
 
@@ -130,9 +150,7 @@ def step(name, s=0, t=0, d=0, a=0, w=0, i=0, h=0, l=0):
     if name in IMMEDIATE:
         return lambda m: m.write(d, IMMEDIATE[name](m.read(s), const(signed(i, 12), 64)))
     if name in SHIFTS:
-        if name.endswith("w"):
-            return lambda m: m.write(d, from_word(SHIFTS[name](cut(m.read(s), 0, 32), w), 64))
-        return lambda m: m.write(d, SHIFTS[name](m.read(s), a))
+        return lambda m: m.write(d, SHIFTS[name](m.read(s), w if name.endswith("w") else a))
     size = SIZES[name]
     if name[0] == "s":
         return lambda m: m.stored(m.address(s, signed(h << 5 | l, 12), size), extend(m.read(t), 8 * size))

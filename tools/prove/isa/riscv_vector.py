@@ -173,12 +173,24 @@ def set_length_to(m, e, n, d):
     m.write(d, const(m.vl, 64))
 
 
+_results = terms.memo()
+
+
+def each(f, *operands):
+    """Returns f of each element, with the results kept."""
+    key = f, *map(tuple, operands)
+    r = _results.get(key)
+    if r is None:
+        r = _results[key] = [f(*e) for e in zip(*operands)]
+    return r
+
+
 def bitwise(f, m, x, y, z):
-    m.put_words(x, [f(a, b) for a, b in zip(m.words(y), m.words(z))])
+    m.put_words(x, each(f, m.words(y), m.words(z)))
 
 
 def shift(f, m, x, y, n):
-    m.put(x, [f(e, n % m.sew) for e in m.elements(y)])
+    m.put(x, each(f, m.elements(y), [n % m.sew] * m.vl))
 
 
 def slide(by, m, x, y, into=None):
@@ -292,8 +304,8 @@ MEANINGS = {
     "srli": lambda m, s, a, d: m.write(d, linear.shift(m.read(s), a, True) or shift_right(m.read(s), a)),  # of lengths too
     "vsetvli": set_length, "vsetivli": set_length_to,
     "vle8.v": of(load, 8), "vle32.v": of(load, 32), "vse8.v": of(store, 8), "vse32.v": of(store, 32), "vssseg8e32.v": store_segments,
-    "vadd.vv": lambda m, x, y, z, u: m.put(x, [add_modular(a, b) for a, b in zip(m.elements(y), m.elements(z))], u),
-    "vadd.vx": lambda m, x, y, s, u: m.put(x, [add_modular(a, m.number(s)) for a in m.elements(y)], u),
+    "vadd.vv": lambda m, x, y, z, u: m.put(x, each(add_modular, m.elements(y), m.elements(z)), u),
+    "vadd.vx": lambda m, x, y, s, u: m.put(x, each(add_modular, m.elements(y), [m.number(s)] * m.vl), u),
     "vxor.vv": of(bitwise, xor), "vor.vv": of(bitwise, terms.either),
     "vsll.vi": of(shift, shift_left), "vsrl.vi": of(shift, shift_right), "vror.vi": of(shift, lambda v, n: rotate_left(v, v.width - n)),
     "vmv.v.v": lambda m, x, z: m.put_words(x, m.words(z)), "vmv.v.x": lambda m, x, s: m.put(x, [m.number(s)] * m.vl),

@@ -598,12 +598,10 @@ def remembered(f):
     """Returns f, with its results kept: the operation reads only its operands."""
     memo = terms.memo()
 
-    def run(m, a, b):
-        key = a, b
-        r = memo.get(key)
+    def run(m, *operands):
+        r = memo.get(operands)
         if r is None:
-            r = tuple(f(m, a, b))
-            memo[key] = r
+            r = memo[operands] = tuple(f(m, *operands))
         return r
     return run
 
@@ -851,7 +849,8 @@ def ternary_logic(insn):
              A & B & C: lambda x, y, z: both(both(x, y), z), A ^ (B | C): lambda x, y, z: xor(x, either(y, z)),
              A | (B ^ C): lambda x, y, z: either(x, xor(y, z))}
     f = known.get(imm) or by_normal_form(imm)
-    return lambda m: put(m, [f(x, y, z) for x, y, z in zip(a(m), b(m), c(m))])
+    operation = remembered(lambda m, *operands: [f(x, y, z) for x, y, z in zip(*operands)])
+    return lambda m: put(m, operation(m, a(m), b(m), c(m)))
 
 
 def multiply_52(insn):
@@ -859,13 +858,14 @@ def multiply_52(insn):
     n, put, high = v.words(0), v.write(), insn.mnemonic == "vpmadd52huq"
     acc, a, b = v.read(0, n), v.read(1, n), v.read(2, n)
 
-    def run(m):
+    @remembered
+    def run(m, *operands):
         out = []
-        for s, x, y in zip(pairs(acc(m)), pairs(a(m)), pairs(b(m))):
+        for s, x, y in zip(*map(pairs, operands)):
             p = product(cut(x, 0, 52), cut(y, 0, 52))
             out.append(add(64, s, extend(cut(p, 52, 52) if high else cut(p, 0, 52), 64))[0])
-        put(m, halves(out))
-    return run
+        return halves(out)
+    return lambda m: put(m, run(m, acc(m), a(m), b(m)))
 
 
 def broadcast(insn):

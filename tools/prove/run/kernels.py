@@ -101,6 +101,12 @@ class Kernel:
         return self.isa.MACHINE == "EM_AARCH64" and self.name == "sealane_aesgcm_neon"
 
     @property
+    def has_siv(self):
+        """Whether the instruction set's kernels have the operations of AES-GCM-SIV: POLYVAL, and counters that are
+        little-endian."""
+        return self.isa.MACHINE not in ("EM_MIPS", "EM_RISCV")
+
+    @property
     def specified(self):
         """Whether there is a specification of the kernel."""
         return re.fullmatch(r"sealane_(chacha20poly1305|aesgcm)_\w+", self.name) is not None or self.of_modes

@@ -170,8 +170,7 @@ def shapes(kernel, quick):
     else:
         induction = {**BY_INDUCTION, **getattr(kernel.isa, "BY_INDUCTION", {})}.get(kernel.name.removeprefix("sealane_"))
         found = list((gcm_shapes if "aesgcm" in kernel.name else chacha_shapes)(quick, kernel.isa is not x86, induction))
-    has_polyval = kernel.isa.MACHINE != "EM_MIPS"
-    if not has_polyval:
+    if not kernel.has_siv:
         found = [s for s in found if not isinstance(s, PolyvalShape)]
     if kernel.bitwise:
         found = [s for s in found if not getattr(s, "given", False)]
@@ -196,7 +195,7 @@ def shapes(kernel, quick):
         one = GcmShape(40, ad=21, opens=True, j0=True)
         one.function = True
         rest.insert(0, one)
-        if has_polyval:
+        if kernel.has_siv:
             rest.insert(1, PolyvalShape(20, ad=5))
             rest[1].function = True
     return setup + rest[:count]

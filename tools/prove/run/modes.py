@@ -41,7 +41,7 @@ def shapes(kernel, quick):
     # At most eight rows of four blocks are processed at once. Then follow four, two and one row, and the remaining
     # blocks.
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), *LONG)
-    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CTR_LITTLE):
+    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, *((CTR_LITTLE,) if kernel.has_siv else ())):
         for n in counts:
             if n > 9 and n != 17 and not quick and kernel.bitsliced and not (mode == CTR and begins_with_many(kernel)):
                 continue  # induction/aes_modes.py proves these; each block takes a fraction of a second
@@ -75,13 +75,12 @@ def key_cells(kernel, bits, name, trace=None, encrypts=False):
     first, found = symbol(f"{name}0", 32), _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
-        # Set-up writes as many round keys as there are. Without an inverse, only 32-bit ARM's AES instructions write
-        # inverse ones.
-        schedule, inverse, size = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], 16 * (bits // 32 + 7)
+        # Without an inverse, only 32-bit ARM's AES instructions write inverse round keys.
+        schedule, inverse, end = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], A["AES_KEY_BYTES"]
         left = encrypts and (kernel.isa is not arm32 or kernel.bitwise)
-        call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, size, True, True),
-                     ("inverse", KEY + inverse, 0 if left else size, True, True))
-        call.arguments("MODE", key=KEY, encrypts_only=int(encrypts), operation=SETUP)
+        call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, inverse - schedule, True, True),
+                     ("inverse", KEY + inverse, 0 if left else end - inverse, True, True))
+        call.arguments("MODE", key=KEY, encrypts_only=bits if encrypts else 0, operation=SETUP)  # 256: the lowest byte is 0
         call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
         call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         steps = call.run(trace)

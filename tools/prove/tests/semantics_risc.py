@@ -75,6 +75,7 @@ class Risc(instructions.Machine):
     def made(self, insn, get):
         integer._words.clear()
         riscv._halves.clear()
+        riscv._results.clear()
         m = super().made(insn, get)
         self.insn, general = insn, m.general
         integer._words.update((general[i], True) for i in insn.words)

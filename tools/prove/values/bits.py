@@ -336,6 +336,10 @@ def rows_of(table, base, weights):
 
 def operation(kind, a, b):
     """Computes xor, both (and) or either (or)."""
+    if kind == "xor":
+        return value([UNKNOWN if x == UNKNOWN or y == UNKNOWN else xor_bits(x, y) if PARTS[x] or PARTS[y] else
+                      r if (r := linear.get(IMAGES[x] ^ IMAGES[y])) is not None else make(IMAGES[x] ^ IMAGES[y])
+                      for x, y in zip(bits_of(a), bits_of(b))])
     out = []
     for x, y in zip(bits_of(a), bits_of(b)):
         if x == UNKNOWN or y == UNKNOWN:
@@ -343,9 +347,7 @@ def operation(kind, a, b):
             continue
         if x < 2:
             x, y = y, x
-        if kind == "xor":
-            out.append(xor_bits(x, y) if y else x)
-        elif y < 2:
+        if y < 2:
             out.append(x if y == (kind == "both") else y)
         elif kind == "both":
             out.append(and_bits(x, y))
@@ -376,6 +378,11 @@ def sparse(ones):
     return not ones & (ones << 1 | ones << 2 | ones << 3)
 
 
+@functools.cache
+def inverse_power(y, n):
+    return terms.field_power(y, ((1 << 128) - 1 - n) % ((1 << 128) - 1))
+
+
 def spread_product(a, b):
     """The product of two such integers, or None."""
     x, y = a.ones, b.ones
@@ -394,7 +401,7 @@ def spread_product(a, b):
     for i in order:
         v = made[i] = atom("column", (a, b), i, 1, 1)
         image = terms.RANDOM.getrandbits(128) if i != order[-1] else \
-            terms.field_product(rest, terms.field_power(terms.Y_POWERS[1], ((1 << 128) - 1 - i) % ((1 << 128) - 1)))
+            terms.field_product(rest, inverse_power(terms.Y_POWERS[1], i))
         terms.ATOMS[v.pieces[0][0]].images = {0: image}
         rest ^= terms.field_product(image, terms.Y_POWERS[i])
     return of_columns({i: (made[i], n) for i, n in bound.items()}, width)
