@@ -8,7 +8,7 @@ Kernels of ChaCha20-Poly1305 for single packets get the faults of FAULTS, each i
 
 Kernels of AES's modes get these, while they set up a key:
 
-    behind    one round key too many is stored
+    behind    a round key is stored after the key
     inverse   decryption keys are made without the test whether the caller wants them (x86-64)
 
 The exit status is 1 if the prover refuses the kernel itself, if it accepts a fault, or if a kernel has no place for
@@ -89,7 +89,7 @@ def of_key(kernel):
             return str(e)
         finally:
             program.steps[pc] = good[pc]
-    behind = kernels.KEY + A["AES_KEY_SCHEDULE"] + 16 * 11
+    behind = kernels.KEY + A["AES_KEY_BYTES"]
     last = max(pc for pc in trace if good[pc][0])
     found.append(("behind", last, refusal_with(last, lambda m: (good[last][0](m), m.memory.store(behind, terms.const(0, 128))))))
     if kernel.isa is x86:
