@@ -15,39 +15,33 @@ In calls, a section is one instruction, as in permute.py. The results of set-up 
 functions of the key, which only the next section can use. Other cells that a section changes are unknown after it.
 """
 import spec
-from induction.engine import anew, find
-from induction.sections import BITS, INVERSE_X127, OF, Sectioned, call, cipher, restore, rounds_of, size_of, words
+from induction.engine import find
+from induction.sections import OF, SCHEDULE, TABLE, Gcm, Section, call, cipher, element, expect_made, expect_rounds, factor, made, number, rounds_of, \
+    schedule_bytes, size_of, words
 from isa.integer import from_word
-from run import packets, proof
+from run import packets
 from run.kernels import ARGS, KEY, SCRATCH, Call
 from run.memory import Memory
-from run.packets import Setup
 from spec.args import A
-from values import bits, terms
-from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
+from values import terms
+from values.terms import ATOMS, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
 
 POWERS, SPREAD = 4, 128  # SPREAD: bytes of a spread round key
-SCHEDULE, TABLE = A["GCM_KEY_SCHEDULE"], A["GCM_KEY_TABLE"]
 X = range(8, 16)  # registers x0 .. x7
 ARGUMENTS, POINTER = 4, 5  # registers of the arguments and of scratch
 INVERSE_X = field_power(2, (1 << 128) - 2)
 
 
-def element(number):
-    """A number as an element of the field. Bit i is x^(127-i)."""
-    return field_product(X127, number.image)
-
-
-class Blocks(Sectioned):
+class Blocks(Gcm):
     """Finds the sections of a kernel, and the offsets of its numbers in scratch."""
 
-    gcm = True
+    orders, table_bytes = (0,), 16 * POWERS
 
     def __init__(self, path):
         super().__init__(path)
         self.word = word = self.isa.POINTER // 8
         load, add = ("ld", "daddiu") if word == 8 else ("lw", "addiu")
-        self.row, self.factor = 8 * word, 6 * word
+        self.row, self.at_once, self.factor = 8 * word, 2 * word, 6 * word
         self.state = A["SCRATCH_SAVE_BYTES"]
         self.keys = self.state + 4 * self.row
         self.table = self.keys + 15 * SPREAD
@@ -72,14 +66,21 @@ class Blocks(Sectioned):
         self.sum = Sum(self, place(load, s=POINTER, t=4, i=self.start), place("lw", s=POINTER, t=X[4], i=phase))
         self.sections = self.spread, self.powers, self.keystream, self.sum
 
-    def show(self, quick):
-        return sections(self, quick)
+    def expect_table(self, cells, h):
+        """Requires the powers of H divided by x, the highest first."""
+        memory, power = Memory(self.isa.big), INVERSE_X
+        memory.cells.update(cells)
+        for i in reversed(range(POWERS)):
+            power = field_product(power, h)
+            if element(self.numbers(memory, KEY + TABLE + 16 * i)) != power:
+                raise Unproved(f"power {POWERS - i} of the hash key is not that of the specification")
 
-    def set_up(self, shape):
-        return isinstance(shape, Setup)
+    def encryption(self, bits_, cells, schedule):
+        self.keystream.show(bits_, self.spread.show(bits_, cells), schedule)
 
-    def replace(self):
-        packets.gcm_key, packets.given_key = key_of_calls, given_of_calls
+    def products(self):
+        self.sum.show(*self.powers.show())
+        return POWERS
 
     def slot_of(self, i):
         """The address of the i-th block's word in the first column."""
@@ -106,125 +107,29 @@ class Blocks(Sectioned):
             memory.put_number(address + 4 * i, part)
 
 
-# ---- Values of calls --------------------------------------------------------------------------------------------------------
-
-_made = terms.memo()
-
-
-def made(kind, of, size):
-    """An unknown function of some values, as cells."""
-    if (kind, of, size) not in _made:
-        _made[kind, of, size] = [atom(kind, of, at, 32, (1 << 32) - 1) for at in range(0, size, 4)]
-    return _made[kind, of, size]
-
-
-def expect_made(memory, kind, addresses, size=None):
-    """Returns the operands of such a function, whose result must be in memory. size: computes its number of bytes from
-    the operands."""
-    first = memory.cells.get(addresses[0], memory.unset).pieces[0][0]
-    if first < 0 or ATOMS[first].kind != kind:
-        raise Unproved(f"no {kind} that set-up or a section has made")
-    of = ATOMS[first].operands
-    addresses = addresses[:size(*of) // 4] if size else addresses
-    if list(map(memory.cells.get, addresses)) != made(kind, of, 4 * len(addresses)):
-        raise Unproved(f"another {kind} than that which set-up or a section has made")
-    return of
-
-
-def schedule_bytes(key):
-    return size_of(key.width)
-
-
 def spread_bytes(key, nonce):
     """The size of spread round keys."""
     return size_of(key.width) // 16 * SPREAD
 
 
-def expect_rounds(m, key, bits_):
-    memory = m.memory
-    memory.allowed(key, 8, False)
-    if memory.number(key, 8).constant != rounds_of(bits_):
-        raise Unproved("another number of rounds")
-
-
-def key_of_calls(kernel, bits_, trace=None, name="key"):
-    """Replaces packets.gcm_key."""
-    memory, key = Memory(kernel.isa.big), words(name, bits_ // 32)
-    memory.put_number(KEY, const(rounds_of(bits_), 64))
-    for i, v in enumerate(made("round key", (key,), size_of(bits_))):
-        memory.cells[KEY + SCHEDULE + 4 * i] = v
-    return powers_of_calls(memory.cells, cipher("aes", key, const(0, 128))), 0
-
-
-def powers_of_calls(cells, h):
-    return {**cells, **{KEY + TABLE + 4 * i: v for i, v in enumerate(made("power", (h,), 16 * POWERS))}}
-
-
-def given_of_calls(kernel, before, flags, trace=None, longest=0):
-    """Replaces packets.given_key."""
-    return powers_of_calls(before, packets.hash_key()), 0
-
-
 # ---- Sections ---------------------------------------------------------------------------------------------------------------
 
-class Section:
-    """A section of the code. changes: the cells that it changes, as in Call.cells(). place(m, name, address) returns
-    an address in memory from a pointer."""
+class MipsSection(Section):
+    pointers = POINTER,
 
-    def __init__(self, kernel, begin, end):
-        self.kernel, self.begin, self.end, self.changes, self.steps = kernel, begin, end, set(), 0
-
-    def alone(self, registers, cells, *regions):
-        """Runs the section separately, with these registers, which may be given as functions. Returns the memory."""
-        call = Call(self.kernel)
-        call.regions(*regions)
-        call.arguments(key=KEY)
-        m, memory = call.machine, call.memory
-        memory.cells.update(cells)
-        m.general = [v if i in self.kernel.isa.ARGUMENTS else symbol(f"anything in {i}", m.bits) for i, v in enumerate(m.general)]
-        for r, v in registers.items():
-            m.general[r] = v(call) if callable(v) else v
-        before, elsewhere = call.cells(), dict(memory.cells)
-        if self.kernel.program().run(m, None, self.begin, self.end) is not True:
-            raise Unproved(f"{self.end:#x} is not reached")
-        self.steps += m.steps
-        after = call.cells()
-        self.changes.update(cell for cell, v in after.items() if v is not before.get(cell))
-        if any(v is not elsewhere.get(a) and ("memory", a) not in after for a, v in memory.cells.items()):
-            raise Unproved("something is written that is not scratch")
-        return memory
-
-    def pointer(self, name, address, more):
-        bits_ = self.kernel.isa.POINTER
-        return lambda call: terms.add(bits_, call.callers(name, address), const(more, bits_))[0]
-
-    def __call__(self, m):
-        """The section in a call."""
-        if m.known(m.general[POINTER], "an address") != SCRATCH:
-            raise Unproved("no pointer to scratch")
-        results = self.effect(m)
-        for kind, n in self.changes:
-            if kind == "general":
-                m.general[n] = tainted(m.bits)
-            else:
-                m.memory.cells[n] = tainted(32)
+    def lose(self, m):
         m.product, m.half_stored = tainted(2 * m.bits), None
         m.half.clear()
-        results()
-
-    def key(self, m, arguments):
-        """Returns the address of the key, from a pointer to the arguments."""
-        if m.known(arguments, "an address") != ARGS:
-            raise Unproved("no pointer to arguments")
-        return m.known(m.memory.number(ARGS + A["ARG_KEY"], self.kernel.word), "an address")
 
 
-class Spread(Section):
+class Spread(MipsSection):
+    pointers = ARGUMENTS, POINTER
+
     def show(self, bits_, cells):
         """Proves the section for a key from set-up. Returns scratch."""
         k, nonce = self.kernel, words("nonce", 3)
         rows = {x: cat(*(cut(nonce, 32 * c + 8 * r, 8) for c in range(3)), const(0, k.isa.POINTER - 24)) for r, x in enumerate(X[:4])}
-        memory = self.alone(rows, cells, ("rounds", KEY, 8, True, False), ("schedule", KEY + SCHEDULE, size_of(bits_), True, False))
+        memory = self.alone(rows, cells, ("rounds", KEY, 8, True, False), ("schedule", KEY + SCHEDULE, size_of(bits_), True, False)).memory
         return {a: v for a, v in memory.cells.items() if SCRATCH + k.keys <= a < SCRATCH + k.table}
 
     def effect(self, m):
@@ -241,7 +146,7 @@ class Spread(Section):
         return lambda: memory.cells.update(zip(range(SCRATCH + k.keys, SCRATCH + k.table, 4), found))
 
 
-class Keystream(Section):
+class Keystream(MipsSection):
     def blocks(self, nonce, counter):
         return [cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))) for i in range(self.kernel.row // 4)]
 
@@ -256,7 +161,7 @@ class Keystream(Section):
         memory.put_number(KEY, const(rounds_of(bits_), 64))
         memory.put_pointer(SCRATCH + k.arguments, Call(k).callers("args", ARGS))
         results = [spec.aes(schedule, block) for block in self.blocks(nonce, counter)]
-        memory = self.alone({X[0]: from_word(counter, k.isa.POINTER)}, memory.cells, ("rounds", KEY, 8, True, False))
+        memory = self.alone({X[0]: from_word(counter, k.isa.POINTER)}, memory.cells, ("rounds", KEY, 8, True, False)).memory
         for i, v in enumerate(results):
             rows = [memory.number(self.place(r, i), 4) for r in range(4)]
             if not same(cat(*(cut(w, 8 * c, 8) for c in range(4) for w in rows)), v):
@@ -281,7 +186,7 @@ class Keystream(Section):
         return results
 
 
-class Powers(Section):
+class Powers(MipsSection):
     def show(self):
         """Returns the factors, and the powers from which they are made."""
         k, powers = self.kernel, [words(f"power {i} ") for i in range(POWERS)]
@@ -290,7 +195,7 @@ class Powers(Section):
             k.put_numbers(memory, KEY + TABLE + 16 * i, v)
         memory.poke(SCRATCH + k.fifths, k.masks())
         memory = self.alone({X[4]: self.pointer("scratch", SCRATCH, k.table), X[5]: self.pointer("key", KEY, TABLE)}, memory.cells,
-                            ("table", KEY + TABLE, 16 * POWERS, True, False))
+                            ("table", KEY + TABLE, 16 * POWERS, True, False)).memory
         return {a: memory.peek(a, 4) for a in k.factors}, powers
 
     def effect(self, m):
@@ -298,7 +203,7 @@ class Powers(Section):
         if m.known(m.read(X[4]), "an address") != k.slot_of(0) or memory.peek(SCRATCH + k.fifths, 5 * k.word) is not k.masks():
             raise Unproved("no place for factors, or no masks")
         memory.allowed(powers, 16 * POWERS, False)
-        of = expect_made(memory, "power", range(powers, powers + 16 * POWERS, 4))
+        of = expect_made(memory, "hash table", range(powers, powers + 16 * POWERS, 4))
         flags = memory.number(SCRATCH + k.flags, 4)
 
         def results():
@@ -307,7 +212,7 @@ class Powers(Section):
         return results
 
 
-class Sum(Section):
+class Sum(MipsSection):
     def show(self, factors, powers):
         k = self.kernel
         for count in range(1, POWERS + 1):
@@ -320,7 +225,7 @@ class Sum(Section):
                 for behind, w in k.columns(v):
                     memory.put_number(k.slot_of(begin + i) + behind, w)
             behind = k.slot_of(POWERS) - SCRATCH
-            memory = self.alone({X[7]: self.pointer("scratch", SCRATCH, behind)}, memory.cells)
+            memory = self.alone({X[7]: self.pointer("scratch", SCRATCH, behind)}, memory.cells).memory
             result = 0
             for v, power in zip(blocks, powers[begin:]):
                 result ^= field_product(element(v), element(power))
@@ -333,7 +238,7 @@ class Sum(Section):
         if odd or not 0 <= begin < POWERS or m.known(m.read(X[7]), "an address") != k.slot_of(POWERS) or \
                 memory.peek(SCRATCH + k.fifths, 5 * k.word) is not k.masks():
             raise Unproved("no blocks, or no masks")
-        h, = expect_made(memory, "factor", k.factors)
+        h, polyval = expect_made(memory, "factor", k.factors)
         first, blocks = memory.number(SCRATCH + k.start, k.word), []
         for i in range(begin, POWERS):
             found = [memory.number(k.slot_of(i) + behind, k.word) for behind, _ in k.columns(const(0, 128))]
@@ -344,67 +249,17 @@ class Sum(Section):
         y = atom("product", (h, *blocks), None, 128, (1 << 128) - 1)
         found = ATOMS[y.pieces[0][0]]
         if found.images is None:
-            power, image = spec.field_element(h), 0
+            power, image = factor(h, polyval), 0
             for x in reversed(blocks):
                 image ^= field_product(element(x), power)
-                power = field_product(power, spec.field_element(h))
-            found.images = {0: field_product(image, INVERSE_X127)}
+                power = field_product(power, factor(h, polyval))
+            found.images = {0: number(image)}
 
         def results():
             k.put_numbers(memory, SCRATCH + k.y, y)
             for at in (k.start, k.slot):
                 memory.put_number(SCRATCH + at, terms.add(m.bits, first, const(-begin * k.factor, m.bits))[0])
         return results
-
-
-# ---- Set-up and sections by themselves --------------------------------------------------------------------------------------
-
-def expect_powers(kernel, cells, h):
-    """Requires the powers of H divided by x, the highest first."""
-    memory, power = Memory(kernel.isa.big), INVERSE_X
-    memory.cells.update(cells)
-    for i in reversed(range(POWERS)):
-        power = field_product(power, h)
-        if element(kernel.numbers(memory, KEY + TABLE + 16 * i)) != power:
-            raise Unproved(f"power {POWERS - i} of the hash key is not that of the specification")
-
-
-def set_up(kernel, bits_):
-    """Proves the set-up of a key, or without bits_, of a given hash key. Returns the key's memory, its schedule, and
-    the number of instructions."""
-    restore()
-    anew()
-    proof.mode(False, True)
-    bits.strict, schedule = True, None
-    if bits_:
-        schedule = spec.key_schedule(words("key", bits_ // 32))
-        h = [spec.aes(schedule, const(i << 120, 128)) for i in range(kernel.row // 4)][0]  # a full set of blocks
-    else:
-        h = packets.hash_key()
-    cells, steps = packets.gcm_key(kernel, bits_) if bits_ else packets.given_key(kernel, {}, 0)
-    expect_powers(kernel, cells, spec.field_element(h))
-    return cells, schedule, steps
-
-
-def encryption(kernel, bits_, cells, schedule):
-    kernel.keystream.show(bits_, kernel.spread.show(bits_, cells), schedule)
-
-
-def sums(kernel):
-    kernel.sum.show(*kernel.powers.show())
-
-
-def sections(kernel, quick=False):
-    """Proves the sections and set-up. Returns the numbers of cases and instructions."""
-    *_, steps = set_up(kernel, None)
-    sums(kernel)
-    some = BITS[:1] if quick else BITS
-    for bits_ in some:
-        cells, schedule, more = set_up(kernel, bits_)
-        encryption(kernel, bits_, cells, schedule)
-        steps += more
-    anew()
-    return 2 + POWERS + 3 * len(some), steps + sum(s.steps for s in kernel.sections)
 
 
 def least(kernel):
@@ -435,14 +290,15 @@ OF_CALLS = [("keystream is used again", ("addiu $t7, $t7, 4", "daddiu $t7, $t7, 
 
 def planted(kernel, args, attempt):
     blocks = attempt.kernel = Blocks(kernel.path)
+    shows = dict.fromkeys(("spread", "keystream"), lambda: blocks.encryption(128, cells, schedule)) | dict.fromkeys(("powers", "sum"), blocks.products)
 
     def left_out(faults, show, begin=0):
         for what, text, *number in faults:
             attempt(what, show, find(blocks, text if isinstance(text, str) else text[blocks.word == 8], *number or (0,), begin))
-    left_out(OF_SET_UP, lambda: set_up(blocks, 128), blocks.keystream.end)
-    cells, schedule, _ = set_up(blocks, 128)
-    for section, show in (("spread", encryption), ("keystream", encryption), ("powers", sums), ("sum", sums)):
-        left_out(LEFT_OUT[section], lambda: show(blocks, *(128, cells, schedule) if show is encryption else ()), getattr(blocks, section).begin)
-    sections(blocks, True)
+    left_out(OF_SET_UP, lambda: blocks.set_up_alone(128), blocks.keystream.end)
+    cells, schedule, _ = blocks.set_up_alone(128)
+    for section, show in shows.items():
+        left_out(LEFT_OUT[section], show, getattr(blocks, section).begin)
+    blocks.show(True)
     attempt.kernel = Blocks.in_calls(kernel.path, blocks.changes())
     left_out(OF_CALLS, lambda: call(attempt.kernel, packets.GcmShape(100, ad=20)))

@@ -6,15 +6,20 @@ results.
 import functools
 
 import spec
+from induction.engine import anew
 from run import lists, modes, packets, proof, prove
-from run.kernels import Kernel
+from run.kernels import ARGS, CONSTS, KEY, SCRATCH, Call, Kernel
+from run.memory import Memory
+from run.packets import Setup
 from spec import modes as spec_modes
-from values import terms
-from values.terms import ATOMS, X127, atom, cat, cut, field_power, symbol, tainted
+from spec.args import A
+from values import bits, terms
+from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, symbol, tainted
 
 OF = "calls of blocks that were shown once"
 BITS = (128, 192, 256)
 INVERSE_X127 = field_power(X127, (1 << 128) - 2)
+SCHEDULE, TABLE = A["GCM_KEY_SCHEDULE"], A["GCM_KEY_TABLE"]
 # Functions that are replaced in calls.
 REPLACED = [(module, name, getattr(module, name)) for module, names in (
     (spec, ("key_schedule", "aes")), (spec_modes, ("inverse_schedule", "decrypt")), (modes, ("key_cells",)),
@@ -48,7 +53,7 @@ def cipher(kind, key, block):
 
 def prove_one(kernel, shape, folder):
     """Replaces proof.prove_one."""
-    proof.mode(False, False, False, not kernel.gcm)
+    proof.mode(False, False, kernel.ascending, not kernel.gcm)
     return packets.aesgcm(kernel, shape) if kernel.gcm else modes.prove(kernel, shape)
 
 
@@ -101,3 +106,176 @@ class Sectioned(Kernel):
             terms.forget()
         for shape in task[1]:
             found.end(str(shape), call, kernel, shape)
+
+
+# ---- AES-GCM ----------------------------------------------------------------------------------------------------------------
+
+_made = terms.memo()
+
+
+def made(kind, of, size):
+    """An unknown function of some values, as cells."""
+    if (kind, of, size) not in _made:
+        _made[kind, of, size] = [atom(kind, of, at, 32, (1 << 32) - 1) for at in range(0, size, 4)]
+    return _made[kind, of, size]
+
+
+def expect_made(memory, kind, addresses, size=None):
+    """Returns the operands of such a function, whose result must be in memory. size: computes its number of bytes from
+    the operands."""
+    first = memory.cells.get(addresses[0], memory.unset).pieces[0][0]
+    if first < 0 or ATOMS[first].kind != kind:
+        raise Unproved(f"no {kind} that set-up or a section has made")
+    of = ATOMS[first].operands
+    addresses = addresses[:size(*of) // 4] if size else addresses
+    if list(map(memory.cells.get, addresses)) != made(kind, of, 4 * len(addresses)):
+        raise Unproved(f"another {kind} than that which set-up or a section has made")
+    return of
+
+
+def element(number):
+    """A number as an element of the field. Bit i is x^(127-i)."""
+    return field_product(X127, number.image)
+
+
+def number(image):
+    """The image of the number that is an element of the field."""
+    return field_product(image, INVERSE_X127)
+
+
+def factor(h, polyval):
+    """The element by which blocks are multiplied, from a hash key. polyval: a bit."""
+    return (spec.field_element, spec.polyval_key)[polyval.constant](h)
+
+
+def schedule_bytes(key):
+    return size_of(key.width)
+
+
+def expect_rounds(m, key, bits_):
+    memory = m.memory
+    memory.allowed(key, 8, False)
+    if memory.number(key, 8).constant != rounds_of(bits_):
+        raise Unproved("another number of rounds")
+
+
+class Section:
+    """A section of the code. pointers: the registers that still have the call's arguments, scratch or constants.
+    changes: the cells that the section changes, as in Call.cells()."""
+
+    pointers = ()
+
+    def __init__(self, kernel, begin, end):
+        self.kernel, self.begin, self.end, self.changes, self.steps = kernel, begin, end, set(), 0
+
+    def alone(self, registers, cells, *regions):
+        """Runs the section separately, with these registers, which may be given as functions. Returns the call."""
+        call = Call(self.kernel)
+        call.regions(*regions)
+        call.arguments(key=KEY)
+        m, memory = call.machine, call.memory
+        memory.cells.update(cells)
+        m.general = [v if i in self.pointers else symbol(f"anything in {i}", v.width) for i, v in enumerate(m.general)]
+        m.fill_vectors(lambda name, width: symbol(f"anything in {name}", width))
+        for r, v in registers.items():
+            m.general[r] = v(call) if callable(v) else v
+        before, elsewhere = call.cells(), dict(memory.cells)
+        if self.kernel.program().run(m, None, self.begin, self.end) is not True:
+            raise Unproved(f"{self.end:#x} is not reached")
+        self.steps += m.steps
+        after = call.cells()
+        self.changes.update(cell for cell, v in after.items() if v is not before.get(cell))
+        if any(v is not elsewhere.get(a) and ("memory", a) not in after for a, v in memory.cells.items()):
+            raise Unproved("something is written that is not scratch")
+        return call
+
+    def pointer(self, name, address, more=0):
+        bits_ = self.kernel.isa.POINTER
+        return lambda call: terms.add(bits_, call.callers(name, address), const(more, bits_))[0]
+
+    def __call__(self, m):
+        """The section in a call."""
+        for r, address, name in zip(self.kernel.isa.ARGUMENTS, (ARGS, SCRATCH, CONSTS), ("arguments", "scratch", "constants")):
+            if r in self.pointers and m.known(m.general[r], "an address") != address:
+                raise Unproved(f"no pointer to {name}")
+        results = self.effect(m)
+        for kind, n, *word in self.changes:
+            if kind == "memory":
+                m.memory.cells[n] = tainted(32)
+                continue
+            of = getattr(m, kind)
+            of[n] = [tainted(32) if [i] == word else w for i, w in enumerate(of[n])] if word else tainted(of[n].width)
+        self.lose(m)
+        results()
+
+    def lose(self, m):
+        """Makes flags unknown."""
+        m.carry = m.overflow = m.result = None
+
+    def key(self, m, arguments):
+        """Returns the address of the key, from a pointer to the arguments."""
+        if m.known(arguments, "an address") != ARGS:
+            raise Unproved("no pointer to arguments")
+        return m.known(m.memory.number(ARGS + A["ARG_KEY"], self.kernel.isa.POINTER // 8), "an address")
+
+
+class Gcm(Sectioned):
+    """A kernel of AES-GCM, whose set-up of keys is proved as it stands. table_bytes: those of a hash key's table. orders: for GHASH,
+    and for POLYVAL. at_once: how many blocks set-up encrypts at once. expect_table(call, h) requires the table of a factor h.
+    encryption(bits, cells, schedule) proves the encryption under a key from set-up; products(), if not expect_table, the
+    products."""
+
+    gcm, orders = True, (0, 1)
+
+    def set_up(self, shape):
+        return isinstance(shape, Setup)
+
+    def replace(self):
+        packets.gcm_key, packets.given_key = self.key_of_calls, self.given_of_calls
+
+    def key_of_calls(self, kernel, bits_, trace=None, name="key"):
+        """Replaces packets.gcm_key."""
+        memory, key = Memory(getattr(self.isa, "big", False)), words(name, bits_ // 32)
+        memory.put_number(KEY, const(rounds_of(bits_), 64))
+        memory.cells.update(zip(range(KEY + SCHEDULE, KEY + TABLE, 4), made("round key", (key,), size_of(bits_))))
+        return self.table_of_calls(memory.cells, cipher("aes", key, const(0, 128)), 0), 0
+
+    def table_of_calls(self, cells, h, polyval):
+        return {**cells, **dict(zip(range(KEY + TABLE, KEY + TABLE + self.table_bytes, 4), made("hash table", (h, const(polyval, 1)), self.table_bytes)))}
+
+    def given_of_calls(self, kernel, before, flags, trace=None, longest=0):
+        """Replaces packets.given_key."""
+        return self.table_of_calls(before, packets.hash_key(), flags == A["FLAG_POLYVAL"]), 0
+
+    def set_up_alone(self, bits_, polyval=0):
+        """Proves the set-up of a key, or without bits_, of a given hash key. Returns the key's memory, its schedule, and
+        the number of instructions."""
+        restore()
+        anew()
+        proof.mode(False, True, self.ascending)
+        bits.strict, schedule = True, None
+        if bits_:
+            schedule = spec.key_schedule(words("key", bits_ // 32))
+            h = [spec.aes(schedule, const(i << 120, 128)) for i in range(self.at_once)][0]
+        else:
+            h = packets.hash_key()
+        cells, steps = packets.gcm_key(self, bits_) if bits_ else packets.given_key(self, {}, polyval * A["FLAG_POLYVAL"])
+        self.expect_table(cells, factor(h, const(polyval, 1)))
+        return cells, schedule, steps
+
+    def products(self):
+        return 0
+
+    def show(self, quick=False):
+        """Proves the sections and set-up. Returns the numbers of cases and instructions."""
+        cases = steps = 0
+        for polyval in self.orders:
+            steps += self.set_up_alone(None, polyval)[2]
+            cases += 1
+        cases += self.products()
+        for bits_ in BITS[:1] if quick else BITS:
+            cells, schedule, more = self.set_up_alone(bits_)
+            self.encryption(bits_, cells, schedule)
+            cases, steps = cases + 3, steps + more
+        anew()
+        return cases, steps + sum(s.steps for s in self.sections)
