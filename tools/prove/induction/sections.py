@@ -134,13 +134,13 @@ def expect_made(memory, kind, addresses, size=None):
 
 
 def element(number):
-    """A number as an element of the field. Bit i is x^(127-i)."""
-    return field_product(X127, number.image)
+    """A number as an element of the field. Bit i is x^(127-i), or x^i for kernels that reverse the bits of bytes."""
+    return number.image if terms.ascending else field_product(X127, number.image)
 
 
 def number(image):
     """The image of the number that is an element of the field."""
-    return field_product(image, INVERSE_X127)
+    return image if terms.ascending else field_product(image, INVERSE_X127)
 
 
 def factor(h, polyval):
@@ -168,8 +168,9 @@ class Section:
     def __init__(self, kernel, begin, end):
         self.kernel, self.begin, self.end, self.changes, self.steps = kernel, begin, end, set(), 0
 
-    def alone(self, registers, cells, *regions):
-        """Runs the section separately, with these registers, which may be given as functions. Returns the call."""
+    def alone(self, registers, cells, *regions, vectors={}):
+        """Runs the section separately, with these registers, which may be given as functions, and vectors. Returns the
+        call."""
         call = Call(self.kernel)
         call.regions(*regions)
         call.arguments(key=KEY)
@@ -179,6 +180,8 @@ class Section:
         m.fill_vectors(lambda name, width: symbol(f"anything in {name}", width))
         for r, v in registers.items():
             m.general[r] = v(call) if callable(v) else v
+        for r, v in vectors.items():
+            m.vector[r] = terms.parts_of(v, 32)
         before, elsewhere = call.cells(), dict(memory.cells)
         if self.kernel.program().run(m, None, self.begin, self.end) is not True:
             raise Unproved(f"{self.end:#x} is not reached")
