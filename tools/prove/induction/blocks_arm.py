@@ -13,14 +13,14 @@ import re
 
 import spec
 from induction.engine import find
-from induction.sections import OF, SCHEDULE, TABLE, Gcm, Section, call, cipher, element, expect_made, expect_rounds, factor, made, number, rounds_of, \
+from induction.sections import OF, SCHEDULE, TABLE, Gcm, Section, call, cipher, element, expect_made, expect_rounds, expect_values, factor, made, number, rounds_of, \
     schedule_bytes, size_of, words
 from run import packets
-from run.kernels import ARGS, KEY, SCRATCH, Call
+from run.kernels import ARGS, CONSTS, IN, KEY, SCRATCH, Call, name_many
 from run.memory import Memory
 from spec.args import ROOT, A
 from values import linear, terms
-from values.terms import ATOMS, Unproved, atom, cat, const, cut, field_product, same
+from values.terms import ATOMS, Unproved, atom, cat, const, cut, extend, field_product, same, symbol
 
 SCRATCH_AT, CONSTS_AT = 1, 2  # registers
 
@@ -138,16 +138,23 @@ class Rounds(Section):
         return put
 
 
-def product(of, x, power, added=0):
-    """The number that is (x + added) h^power, with the operands of the table of h."""
-    y = atom("product", (*of, x, const(power, 8), *([added] if added else [])), None, 128, (1 << 128) - 1)
+def product(of, *pairs):
+    """The number that is the sum of numbers, each times a power of h. of: the operands of the table of h."""
+    y = atom("product", (*of, *(v for pair in pairs for v in (pair[0], const(pair[1], 8)))), None, 128, (1 << 128) - 1)
     found = ATOMS[y.pieces[0][0]]
     if found.images is None:
-        result = element(x) ^ (element(added) if added else 0)
-        for _ in range(power):
-            result = field_product(result, factor(*of))
-        found.images = {0: number(result)}
+        found.images = {0: number(total(factor(*of), ((element(v), power) for v, power in pairs)))}
     return y
+
+
+def total(h, pairs):
+    """The sum of elements, each times a power of h."""
+    result = 0
+    for v, power in pairs:
+        for _ in range(power):
+            v = field_product(v, h)
+        result ^= v
+    return result
 
 
 class Product(Section):
@@ -174,7 +181,7 @@ class Product(Section):
         x = cat(*m.general[5:9])
         if not x.defined:
             raise Unproved("a product of what nothing has written")
-        y = product(expect_made(m.memory, "hash table", self.table), x, 1)
+        y = product(expect_made(m.memory, "hash table", self.table), (x, 1))
         return lambda: m.memory.poke(self.y, y)
 
 
@@ -285,10 +292,7 @@ class Places(Section):
             m = self.alone({k.key_at: self.pointer("key", KEY), k.WORK_AT: self.pointer("scratch", SCRATCH, k.at["WORK"]), k.GROUPS_AT: groups},
                            memory.cells, ("table", KEY + TABLE, k.table_bytes, True, False)).machine
             for i, (power, found) in enumerate(zip(self.powers(last), self.numbers([cat(*v) for v in m.vector[:8]]))):
-                result = spec.field_element(blocks[i]) ^ element(before[i])
-                for _ in range(power):
-                    result = field_product(result, h)
-                if element(found) != result:
+                if element(found) != total(h, ((spec.field_element(blocks[i]), power), (element(before[i]), power))):
                     raise Unproved(f"place {i} is not that of the specification")
 
     def effect(self, m):
@@ -303,7 +307,7 @@ class Places(Section):
         before = self.numbers([memory.peek(work + k.at["PLACES"] + 16 * i, 16) for i in range(8)])
         if not all(v.defined for v in (*blocks, *before)):
             raise Unproved("products of what nothing has written")
-        digits = self.digits([product(of, *v) for v in zip(blocks, self.powers(groups == 1), before)])
+        digits = self.digits([product(of, (x, power), (v, power)) for x, v, power in zip(blocks, before, self.powers(groups == 1))])
 
         def put():
             m.vector[:8] = [terms.parts_of(v, 32) for v in digits]
@@ -312,7 +316,327 @@ class Places(Section):
         return put
 
 
-KERNELS = {("EM_ARM", "sealane_aesgcm_armv6"): Armv6, ("EM_AARCH64", "sealane_aesgcm_neon"): Neon64}
+# ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
+
+class Neon32(Blocks):
+    """Eight blocks at once. With public counters, what 128 or 32 blocks share is computed once."""
+
+    table_bytes, key_at, spread_size, at_once = 576, 4, 128, 8
+    branches_on_counter = True
+
+    def __init__(self, path):
+        super().__init__(path)
+        place = self.places(("arm/aes_neon.h", "arm/aesgcm_neon.S"))
+        spread, first = place("add r5, r1, {}", "KEYS"), place("vld1.8 {{d4, d5}}, [r2]")
+        left = place("ldr r7, [r1, {}]", "LEFT", behind=place("str r4, [r1, {}]", "PASS", behind=first))
+        rounds, end = place("veor q13, q5, q6", behind=left), place("cmp r4, #0", behind=left)
+        of_128 = place("str r6, [r1, {}]", "CACHED_128", behind=end)
+        of_32 = place("ldr r3, [r1, {}]", "COUNTER", behind=of_128)
+        cached = place("ldr r3, [r1, {}]", "COUNTER", behind=of_32 + 4)
+        later, secret = place("subs ip, ip, #4", behind=cached), place("add r4, r2, {}", "CONST_SHIFTS", behind=cached)
+        group = place("str r5, [r1, {}]", "PHASE", behind=secret) + 12
+        self.spread = Spread(self, spread, place("ldr r3, [r1, {}]", "FLAGS", behind=spread))
+        self.first = First(self, first, place("vst1.8 {{d2, d3}}, [r8]", behind=first) + 4)
+        self.direct, self.secret = Direct(self, left + 12, rounds), Secret(self, secret, rounds)
+        self.of_128, self.of_32, self.cached = Of128(self, of_128, of_32), Of32(self, of_32, cached), Cached(self, cached, later)
+        self.rounds = [RoundsOf8(self, begin, end, done) for begin, done in ((rounds, 0), (later, 2))]
+        self.product = Group(self, group, place("ldr r4, [r1, {}]", "BLOCKS", behind=group))
+        self.sections = self.spread, self.first, self.direct, self.secret, self.of_128, self.of_32, self.cached, *self.rounds, self.product
+
+    def spread_bytes(self, key):
+        return rounds_of(key.width) * self.spread_size
+
+    def cells(self, name, size):
+        return range(SCRATCH + self.at[name], SCRATCH + self.at[name] + size, 4)
+
+    @property
+    def of_128_blocks(self):
+        return [*self.cells("ROUND_1", 64), *self.cells("ROUND_2", 128), *self.cells("VARYING_1", 384)]
+
+    def encryption(self, bits_, cells, schedule):
+        nonce, first = self.first_input(bits_, cells)
+        for section in self.rounds:
+            section.show(bits_, first, schedule)
+        for section, counter in ((self.direct, cat(const(0, 3), symbol("counter", 29))), (self.secret, symbol("any counter", 32))):
+            section.show(bits_, first, schedule, nonce, counter, {3: counter})
+        # The counter's last byte is known. Otherwise it would be partly that of a block that set-up encrypts.
+        for start in (0, 128):
+            cells, schedule, _ = self.set_up_alone(bits_)
+            nonce, first = self.first_input(bits_, cells)
+            upper = symbol("upper", 24)
+            at = lambda low: cat(const(low, 8), upper)
+            name_many(schedule, cat(nonce, spec.reverse(at(start))), 0, 128)
+            of_128 = self.of_128.show(bits_, first, cut(at(start), 7, 25))
+            for low in range(start, start + 128, 8):
+                scratch = Memory()
+                scratch.cells.update(of_128)
+                scratch.put_number(SCRATCH + self.at["COUNTER"], terms.add_modular(at(low), const(8, 32)))
+                scratch.cells.update(self.of_32.show(bits_, scratch.cells, at(low)))
+                self.cached.show(bits_, scratch.cells, schedule, nonce, at(low), {})
+
+    def first_input(self, bits_, cells):
+        nonce = words("nonce", 3)
+        return nonce, {**self.spread.show(bits_, cells), **self.first.show(cells, nonce, bits_)}
+
+
+class First(Section):
+    """The first round's input, without the counter."""
+
+    pointers = SCRATCH_AT, CONSTS_AT
+    KEY_AT = 9
+
+    @property
+    def place(self):
+        return self.kernel.cells("BASE", 16)
+
+    def show(self, cells, nonce, bits_):
+        memory = self.alone({self.KEY_AT: self.pointer("key", KEY)}, cells, ("schedule", KEY + SCHEDULE, size_of(bits_), True, False),
+                            vectors=dict(enumerate((*terms.parts_of(nonce, 32), const(0, 32))))).memory
+        return {a: memory.peek(a, 4) for a in self.place}
+
+    def effect(self, m):
+        key, nonce, memory = m.known(m.general[self.KEY_AT], "an address"), cat(*m.vector[:3]), m.memory
+        of, = expect_made(memory, "round key", range(key + SCHEDULE, key + TABLE, 4), schedule_bytes)
+        memory.allowed(key + SCHEDULE, 16, False)
+        if not nonce.defined or m.vector[3].constant != 0:
+            raise Unproved("no nonce")
+        return lambda: memory.cells.update(zip(self.place, made("first input", (of, nonce), 16)))
+
+
+def planes(states, done):
+    """The bits of eight states, as words of the first eight vectors, after `done` rounds without ShiftRows."""
+    byte = lambda p: 8 * (p // 4 + 4 * ((p - done * (p // 4)) % 4))
+    return [w for k in range(8) for w in terms.parts_of(cat(*(cut(v, byte(p) + k, 1) for p in range(16) for v in states)), 32)]
+
+
+class OfCounters(Section):
+    """A section of a pass. first_done, done: how many rounds are done where it begins, and ends. Or first_done is None, and the
+    section does not use the pointer to round keys."""
+
+    pointers = SCRATCH_AT, CONSTS_AT
+    ROUND_KEYS_AT, ROUNDS_AT, COLUMNS_AT, FIRST_AT, PLANES_AT = 0, 12, 11, range(32, 36), range(32)
+    first_done = done = 0
+
+    def columns(self, bits_):
+        return self.kernel.at["CONST_COLUMNS"] + 16 * (bits_ == 192)
+
+    def round_keys(self, done):
+        return SCRATCH + self.kernel.at["KEYS"] + done * self.kernel.spread_size
+
+    def run(self, bits_, cells, registers, vectors=None):
+        k, memory = self.kernel, Memory()
+        memory.cells.update(cells)
+        memory.put_number(SCRATCH + k.at["PASS"], symbol("pass", 32))
+        first = {r: cells[a] for r, a in zip(self.FIRST_AT, k.first.place)}
+        if self.first_done is not None:
+            registers = {self.ROUND_KEYS_AT: self.pointer("scratch", SCRATCH, self.round_keys(self.first_done) - SCRATCH), **registers}
+        return self.alone({self.ROUNDS_AT: const(rounds_of(bits_), 32), self.COLUMNS_AT: self.pointer("consts", CONSTS, self.columns(bits_)), **registers},
+                          memory.cells, vectors=vectors or first)
+
+    def show(self, bits_, cells, schedule, nonce, counter, registers):
+        """Proves that the section leaves the planes of eight blocks."""
+        states = []
+        for i in range(8):
+            v = terms.xor(cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))), schedule[0])
+            for round_key in schedule[1:self.done + 1]:
+                v = terms.aes_round(v, round_key)
+            states.append(v)
+        m = self.run(bits_, cells, registers).machine
+        if not all(same(m.vector[r], v) for r, v in zip(self.PLANES_AT, planes(states, self.done))):
+            raise Unproved(f"the blocks after {self.done} rounds are not what the specification says")
+        if m.known(m.general[self.ROUND_KEYS_AT], "an address") != self.round_keys(self.done):
+            raise Unproved("other round keys")
+
+    def of(self, m, first=True):
+        """Returns the key and the nonce. first: the first round's input is needed."""
+        k, memory = self.kernel, m.memory
+        of = expect_made(memory, "first input", k.first.place)
+        if expect_made(memory, "spread key", range(k.spread.place, SCRATCH + k.at["DATA"], 4), k.spread_bytes) != of[:1]:
+            raise Unproved("two keys")
+        if first and [m.vector[r] for r in self.FIRST_AT] != [memory.cells[a] for a in k.first.place]:
+            raise Unproved("another first input")
+        bits_ = of[0].width
+        expected = {self.ROUNDS_AT: rounds_of(bits_), self.COLUMNS_AT: CONSTS + self.columns(bits_)}
+        if self.first_done is not None:
+            expected[self.ROUND_KEYS_AT] = self.round_keys(self.first_done)
+        if any(m.known(m.general[r], "an address") != v for r, v in expected.items()):
+            raise Unproved("other round keys, or another number of rounds")
+        return of
+
+    def counter(self, m):
+        """That of the pass's first block."""
+        return (m.known(m.memory.number(SCRATCH + self.kernel.at["COUNTER"], 4), "a counter") - 8) % (1 << 32)
+
+    def blocks(self, m, of, counter):
+        """Returns a function that puts planes into registers."""
+        (key, nonce), round_keys = of, terms.add(32, m.general[SCRATCH_AT], const(self.round_keys(self.done) - SCRATCH, 32))[0]
+        blocks = [cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))) for i in range(8)]
+
+        def put():
+            for r, v in zip(self.PLANES_AT, made(f"planes {self.done}", (key, *blocks), 128)):
+                m.vector[r] = v
+            m.general[self.ROUND_KEYS_AT] = round_keys
+        return put
+
+
+class Direct(OfCounters):
+    def effect(self, m):
+        counter = m.known(m.general[3], "a counter")
+        if counter % 8:
+            raise Unproved("a counter that is no multiple of 8")
+        return self.blocks(m, self.of(m), const(counter, 32))
+
+
+class Secret(OfCounters):
+    def effect(self, m):
+        if not m.general[3].defined:
+            raise Unproved("no counter")
+        return self.blocks(m, self.of(m), m.general[3])
+
+
+class Of128(OfCounters):
+    """What 128 blocks share."""
+
+    def show(self, bits_, cells, upper):
+        memory, k = self.run(bits_, cells, {6: extend(upper, 32)}).memory, self.kernel
+        if memory.number(SCRATCH + k.at["CACHED_128"], 4) is not extend(upper, 32):
+            raise Unproved("other blocks")
+        return {**cells, **{a: memory.peek(a, 4) for a in k.of_128_blocks}}
+
+    def effect(self, m):
+        of, upper = self.of(m), m.known(m.general[6], "a counter")
+        if upper >> 25:
+            raise Unproved("no counter")
+
+        def put():
+            m.memory.cells.update(zip(self.kernel.of_128_blocks, made("128 blocks", (*of, const(upper, 25)), 576)))
+            m.memory.put_number(SCRATCH + self.kernel.at["CACHED_128"], const(upper, 32))
+        return put
+
+
+class Of32(OfCounters):
+    """What 32 blocks share."""
+
+    first_done = None
+
+    def show(self, bits_, cells, counter):
+        memory, k = self.run(bits_, cells, {}).memory, self.kernel
+        if memory.number(SCRATCH + k.at["CACHED_32"], 4) is not extend(cut(counter, 5, 27), 32):
+            raise Unproved("other blocks")
+        return {a: memory.peek(a, 4) for a in k.cells("VARYING_2", 384)}
+
+    def of(self, m):
+        of, counter = super().of(m, False), self.counter(m)
+        if expect_made(m.memory, "128 blocks", self.kernel.of_128_blocks) != (*of, const(counter >> 7, 25)):
+            raise Unproved("other blocks")
+        return of
+
+    def effect(self, m):
+        of, counter = self.of(m), self.counter(m)
+
+        def put():
+            m.memory.cells.update(zip(self.kernel.cells("VARYING_2", 384), made("32 blocks", (*of, const(counter >> 5, 27)), 384)))
+            m.memory.put_number(SCRATCH + self.kernel.at["CACHED_32"], const(counter >> 5, 32))
+        return put
+
+
+class Cached(Of32):
+    """The first two rounds."""
+
+    show, done = OfCounters.show, 2
+
+    def effect(self, m):
+        of, counter = self.of(m), self.counter(m)
+        if expect_made(m.memory, "32 blocks", self.kernel.cells("VARYING_2", 384)) != (*of, const(counter >> 5, 27)):
+            raise Unproved("other blocks")
+        return self.blocks(m, of, const(counter, 32))
+
+
+class RoundsOf8(OfCounters):
+    """The rounds of eight blocks after the first `done` ones."""
+
+    BLOCKS_AT = *range(32, 48), *range(16)
+
+    def __init__(self, kernel, begin, end, done):
+        super().__init__(kernel, begin, end)
+        self.first_done = self.done = done
+
+    def show(self, bits_, cells, schedule):
+        states = [words(f"state {i} ") for i in range(8)]
+        results = [spec.aes(schedule[self.done:], terms.xor(v, schedule[self.done])) for v in states]
+        m = self.run(bits_, cells, {}, dict(zip(self.PLANES_AT, planes(states, self.done)))).machine
+        for i, v in enumerate(results):
+            if not same(cat(*(m.vector[r] for r in self.BLOCKS_AT[4 * i:4 * i + 4])), v):
+                raise Unproved(f"block {i} is not what the specification says")
+        if m.general[4] is not symbol("pass", 32):
+            raise Unproved("another purpose of the pass")
+
+    def effect(self, m):
+        key, *blocks = expect_values([m.vector[r] for r in self.PLANES_AT], f"planes {self.done}")
+        if self.of(m, False)[0] is not key:
+            raise Unproved("two keys")
+        purpose = m.memory.number(SCRATCH + self.kernel.at["PASS"], 4)
+        results = [cipher("aes", key, v) for v in blocks]
+
+        def put():
+            for r, v in zip(self.BLOCKS_AT, (w for v in results for w in terms.parts_of(v, 32))):
+                m.vector[r] = v
+            m.general[4] = purpose
+        return put
+
+
+class Group(Section):
+    """Up to eight blocks of r4 at r3 are multiplied by the powers of H, the first one after Y is added."""
+
+    pointers = SCRATCH_AT,
+    Y_AT = 62, 63, 60, 61
+
+    def show(self, cells, h):
+        k = self.kernel
+        for n in range(1, 9):
+            for phases in ((0, k.at["PHASE_TABLE"] - 1), (k.at["PHASE_TABLE"] + 1, 31)):
+                blocks, y, memory = [words(f"block {i} ") for i in range(n)], words("y"), Memory()
+                memory.cells.update(cells)
+                memory.poke(IN + 1, cat(*blocks))
+                memory.put_number(SCRATCH + k.at["ARGS"], Call(k).callers("args", ARGS))
+                memory.put_number(SCRATCH + k.at["PHASE"], linear.Base("phase", *phases, width=32) + 0)
+                count = linear.Base("blocks", 8, 1 << 28, width=32)
+                call = self.alone({3: self.pointer("in", IN + 1), 4: count + 0 if n == 8 else const(n, 32)}, memory.cells,
+                                  ("in", IN + 1, 16 * n, True, False), ("table", KEY + TABLE, k.table_bytes, True, False),
+                                  vectors=dict(zip(self.Y_AT, terms.parts_of(y, 32))))
+                powers = range(n, 0, -1)
+                result = total(h, ((spec.field_element(x), power) for x, power in zip(blocks, powers))) ^ total(h, ((element(y), n),))
+                if element(cat(*(call.machine.vector[r] for r in self.Y_AT))) != result:
+                    raise Unproved(f"the sum of {n} blocks is not that of the specification")
+                if [call.memory.number(SCRATCH + k.at[name], 4) for name in ("MESSAGE", "BLOCKS")] != \
+                        [self.pointer("in", IN + 1, 16 * n)(call), count + -8 if n == 8 else const(0, 32)]:
+                    raise Unproved("the message does not go on")
+
+    def effect(self, m):
+        k, memory = self.kernel, m.memory
+        at, count = m.known(m.general[3], "an address"), m.known(m.general[4], "a number")
+        key = self.key(m, memory.number(SCRATCH + k.at["ARGS"], 4))
+        n = min(count, 8)
+        if n < 1 or m.known(memory.number(SCRATCH + k.at["PHASE"], 4), "a phase") == k.at["PHASE_TABLE"] or \
+                any(kind == "memory" and at - 4 < a < at + 16 * n for kind, a in self.changes):
+            raise Unproved("no blocks, or a section that changes them")
+        memory.allowed(key + TABLE, k.table_bytes, False)
+        of = expect_made(memory, "hash table", range(key + TABLE, key + TABLE + k.table_bytes, 4))
+        blocks, y = [spec.reverse(memory.load(at + 16 * i, 16)) for i in range(n)], cat(*(m.vector[r] for r in self.Y_AT))
+        if not all(v.defined for v in (*blocks, y)):
+            raise Unproved("products of what nothing has written")
+        y = product(of, (y, n), *zip(blocks, range(n, 0, -1)))
+        behind = terms.add(32, m.general[3], const(16 * n, 32))[0]
+
+        def put():
+            for r, v in zip(self.Y_AT, terms.parts_of(y, 32)):
+                m.vector[r] = v
+            memory.put_number(SCRATCH + k.at["MESSAGE"], behind)
+            memory.put_number(SCRATCH + k.at["BLOCKS"], const(count - n, 32))
+        return put
+
+
+KERNELS = {("EM_ARM", "sealane_aesgcm_armv6"): Armv6, ("EM_ARM", "sealane_aesgcm_neon"): Neon32, ("EM_AARCH64", "sealane_aesgcm_neon"): Neon64}
 
 
 def of(kernel):

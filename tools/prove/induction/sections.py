@@ -123,12 +123,17 @@ def made(kind, of, size):
 def expect_made(memory, kind, addresses, size=None):
     """Returns the operands of such a function, whose result must be in memory. size: computes its number of bytes from
     the operands."""
-    first = memory.cells.get(addresses[0], memory.unset).pieces[0][0]
+    return expect_values([memory.cells.get(a, memory.unset) for a in addresses], kind, size)
+
+
+def expect_values(values, kind, size=None):
+    """The same for words."""
+    first = values[0].pieces[0][0]
     if first < 0 or ATOMS[first].kind != kind:
         raise Unproved(f"no {kind} that set-up or a section has made")
     of = ATOMS[first].operands
-    addresses = addresses[:size(*of) // 4] if size else addresses
-    if list(map(memory.cells.get, addresses)) != made(kind, of, 4 * len(addresses)):
+    values = values[:size(*of) // 4] if size else values
+    if values != made(kind, of, 4 * len(values)):
         raise Unproved(f"another {kind} than that which set-up or a section has made")
     return of
 
@@ -181,7 +186,7 @@ class Section:
         for r, v in registers.items():
             m.general[r] = v(call) if callable(v) else v
         for r, v in vectors.items():
-            m.vector[r] = terms.parts_of(v, 32)
+            m.vector[r] = v if v.width == 32 else terms.parts_of(v, 32)
         before, elsewhere = call.cells(), dict(memory.cells)
         if self.kernel.program().run(m, None, self.begin, self.end) is not True:
             raise Unproved(f"{self.end:#x} is not reached")
