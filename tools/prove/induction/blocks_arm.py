@@ -203,14 +203,14 @@ class Neon64(Blocks):
         eight = place("movi v30.16b, #0xcc")
         hash_ = place("ldp q0, q1, [x7, {}]", "TO_HASH")
         self.spread = Spread(self, spread, place("tbz w22, #0", behind=spread))
-        self.encrypt = [Encrypt(self, count, begin, end) for count, begin, end in (
+        self.rounds = [Encrypt(self, count, begin, end) for count, begin, end in (
             (1, one, place("str q0, [x8]", behind=one)), (2, two, place("add x10, x7", behind=two)), (8, eight, place("stp q0, q1, [x7]", behind=eight)))]
         self.product = Places(self, hash_, place("cbz x21", behind=hash_))
-        self.sections = self.spread, *self.encrypt, self.product
+        self.sections = self.spread, *self.rounds, self.product
 
     def encryption(self, bits_, cells, schedule):
         spread = self.spread.show(bits_, cells)
-        for section in self.encrypt:
+        for section in self.rounds:
             section.show(bits_, spread if section.count == 8 else cells, schedule)
 
 
@@ -339,9 +339,9 @@ class Neon32(Blocks):
         self.first = First(self, first, place("vst1.8 {{d2, d3}}, [r8]", behind=first) + 4)
         self.direct, self.secret = Direct(self, left + 12, rounds), Secret(self, secret, rounds)
         self.of_128, self.of_32, self.cached = Of128(self, of_128, of_32), Of32(self, of_32, cached), Cached(self, cached, later)
-        self.rounds = [RoundsOf8(self, begin, end, done) for begin, done in ((rounds, 0), (later, 2))]
+        self.rounds, self.later = (RoundsOf8(self, begin, end, done) for begin, done in ((rounds, 0), (later, 2)))
         self.product = Group(self, group, place("ldr r4, [r1, {}]", "BLOCKS", behind=group))
-        self.sections = self.spread, self.first, self.direct, self.secret, self.of_128, self.of_32, self.cached, *self.rounds, self.product
+        self.sections = self.spread, self.first, self.direct, self.secret, self.of_128, self.of_32, self.cached, self.rounds, self.later, self.product
 
     def spread_bytes(self, key):
         return rounds_of(key.width) * self.spread_size
@@ -355,7 +355,7 @@ class Neon32(Blocks):
 
     def encryption(self, bits_, cells, schedule):
         nonce, first = self.first_input(bits_, cells)
-        for section in self.rounds:
+        for section in (self.rounds, self.later):
             section.show(bits_, first, schedule)
         for section, counter in ((self.direct, cat(const(0, 3), symbol("counter", 29))), (self.secret, symbol("any counter", 32))):
             section.show(bits_, first, schedule, nonce, counter, {3: counter})
@@ -661,32 +661,73 @@ def one(kernel, task, args, found):
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Instructions to omit: the name of the fault, their text, and which one after the start of that code.
-OF_SET_UP = [("a round constant is not the next", "str r2, [r1, #0x1a4]"), ("H is not multiplied by x", "lsl r5, r5, #1"),
-             ("a bit that leaves H is lost", "eor r8, r8, r2"), ("POLYVAL and GHASH have one table", "tst r3, #0x20"), ("a bit has no place", "and r8, r0, ip, lsl #3")]
-LEFT_OUT = {
-    "spread": [("a plane has the other's bits", "and fp, ip, r8, lsr #1"), ("blocks have different keys", "orr sb, sb, sb, lsl #1")],
-    "rounds": [("an exclusive or is left out", "eor", 200), ("a round key is not added", "ldr r4, [ip"), ("rows stay in their columns", "eor r8, r8, fp, lsl #4"),
-               ("rounds are not counted", "subs r0, r0, #4")],
-    "product": [("a product is left out", "umlal"), ("columns are not apart", "and r8, r0, r2, lsl #2"), ("a bit is not reduced", "eor r3, r3, fp, lsl #31"),
-                ("columns stay in one product", "orr fp, fp, r6")],
+# Instructions to omit, by kernel: after which section's start, or where a number is missing, its end; the name of the fault, their
+# text, and which one of these.
+SET_UP, CALLS = "set-up", "calls"
+FAULTS = {
+    Armv6: {
+        SET_UP: [("a round constant is not the next", "str r2, [r1, #0x1a4]"), ("H is not multiplied by x", "lsl r5, r5, #1"),
+                 ("a bit that leaves H is lost", "eor r8, r8, r2"), ("POLYVAL and GHASH have one table", "tst r3, #0x20"),
+                 ("a bit has no place", "and r8, r0, ip, lsl #3")],
+        "spread": [("a plane has the other's bits", "and fp, ip, r8, lsr #1"), ("blocks have different keys", "orr sb, sb, sb, lsl #1")],
+        "rounds": [("an exclusive or is left out", "eor", 200), ("a round key is not added", "ldr r4, [ip"),
+                   ("rows stay in their columns", "eor r8, r8, fp, lsl #4"), ("rounds are not counted", "subs r0, r0, #4")],
+        "product": [("a product is left out", "umlal"), ("columns are not apart", "and r8, r0, r2, lsl #2"),
+                    ("a bit is not reduced", "eor r3, r3, fp, lsl #31"), ("columns stay in one product", "orr fp, fp, r6")],
+        CALLS: [("a counter is used again", "str fp, [r1, #0x1b8]"), ("Y is not added", "eor r8, r8, r0"), ("lengths are in bytes", "lsl r5, r5, #3"),
+                ("the tag is without its mask", "eor r7, r7, r0"), ("a wipe is left out", "stm r3!, {r4, r5, r6, r7}"),
+                ("the hash key's table is incomplete", "str r7, [r5], #4")],
+    },
+    Neon64: {
+        SET_UP: [("a round constant is not the next", "lsl w9, w9, #1"), ("a power is the one before", "str q16, [x7, #0xf0]"),
+                 ("POLYVAL's H is not multiplied by x", "extr x11, x12, x11, #1"), ("a digit of H is another", "dup v0.16b, v17.b[0]")],
+        "spread": [("S-boxes are without their constant", "eor v18.16b, v18.16b, v31.16b"), ("a bit is that of another key", "cmtst v3.16b, v16.16b, v11.16b")],
+        "few": [("a lookup is left out", "tbl v6.16b, {v24.16b"), ("a round key is not added", "eor v0.16b, v0.16b, v8.16b", 1),
+                ("x^8 is not reduced", "eor v4.16b, v4.16b, v2.16b")],
+        "rounds": [("an exclusive or is left out", "eor", 100), ("rows are not shifted", "tbl v6.16b, {v6.16b}, v11.16b")],
+        "product": [("a product is left out", "pmull v8.8h", 3), ("a digit is not reduced", "pmull v26.8h"), ("all places have one power", "csel x8, x10, x8, eq")],
+        CALLS: [("a counter is used again", "add w9, w9, #1"), ("the table of lookups is another", "ldp q20, q21, [x10, #0x40]"),
+                ("lengths are in bytes", "lsl x10, x10, #3"), ("places are not added up", "eor v18.16b, v18.16b, v19.16b", -1),
+                ("a wipe is left out", "stp q0, q0, [x10], #0x20", -1)],
+    },
+    Neon32: {
+        SET_UP: [("a round constant is not the next", "ldrbeq r3, [fp], #1"), ("H is not multiplied by x", "vadd.i64 q1, q15, q15"),
+                 ("a power is the one before", "vst1.8 {d0, d1}, [r6]"), ("a digit of H is another", "vsli.32 q1, q0, #0x18")],
+        "spread": [("a bit is that of another key", "vtst.8 q3, q0, q10")],
+        "first": [("the first round key is not added", "veor q1, q1, q3")],
+        "direct": [("blocks have one counter", "veor d3, d3, d21"), ("the counter is not added", "veor q8, q8, q9")],
+        "secret": [("blocks have one counter", "vadd.i32 q9, q9, q11")],
+        "rounds": [("an exclusive or is left out", "veor", 100), ("rounds are not counted", "subs ip, ip, #4")],
+        "of_128": [("fixed bytes vary", "vand q10, q10, q0"), ("blocks have one counter", "veor q5, q5, q14")],
+        "of_32": [("a byte of the first round is not added", "veor d15, d15, d23")],
+        "cached": [("another group's bytes are taken", "and r6, r6, #3"), ("a plane is not added", "veor q7, q7, q15")],
+        "product": [("a product is left out", "vmull.p8 q4, d1", 2), ("a byte is not placed", "vsri.64 q0, q15, #0x30"),
+                    ("a bit is not reduced", "vshl.i64 d7"), ("Y is not added", "veor d0, d0, d31")],
+        CALLS: [("a counter is used again", "str r4, [r1, #0x1d8]"), ("what 128 blocks share is kept for others", "lsr r6, r3, #7"),
+                ("lengths are in bytes", "lsl r5, r5, #3"), ("the tag is without its mask", "veor q0, q0, q1", -1),
+                ("a wipe is left out", "vstmia r3!")],
+    },
 }
-OF_CALLS = [("a counter is used again", "str fp, [r1, #0x1b8]"), ("Y is not added", "eor r8, r8, r0"), ("lengths are in bytes", "lsl r5, r5, #3"),
-            ("the tag is without its mask", "eor r7, r7, r0"), ("a wipe is left out", "stm r3!, {r4, r5, r6, r7}"),
-            ("the hash key's table is incomplete", "str r7, [r5], #4")]
 
 
 def planted(kernel, args, attempt):
-    blocks = attempt.kernel = Armv6(kernel.path)
-    given = lambda polyval: blocks.set_up_alone(None, polyval)
+    blocks = attempt.kernel = of(kernel)(kernel.path)
+    faults, given = FAULTS[type(blocks)], lambda polyval: blocks.set_up_alone(None, polyval)
+    starts = {SET_UP: max(s.end for s in blocks.sections), CALLS: 0, **{name: s.begin for name, s in vars(blocks).items() if hasattr(s, "begin")}}
+    starts |= {"few": blocks.sections[1].begin, "rounds": max(s.begin for s in blocks.rounds)} if type(blocks) is Neon64 else {}
 
-    def left_out(faults, show, begin=0):
-        for what, text, *number in faults:
-            attempt(what, show, find(blocks, text, *number or (0,), begin))
-    left_out(OF_SET_UP, lambda: (blocks.set_up_alone(128), given(0), given(1)), blocks.product.end)
-    cells, schedule, _ = blocks.set_up_alone(128)
-    for section, faults in LEFT_OUT.items():
-        left_out(faults, (lambda: given(0)) if section == "product" else lambda: blocks.encryption(128, cells, schedule), getattr(blocks, section).begin)
-    blocks.show(True)
-    attempt.kernel = Armv6.in_calls(kernel.path, blocks.changes())
-    left_out(OF_CALLS, lambda: call(attempt.kernel, packets.GcmShape(100, ad=20)))
+    def show(name):
+        if name == CALLS:
+            return call(attempt.kernel, packets.GcmShape(400 if type(blocks) is Neon32 else 150, ad=20))
+        if name == "product":
+            return given(0)
+        if name == SET_UP:
+            given(0)
+            given(1)
+        return blocks.encryption(128, *blocks.set_up_alone(128)[:2])
+    for name, of_section in faults.items():
+        if name == CALLS:
+            blocks.show(True)
+            attempt.kernel = type(blocks).in_calls(kernel.path, blocks.changes())
+        for what, text, *number in of_section:
+            attempt(what, lambda: show(name), find(blocks, text, *number or (0,), starts[name]))
