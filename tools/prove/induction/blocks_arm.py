@@ -704,7 +704,7 @@ FAULTS = {
         "product": [("a product is left out", "vmull.p8 q4, d1", 2), ("a byte is not placed", "vsri.64 q0, q15, #0x30"),
                     ("a bit is not reduced", "vshl.i64 d7"), ("Y is not added", "veor d0, d0, d31")],
         CALLS: [("a counter is used again", "str r4, [r1, #0x1d8]"), ("what 128 blocks share is kept for others", "lsr r6, r3, #7"),
-                ("lengths are in bytes", "lsl r5, r5, #3"), ("the tag is without its mask", "veor q0, q0, q1", -1),
+                ("lengths are in bytes", "lsl r5, r5, #3"), ("the tag is without its mask", "veor q0, q0, q1"),
                 ("a wipe is left out", "vstmia r3!")],
     },
 }
