@@ -2,11 +2,17 @@
 
     induction.blocks_arm [--quick] [--planted] [--jobs N] [--part I/N] OBJECT...
 
-This is like blocks_mips.py, with these sections:
+This is like blocks_mips.py. Each kernel has a section Spread, which spreads the round keys from set-up over the bits of several
+blocks. The others are:
 
-    Spread     the round keys from set-up are spread over the bits of several blocks
-    Rounds     any blocks are encrypted with these
-    Product    the sum of GHASH and a block is multiplied by H, whose table set-up has made
+    armv6            Rounds     two blocks are encrypted with these
+                     Product    the sum of GHASH and a block is multiplied by H, whose table set-up has made
+    neon, 64 bits    Encrypt    eight blocks are encrypted with these, or one or two by lookups
+                     Places     eight blocks are added to eight sums, which are multiplied by powers of H
+    neon, 32 bits    First, Direct, Secret         eight blocks from a public or a secret counter on
+                     Of128, Of32, Cached           the same after two rounds, from what 128 and 32 blocks share
+                     RoundsOf8                     the rounds that are left
+                     Group                         up to eight blocks are multiplied by powers of H and added
 """
 import os
 import re
@@ -37,8 +43,8 @@ def offsets(*paths):
 
 
 class Blocks(Gcm):
-    """key_at, rounds_at: the registers of the key and of the number of rounds, if it is in one. spread_size: bytes of a spread round
-    key."""
+    """key_at, rounds_at: the registers of the key and of the number of rounds, if it is in one. spread_size: bytes of a
+    spread round key."""
 
     at_once, rounds_at = 1, None
 
@@ -661,8 +667,8 @@ def one(kernel, task, args, found):
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Instructions to omit, by kernel: after which section's start, or where a number is missing, its end; the name of the fault, their
-# text, and which one of these.
+# Instructions to omit, by kernel and by the section in whose code they are: the name of the fault, their text, and which one
+# of these.
 SET_UP, CALLS = "set-up", "calls"
 FAULTS = {
     Armv6: {
