@@ -190,6 +190,10 @@ $(eval $(call suite,prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
     $(PROVE_PYTHON) tools/prove induction.chacha_vector --quick --planted $(filter %v128/chacha20poly1305_zvkb.o,$(PROVE_VECTORS_CHACHA))))
 $(eval $(call long_suite,long-prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
     $(PROVE_PYTHON) tools/prove induction.chacha_vector --planted $(PROVE_VECTORS_CHACHA)))
+$(eval $(call suite,prove-mutants-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
+    $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 4 --count 12 --least 80 $(filter %v128/chacha20poly1305_zvkb.o,$(PROVE_VECTORS_CHACHA))))
+$(eval $(call long_suite,long-prove-mutants-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
+    $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 60 --count 100 --least 90 $(PROVE_FOR_LONG) $(PROVE_VECTORS_CHACHA)))
 $(eval $(call suite,prove-vectors-aes,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
     $(PROVE_PYTHON) tools/prove run.prove --quick --part 1/2 $(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME))))
 $(foreach o,$(PROVE_VECTORS_AES),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\

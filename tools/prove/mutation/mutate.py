@@ -35,7 +35,7 @@ import time
 
 import capstone
 from capstone import x86_const as X
-from isa import arm32, arm64, riscv, x86
+from isa import x86
 from isa.code import STOPS, Code, known
 from run import kernels, lists, memory, modes, packets, proof
 from spec import reduction
@@ -166,8 +166,8 @@ def independent(first, second):
         (a.mem.disp + a.size <= b.mem.disp or b.mem.disp + b.size <= a.mem.disp)
 
 
-NOP = {x86: b"\x90", arm64: bytes.fromhex("1f2003d5"), arm32: bytes.fromhex("00f020e3"), riscv: bytes.fromhex("13000000")}
-MIPS_NOP = bytes(4)
+NOP = {"EM_X86_64": b"\x90", "EM_AARCH64": bytes.fromhex("1f2003d5"), "EM_ARM": bytes.fromhex("00f020e3"), "EM_RISCV": bytes.fromhex("13000000"),
+       "EM_MIPS": bytes(4)}
 
 
 class Insn:
@@ -184,13 +184,16 @@ class Insn:
         self.step = self.last = address
 
     def writes(self):
-        """The register; 32 stands for HI and LO."""
+        """The register; 32 stands for HI and LO, (x,) for a vector."""
         if self.mnemonic in ("multu", "maddu", "dmultu"):
             return 32
-        return None if self.branch or self.mnemonic.startswith(("sb", "sw", "sd")) else self.fields.get("d", self.fields.get("t"))
+        if self.branch or self.mnemonic.startswith(("sb", "sw", "sd", "vse", "vss")):
+            return None
+        return self.fields.get("d", (self.fields["x"],) if "x" in self.fields else self.fields.get("t"))
 
     def reads(self):
-        return {32} if self.mnemonic in ("mflo", "mfhi", "maddu") else {self.fields.get("s"), self.fields.get("t")} - {0, None}
+        vectors = {(self.fields[f],) for f in "xyz" if f in self.fields and (f != "x" or self.mnemonic.startswith(("vse", "vss", "vaes", "vgh", "vgm")))}
+        return {32} if self.mnemonic in ("mflo", "mfhi", "maddu") else {self.fields.get("s"), self.fields.get("t"), *vectors} - {0, None}
 
 
 def listing():
@@ -250,7 +253,7 @@ def mutants(seed, count):
 def mutate(rng, insns, targets, at):
     """A mutant of an instruction, or None after 30 attempts."""
     code, isa, insn = _kernel.code, _kernel.isa, insns[at]
-    md, nop = isa.decoder(), NOP.get(isa, MIPS_NOP)
+    md, nop = isa.decoder(), NOP[isa.MACHINE]
     begin, last = getattr(insn, "step", at), getattr(insn, "last", at)
     for _ in range(30):
         kind = rng.random()
