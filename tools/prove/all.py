@@ -34,10 +34,10 @@ INDUCTIONS = {
     "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
     "chacha_vector": r"riscv64v.*/chacha20poly1305_.*", "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",
-    "blocks_arm": r"aarch64/aesgcm_neon|arm/aesgcm_(neon|armv6)",
+    "blocks_arm": r"aarch64/aesgcm_neon|arm/aesgcm_(neon|armv6)", "blocks_modes": r"aarch64/aes_neon|arm/aes_(neon|armv6)",
 }
 # Kernels whose calls another part shows, in place of run.prove.
-IN_PLACE_OF_CALLS = {f"induction.{name}": INDUCTIONS[name] for name in ("permute", "blocks_mips", "blocks_arm")}
+IN_PLACE_OF_CALLS = {f"induction.{name}": INDUCTIONS[name] for name in ("permute", "blocks_mips", "blocks_arm", "blocks_modes")}
 OF_SOURCES = "run.abi", "run.frame"
 ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 # Architecture -> its name in Go, its file of isa/, the folder of its sources. RISC-V with vectors is one for each length of them in bits.

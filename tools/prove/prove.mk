@@ -44,8 +44,9 @@ PROVE_MODE_LOOPS := $(filter-out %/aes_ssse3.o,$(filter $(B)/prove/body/x86_64/a
 PROVE_PERMUTE := $(filter %/aes_ssse3.o %/aesgcm_ssse3.o,$(PROVE_OBJECTS))
 PROVE_MIPS_BLOCKS := $(filter %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC))
 PROVE_ARM_BLOCKS := $(filter %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM))
+PROVE_ARM_MODES := $(filter %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM))
 # The kernels with bit-sliced AES.
-PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM)) $(PROVE_ARM_BLOCKS) $(PROVE_MIPS_BLOCKS) $(PROVE_PERMUTE)
+PROVE_BITWISE := $(PROVE_ARM_MODES) $(PROVE_ARM_BLOCKS) $(PROVE_MIPS_BLOCKS) $(PROVE_PERMUTE)
 # make prove KERNEL=chacha20poly1305_avx2: the kernels of that name in all architectures.
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -130,11 +131,15 @@ $(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(
 $(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_armv6 --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_arm_open --planted $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_ARM_LOOPS))))
 $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_arm --planted $(PROVE_ARM_LOOPS)))
-# The planted faults of the other kernels take 25 and 100 CPU seconds, so they are in long-prove-armblocks.
+# The planted faults of the other kernels take 25 to 200 CPU seconds, so they are in long-prove-armblocks and long-prove-armmodes.
 $(eval $(call suite,prove-armblocks,$(PROVE_PYTHON) $(PROVE_ARM_BLOCKS),\
     $(PROVE_PYTHON) tools/prove induction.blocks_arm --quick --planted $(filter %/aesgcm_armv6.o,$(PROVE_ARM_BLOCKS))))
+$(eval $(call suite,prove-armmodes,$(PROVE_PYTHON) $(PROVE_ARM_MODES),\
+    $(PROVE_PYTHON) tools/prove induction.blocks_modes --quick --planted $(filter %/aes_armv6.o,$(PROVE_ARM_MODES))))
 $(eval $(call long_suite,long-prove-armblocks,$(PROVE_PYTHON) $(PROVE_ARM_BLOCKS),\
     $(PROVE_PYTHON) tools/prove induction.blocks_arm --planted $(PROVE_ARM_BLOCKS)))
+$(eval $(call long_suite,long-prove-armmodes,$(PROVE_PYTHON) $(PROVE_ARM_MODES),\
+    $(PROVE_PYTHON) tools/prove induction.blocks_modes --planted $(PROVE_ARM_MODES)))
 $(eval $(call suite,prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove induction.ad --quick $(PROVE_CE_LOOPS)))
 $(eval $(call long_suite,long-prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
@@ -262,7 +267,7 @@ $(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove mutation.native --first 5 --calls 6 --% /dev/null \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
 # All calls of a kernel, in a suite such as long-prove-x86_64-aesgcm_avx2.
-$(foreach o,$(filter-out $(PROVE_PERMUTE) $(PROVE_ARM_BLOCKS) $(PROVE_MIPS_BLOCKS),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS_CHACHA)),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
+$(foreach o,$(filter-out $(PROVE_PERMUTE) $(PROVE_ARM_BLOCKS) $(PROVE_ARM_MODES) $(PROVE_MIPS_BLOCKS),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS_CHACHA)),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove tests.semantics --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))

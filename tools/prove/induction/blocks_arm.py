@@ -324,8 +324,46 @@ class Places(Section):
 
 # ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
 
-class Neon32(Blocks):
-    """Eight blocks at once. With public counters, what 128 or 32 blocks share is computed once."""
+class Counters:
+    """A kernel with the passes of aes_neon.h. With public counters, what 128 or 32 blocks share is computed once."""
+
+    def find_passes(self, place, first_input, end):
+        """The sections of a pass, which ends at an instruction."""
+        left = place("ldr r7, [r1, {}]", "LEFT", behind=place("str r4, [r1, {}]", "PASS", behind=first_input))
+        rounds = place("veor q13, q5, q6", behind=left)
+        of_128 = place("str r6, [r1, {}]", "CACHED_128", behind=end)
+        of_32 = place("ldr r3, [r1, {}]", "COUNTER", behind=of_128)
+        cached = place("ldr r3, [r1, {}]", "COUNTER", behind=of_32 + 4)
+        later, secret = place("subs ip, ip, #4", behind=cached), place("add r4, r2, {}", "CONST_SHIFTS", behind=cached)
+        self.first = First(self, first_input, place("vst1.8 {{d2, d3}}, [r8]", behind=first_input) + 4)
+        self.direct, self.secret = Direct(self, left + 12, rounds), Secret(self, secret, rounds)
+        self.of_128, self.of_32, self.cached = Of128(self, of_128, of_32), Of32(self, of_32, cached), Cached(self, cached, later)
+        self.rounds, self.later = (RoundsOf8(self, begin, end, done) for begin, done in ((rounds, 0), (later, 2)))
+        return self.first, self.direct, self.secret, self.of_128, self.of_32, self.cached, self.rounds, self.later
+
+    def cells(self, name, size):
+        return range(SCRATCH + self.at[name], SCRATCH + self.at[name] + size, 4)
+
+    @property
+    def of_128_blocks(self):
+        return [*self.cells("ROUND_1", 64), *self.cells("ROUND_2", 128), *self.cells("VARYING_1", 384)]
+
+    def show_shared(self, bits_, schedule, nonce, first, start, known):
+        """The 128 blocks whose counters end with `start` and more. known: how many bits of the counter that is."""
+        upper = symbol("upper", 32 - known)
+        at = lambda low: cat(const(low, known), upper)
+        name_many(schedule, cat(nonce, spec.reverse(at(start))), 0, 128)
+        of_128 = self.of_128.show(bits_, first, cut(at(start), 7, 25))
+        for low in range(start, start + 128, 8):
+            scratch = Memory()
+            scratch.cells.update(of_128)
+            scratch.put_number(SCRATCH + self.at["COUNTER"], terms.add_modular(at(low), const(8, 32)))
+            scratch.cells.update(self.of_32.show(bits_, scratch.cells, at(low)))
+            self.cached.show(bits_, scratch.cells, schedule, nonce, at(low), {})
+
+
+class Neon32(Counters, Blocks):
+    """Eight blocks at once."""
 
     table_bytes, key_at, spread_size, at_once = 576, 4, 128, 8
     branches_on_counter = True
@@ -334,30 +372,19 @@ class Neon32(Blocks):
         super().__init__(path)
         place = self.places(("arm/aes_neon.h", "arm/aesgcm_neon.S"))
         spread, first = place("add r5, r1, {}", "KEYS"), place("vld1.8 {{d4, d5}}, [r2]")
-        left = place("ldr r7, [r1, {}]", "LEFT", behind=place("str r4, [r1, {}]", "PASS", behind=first))
-        rounds, end = place("veor q13, q5, q6", behind=left), place("cmp r4, #0", behind=left)
-        of_128 = place("str r6, [r1, {}]", "CACHED_128", behind=end)
-        of_32 = place("ldr r3, [r1, {}]", "COUNTER", behind=of_128)
-        cached = place("ldr r3, [r1, {}]", "COUNTER", behind=of_32 + 4)
-        later, secret = place("subs ip, ip, #4", behind=cached), place("add r4, r2, {}", "CONST_SHIFTS", behind=cached)
-        group = place("str r5, [r1, {}]", "PHASE", behind=secret) + 12
+        passes = self.find_passes(place, first, place("cmp r4, #0", behind=place("str r4, [r1, {}]", "PASS", behind=first)))
+        group = place("str r5, [r1, {}]", "PHASE", behind=self.secret.begin) + 12
         self.spread = Spread(self, spread, place("ldr r3, [r1, {}]", "FLAGS", behind=spread))
-        self.first = First(self, first, place("vst1.8 {{d2, d3}}, [r8]", behind=first) + 4)
-        self.direct, self.secret = Direct(self, left + 12, rounds), Secret(self, secret, rounds)
-        self.of_128, self.of_32, self.cached = Of128(self, of_128, of_32), Of32(self, of_32, cached), Cached(self, cached, later)
-        self.rounds, self.later = (RoundsOf8(self, begin, end, done) for begin, done in ((rounds, 0), (later, 2)))
         self.product = Group(self, group, place("ldr r4, [r1, {}]", "BLOCKS", behind=group))
-        self.sections = self.spread, self.first, self.direct, self.secret, self.of_128, self.of_32, self.cached, self.rounds, self.later, self.product
+        self.sections = self.spread, *passes, self.product
 
     def spread_bytes(self, key):
         return rounds_of(key.width) * self.spread_size
 
-    def cells(self, name, size):
-        return range(SCRATCH + self.at[name], SCRATCH + self.at[name] + size, 4)
-
-    @property
-    def of_128_blocks(self):
-        return [*self.cells("ROUND_1", 64), *self.cells("ROUND_2", 128), *self.cells("VARYING_1", 384)]
+    def expect_key(self, memory, key):
+        """Requires the spread round keys of a key."""
+        if expect_made(memory, "spread key", range(self.spread.place, SCRATCH + self.at["DATA"], 4), self.spread_bytes) != (key,):
+            raise Unproved("two keys")
 
     def encryption(self, bits_, cells, schedule):
         nonce, first = self.first_input(bits_, cells)
@@ -368,17 +395,7 @@ class Neon32(Blocks):
         # The counter's last byte is known. Otherwise it would be partly that of a block that set-up encrypts.
         for start in (0, 128):
             cells, schedule, _ = self.set_up_alone(bits_)
-            nonce, first = self.first_input(bits_, cells)
-            upper = symbol("upper", 24)
-            at = lambda low: cat(const(low, 8), upper)
-            name_many(schedule, cat(nonce, spec.reverse(at(start))), 0, 128)
-            of_128 = self.of_128.show(bits_, first, cut(at(start), 7, 25))
-            for low in range(start, start + 128, 8):
-                scratch = Memory()
-                scratch.cells.update(of_128)
-                scratch.put_number(SCRATCH + self.at["COUNTER"], terms.add_modular(at(low), const(8, 32)))
-                scratch.cells.update(self.of_32.show(bits_, scratch.cells, at(low)))
-                self.cached.show(bits_, scratch.cells, schedule, nonce, at(low), {})
+            self.show_shared(bits_, schedule, *self.first_input(bits_, cells), start, 8)
 
     def first_input(self, bits_, cells):
         nonce = words("nonce", 3)
@@ -457,8 +474,7 @@ class OfCounters(Section):
         """Returns the key and the nonce. first: the first round's input is needed."""
         k, memory = self.kernel, m.memory
         of = expect_made(memory, "first input", k.first.place)
-        if expect_made(memory, "spread key", range(k.spread.place, SCRATCH + k.at["DATA"], 4), k.spread_bytes) != of[:1]:
-            raise Unproved("two keys")
+        k.expect_key(memory, of[0])
         if first and [m.vector[r] for r in self.FIRST_AT] != [memory.cells[a] for a in k.first.place]:
             raise Unproved("another first input")
         bits_ = of[0].width

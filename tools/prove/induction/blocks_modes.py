@@ -12,19 +12,20 @@ sections are proved for any round keys, so also for those of lanes that are abse
 import os
 
 import spec
-from induction.blocks_arm import CONSTS_AT, SCRATCH_AT, offsets
+from induction.blocks_arm import CONSTS_AT, SCRATCH_AT, Counters, offsets
 from induction.engine import anew, find
-from induction.sections import BITS, OF, Section, Sectioned, call, cipher, expect_made, made, restore, rounds_of, size_of, words
+from induction.sections import BITS, OF, Section, Sectioned, call, cipher, expect_made, expect_rounds, made, restore, rounds_of, size_of, words
 from run import modes, proof
 from run.kernels import ARGS, KEY, SCRATCH, Call
 from run.memory import Memory
 from spec import modes as spec_modes
-from spec.args import ROOT, A
+from spec.args import CTR, ROOT, A
 from values import bits, terms
 from values.terms import Unproved, cat, const, cut, same, symbol, tainted
 
 ROUNDS, SCHEDULE = A["AES_KEY_ROUNDS"], A["AES_KEY_SCHEDULE"]
 LANES = 0x100000  # an address
+OF_ONE, BLOCKS_OF, COUNTERS = modes.of_one, modes.blocks_of, (0, 29, 0xfffffffd)
 
 
 def with_constant(n, v):
@@ -79,15 +80,24 @@ class Modes(Sectioned):
                     if not same(memory.peek(KEY + SCHEDULE + 16 * n, 16), self.formatted(n, v)):
                         raise Unproved(f"round key {n} is not that of the specification")
                 steps += more
-            keys = [[words(f"round key {lane} {n} ") for n in range(rounds_of(bits_) + 1)] for lane in range(self.lanes)]
+            keys = self.any_keys(bits_)
             spread = self.lane_keys.show(bits_, keys)
             if self.spread.show(bits_, keys[:1]) != self.spread_keys([keys[0]] * self.lanes):
                 raise Unproved("other round keys of one key")
-            for section in self.rounds:
-                section.show(bits_, keys, spread)
-            cases += 4 + len(self.rounds)
+            self.show_blocks(bits_, keys, spread)
+            cases += 2 + len(self.sections)
         anew()
         return cases, steps + sum(s.steps for s in self.sections)
+
+    def show_blocks(self, bits_, keys, spread):
+        for section in self.rounds:
+            section.show(bits_, keys, spread)
+
+    def any_keys(self, bits_):
+        """Any round keys of each lane."""
+        anew()
+        proof.mode(False, True)
+        return [[words(f"round key {lane} {n} ") for n in range(rounds_of(bits_) + 1)] for lane in range(self.lanes)]
 
     def schedule_cells(self, keys):
         """Keys in memory, in the format of set-up."""
@@ -104,7 +114,7 @@ class Modes(Sectioned):
     def key_regions(self, bits_, count, behind=0):
         return [(f"key {i}", self.key_at(i), SCHEDULE + size_of(bits_) + behind, True, False) for i in range(count)]
 
-    def spread_size(self, key, *_):
+    def spread_bytes(self, key, *_):
         return self.lanes * size_of(key.width)
 
 
@@ -141,7 +151,7 @@ class KeysSection(Section):
 
     def spread(self, m, keys):
         """Returns a function that puts the spread keys."""
-        found = made("spread keys", tuple(keys), self.kernel.spread_size(*keys))
+        found = made("spread keys", tuple(keys), self.kernel.spread_bytes(*keys))
         return lambda: m.memory.cells.update(zip(range(self.place, self.place + 4 * len(found), 4), found))
 
 
@@ -204,7 +214,7 @@ class Rounds6(Section):
 
     def effect(self, m):
         k, memory = self.kernel, m.memory
-        keys = expect_made(memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.at["END"], 4), k.spread_size)
+        keys = expect_made(memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.at["END"], 4), k.spread_bytes)
         number = lambda name, at=0: memory.number(SCRATCH + k.at[name] + at, 4).constant
         if number("ALL_ROUNDS") != rounds_of(keys[0].width) or number("DECRYPT") != self.inverse or any(number("ZEROES", 4 * i) for i in range(8)):
             raise Unproved("another number of rounds or direction")
@@ -284,7 +294,8 @@ class Lanes8(KeysSection):
         lanes, n = m.known(m.general[self.LANES_AT], "an address"), m.known(m.general[self.TOGETHER_AT], "a number")
         if n not in self.COUNTS or m.known(m.general[self.TO_AT], "an address") != self.place:
             raise Unproved("another number of lanes, or another place")
-        keys = [self.key_of(m, m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], 8), "an address") + SCHEDULE) for i in range(n)]
+        keys = [self.key_of(m, m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], self.kernel.isa.POINTER // 8), "an address") + SCHEDULE)
+                for i in range(n)]
         if any(key.width != keys[0].width for key in keys) or any(m.general[r].constant != number(keys[0].width) for r, number in self.NUMBERS.items()):
             raise Unproved("another number of rounds")
         return self.spread(m, [*keys, *(8 - n) * [const(0, 1)]])
@@ -322,7 +333,7 @@ class Rounds8(Section):
     def effect(self, m):
         k, rounds = self.kernel, m.general[self.ROUNDS_AT].constant
         if self.count == 8:
-            keys = expect_made(m.memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.scratch_bytes, 4), k.spread_size)
+            keys = expect_made(m.memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.scratch_bytes, 4), k.spread_bytes)
         elif any(cat(*m.vector[i]).constant != v for i, v in self.vectors.items()):
             raise Unproved("no table")
         else:
@@ -367,7 +378,190 @@ class Neon64(Modes):
         return found
 
 
-KERNELS = {("EM_ARM", "sealane_aes_armv6"): Armv6, ("EM_AARCH64", "sealane_aes_neon"): Neon64}
+# ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
+
+class Lanes32(Lanes8):
+    LANES_AT, TOGETHER_AT, TO_AT, NUMBERS = 4, 8, 6, {12: rounds_of, 5: lambda bits_: SCHEDULE + 16}
+    COUNTS = range(4, 9)
+
+
+class Blocks32(Section):
+    """Blocks in vectors: eight of a text, or one of each lane, or one by lookups. keys(m) returns their keys."""
+
+    pointers = SCRATCH_AT, CONSTS_AT
+    FROM, TO = range(32), (*range(32, 48), *range(16))
+    inverse, counts = 0, (8,)
+
+    def show(self, bits_, keys, spread):
+        k = self.kernel
+        for n in self.counts:
+            of = keys if n > 1 and self.own_keys else 8 * keys[:1]
+            blocks = [words(f"block {i} ") for i in range(8)]
+            inputs = [v if i < n or not self.own_keys else terms.xor(v, of[i][0]) for i, v in enumerate(blocks)]  # absent lanes' first keys are not added
+            results = [spec_modes.decrypt(spec_modes.inverse_schedule(key), v) if self.inverse else spec.aes(key, v) for key, v in zip(of, inputs)]
+            memory = Memory()
+            memory.cells.update(k.spread_keys(of))
+            memory.cells.update(k.schedule_cells(of[:n]))
+            memory.put_number(SCRATCH + k.at["ARGS"], Call(k).callers("args", ARGS))
+            for i in range(32):
+                memory.put_number(SCRATCH + k.at["ZEROES"] + 4 * i, const(0, 32))
+            for i in range(n):
+                memory.poke(LANES + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], Call(k).callers(f"key {i}", k.key_at(i)))
+            m = self.alone(self.registers(bits_, n), memory.cells, ("lanes", LANES, n * A["LANE_STRIDE"], True, False), *k.key_regions(bits_, n),
+                           vectors=dict(zip(self.FROM, (w for v in blocks for w in terms.parts_of(v, 32))))).machine
+            for i, v in enumerate(results[:n]):
+                if not same(cat(*(m.vector[r] for r in self.TO[4 * i:4 * i + 4])), v):
+                    raise Unproved(f"block {i} is not what the specification says")
+
+    def effect(self, m):
+        keys, more = self.keys(m)
+        results = [tainted(128) if key.width == 1 else cipher("inverse aes" if self.inverse else "aes", key, cat(*(m.vector[r] for r in self.FROM[4 * i:4 * i + 4])))
+                   for i, key in enumerate(keys)]
+
+        def put():
+            for r, v in zip(self.TO, (w for v in results for w in terms.parts_of(v, 32))):
+                m.vector[r] = v
+            more()
+        return put
+
+    def same_rounds(self, m, register, key):
+        if m.general[register].constant != rounds_of(key.width):
+            raise Unproved("another number of rounds")
+
+    def end_of_pass(self, m):
+        """A pass of blocks ends with its purpose."""
+        purpose = const(self.kernel.at["PASS_BLOCKS"], 32)
+
+        def put():
+            m.general[4] = purpose
+            m.memory.put_number(SCRATCH + self.kernel.at["PASS"], purpose)
+        return put
+
+
+class Text32(Blocks32):
+    own_keys = False
+
+    def registers(self, bits_, n):
+        return {4: self.pointer("key 0", KEY), 12: const(rounds_of(bits_), 32)}
+
+    def keys(self, m):
+        key = self.kernel.lane_keys.key_of(m, m.known(m.general[4], "an address") + SCHEDULE)
+        self.kernel.expect_key(m.memory, key)
+        self.same_rounds(m, 12, key)
+        return 8 * [key], self.end_of_pass(m)
+
+
+class Decrypt32(Blocks32):
+    own_keys, inverse = False, 1
+
+    def registers(self, bits_, n):
+        return {12: const(rounds_of(bits_), 32)}
+
+    def keys(self, m):
+        k, memory = self.kernel, m.memory
+        if m.known(memory.number(SCRATCH + k.at["ARGS"], 4), "an address") != ARGS:
+            raise Unproved("no pointer to arguments")
+        key = k.lane_keys.key_of(m, m.known(memory.number(ARGS + A["MODE_KEY"], 4), "an address") + SCHEDULE)
+        k.expect_key(memory, key)
+        self.same_rounds(m, 12, key)
+        if any(memory.number(SCRATCH + k.at["ZEROES"] + 4 * i, 4).constant != 0 for i in range(32)):
+            raise Unproved("no zeroes")
+        return 8 * [key], lambda: None
+
+
+class OfLanes32(Blocks32):
+    own_keys, counts = True, range(4, 9)
+
+    def registers(self, bits_, n):
+        return {4: self.pointer("lanes", LANES), 8: const(n, 32)}
+
+    def keys(self, m):
+        k, lanes, n = self.kernel, m.known(m.general[4], "an address"), m.known(m.general[8], "a number")
+        keys = expect_made(m.memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.at["KEYSTREAM"], 4), k.spread_bytes)
+        at = [m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], 4), "an address") for i in range(n)]
+        if n not in self.counts or keys != (*(k.lane_keys.key_of(m, a + SCHEDULE) for a in at), *(8 - n) * [const(0, 1)]):
+            raise Unproved("other keys")
+        expect_rounds(m, at[0] + ROUNDS, keys[0].width)
+        return keys, self.end_of_pass(m)
+
+
+class One32(Blocks32):
+    own_keys, counts, FROM, TO = True, (1,), range(4), range(4)
+
+    def registers(self, bits_, n):
+        return {9: self.pointer("key 0", KEY)}
+
+    def keys(self, m):
+        at = m.known(m.general[9], "an address")
+        key = self.kernel.lane_keys.key_of(m, at + SCHEDULE)
+        expect_rounds(m, at + ROUNDS, key.width)
+        return [key], lambda: None
+
+
+class Neon32(Counters, Modes):
+    file, lanes = "arm/aes_neon.S", 8
+    branches_on_counter, spread_size = True, 128
+
+    def __init__(self, path):
+        super().__init__(path, "arm/aes_neon.h")
+        self.at["DATA"] = self.at["KEYSTREAM"]
+        place = lambda text, *names, behind=0: find(self, text.format(*(f"#{self.at[n]:#x}" for n in names)), 0, behind).address
+        end = self.place("cmp r4, #PASS_BLOCKS")
+        passes = [s for s in self.find_passes(place, self.place("first_input"), end) if s is not self.secret]
+        self.spread = Spread6(self, self.place("spread_round_keys"), self.place("ldr r0, [r1, #ARGS]", "spread_round_keys"))
+        self.lane_keys = Lanes32(self, self.place(".Llane_keys:"), self.place("ldr r6, [r1, #TOTAL]", ".Llane_keys:"))
+        self.blocks = [Text32(self, self.place("add r5, r2, #CONST_ROWS", "bne .Ldecrypt"), end), OfLanes32(self, self.place(".Llane_rows:"), end),
+                       Decrypt32(self, self.place(".Ldecrypt:"), self.place("ldr r12, [r1, #OPERATION]", ".Lgot_blocks:")),
+                       One32(self, self.place("encrypt_one"), self.place("ldr r3, [r4, #SEALANE_MODE_LANE_OUT]", "encrypt_one"))]
+        self.sections = self.spread, self.lane_keys, *self.blocks, *passes
+
+    def replace(self):
+        super().replace()
+        modes.of_one = self.of_one
+
+    def of_one(self, kernel, shape, trace, function):
+        """Replaces modes.of_one: the kernel branches on the counter of CTR, which is public."""
+        def blocks_of(name, n):
+            v = BLOCKS_OF(name, n)
+            return cat(cut(v, 0, 96), spec.reverse(const(COUNTERS[shape.blocks % 3], 32))) if name == "state" and shape.mode == CTR else v
+        modes.blocks_of = blocks_of
+        return OF_ONE(kernel, shape, trace, function)
+
+    def formatted(self, n, v):
+        """Row by row, after n rounds without ShiftRows."""
+        v = with_constant(n, v)
+        return cat(*(cut(v, 8 * (4 * ((c - n * r) % 4) + r), 8) for r in range(4) for c in range(4)))
+
+    def spread_keys(self, keys):
+        """Planes 7 to 0 of each round key but the first."""
+        return {SCRATCH + self.at["KEYS"] + 128 * (n - 1) + 16 * (7 - i) + 4 * w:
+                cat(*(cut(v, 8 * (4 * w + b) + i, 1) for b in range(4) for v in key))
+                for n in range(1, len(keys[0])) for key in ([self.formatted(n, k[n]) for k in keys],) for i in range(8) for w in range(4)}
+
+    def spread_bytes(self, key, *_):
+        return 128 * rounds_of(key.width)
+
+    def expect_key(self, memory, key):
+        if set(expect_made(memory, "spread keys", range(self.lane_keys.place, SCRATCH + self.at["KEYSTREAM"], 4), self.spread_bytes)) != {key}:
+            raise Unproved("two keys")
+
+    def show_blocks(self, bits_, keys, spread):
+        for section in self.blocks:
+            section.show(bits_, keys, spread)
+        for start in range(2):  # blocks of other counters would be the input of other S-boxes
+            keys = self.any_keys(bits_)
+            nonce, cells = words("nonce", 3), self.schedule_cells(keys[:1])
+            first = {**self.spread_keys(8 * keys[:1]), **self.first.show(cells, nonce, bits_)}
+            if start == 0:
+                counter = cat(const(0, 3), symbol("counter", 29))
+                self.direct.show(bits_, first, keys[0], nonce, counter, {3: counter})
+                for section in (self.rounds, self.later):
+                    section.show(bits_, first, keys[0])
+            else:
+                self.show_shared(bits_, keys[0], nonce, first, 0, 7)
+
+
+KERNELS = {("EM_ARM", "sealane_aes_armv6"): Armv6, ("EM_ARM", "sealane_aes_neon"): Neon32, ("EM_AARCH64", "sealane_aes_neon"): Neon64}
 
 
 def of(kernel):
@@ -388,3 +582,41 @@ def tasks(kernel, args):
 
 def one(kernel, task, args, found):
     return of(kernel).one(kernel, task, args, found)
+
+
+# ---- What must be refused -----------------------------------------------------------------------------------------------
+
+# Instructions to omit, by kernel: the name of the fault, the label behind which they are, their text, and which one of these.
+FAULTS = {
+    Armv6: [("a round constant is not the next", ".Lexpand:", "str r2, [r1, #0x1a4]"), ("a plane has the other's bits", "spread_round_keys", "and fp, ip, r8, lsr #1"),
+            ("lanes have one key", ".Llane_keys:", "orr sb, sb, fp, lsl #1"), ("a round key is not added", ".Lencrypt:", "eor r0, r0, sb"),
+            ("an exclusive or is left out", ".Lround:", "eor", 20), ("a row stays in its column", ".Llast_round:", "eor r8, r8, fp, lsl #4"),
+            ("a linear map is left out", ".Linverse:", "eor r7, r7, sb"), ("x^8 is not reduced", ".Linverse_mix:", "eor r4, r4, sb")],
+    Neon64: [("a round constant is not the next", ".Lsetup:", "lsl w9, w9, #1"), ("S-boxes are without their constant", "spread_round_keys", "eor v18.16b, v18.16b, v31.16b"),
+             ("lanes' S-boxes are without it", ".Llane_keys_loaded:", "mvn v5.16b"), ("an exclusive or is left out", ".Lencrypt:", "eor", 60),
+             ("rows are not shifted", ".Lencrypt:", "tbl v6.16b, {v6.16b}, v11.16b"), ("a lookup is left out", ".Lone:", "tbl v6.16b, {v24.16b"),
+             ("two blocks have one key", ".Ltwo:", "ldr q9, [x13], #0x10", 1), ("4 (y + o) is not added", ".Lfew_decrypt:", "shl v6.16b, v6.16b, #2"),
+             ("a round key is not added", "decrypt_blocks", "eor v0.16b, v0.16b, v24.16b")],
+    Neon32: [("a round constant is not the next", ".Lexpand:", "ldrbeq r3, [fp], #1"), ("a bit is that of another key", "spread_round_keys", "vtst.8 q3, q0, q10"),
+             ("a lane's first key is not added", ".Llane_rows:", "veor q1, q1, q15"), ("an exclusive or is left out", ".Linverse_round:", "veor", 30),
+             ("a lookup is left out", "encrypt_one", "vtbx.8 d2", 3), ("another group's bytes are taken", "first_rounds", "and r6, r6, #3", 1)],
+}
+# The same in calls.
+OF_CALLS = {
+    Armv6: [("a counter is used again", ".Lgroup:", "str fp, [r1, #0x1b8]"), ("a wipe is left out", ".Lwipe:", "stm r3!, {r4, r5, r6, r7}")],
+    Neon64: [("a counter is used again", ".Lcounters_big:", "add w9, w9, #1"), ("the table of lookups is another", ".Lfew_encrypt:", "ldp q20, q21, [x10, #0x40]"),
+             ("a wipe is left out", ".Lwipe:", "stp q0, q0, [x10], #0x20")],
+    Neon32: [("what 128 blocks share is kept for others", "encrypt_counters", "lsr r6, r3, #7"), ("a wipe is left out", ".Lwipe_64:", "vst1.8 {d0, d1, d2, d3}, [r3]!")],
+}
+
+
+def planted(kernel, args, attempt):
+    blocks = attempt.kernel = of(kernel)(kernel.path)
+
+    def left_out(faults, show):
+        for what, label, text, *number in faults:
+            attempt(what, show, find(blocks, text, *number or (0,), blocks.place(label)))
+    left_out(FAULTS[type(blocks)], lambda: blocks.show(True))
+    blocks.show(True)
+    attempt.kernel = type(blocks).in_calls(kernel.path, blocks.changes())
+    left_out(OF_CALLS[type(blocks)], lambda: call(attempt.kernel, modes.ModeShape(CTR, 35 if type(blocks) is Neon32 else 10)))

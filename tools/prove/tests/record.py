@@ -25,7 +25,7 @@ CHANGES = [
     ("tools/prove/isa/mips.py", lambda kernel: kernel.startswith("mips")), ("tools/prove/isa/riscv.py", lambda kernel: kernel.startswith("riscv64")),
     ("tools/prove/isa/riscv_vector.py", lambda kernel: kernel.startswith("riscv64v")),
     ("tools/prove/induction/permute.py", lambda kernel: kernel.endswith("ssse3") and "aes" in kernel),
-    ("tools/prove/induction/blocks_arm.py", lambda kernel: kernel in ("arm/aesgcm_armv6", "arm/aesgcm_neon", "aarch64/aesgcm_neon")),
+    ("tools/prove/induction/blocks_modes.py", lambda kernel: kernel in ("arm/aes_armv6", "arm/aes_neon", "aarch64/aes_neon")),
     ("tools/prove/induction/sections.py", lambda kernel: any(part in everything.parts_of(kernel) for part in everything.IN_PLACE_OF_CALLS)),
     ("tools/prove/induction/gcm_ce.py", lambda kernel: any(part in everything.parts_of(kernel) for part in ("induction.gcm_ce", "induction.ad"))),
     ("internal/kernel/aes_ce_arm64.s", lambda kernel: kernel == "aarch64/aes_ce"),
