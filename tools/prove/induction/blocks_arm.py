@@ -683,8 +683,8 @@ def one(kernel, task, args, found):
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Instructions to omit, by kernel and by the section in whose code they are: the name of the fault, their text, and which one
-# of these.
+# Instructions to omit, by kernel and section. Each has the name of the fault, the instruction's text, and which one of these
+# it is.
 SET_UP, CALLS = "set-up", "calls"
 FAULTS = {
     Armv6: {

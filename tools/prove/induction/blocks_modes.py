@@ -50,7 +50,8 @@ class Modes(Sectioned):
                 self.starts.setdefault(int(number), pc)
 
     def place(self, text, behind=None):
-        """Returns the first instruction of the first such line of the source, or after such a label, behind another one."""
+        """Returns the first instruction of the first such line of the source, or after such a label. `behind`: an
+        earlier line."""
         first = self.source.index(text, self.source.index(behind) if behind else 0)
         return self.starts[min(n for n in self.starts if n >= first)]
 
