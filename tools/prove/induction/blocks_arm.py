@@ -51,10 +51,10 @@ class Blocks(Gcm):
     def expect_table(self, cells, h):
         self.product.show(cells, h)
 
-    def places(self, sources, *found):
+    def places(self, *sources):
         """Returns a function that finds an instruction, whose text may have offsets by name."""
         self.at = offsets(*sources)
-        return lambda text, *names, behind=0, number=0: find(self, text.format(*(f"#{self.at[n]:#x}" for n in names)), number, behind).address
+        return lambda text, *names, behind=0: find(self, text.format(*(f"#{self.at[n]:#x}" for n in names)), 0, behind).address
 
     def expect_rounds_at(self, m, key):
         if self.rounds_at and m.general[self.rounds_at].constant != rounds_of(key.width):
@@ -101,7 +101,7 @@ class Armv6(Blocks):
 
     def __init__(self, path):
         super().__init__(path)
-        place = self.places(("arm/aes_armv6.h", "arm/aesgcm_armv6.S"))
+        place = self.places("arm/aes_armv6.h", "arm/aesgcm_armv6.S")
         spread = place("add r5, r1, {}", "KEYS")
         counter = place("str fp, [r1, {}]", "COUNTER", behind=place("str r4, [r1, {}]", "PASS"))
         product = place("str r3, [r1, {}]", "MESSAGE", behind=place("str r5, [r1, {}]", "PHASE"))
@@ -201,7 +201,7 @@ class Neon64(Blocks):
 
     def __init__(self, path):
         super().__init__(path)
-        place = self.places(("aarch64/aes_neon.h", "aarch64/aes_lookup.h", "aarch64/aesgcm_neon.S"))
+        place = self.places("aarch64/aes_neon.h", "aarch64/aes_lookup.h", "aarch64/aesgcm_neon.S")
         self.at["KEYS"] = self.at["ROUND_KEYS"]
         spread = place("add x14, x1, {}", "KEYS") - 4
         two = place("ldr q8, [x12], #0x10", behind=place("mov x13, x12"))
@@ -370,7 +370,7 @@ class Neon32(Counters, Blocks):
 
     def __init__(self, path):
         super().__init__(path)
-        place = self.places(("arm/aes_neon.h", "arm/aesgcm_neon.S"))
+        place = self.places("arm/aes_neon.h", "arm/aesgcm_neon.S")
         spread, first = place("add r5, r1, {}", "KEYS"), place("vld1.8 {{d4, d5}}, [r2]")
         passes = self.find_passes(place, first, place("cmp r4, #0", behind=place("str r4, [r1, {}]", "PASS", behind=first)))
         group = place("str r5, [r1, {}]", "PHASE", behind=self.secret.begin) + 12
@@ -658,27 +658,14 @@ class Group(Section):
         return put
 
 
-KERNELS = {("EM_ARM", "sealane_aesgcm_armv6"): Armv6, ("EM_ARM", "sealane_aesgcm_neon"): Neon32, ("EM_AARCH64", "sealane_aesgcm_neon"): Neon64}
+def functions(kernels):
+    """What engine.py asks of an induction, for these kernels: least, prepare, tasks, one; and the class of a kernel."""
+    of = lambda kernel: kernels.get((kernel.isa.MACHINE, kernel.name))
+    return of, lambda kernel: of(kernel) and 0, *((lambda kernel, *more, name=name: getattr(of(kernel), name)(kernel, *more)) for name in ("prepare", "tasks", "one"))
 
 
-def of(kernel):
-    return KERNELS.get((kernel.isa.MACHINE, kernel.name))
-
-
-def least(kernel):
-    return of(kernel) and 0
-
-
-def prepare(kernel, args):
-    return of(kernel).prepare(kernel, args)
-
-
-def tasks(kernel, args):
-    return of(kernel).tasks(kernel, args)
-
-
-def one(kernel, task, args, found):
-    return of(kernel).one(kernel, task, args, found)
+of, least, prepare, tasks, one = functions({("EM_ARM", "sealane_aesgcm_armv6"): Armv6, ("EM_ARM", "sealane_aesgcm_neon"): Neon32,
+                                            ("EM_AARCH64", "sealane_aesgcm_neon"): Neon64})
 
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ sections are proved for any round keys, so also for those of lanes that are abse
 import os
 
 import spec
-from induction.blocks_arm import CONSTS_AT, SCRATCH_AT, Counters, offsets
+from induction.blocks_arm import CONSTS_AT, SCRATCH_AT, Counters, functions, offsets
 from induction.engine import anew, find
 from induction.sections import BITS, OF, Section, Sectioned, call, cipher, expect_made, expect_rounds, made, restore, rounds_of, size_of, words
 from run import modes, proof
@@ -562,27 +562,8 @@ class Neon32(Counters, Modes):
                 self.show_shared(bits_, keys[0], nonce, first, 0, 7)
 
 
-KERNELS = {("EM_ARM", "sealane_aes_armv6"): Armv6, ("EM_ARM", "sealane_aes_neon"): Neon32, ("EM_AARCH64", "sealane_aes_neon"): Neon64}
-
-
-def of(kernel):
-    return KERNELS.get((kernel.isa.MACHINE, kernel.name))
-
-
-def least(kernel):
-    return of(kernel) and 0
-
-
-def prepare(kernel, args):
-    return of(kernel).prepare(kernel, args)
-
-
-def tasks(kernel, args):
-    return of(kernel).tasks(kernel, args)
-
-
-def one(kernel, task, args, found):
-    return of(kernel).one(kernel, task, args, found)
+of, least, prepare, tasks, one = functions({("EM_ARM", "sealane_aes_armv6"): Armv6, ("EM_ARM", "sealane_aes_neon"): Neon32,
+                                            ("EM_AARCH64", "sealane_aes_neon"): Neon64})
 
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
