@@ -27,10 +27,10 @@ from tests.imports import modules, paths
 
 # The kernels of each induction.
 INDUCTIONS = {
-    "chacha_x86": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "chacha_avx512": r"x86_64/chacha20poly1305_avx512",
+    "chacha_loop": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)|aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon",
+    "chacha_avx512": r"x86_64/chacha20poly1305_avx512", "chacha_arm_open": r"arm/chacha20poly1305_neon",
     "gcm": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "gcm_ce": r"aarch64/aesgcm_ce",
-    "chacha_arm": r"aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon", "chacha_arm_open": r"arm/chacha20poly1305_neon",
-    "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*|riscv64/chacha20poly1305_(rv64|zbb)", "aes_modes": r"(x86_64|aarch64|arm)/aes_(?!ssse3).*",
+    "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*|riscv64/chacha20poly1305_(rv64|zbb)", "aes_modes": r"x86_64/aes_(?!ssse3).*|aarch64/aes_ce|arm/aes_ce32",
     "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
     "chacha_vector": r"riscv64v.*/chacha20poly1305_.*", "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",

@@ -18,42 +18,44 @@ PROVE_VLENS := 128 256 512 1024
 $(foreach v,$(PROVE_VLENS),$(eval PROVE_CC_riscv64v$(v) := $(PROVE_CC_riscv64),--defsym,vlen=$(v)))
 PROVE_CC_riscv64v128fewest := $(PROVE_CC_riscv64v128),--defsym,fewest=1
 # The kernels of all architectures in Go's form. Those of ARM, MIPS and RISC-V need cross compilers.
-PROVE_KERNELS := $(sort $(wildcard asm/x86_64/*.S))
-PROVE_OBJECTS := $(PROVE_KERNELS:asm/%.S=$(B)/prove/body/%.o)
-PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
-PROVE_RISC := $(foreach a,mips mipsel mips64 mips64el,$(if $(shell command -v $(PROVE_CC_$(a))),\
-    $(patsubst asm/$(a:el=)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a:el=)/*.S))))) \
-    $(if $(shell command -v riscv64-linux-gnu-gcc),$(foreach l,rv64 zbb,$(B)/prove/body/riscv64/chacha20poly1305_$(l).o))
-PROVE_VECTORS := $(if $(shell command -v riscv64-linux-gnu-gcc),$(foreach v,$(PROVE_VLENS),\
-    $(foreach k,chacha20poly1305_rvv chacha20poly1305_zvkb aes_zvkned aesgcm_zvkned,$(B)/prove/body/riscv64v$(v)/$(k).o))\
-    $(foreach l,rvv zvkb,$(B)/prove/body/riscv64v128fewest/chacha20poly1305_$(l).o))
-# The kernels with an induction over long texts.
-PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/prove/body/x86_64/chacha20poly1305_$(l).o)
-PROVE_GCM_LOOPS := $(filter-out %/aesgcm_ssse3.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
-    $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
+PROVE_BODY := $(B)/prove/body
+# $(call prove_objects,architectures): of those that have a compiler
+prove_objects = $(foreach a,$(1),$(if $(shell command -v $(PROVE_CC_$(a))),\
+    $(patsubst asm/$(a:el=)/%.S,$(PROVE_BODY)/$(a)/%.o,$(sort $(wildcard asm/$(a:el=)/*.S)))))
+PROVE_RISCV := $(shell command -v riscv64-linux-gnu-gcc)
+PROVE_OBJECTS := $(call prove_objects,x86_64)
+PROVE_ARM := $(call prove_objects,aarch64 arm)
+PROVE_RISC := $(call prove_objects,mips mipsel mips64 mips64el) \
+    $(if $(PROVE_RISCV),$(foreach l,rv64 zbb,$(PROVE_BODY)/riscv64/chacha20poly1305_$(l).o))
+PROVE_VECTORS := $(if $(PROVE_RISCV),$(foreach v,$(PROVE_VLENS),\
+    $(foreach k,chacha20poly1305_rvv chacha20poly1305_zvkb aes_zvkned aesgcm_zvkned,$(PROVE_BODY)/riscv64v$(v)/$(k).o))\
+    $(foreach l,rvv zvkb,$(PROVE_BODY)/riscv64v128fewest/chacha20poly1305_$(l).o))
+PROVE_EVERY := $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS)
+PROVE_X86 := $(PROVE_BODY)/x86_64
+PROVE_CHACHA := chacha20poly1305
+# The kernels with an induction over long texts, over associated data, and over modes.
+PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(PROVE_X86)/$(PROVE_CHACHA)_$(l).o)
+PROVE_GCM_LOOPS := $(filter-out %/aesgcm_ssse3.o,$(filter $(PROVE_X86)/aesgcm_%,$(PROVE_OBJECTS))) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
-PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
-PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
-# The kernels with an induction over associated data.
-PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/prove/body/x86_64/chacha20poly1305_avx512.o \
-    $(filter $(B)/prove/body/x86_64/%,$(PROVE_GCM_LOOPS))
+PROVE_ARM_LOOPS := $(filter %/$(PROVE_CHACHA)_neon.o %/$(PROVE_CHACHA)_neon6.o,$(PROVE_ARM))
+PROVE_ARM6_LOOPS := $(filter %/$(PROVE_CHACHA)_armv6.o,$(PROVE_ARM))
+PROVE_AD_LOOPS := $(PROVE_LOOPS) $(PROVE_X86)/$(PROVE_CHACHA)_avx512.o $(filter $(PROVE_X86)/%,$(PROVE_GCM_LOOPS))
 PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
-PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
-PROVE_MODE_LOOPS := $(filter-out %/aes_ssse3.o,$(filter $(B)/prove/body/x86_64/aes_%,$(PROVE_OBJECTS))) \
-    $(filter %/aes_ce.o %/aes_ce32.o %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM))
+PROVE_MODE_LOOPS := $(filter-out %/aes_ssse3.o,$(filter $(PROVE_X86)/aes_%,$(PROVE_OBJECTS))) \
+    $(filter %/aes_ce.o %/aes_ce32.o,$(PROVE_ARM))
+# The kernels with bit-sliced AES, whose calls are shown in sections.
 PROVE_PERMUTE := $(filter %/aes_ssse3.o %/aesgcm_ssse3.o,$(PROVE_OBJECTS))
 PROVE_MIPS_BLOCKS := $(filter %/aesgcm_mips32r2.o %/aesgcm_mips64r2.o,$(PROVE_RISC))
 PROVE_ARM_BLOCKS := $(filter %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM))
 PROVE_ARM_MODES := $(filter %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM))
-# The kernels with bit-sliced AES.
 PROVE_BITWISE := $(PROVE_ARM_MODES) $(PROVE_ARM_BLOCKS) $(PROVE_MIPS_BLOCKS) $(PROVE_PERMUTE)
 # make prove KERNEL=chacha20poly1305_avx2: the kernels of that name in all architectures.
 KERNEL ?=
-PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
+PROVE_CHOSEN = $(foreach o,$(PROVE_EVERY),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
 
 # $(call prove_object,architecture,folder of its sources)
 define prove_object
-$(B)/prove/body/$(1)/%.o: asm/$(2)/%.S $(wildcard asm/*.h asm/*.S asm/$(2)/*.h asm/$(2:64=)/*.h)
+$(PROVE_BODY)/$(1)/%.o: asm/$(2)/%.S $(wildcard asm/*.h asm/*.S asm/$(2)/*.h asm/$(2:64=)/*.h)
 	@mkdir -p $$(@D)
 	$(PROVE_CC_$(1)) -DSEALANE_GO -g $(if $(filter riscv64%,$(1)),,-c) -o $$@ $$<
 endef
@@ -72,84 +74,72 @@ prove: $(PROVE_PYTHON) $(PROVE_CHOSEN) ## prove a kernel's machine code for all 
 .PHONY: prove-all
 # PROVE_ALL=--again repeats proofs that the record has.
 PROVE_ALL ?=
-prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS) ## prove all kernels, and record it in tools/prove/proved.jsonl
+prove-all: $(PROVE_PYTHON) $(PROVE_EVERY) ## prove all kernels, and record it in tools/prove/proved.jsonl
 	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
-	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS)
+	$(PROVE_PYTHON) tools/prove all --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_EVERY)
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
-# The results of mutants, which do not run again.
-PROVE_RECORD = $(B)/prove/mutants.jsonl
-PROVE_MANY = $(filter-out $(PROVE_BITWISE),$(PROVE_CHOSEN))
-PROVE_FEW = $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN))
-prove-mutants: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) ## make MUTANTS mutants, which the proof must refuse: KERNEL=name, or all kernels
-	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove mutation.native --first $(MUTANTS) --calls 120 $(PROVE_RECORD) $(PROVE_FEW))
-	$(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
-	$(if $(PROVE_MANY),$(PROVE_PYTHON) tools/prove mutation.native --calls 600 $(PROVE_RECORD) $(PROVE_MANY))
-	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove mutation.native --calls 100 $(PROVE_RECORD) $(PROVE_FEW))
+prove-mutants: $(PROVE_PYTHON) $(PROVE_CHOSEN) ## make MUTANTS mutants, which the proof must refuse: KERNEL=name, or all kernels
+	$(PROVE_PYTHON) tools/prove mutation.mutate --calls 120 --count $(MUTANTS) --least 85 $(PROVE_CHOSEN)
 
 # make test-long uses a new seed each time.
 PROVE_ANY_SEED = --seed $$$$(date +%s)
-PROVE_FOR_LONG = --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
-# $(call prove_mutants,record,objects)
-prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 60 --count 100 --least 90 --record $(1) \
-    $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove mutation.native --calls 50 $(1) $(2)'
+PROVE_MUTANTS_FOR_LONG = mutation.mutate --calls 60 --count 100 --least 80 --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
+
+# $(call proof,name,objects,module and options): the suite prove-name of a part of the prover. long_proof: long-prove-name.
+# planted_proof: prove-name, whose options have % for each of the faults of its last argument.
+proof = $(call suite,prove-$(1),$(PROVE_PYTHON) $(2),$(PROVE_PYTHON) tools/prove $(3) $(2))
+long_proof = $(call long_suite,long-prove-$(1),$(PROVE_PYTHON) $(2),$(PROVE_PYTHON) tools/prove $(3) $(2))
+planted_proof = $(call suite,prove-$(1),$(PROVE_PYTHON) $(2),--must-fail "$(PROVE_PYTHON) tools/prove $(3) $(2)" $(4))
+long_planted_proof = $(call long_suite,long-prove-$(1),$(PROVE_PYTHON) $(2),--must-fail "$(PROVE_PYTHON) tools/prove $(3) $(2)" $(4))
+# $(call induction,name,module,objects of prove-name,objects of long-prove-name), both with planted faults
+define induction
+$(call proof,$(1),$(3),induction.$(2) --quick --planted)
+$(call long_proof,$(1),$(4),induction.$(2) --planted)
+endef
+# $(call proof_of_each,objects,module and options,part of the names): a suite such as long-prove-x86_64-aesgcm_avx2 for each object
+proof_of_each = $(foreach o,$(1),$(eval $(call long_proof,$(3)$(subst /,-,$(o:$(PROVE_BODY)/%.o=%)),$(o),$(2))))
 
 $(eval $(call check_suite,prove-changed,,python3 tools/prove all --changed tools/prove/proved.jsonl))
-$(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_OBJECTS)))
+# $(call quick_proof,name,objects): without bit-sliced AES
+quick_proof = $(call suite,$(1),$(PROVE_PYTHON) $(2),tools/prove/quick $(PROVE_PYTHON) $(filter-out $(PROVE_BITWISE),$(2)))
+$(eval $(call quick_proof,prove,$(PROVE_OBJECTS)))
 $(eval $(call suite,prove-record,,python3 tools/prove tests.record))
 $(eval $(call suite,prove-record-planted,,--must-fail "python3 tools/prove tests.record --%" plant))
-$(eval $(call suite,prove-imports,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.imports))
-$(eval $(call suite,prove-imports-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.imports --plant %" up circle missing))
-$(eval $(call suite,prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.terms_z3 --count 40))
-$(eval $(call long_suite,long-prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.terms_z3 --count 2000 $(PROVE_ANY_SEED)))
-$(eval $(call suite,prove-terms-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.terms_z3 --plant=%" value bound))
-$(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove tests.semantics --inputs 20 $(PROVE_OBJECTS)))
+$(eval $(call proof,imports,,tests.imports))
+$(eval $(call planted_proof,imports-planted,,tests.imports --plant %,up circle missing))
+$(eval $(call proof,terms,,tests.terms_z3 --count 40))
+$(eval $(call long_proof,terms,,tests.terms_z3 --count 2000 $(PROVE_ANY_SEED)))
+$(eval $(call planted_proof,terms-planted,,tests.terms_z3 --plant=%,value bound))
+$(eval $(call proof,semantics,$(PROVE_OBJECTS),tests.semantics --inputs 20))
 ifneq ($(and $(PROVE_ARM),$(shell command -v qemu-arm)),)
-$(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),tools/prove/quick $(PROVE_PYTHON) $(PROVE_ARM)))
-$(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove tests.semantics_arm --inputs 20 $(PROVE_ARM)))
-$(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_arm --inputs 2 --% $(B)/prove/body/aarch64/chacha20poly1305_neon.o" plant))
-$(eval $(call suite,prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove tests.semantics_arm --neighbors --inputs 10 --part 1/10 $(PROVE_ARM)))
-$(eval $(call suite,prove-neighbors-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_arm --neighbors --inputs 2 --part 1/4 --% \
-    $(B)/prove/body/arm/aes_ce32.o" plant))
-$(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove mutation.classic \
-    $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/aarch64/chacha20poly1305_neon.o \
-    $(B)/prove/body/arm/chacha20poly1305_armv6.o \
-    $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS))))
-$(eval $(call long_suite,long-prove-branches,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.branches))
-$(eval $(call long_suite,long-prove-branches-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.branches --%" plant))
-$(eval $(call long_suite,long-prove-abi,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove run.abi))
-$(eval $(call suite,prove-faults,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove mutation.faults))
-$(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove induction.gcm_ce --quick --planted $(PROVE_CE_LOOPS)))
-$(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_armv6 --quick --planted $(PROVE_ARM6_LOOPS)))
-$(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove induction.gcm_ce --planted $(PROVE_CE_LOOPS)))
-$(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_armv6 --planted $(PROVE_ARM6_LOOPS)))
-$(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_arm_open --planted $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_ARM_LOOPS))))
-$(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove induction.chacha_arm --planted $(PROVE_ARM_LOOPS)))
+$(eval $(call quick_proof,prove-arm,$(PROVE_ARM)))
+$(eval $(call proof,semantics-arm,$(PROVE_ARM),tests.semantics --inputs 20))
+$(eval $(call planted_proof,planted-arm,$(PROVE_BODY)/aarch64/$(PROVE_CHACHA)_neon.o,tests.semantics --inputs 2 --%,plant))
+$(eval $(call proof,neighbors-arm,$(PROVE_ARM),tests.semantics --neighbors --inputs 10 --part 1/10))
+$(eval $(call planted_proof,neighbors-planted-arm,$(PROVE_BODY)/arm/aes_ce32.o,tests.semantics --neighbors --inputs 2 --part 1/4 --%,plant))
+$(eval $(call proof,classic,$(addprefix $(PROVE_BODY)/,$(foreach k,x86_64/ssse3 aarch64/neon arm/armv6,$(subst /,/$(PROVE_CHACHA)_,$(k)).o)) \
+    $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS)),mutation.classic))
+$(eval $(call long_proof,branches,,tests.branches))
+$(eval $(call long_planted_proof,branches-planted,,tests.branches --%,plant))
+$(eval $(call long_proof,abi,,run.abi))
+$(eval $(call proof,faults,,mutation.faults))
+$(eval $(call induction,celoops,gcm_ce,$(PROVE_CE_LOOPS),$(PROVE_CE_LOOPS)))
+$(eval $(call induction,arm6loops,chacha_armv6,$(PROVE_ARM6_LOOPS),$(PROVE_ARM6_LOOPS)))
+$(eval $(call long_proof,armopen,$(filter %/arm/$(PROVE_CHACHA)_neon.o,$(PROVE_ARM_LOOPS)),induction.chacha_arm_open --planted))
+$(eval $(call long_proof,armloops,$(PROVE_ARM_LOOPS),induction.chacha_loop --planted))
 # The planted faults of the other kernels take 25 to 200 CPU seconds, so they are in long-prove-armblocks and long-prove-armmodes.
-$(eval $(call suite,prove-armblocks,$(PROVE_PYTHON) $(PROVE_ARM_BLOCKS),\
-    $(PROVE_PYTHON) tools/prove induction.blocks_arm --quick --planted $(filter %/aesgcm_armv6.o,$(PROVE_ARM_BLOCKS))))
-$(eval $(call suite,prove-armmodes,$(PROVE_PYTHON) $(PROVE_ARM_MODES),\
-    $(PROVE_PYTHON) tools/prove induction.blocks_modes --quick --planted $(filter %/aes_armv6.o,$(PROVE_ARM_MODES))))
-$(eval $(call long_suite,long-prove-armblocks,$(PROVE_PYTHON) $(PROVE_ARM_BLOCKS),\
-    $(PROVE_PYTHON) tools/prove induction.blocks_arm --planted $(PROVE_ARM_BLOCKS)))
-$(eval $(call long_suite,long-prove-armmodes,$(PROVE_PYTHON) $(PROVE_ARM_MODES),\
-    $(PROVE_PYTHON) tools/prove induction.blocks_modes --planted $(PROVE_ARM_MODES)))
-$(eval $(call suite,prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
-    $(PROVE_PYTHON) tools/prove induction.ad --quick $(PROVE_CE_LOOPS)))
-$(eval $(call long_suite,long-prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
-    $(PROVE_PYTHON) tools/prove induction.ad --planted $(PROVE_ARM_AD_LOOPS)))
-$(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove mutation.classic $(PROVE_OBJECTS) $(PROVE_ARM)))
-$(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
-$(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove tests.semantics_arm --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
-$(eval $(call long_suite,long-prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove tests.semantics_arm --neighbors --inputs 1000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
+$(eval $(call induction,armblocks,blocks_arm,$(filter %/aesgcm_armv6.o,$(PROVE_ARM_BLOCKS)),$(PROVE_ARM_BLOCKS)))
+$(eval $(call induction,armmodes,blocks_modes,$(filter %/aes_armv6.o,$(PROVE_ARM_MODES)),$(PROVE_ARM_MODES)))
+$(eval $(call proof,armblocks-neon,$(filter %/aesgcm_neon.o,$(PROVE_ARM_BLOCKS)),induction.blocks_arm --quick))
+$(eval $(call proof,armmodes-neon,$(filter %/aes_neon.o,$(PROVE_ARM_MODES)),induction.blocks_modes --quick))
+$(eval $(call proof,adloops-arm,$(PROVE_CE_LOOPS),induction.ad --quick))
+$(eval $(call long_proof,adloops-arm,$(PROVE_ARM_AD_LOOPS),induction.ad --planted))
+$(eval $(call long_proof,classic,$(PROVE_OBJECTS) $(PROVE_ARM),mutation.classic))
+$(eval $(call long_proof,mutants-arm,$(PROVE_ARM),$(PROVE_MUTANTS_FOR_LONG)))
+$(eval $(call long_proof,semantics-arm,$(PROVE_ARM),tests.semantics --inputs 10000 $(PROVE_ANY_SEED)))
+$(eval $(call long_proof,neighbors-arm,$(PROVE_ARM),tests.semantics --neighbors --inputs 1000 $(PROVE_ANY_SEED)))
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
@@ -157,121 +147,73 @@ endif
 PROVE_RISC_SOME := $(foreach o,$(PROVE_RISC),$(if $(findstring /mips/,$(o))$(findstring /mips64el/,$(o))$(filter %_zbb.o,$(o)),$(o)))
 PROVE_RISC_LOOPS := $(foreach o,$(PROVE_RISC_SOME),$(if $(findstring chacha,$(o)),$(o)))
 ifneq ($(PROVE_RISC),)
-$(eval $(call suite,prove-risc,$(PROVE_PYTHON) $(PROVE_RISC_LOOPS),tools/prove/quick $(PROVE_PYTHON) $(PROVE_RISC_LOOPS)))
-$(eval $(call suite,prove-mipsblocks,$(PROVE_PYTHON) $(PROVE_RISC_SOME),\
-    $(PROVE_PYTHON) tools/prove induction.blocks_mips --quick --planted $(filter $(PROVE_RISC_SOME),$(PROVE_MIPS_BLOCKS))))
-$(eval $(call long_suite,long-prove-mipsblocks,$(PROVE_PYTHON) $(PROVE_RISC),$(PROVE_PYTHON) tools/prove induction.blocks_mips --planted $(PROVE_MIPS_BLOCKS)))
-$(eval $(call suite,prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC_LOOPS),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_risc --quick --planted $(PROVE_RISC_LOOPS)))
+$(eval $(call quick_proof,prove-risc,$(PROVE_RISC_LOOPS)))
+$(eval $(call induction,mipsblocks,blocks_mips,$(filter $(PROVE_RISC_SOME),$(PROVE_MIPS_BLOCKS)),$(PROVE_MIPS_BLOCKS)))
+$(eval $(call induction,riscloops,chacha_risc,$(PROVE_RISC_LOOPS),$(filter-out $(PROVE_MIPS_BLOCKS),$(PROVE_RISC))))
 ifneq ($(and $(shell command -v qemu-mips),$(shell command -v qemu-riscv64)),)
-$(eval $(call suite,prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 20 $(PROVE_RISC)))
-$(eval $(call suite,prove-planted-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
-    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 2 --% $(filter %_zbb.o,$(PROVE_RISC))" plant))
-$(eval $(call suite,prove-mutants-risc,$(PROVE_PYTHON) $(PROVE_RISC_SOME),\
-    $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 4 --count 12 --least 80 $(filter %/chacha20poly1305_mips32r2.o,$(PROVE_RISC_SOME))))
-$(eval $(call suite,prove-native-risc,$(PROVE_PYTHON) $(PROVE_RISC_SOME),$(PROVE_PYTHON) tools/prove mutation.native --first 6 --calls 6 --tries 4 /dev/null \
-    $(filter %/chacha20poly1305_mips64r2.o,$(PROVE_RISC_SOME))))
-$(eval $(call long_suite,long-prove-mutants-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(call prove_mutants,$(B)/prove/mutants-risc.jsonl,\
-    $(filter-out $(PROVE_BITWISE),$(PROVE_RISC)))))
-$(eval $(call long_suite,long-prove-native-risc,$(PROVE_PYTHON) $(PROVE_RISC),$(PROVE_PYTHON) tools/prove mutation.native --first 40 --calls 40 /dev/null \
-    $(filter $(PROVE_BITWISE),$(PROVE_RISC))))
-$(eval $(call long_suite,long-prove-semantics-risc,$(PROVE_PYTHON) $(PROVE_RISC),\
-    $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_RISC)))
+$(eval $(call proof,semantics-risc,$(PROVE_RISC),tests.semantics --inputs 20))
+$(eval $(call planted_proof,planted-risc,$(filter %_zbb.o,$(PROVE_RISC)),tests.semantics --inputs 2 --%,plant))
+$(eval $(call proof,mutants-risc,$(filter %/mips/$(PROVE_CHACHA)_mips32r2.o %/$(PROVE_CHACHA)_mips64r2.o,$(PROVE_RISC_SOME)),\
+    mutation.mutate --calls 6 --count 12 --least 80))
+$(eval $(call long_proof,mutants-risc,$(PROVE_RISC),$(PROVE_MUTANTS_FOR_LONG)))
+$(eval $(call long_proof,semantics-risc,$(PROVE_RISC),tests.semantics --inputs 10000 $(PROVE_ANY_SEED)))
 endif
 $(eval $(call long_suite,long-prove-frame,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove run.frame \
     $(wildcard asm/mips/*.S asm/mips64/*.S asm/riscv64/*.S)))
-$(eval $(call long_suite,long-prove-riscloops,$(PROVE_PYTHON) $(PROVE_RISC),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_risc --planted $(filter-out $(PROVE_MIPS_BLOCKS),$(PROVE_RISC))))
-$(eval $(call suite,prove-encodings,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove tests.encodings))
-$(eval $(call suite,prove-encodings-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove tests.encodings --%" plant))
+$(eval $(call proof,encodings,,tests.encodings))
+$(eval $(call planted_proof,encodings-planted,,tests.encodings --%,plant))
 ifneq ($(PROVE_VECTORS),)
 # One kernel with each length of vectors.
-PROVE_VECTORS_SOME := $(addprefix $(B)/prove/body/riscv64v,1024/chacha20poly1305_rvv.o 512/chacha20poly1305_zvkb.o 256/aes_zvkned.o 128/aesgcm_zvkned.o)
+PROVE_VECTORS_SOME := $(addprefix $(PROVE_BODY)/riscv64v,1024/$(PROVE_CHACHA)_rvv.o 512/$(PROVE_CHACHA)_zvkb.o 256/aes_zvkned.o 128/aesgcm_zvkned.o)
 PROVE_VECTORS_CHACHA := $(filter %_rvv.o %_zvkb.o,$(PROVE_VECTORS))
 PROVE_VECTORS_AES := $(filter %_zvkned.o,$(PROVE_VECTORS))
-$(eval $(call suite,prove-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
-    $(PROVE_PYTHON) tools/prove run.prove --quick --part 1/4 $(filter $(PROVE_VECTORS_CHACHA),$(PROVE_VECTORS_SOME))))
-$(eval $(call suite,prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_vector --quick --planted $(filter %v128/chacha20poly1305_zvkb.o,$(PROVE_VECTORS_CHACHA))))
-$(eval $(call long_suite,long-prove-vectorloops,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_vector --planted $(PROVE_VECTORS_CHACHA)))
-$(eval $(call suite,prove-mutants-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
-    $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 4 --count 12 --least 80 $(filter %v128/chacha20poly1305_zvkb.o,$(PROVE_VECTORS_CHACHA))))
-$(eval $(call long_suite,long-prove-mutants-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_CHACHA),\
-    $(PROVE_PYTHON) tools/prove mutation.mutate --settle --calls 60 --count 100 --least 90 $(PROVE_FOR_LONG) $(PROVE_VECTORS_CHACHA)))
-$(eval $(call suite,prove-vectors-aes,$(PROVE_PYTHON) $(PROVE_VECTORS_SOME),\
-    $(PROVE_PYTHON) tools/prove run.prove --quick --part 1/2 $(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME))))
-$(foreach o,$(PROVE_VECTORS_AES),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
+PROVE_ZVKB := $(filter %v128/$(PROVE_CHACHA)_zvkb.o,$(PROVE_VECTORS))
+$(eval $(call proof,vectors,$(filter $(PROVE_VECTORS_CHACHA),$(PROVE_VECTORS_SOME)),run.prove --quick --part 1/4))
+$(eval $(call proof,vectors-aes,$(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME)),run.prove --quick --part 1/2))
+$(eval $(call induction,vectorloops,chacha_vector,$(PROVE_ZVKB),$(PROVE_VECTORS_CHACHA)))
+$(call proof_of_each,$(PROVE_VECTORS_CHACHA) $(PROVE_VECTORS_AES),run.prove --jobs 1)
 ifneq ($(shell command -v qemu-riscv64),)
-PROVE_VECTORS_FORMS := $(filter %v128/aes_zvkned.o %v128/aesgcm_zvkned.o %v256/chacha20poly1305_rvv.o %v256/chacha20poly1305_zvkb.o,$(PROVE_VECTORS))
-$(eval $(call suite,prove-semantics-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_FORMS),\
-    $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 6 $(PROVE_VECTORS_FORMS)))
-$(eval $(call suite,prove-planted-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS_FORMS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 2 --part 1/10 --% $(filter %/aesgcm_zvkned.o,$(PROVE_VECTORS_FORMS))" plant))
-$(eval $(call long_suite,long-prove-semantics-vectors,$(PROVE_PYTHON) $(PROVE_VECTORS),\
-    $(PROVE_PYTHON) tools/prove tests.semantics_risc --inputs 10000 $(PROVE_ANY_SEED) $(filter-out $(B)/prove/body/riscv64v128fewest/%,$(PROVE_VECTORS))))
+PROVE_VECTORS_FORMS := $(filter %v128/aes_zvkned.o %v128/aesgcm_zvkned.o %v256/$(PROVE_CHACHA)_rvv.o %v256/$(PROVE_CHACHA)_zvkb.o,$(PROVE_VECTORS))
+$(eval $(call proof,mutants-vectors,$(PROVE_ZVKB),mutation.mutate --calls 4 --count 12 --least 80))
+$(eval $(call long_proof,mutants-vectors,$(PROVE_VECTORS_CHACHA),$(PROVE_MUTANTS_FOR_LONG)))
+$(eval $(call proof,semantics-vectors,$(PROVE_VECTORS_FORMS),tests.semantics --inputs 6))
+$(eval $(call planted_proof,planted-vectors,$(filter %/aesgcm_zvkned.o,$(PROVE_VECTORS_FORMS)),tests.semantics --inputs 2 --part 1/10 --%,plant))
+$(eval $(call long_proof,semantics-vectors,$(filter-out %v128fewest/$(PROVE_CHACHA)_rvv.o %v128fewest/$(PROVE_CHACHA)_zvkb.o,$(PROVE_VECTORS)),\
+    tests.semantics --inputs 10000 $(PROVE_ANY_SEED)))
 endif
 endif
 else
 $(eval $(call suite,prove-risc,,test/routers --missing "compilers for MIPS and RISC-V"))
 endif
-$(eval $(call suite,prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_x86 --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
-$(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove induction.chacha_x86 --planted $(PROVE_LOOPS)))
-$(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove induction.gcm --quick --planted $(B)/prove/body/x86_64/aesgcm_aesni.o))
-$(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove induction.gcm --planted $(PROVE_GCM_LOOPS)))
-$(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove induction.ad --quick --planted \
-    $(addprefix $(B)/prove/body/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
-$(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_AD_LOOPS),\
-    $(PROVE_PYTHON) tools/prove induction.ad $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
-# long-prove-permute plants faults in the other kernel too.
-$(eval $(call suite,prove-permute,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove induction.permute --quick --planted $(filter %/aesgcm_ssse3.o,$(PROVE_PERMUTE))))
-$(eval $(call long_suite,long-prove-permute,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove induction.permute --planted $(PROVE_PERMUTE)))
+$(eval $(call induction,loops,chacha_loop,$(PROVE_X86)/$(PROVE_CHACHA)_ssse3.o,$(PROVE_LOOPS)))
+$(eval $(call induction,gcmloops,gcm,$(PROVE_X86)/aesgcm_aesni.o,$(PROVE_GCM_LOOPS)))
+$(eval $(call proof,adloops,$(PROVE_X86)/$(PROVE_CHACHA)_ssse3.o $(PROVE_X86)/aesgcm_aesni.o,induction.ad --quick --planted))
+$(foreach i,1 2 3,$(eval $(call long_proof,adloops-$(i),$(PROVE_AD_LOOPS),induction.ad $(if $(filter 1,$(i)),--planted) --part $(i)/3)))
+$(eval $(call induction,permute,permute,$(filter %/aesgcm_ssse3.o,$(PROVE_PERMUTE)),$(PROVE_PERMUTE)))
+$(eval $(call proof,permute-modes,$(filter %/aes_ssse3.o,$(PROVE_PERMUTE)),induction.permute --quick))
 # The planted faults take 42 CPU seconds for one kernel, so they are in long-prove-modeloops.
-$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove induction.aes_modes --quick $(filter %/aes_aesni.o,$(PROVE_MODE_LOOPS))))
-$(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_MODE_LOOPS),\
-    $(PROVE_PYTHON) tools/prove induction.aes_modes --planted $(filter-out $(PROVE_BITWISE),$(PROVE_MODE_LOOPS))))
-$(foreach o,$(filter $(PROVE_BITWISE),$(PROVE_MODE_LOOPS)),$(eval $(call long_suite,long-prove-modeloops-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove induction.aes_modes --planted --jobs 1 $(o))))
+$(eval $(call proof,modeloops,$(filter %/aes_aesni.o,$(PROVE_MODE_LOOPS)),induction.aes_modes --quick))
+$(eval $(call long_proof,modeloops,$(PROVE_MODE_LOOPS),induction.aes_modes --planted))
 # The planted faults take 17 CPU seconds, so they are in long-prove-loops512-1.
-$(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_avx512 --quick $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
+$(eval $(call proof,loops512,$(PROVE_X86)/$(PROVE_CHACHA)_avx512.o,induction.chacha_avx512 --quick))
 # chacha20poly1305_avx512 has many exits and calls, so they have several suites.
-$(foreach i,1 2 3 4,$(eval $(call long_suite,long-prove-loops512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove induction.chacha_avx512 --all $(if $(filter 1,$(i)),--planted) --part $(i)/4 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
-$(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove run.prove --sizes 641-2048 --part $(i)/2 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
+$(foreach i,1 2 3 4,$(eval $(call long_proof,loops512-$(i),$(PROVE_X86)/$(PROVE_CHACHA)_avx512.o,\
+    induction.chacha_avx512 --all $(if $(filter 1,$(i)),--planted) --part $(i)/4)))
+$(foreach i,1 2,$(eval $(call long_proof,avx512-$(i),$(PROVE_X86)/$(PROVE_CHACHA)_avx512.o,run.prove --sizes 641-2048 --part $(i)/2)))
 # With associated data, the induction of opening begins with longer texts.
-$(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove run.prove --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
+$(eval $(call long_proof,avx512-ad,$(PROVE_X86)/$(PROVE_CHACHA)_avx512.o,\
+    run.prove --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1))
 # Every length that front ends pass to a lane, in four suites for each batch kernel.
-$(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(i)-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --lanes --part $(i)/4 --jobs 1 $(o)))))
-$(eval $(call suite,prove-neighbors,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove tests.semantics --neighbors --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
-$(eval $(call suite,prove-neighbors-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics --neighbors --inputs 4 --part 1/4 --% \
-    $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
-$(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove tests.semantics --inputs 4 --% $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
-$(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove mutation.mutate --count 20 --least 80 $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/x86_64/aes_avx2.o))
-$(eval $(call suite,prove-native,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove mutation.native --first 20 --calls 6 /dev/null $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
-$(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove mutation.native --first 5 --calls 6 --% /dev/null \
-    $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
-# All calls of a kernel, in a suite such as long-prove-x86_64-aesgcm_avx2.
-$(foreach o,$(filter-out $(PROVE_PERMUTE) $(PROVE_ARM_BLOCKS) $(PROVE_ARM_MODES) $(PROVE_MIPS_BLOCKS),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC) $(PROVE_VECTORS_CHACHA)),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove run.prove --jobs 1 $(o))))
-$(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove tests.semantics --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
-$(eval $(call long_suite,long-prove-neighbors,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove tests.semantics --neighbors --inputs 100 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
-$(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(call prove_mutants,$(B)/prove/mutants-long.jsonl,$(PROVE_OBJECTS))))
+$(foreach i,1 2 3 4,$(call proof_of_each,$(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o))),\
+    run.prove --lanes --part $(i)/4 --jobs 1,lanes-$(i)-))
+$(eval $(call proof,neighbors,$(PROVE_OBJECTS),tests.semantics --neighbors --inputs 10 --part 1/30))
+$(eval $(call planted_proof,neighbors-planted,$(PROVE_X86)/aesgcm_aesni.o,tests.semantics --neighbors --inputs 4 --part 1/4 --%,plant))
+$(eval $(call planted_proof,planted,$(PROVE_X86)/aesgcm_aesni.o,tests.semantics --inputs 4 --%,plant))
+$(eval $(call proof,mutants,$(PROVE_X86)/$(PROVE_CHACHA)_ssse3.o $(PROVE_X86)/aes_avx2.o,mutation.mutate --calls 12 --count 20 --least 80))
+$(eval $(call planted_proof,mutants-planted,$(PROVE_X86)/$(PROVE_CHACHA)_ssse3.o,mutation.mutate --calls 6 --count 5 --%,plant refuse))
+# All calls of a kernel.
+$(call proof_of_each,$(filter-out $(PROVE_BITWISE),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)),run.prove --jobs 1)
+$(eval $(call long_proof,semantics,$(PROVE_OBJECTS),tests.semantics --inputs 10000 $(PROVE_ANY_SEED)))
+$(eval $(call long_proof,neighbors,$(PROVE_OBJECTS),tests.semantics --neighbors --inputs 100 $(PROVE_ANY_SEED)))
+$(eval $(call long_proof,mutants,$(PROVE_OBJECTS),$(PROVE_MUTANTS_FOR_LONG)))
 endif

@@ -23,10 +23,10 @@ the section of each kernel.
 """
 import itertools
 
-from induction import chacha_arm, chacha_arm_open, chacha_armv6, chacha_avx512, chacha_x86, engine, gcm, gcm_ce
-from induction.ad_kinds import LEFT_OUT, LEFT_OUT_PADDED, PADDED, Lanes, Sums, kind_of
+from induction import chacha_arm_open, chacha_armv6, chacha_avx512, chacha_loop, engine, gcm, gcm_ce
+from induction.ad_kinds import LEFT_OUT, LEFT_OUT_PADDED, Lanes, Sums, kinds_of, text_of
 from induction.engine import BOTH, anew
-from isa import arm32, x86
+from isa import arm32
 from run import kernels, lists, packets
 from run.kernels import AD, SCRATCH, Call, text_symbols
 from run.packets import GcmShape, Shape
@@ -57,40 +57,34 @@ class Stopped(Exception):
     """Ends a run at the start of the section."""
 
 
-class Recorder(dict):
-    """Cells of memory. Records which were read before they were written."""
+class Recorded:
+    """Records which cells were read before they were written."""
 
     def __init__(self, *args):
         super().__init__(*args)
         self.read, self.written = set(), set()
 
-    def get(self, key, default=None):
-        if key not in self.written:
-            self.read.add(key)
-        return super().get(key, default)
-
-    def __setitem__(self, key, v):
-        self.written.add(key)
-        super().__setitem__(key, v)
-
-
-class Registers(list):
-    """Registers. Records which were read before they were written."""
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.read, self.written = set(), set()
-
-    def numbers(self, n):
+    def cells(self, n):
         return range(*n.indices(len(self))) if isinstance(n, slice) else (n,)
 
-    def __getitem__(self, n):
-        self.read.update(set(self.numbers(n)) - self.written)
-        return super().__getitem__(n)
+    def reads(self, n):
+        self.read.update(set(self.cells(n)) - self.written)
 
     def __setitem__(self, n, v):
-        self.written.update(self.numbers(n))
+        self.written.update(self.cells(n))
         super().__setitem__(n, v)
+
+
+class Recorder(Recorded, dict):
+    def get(self, key, default=None):
+        self.reads(key)
+        return super().get(key, default)
+
+
+class Registers(Recorded, list):
+    def __getitem__(self, n):
+        self.reads(n)
+        return super().__getitem__(n)
 
 
 class Lemma:
@@ -104,10 +98,10 @@ class Lemma:
 
 class Section:
     """A kernel's section, with the terms of a process: the values of its cells at its start. j0: AES-GCM with any J0.
-    least: the fewest bytes of associated data."""
+    least: the fewest bytes of associated data. number: that of its kind."""
 
-    def __init__(self, kernel, j0=False, least=1, padded=0, lemma=None):
-        self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, kind_of(kernel, padded), j0, least, lemma
+    def __init__(self, kernel, j0=False, least=1, number=0, lemma=None):
+        self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, kinds_of(kernel)[number], j0, least, lemma
         self.width = kernel.isa.POINTER
         self.gcm = "aesgcm" in kernel.name
         self.begin, self.end, self.loop = self.kind.places(kernel)
@@ -150,12 +144,11 @@ class Section:
 
     stop_there = None
 
-    def alone(self, cells, pieces, pointer, n, begins=True):
-        """Prepares a run of the section, or of a part of it. All other cells have any value. pieces: the bytes that
-        it may read, as (offset from pointer, bytes)."""
-        call = Call(self.kernel)
-        call.regions(*[("ad", AD + first, size, True, False) for first, size in pieces if size],
-                     *([("key", kernels.KEY, A["GCM_KEY_BYTES"], True, False)] if self.gcm else []))
+    def alone(self, cells, size, pointer, n, begins=True):
+        """Prepares a run of the section, or of a part of it. All other cells have any value. size: the bytes that it
+        may read at the pointer. Returns the call, and these bytes."""
+        call, text = Call(self.kernel), text_symbols("ad pass ", size)
+        call.regions(("ad", AD, size, True, False), *([("key", kernels.KEY, A["GCM_KEY_BYTES"], True, False)] if self.gcm else []))
         m = call.machine
         call.change({c: anything(c, v.width) for c, v in call.cells().items()})
         call.change({("memory", a): anything(("memory", a), 32) for a in range(SCRATCH + self.kernel.scratch_from, SCRATCH + call.scratch_bytes, 4)})
@@ -176,7 +169,9 @@ class Section:
                 return AD + found[1]
             return call.known(v, what)
         m.known = known
-        return call
+        if text:
+            call.memory.poke(AD, text)
+        return call, text
 
     def go(self, call, start, stop):
         if self.kernel.program().run(call.machine, None, start, stop) != (stop is not None):
@@ -186,7 +181,7 @@ class Section:
         """Returns the cells that the section reads before it writes them."""
         reference, needed = self.before().cells(), set()
         for n in self.kind.tried(self.least):
-            call = self.alone(reference, [(0, n)], self.pointer, const(n, self.width))
+            call, _ = self.alone(reference, n, self.pointer, const(n, self.width))
             call.memory.cells = memory = Recorder(call.memory.cells)
             m = call.machine
             m.general, m.vector = Registers(m.general), Registers(m.vector)
@@ -234,25 +229,20 @@ class Section:
             return bound
         n = self.length("ad bytes", low, modulus=kind.modulus, of=(residue,))
         done = kind.taken(residue)
-        call = self.alone(self.values, [(0, done)], self.pointer, n + 0)
-        text = text_symbols("ad pass ", done)
-        if text:
-            call.memory.poke(AD, text)
+        call, text = self.alone(self.values, done, self.pointer, n + 0)
         self.go(call, self.begin, self.loop)
         if done:
             self.go(call, self.loop, self.loop)
         if kind.value(call, kind.inside, self.key) != kind.absorb(0, self.key, text):
             raise Unproved("the accumulator is not that of the specification where the loop begins")
         self.count(call)
-        state = {}
+        state = gcm.State()
         for cell, v in call.cells().items():
-            if cell in flat(kind.inside) or v is anything(cell, v.width):
+            place = self.place_of(v, self.pointer, n) or (None, v)
+            if cell in flat(kind.inside) or v is anything(cell, v.width) or place[0] == "unknown":
                 continue
-            place = self.place_of(v, self.pointer, n)
-            if place and place[0] != "unknown":  # relative to the loop
-                state[cell] = place[0], place[1] + {"ad": -done, "left": done}.get(place[0], 0)
-            elif not place:
-                state[cell] = v
+            # A place is relative to the loop.
+            state[cell] = (place[0], place[1] + {"ad": -done, "left": done}.get(place[0], 0)) if place[0] else v
         bound = greatest(kind.most(call, kind.inside), *([bound] if bound is not None else []))
         while (found := self.step(state, bound, (residue - done) % kind.modulus, rests)) != bound:
             bound = found
@@ -276,65 +266,43 @@ class Section:
             return "end", offset
         return "unknown", 0
 
-    def put(self, state, pieces, pointer, n):
-        """Prepares a run from the start of the loop. n: a base, or a number."""
+    def from_loop(self, state, bound, size, pointer, n):
+        """Prepares a run from the start of the loop, with `size` bytes. n: a base, or a number. Returns the call, the
+        accumulator and the bytes."""
         number = isinstance(n, int)
-        whole = self.whole
-        left = const(n, self.width) if number else n + 0
-
-        def value(v):
-            if not isinstance(v, tuple):
-                return v
-            what, offset = v
-            if what == "ad":
-                return pointer + offset
-            if what == "whole":
-                return whole + offset
-            if what == "blocks":
-                return const((n >> 4) + offset, self.width) if number else n + offset
-            if what == "left":
-                return const(n + offset, self.width) if number else n + offset
-            if number:
-                return pointer + (n + offset)
-            return linear.place(terms.add(self.width, pointer + 0, left)[0])[0] + offset
-        cells = {c: value(v) for c, v in state.items()}
-        call = self.alone(cells, pieces, pointer, symbol("argument ad_bytes", self.width), False)
+        count = lambda by: lambda offset: const((n >> by) + offset, self.width) if number else n + offset
+        end, behind = (pointer, n) if number else (linear.place(terms.add(self.width, pointer + 0, n + 0)[0])[0], 0)
+        places = {"ad": lambda offset: pointer + offset, "whole": lambda offset: self.whole + offset, "blocks": count(4), "left": count(0),
+                  "end": lambda offset: end + (behind + offset)}
+        cells = {c: places[v[0]](v[1]) if isinstance(v, tuple) else v for c, v in state.items()}
+        call, text = self.alone(cells, size, pointer, symbol("argument ad_bytes", self.width), False)
         # The code may read arguments again, but those of associated data have other values than in this run.
         call.memory.poke(kernels.ARGS + A["ARG_AD"], symbol("argument ad", 64))
-        return call
+        self.kind.set(call, self.kind.inside, bound)
+        return call, self.kind.value(call, self.kind.inside, self.key), text
 
     def step(self, state, bound, residue, rests):
         """Proves a step, after removing the cells that are not kept from the state. Returns the bounds of the
         accumulator. If it stays within the given bounds, these are returned."""
-        kind = self.kind
-        while True:
+        kind, changed = self.kind, True
+        moves = {"ad": kind.step, "left": -kind.step, "blocks": -(kind.step >> 4)}
+        while changed:
             pointer = self.base("ad in a pass", 1 << 20, 1 << self.width - 2, address=AD)
             self.whole = self.length("ad whole", rests[0], modulus=kind.modulus, of=(residue,))
             left = self.base("ad blocks", (kind.step + rests[0]) >> 4, 1 << self.width - 5) if kind.counts_blocks else \
                 self.length("ad left", kind.step + rests[0], modulus=kind.modulus, of=(residue,))
-            call = self.put(state, [(0, kind.step)], pointer, left)
-            kind.set(call, kind.inside, bound)
-            h = kind.value(call, kind.inside, self.key)
-            text = text_symbols("ad pass ", kind.step)
-            call.memory.poke(AD, text)
+            call, h, text = self.from_loop(state, bound, kind.step, pointer, left)
             self.go(call, self.loop, self.loop)
-            after, wrong = call.cells(), []
-            for cell, v in state.items():
-                if isinstance(v, tuple):
-                    what, offset = v
-                    by = {"ad": kind.step, "left": -kind.step, "blocks": -(kind.step >> 4)}.get(what, 0)
-                    if what in ("whole", "blocks"):
-                        good = linear.place(after[cell]) == (self.whole if what == "whole" else left, offset + by)
-                    else:
-                        good = self.place_of(after[cell], pointer, left) == (what, offset + by)
-                    if not good:
-                        wrong.append(cell)
-                elif not alike(after[cell], v):
-                    wrong.append(cell)
-            if not wrong:
-                break
-            for cell in wrong:
-                del state[cell]
+            after, counts = call.cells(), {"whole": self.whole, "blocks": left}
+
+            def good(cell, v):
+                if not isinstance(v, tuple):
+                    return alike(after[cell], v)
+                offset = v[1] + moves.get(v[0], 0)
+                if v[0] in counts:
+                    return linear.place(after[cell]) == (counts[v[0]], offset)
+                return self.place_of(after[cell], pointer, left) == (v[0], offset)
+            changed = state.keep(good)
         if kind.value(call, kind.inside, self.key) != kind.absorb(h, self.key, text):
             raise Unproved("the accumulator is not that of the specification after a pass")
         self.count(call)
@@ -343,17 +311,12 @@ class Section:
     def finish(self, state, bound, rest):
         """Proves the run to the end of the section, with `rest` bytes. It starts at the loop, or without a bound at
         the start of the section."""
-        kind = self.kind
+        kind, h = self.kind, 0
         if bound is None:
-            call, h = self.alone(self.values, [(0, rest)], self.pointer, const(rest, self.width)), 0
+            call, text = self.alone(self.values, rest, self.pointer, const(rest, self.width))
         else:
             pointer = self.base("ad at the end", 1 << 20, 1 << self.width - 2, address=AD)
-            call = self.put(state, [(0, rest)], pointer, rest)
-            kind.set(call, kind.inside, bound)
-            h = kind.value(call, kind.inside, self.key)
-        text = text_symbols("ad pass ", rest)
-        if text:
-            call.memory.poke(AD, text)
+            call, h, text = self.from_loop(state, bound, rest, pointer, rest)
         self.go(call, self.begin if bound is None else self.loop, self.end)
         if kind.value(call, kind.behind, self.key) != kind.absorb(h, self.key, text):
             raise Unproved(f"the accumulator is not that of the specification behind {rest} bytes")
@@ -384,7 +347,7 @@ class Section:
                 changed[cell] = "argument", arguments[first], 64
             else:
                 data = cell[0] == "memory" and any(secret(v) for v in ends)
-                changed[cell] = "data" if data else "dead", None, first.width
+                changed[cell] = "data" if data else "dead", cell, first.width
         return changed
 
     # ---- Calls in which it is not executed ---------------------------------------------------------------------------
@@ -415,17 +378,14 @@ class Section:
                 good = found[cell].defined and (any_ or same(found[cell], v))
             if not good:
                 raise Unproved(f"{cell} is not what the section was shown for")
-        values = {}
-        for cell, (what, v, width) in self.lemma.changed.items():
-            values[cell] = const(v, width) if what == "constant" else linear.any_place(linear.pointer("of the caller", *v[0]))[0] + v[1] \
-                if what == "pointer" else found[v] if what == "cell" else \
-                call.memory.peek(kernels.ARGS + A["ARG_" + v.upper()], 8) if what == "argument" else \
-                symbol(f"ad left {cell}", width) if what == "data" else terms.undefined(width)
-        call.change(values)
+        values = {"constant": const, "pointer": lambda v, _: linear.any_place(linear.pointer("of the caller", *v[0]))[0] + v[1],
+                  "cell": lambda v, _: found[v], "argument": lambda v, _: call.memory.peek(kernels.ARGS + A["ARG_" + v.upper()], 8),
+                  "data": lambda cell, width: symbol(f"ad left {cell}", width), "dead": lambda _, width: terms.undefined(width)}
+        call.change({cell: values[what](v, width) for cell, (what, v, width) in self.lemma.changed.items()})
         self.kind.set(call, self.kind.behind, self.lemma.most)
         for flag in ("carry", "overflow", "result"):
             setattr(m, flag, None)
-        h = self.kind.value(call, self.kind.behind, None)
+        h = self.kind.value(call, self.kind.behind, self.kind.key(self.bits))
         self.go(call, self.end, stop)
         return h
 
@@ -441,7 +401,7 @@ class Section:
 def shapes(kernel, quick):
     """Calls with associated data of any length. They have every length of text below those of the induction; some
     are in place or parts."""
-    gcm = "aesgcm" in kernel.name
+    gcm, (kind, *padded) = "aesgcm" in kernel.name, kinds_of(kernel)
     least = lists.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), chacha_avx512.LEAST + 256)
     sizes = [0, 1, 77, least - 1] if quick else range(least)
     few = [100] if quick else [n for n in (0, 1, 16, 64, 100, 200, 333, 512, 700, 1111, 1400) if n < least]
@@ -449,16 +409,15 @@ def shapes(kernel, quick):
     make = GcmShape if gcm else Shape
     found = [make(n, opens=o, **bits(n)) for n in sizes for o in BOTH]
     found += [make(n, opens=o, in_place=True, **bits(n + 1)) for n in few for o in BOTH]
-    # Each length with another path. Texts of more than 256 bytes have one length of associated data.
-    short = kind_of(kernel).short + 1
-    ads = (5,) if quick else range(1, kind_of(kernel).block)
-    texts = (17,) if quick and short else range(short)
-    some = lambda n: ads if n <= 256 else ads[n % len(ads):][:1]
-    if kernel.name == chacha_avx512.NAME:
-        found += [padded_shape(n, blocks, o) for n in texts for blocks in range(1, len(PADDED) + 1) for o in BOTH]
-        found += [make(n, ad=64, opens=o) for n in texts for o in BOTH]
-    else:
-        found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in texts for ad in some(n) for o in BOTH]
+    # With another path: any few bytes, or each length. Texts of more than 256 bytes have one length of associated data.
+    short = kind.sealed + 1
+    ads = (5,) if quick else range(1, kind.block)
+    for n, o in itertools.product((17,) if quick and short else range(short), BOTH):
+        of_few = [number for number, k in enumerate(padded, 1) if n in k.texts]
+        found += [of_kind(make(n, opens=o, **bits(n)), number, padded) for number in of_few]
+        if kind.least(n, o) == kind.block:
+            some = (kind.block - 1,) if of_few else ads if n <= 256 else ads[n % len(ads):][:1]
+            found += [make(n, ad=ad, opens=o, **bits(n + ad)) for ad in some]
     found += [make(n, ad=ad, opens=ad % 2 == 0, flags=FIRST) for n in range(0, 0 if quick else short, 64) for ad in ads]
     texts = (64,) if quick else range(0, least, 64)
     found += [make(n, opens=o, flags=FIRST, **bits(n // 64)) for n in texts for o in BOTH]
@@ -467,9 +426,8 @@ def shapes(kernel, quick):
     return found
 
 
-def padded_shape(n, blocks, opens):
-    shape = Shape(n, opens=opens)
-    shape.how = False, PADDED[blocks - 1].leasts[0], blocks
+def of_kind(shape, number, padded):
+    shape.how = False, padded[number - 1].leasts[0], number
     return shape
 
 
@@ -494,8 +452,9 @@ def one(kernel, task, args, found):
         found.add(1, bases(kernel, shape, args.quick, found.common))
         return
     if shape.ad == 0:
-        how = getattr(shape, "how", None) or (getattr(shape, "j0", False), kind_of(kernel).least(shape.size))
+        how = getattr(shape, "how", None) or (getattr(shape, "j0", False), kinds_of(kernel)[0].least(shape.size, shape.opens))
         shape.section = sections(kernel, found.common)[how]
+        shape.section.bits = getattr(shape, "bits", 128)
     found.add(1, packets.aesgcm(kernel, shape) if isinstance(shape, GcmShape) else packets.chacha20poly1305(kernel, shape, args.queries))
 
 
@@ -503,33 +462,28 @@ def long_calls(kernel, quick):
     """Returns the numbers of the calls that start a packet with a long text."""
     if kernel.name == gcm_ce.NAME:
         return [i for i, (number, *_) in enumerate(gcm_ce.tasks_of(quick)) if gcm_ce.SHAPES[number][0].flags & FIRST]
-    all_ = gcm.SHAPES if "aesgcm" in kernel.name else chacha_x86.SHAPES if kernel.isa is x86 else chacha_arm.SHAPES
+    all_ = gcm.SHAPES if "aesgcm" in kernel.name else engine.SHAPES
     found = [i for i, shape in enumerate(all_) if (shape[0] if isinstance(shape, tuple) else shape.flags) & FIRST]
     return found[:2] if quick else found
 
 
-def arm_bases(kernel, number, sections):
+def chacha_bases(kernel, number, section):
     """As bases(): proves that the state of the induction is the same with associated data of any length."""
-    shape, section, steps = chacha_arm.SHAPES[number], sections[False, 0], 0
+    shape = engine.SHAPES[number]
     if kernel.name == chacha_armv6.NAME:
         (_, _, *before), _, _ = chacha_armv6.induction(kernel, shape)
         (_, _, *after), _, steps = chacha_armv6.induction(kernel, shape, section=section)
-        pairs = [((set(i.kept), i.bounds, i.written) for i in pair) for pair in zip(before, after)]
+        states = [[(set(i.kept), i.bounds, i.written) for i in both] for both in (before, after)]
     elif shape.opens and kernel.isa is arm32:
-        loop, pairs = chacha_arm_open.loop_of(kernel), []
-        for of in loop.classes:
-            before, _, _ = chacha_arm_open.induction(kernel, loop, shape, of, True)
-            after, _, n = chacha_arm_open.induction(kernel, loop, shape, of, True, section)
-            pairs.append((set(i.kept), i.bounds, i.written) for i in (before, after))
-            steps += n
+        before, _, _ = chacha_arm_open.induction(kernel, shape, True)
+        after, _, steps = chacha_arm_open.induction(kernel, shape, True, section)
+        states = [(set(i.kept), i.bounds, i.written) for i in (before, after)]
     else:
-        loop, pairs = chacha_arm.loop_of(kernel), []
-        for of in loop.classes:
-            before, _, _ = chacha_arm.induction(kernel, loop, shape, of)
-            after, _, n = chacha_arm.induction(kernel, loop, shape, of, section)
-            pairs.append((set(s), s.limbs, s.written, s.mac) for s in (before, after))
-            steps += n
-    if any(a != b for a, b in pairs):
+        loop = chacha_loop.loop_of(kernel)
+        before, _, _ = chacha_loop.induction(kernel, loop, shape)
+        after, _, steps = chacha_loop.induction(kernel, loop, shape, section)
+        states = [(set(s), s.limbs, s.written, s.mac, s.done) for s in (before, after)]
+    if states[0] != states[1]:
         raise Unproved("with associated data the loop begins otherwise")
     return steps
 
@@ -546,14 +500,12 @@ def bases(kernel, number, quick, common):
         state, _, steps = gcm_ce.induction(kernel, shape, residues, lasts, given, section=section)
         # For some lengths, fewer cells are kept than without associated data.
         return steps + sum(gcm_ce.leave(kernel, shape, state, residue, last, given) for residue, last in ends)
-    if "aesgcm" not in kernel.name and kernel.isa is not x86:
-        return arm_bases(kernel, number, found)
     if "aesgcm" in kernel.name:
         loop, shape = gcm.LOOPS[kernel.name], gcm.SHAPES[number]
         state, _ = gcm.induction(kernel, loop, shape)
         cells, written = set(state), set(state.written)
-        section = found[shape.j0, kind_of(kernel).leasts[0]]
-        steps = gcm.with_ad(kernel, loop, shape, state, state.kind, 0, section)
+        section = found[shape.j0, kinds_of(kernel)[0].leasts[0]]
+        steps = gcm.with_ad(kernel, loop, shape, state, 0, section)
         if cells != set(state):
             raise Unproved(f"with associated data {sorted(cells - set(state))} is otherwise where the loop begins")
         if written != state.written:
@@ -562,66 +514,34 @@ def bases(kernel, number, quick, common):
     if kernel.name == chacha_avx512.NAME:
         states = []
         for section in (None, found[False, 1]):
-            state, _, steps = chacha_avx512.induction(kernel, chacha_x86.SHAPES[number], (13,), section)
-            states.append((set(state), [(bounds, mac, set(at)) for bounds, mac, at in state.phases], state.written))
+            state, _, steps = chacha_avx512.induction(kernel, engine.SHAPES[number], (13,), section)
+            states.append((set(state), [(at.bounds, at.mac, set(at)) for at in state.phases], state.written))
         if states[0] != states[1]:
             raise Unproved("with associated data the loop begins otherwise")
         return steps
-    loop, shape = chacha_x86.LOOPS[kernel.name], chacha_x86.SHAPES[number]
-    kept, steps = None, 0
-    for first, of in loop.classes(*shape[:2]):
-        call = chacha_x86.base(kernel, loop, shape, 13, first, of)
-        if kept is None:
-            kept = chacha_x86.Kept(call, loop)
-        kept.check(call, loop)
-        written = set(kept.written)
-        call = chacha_x86.base(kernel, loop, shape, 0, first, of, found[False, 1])
-        kept.check(call, loop)
-        steps += call.machine.steps
-        if kept.written != written:
-            raise Unproved("with associated data more of scratch is written")
-    return steps
+    return chacha_bases(kernel, number, found[False, kinds_of(kernel)[0].leasts[0]])
 
 
 def planted(kernel, args, attempt):
     """Plants faults, including wrong properties of the section."""
-    right = kind_of(kernel)
-    begin, end, loop = right.places(kernel)
-    insns = list(kernel.isa.decoder().disasm(kernel.code[begin:end], begin))
-    if not begin <= loop < end:
-        insns += kernel.isa.decoder().disasm(kernel.code[loop:loop + 256], loop)
-    anew()
+    right, *padded = kinds_of(kernel)
     kernel.program().LIMIT = 100_000
+    anew()
     needed = Section(kernel, least=right.leasts[0]).find_needed()
 
-    def wrong(what, insn=None, behind=None, **change):
-        kind = engine.changed(right, **change)
-
+    def wrong(what, insn=None, behind=None, numbers=(0,), text=300, **change):
         def show():
             anew()
-            section = Section(kernel, least=right.leasts[0])
-            section.kind = kind
-            section.prove(True, needed)
-            if behind:
-                behind(section)
-            shape = (GcmShape if section.gcm else Shape)(300)
-            shape.section = section
-            (packets.aesgcm if section.gcm else packets.chacha20poly1305)(kernel, shape)
-        attempt(what, show, insn)
-
-    def wrong_padded(what, insn=None, behind=None, **change):
-        def show():
-            anew()
-            for blocks in (1, 2):
-                section = Section(kernel, least=PADDED[blocks - 1].leasts[0], padded=blocks)
+            for number in numbers:
+                section = Section(kernel, False, kinds_of(kernel)[number].leasts[0], number)
                 section.kind = engine.changed(section.kind, **change)
-                section.prove(True)
+                section.prove(True, None if number else needed)
                 if behind:
                     behind(section)
-                shape = Shape(100)
+                shape = (GcmShape if section.gcm else Shape)(text)
                 shape.section = section
-                packets.chacha20poly1305(kernel, shape)
-        attempt("before a short text, " + what, show, insn)
+                (packets.aesgcm if section.gcm else packets.chacha20poly1305)(kernel, shape)
+        attempt(what, show, insn)
 
     def another(section):
         """The accumulator after the section differs from that of the lemma."""
@@ -632,15 +552,22 @@ def planted(kernel, args, attempt):
         cell = max(c for c in section.lemma.needed if c not in (right.text, *right.moved, *right.given))
         section.values[cell] = const(12345, section.values[cell].width)
 
-    for what, text, number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_")]:
-        wrong(what, [i for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
-    if isinstance(right, Lanes):
-        first, behind_it, _ = PADDED[0].places(kernel)
-        insns_short = list(kernel.isa.decoder().disasm(kernel.code[first:behind_it], first))
-        for what, text, number in LEFT_OUT_PADDED:
-            wrong_padded(what, [i for i in insns_short if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
-        wrong_padded("another number of blocks", inside=right.inside, step=48)
-        wrong_padded("the accumulator is another", behind=another)
+    def left_out(faults, kind, prefix="", **more):
+        begin, end, loop = kind.places(kernel)
+        insns = [i for i in engine.instructions(kernel, begin) if i.address < end]
+        if loop and not begin <= loop < end:
+            insns += [i for i in engine.instructions(kernel, loop) if i.address < loop + 256]
+        for what, text, number in faults:
+            wrong(prefix + what, [i for i in insns if text_of(i).startswith(text)][number], **more)
+
+    of = kernel.isa, kernel.name.removeprefix("sealane_")
+    left_out(LEFT_OUT[of], right)
+    if padded:
+        short = {"numbers": (1, 2)[:len(padded)], "text": padded[0].text_before}
+        left_out(LEFT_OUT_PADDED[of], padded[0], "before a short text, ", **short)
+        wrong("before a short text, the accumulator is another", behind=another, **short)
+        if isinstance(right, Lanes):
+            wrong("before a short text, another number of blocks", inside=right.inside, step=48, **short)
     wrong("a pass has 16 bytes more", step=right.step + 16)
     if isinstance(right, Lanes):
         order, chacha_avx512.ORDER = chacha_avx512.ORDER, tuple(range(8))
@@ -660,14 +587,14 @@ OF = "associated data of any length"
 
 
 def least(kernel):
-    return kind_of(kernel) and 0
+    return 0 if kinds_of(kernel) else None
 
 
 def prepare(kernel, args):
     lemmas, cases, steps = {}, 0, 0
-    ways = list(itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind_of(kernel).leasts))
-    if kernel.name == chacha_avx512.NAME:
-        ways += [(False, kind.leasts[0], blocks) for blocks, kind in enumerate(PADDED, 1)]
+    kind, *padded = kinds_of(kernel)
+    ways = list(itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind.leasts))
+    ways += [(False, few.leasts[0], number) for number, few in enumerate(padded, 1)]
     for how in ways:
         anew()
         section = Section(kernel, *how)

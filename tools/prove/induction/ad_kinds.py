@@ -1,41 +1,53 @@
 """The properties of each kernel for ad.py: where associated data are authenticated, the size of a pass, and the
 cells of the accumulator. ad.py does not rely on them, but proves them."""
 import spec
-from induction import chacha_arm, chacha_avx512, chacha_x86, gcm_ce
+from induction import chacha_avx512, chacha_loop, gcm_ce
+from induction.engine import instructions
 from isa import arm32, arm64, x86
 from run.kernels import SCRATCH
+from run.packets import one_time
 from spec.args import A, FIRST
 from values import terms
 from values.terms import P, Unproved, cat, const, cut, extend, field_product, symbol
 
-FRAME = SCRATCH + chacha_x86.FRAME
+FRAME = SCRATCH + chacha_loop.FRAME
+
+
+def text_of(insn):
+    return f"{insn.mnemonic} {insn.op_str}"
 
 
 class Kind:
     """The properties of a section. step: bytes of a pass. places: its start, its end and its loop. leasts: the fewest
-    bytes of associated data with which it is proved. They are `block` for texts of at most `short` bytes, if these take
-    another path with fewer. text: the cell with the length of the text, if the section tests that. moved: cells that
-    the section only moves, such as the call's flags."""
+    bytes of associated data with which it is proved. They are `block` for texts of at most `short` bytes, or if sealed
+    `sealed`, if these take another path with fewer. text: the cell with the length of the text, if the section tests
+    that. moved: cells that the section only moves, such as the call's flags. inside, behind: cells of the accumulator,
+    in the loop and after the section."""
 
     modulus = 1  # entry and exits depend on the length modulo this number
     counts_blocks = False  # the remaining length is counted in blocks
-    given = {}
+    given = {}  # cells of the pointer and the length at the start of the section
     most_bytes, text_before = None, 300  # the limit of associated data, if any; bytes of text in the run to the section
 
-    def __init__(self, step, places, least=1, short=-1, block=17, text=None, moved=()):
-        self.step, self.places, self.short, self.block, self.text, self.moved = step, places, short, block, text, moved
+    def __init__(self, step, places, least=1, short=-1, sealed=-1, block=17, text=None, moved=()):
+        self.step, self.places, self.block, self.text, self.moved = step, places, block, text, moved
+        self.short, self.sealed = short, max(short, sealed)
         self.leasts = (least, block) if short >= 0 else (least,)
 
-    def least(self, text):
+    def least(self, text, opens):
         """The fewest bytes of associated data with which a text goes through the section."""
-        return self.leasts[text <= self.short]
+        return self.leasts[text <= (self.short if opens else self.sealed)]
 
     def few(self, residue, least):
         """Returns the numbers of bytes with which the loop may not be reached, and the fewest with which it is."""
+        if self.most_bytes:
+            return self.tried(least), None
         return (range(least, self.block), self.block) if self.text else ((), least)
 
     def tried(self, least):
         """The lengths with which the needed cells are found. The proof shows that these suffice for all lengths."""
+        if self.most_bytes:
+            return range(least, self.most_bytes + 1)
         return *range(max(1, least), max(17, least + 1)), self.step, self.step + 1, 2 * self.step + 13
 
     def taken(self, residue):
@@ -46,10 +58,24 @@ class Kind:
         """The numbers of bytes without a step."""
         return range(1, self.step + 1)
 
+    def set(self, call, cells, most):
+        """Sets the accumulator to any number within the bounds."""
+        call.change({c: symbol(f"ad y{i}", 32) for i, c in enumerate(cells)})
+
+    def most(self, call, cells):
+        """Bounds of the accumulator."""
+        return ()
+
+    def key(self, bits):
+        return one_time(FIRST)[0]
+
+    def absorb(self, h, key, text):
+        return spec.poly1305(h, key, spec.pad16(text)) if text else h
+
 
 class Poly1305(Kind):
-    """inside, behind: cells of the accumulator's limbs, in the loop and after the section. exact: whether the length
-    modulo 16 is processed separately, and the loop stops after the whole blocks. Otherwise it counts bytes."""
+    """A cell of the accumulator is a list of the cells of a limb. exact: whether the length modulo 16 is processed
+    separately, and the loop stops after the whole blocks. Otherwise it counts bytes."""
 
     def __init__(self, places, inside, behind, exact=True, **more):
         super().__init__(16, places, **more)
@@ -75,8 +101,7 @@ class Poly1305(Kind):
         return sum(v.residue << self.width * i for i, v in enumerate(limbs)) % P
 
     def set(self, call, cells, most):
-        """Sets the accumulator to any number. Its highest limb is at most most[0]."""
-        most, = most
+        most, = most  # of the highest limb
         for i, limb in enumerate(cells):
             v = symbol(f"ad h{i}", self.width)
             if i == len(cells) - 1:
@@ -86,12 +111,6 @@ class Poly1305(Kind):
 
     def most(self, call, cells):
         return self.parts(call, cells)[-1].most,
-
-    def key(self, bits):
-        return chacha_x86.one_time(FIRST)[0]
-
-    def absorb(self, h, r, text):
-        return spec.poly1305(h, r, spec.pad16(text)) if text else h
 
 
 class Lanes(Kind):
@@ -115,7 +134,7 @@ class Lanes(Kind):
     def value(self, call, cells, r):
         if not all(v.defined for row in chacha_avx512.limbs(call) for v in row):
             raise Unproved("the accumulator is not there")
-        return chacha_avx512.accumulated(call, self.key(128))
+        return chacha_avx512.accumulated(call, r)
 
     def set(self, call, cells, most):
         for i in range(3):
@@ -126,12 +145,6 @@ class Lanes(Kind):
     def most(self, call, cells):
         return tuple(max(v.most for v in row) for row in chacha_avx512.limbs(call))
 
-    def key(self, bits):
-        return chacha_x86.one_time(FIRST)[0]
-
-    def absorb(self, h, r, text):
-        return spec.poly1305(h, r, spec.pad16(text)) if text else h
-
 
 class Padded(Kind):
     """chacha20poly1305_avx512 with a short text. Associated data of 1 to 4 blocks are copied to scratch, with the last
@@ -139,33 +152,15 @@ class Padded(Kind):
     comparison of a range of lengths that includes its limit has no result."""
 
     given = {("general", 3): "bytes", ("general", 12): "ad"}
-    text_before = 100
+    text_before, texts = 100, range(129)
 
     def __init__(self, blocks):
-        super().__init__(16 * blocks, padded_places, least=16 * blocks - 15)
+        super().__init__(16 * blocks, places("test rbx, rbx; je"), least=16 * blocks - 15)
         self.most_bytes = min(self.step, 63)
         self.inside = self.behind = [("memory", chacha_avx512.BUFFER + 4 * i) for i in range(4 * blocks)]
 
-    def few(self, residue, least):
-        return self.tried(least), None
-
-    def tried(self, least):
-        return range(least, self.most_bytes + 1)
-
     def value(self, call, cells, r):
-        return spec.poly1305(0, self.key(128), call.memory.peek(chacha_avx512.BUFFER, self.step))
-
-    def set(self, call, cells, most):
-        call.change({c: symbol(f"ad padded {i}", 32) for i, c in enumerate(cells)})
-
-    def most(self, call, cells):
-        return ()
-
-    def key(self, bits):
-        return chacha_x86.one_time(FIRST)[0]
-
-    def absorb(self, h, r, text):
-        return spec.poly1305(h, r, spec.pad16(text))
+        return spec.poly1305(0, r, call.memory.peek(chacha_avx512.BUFFER, self.step))
 
 
 class Ghash(Kind):
@@ -180,12 +175,6 @@ class Ghash(Kind):
             raise Unproved("GHASH is not there")
         return field_product(terms.X127, v.image)
 
-    def set(self, call, cells, most):
-        call.change({c: symbol(f"ad y{i}", 32) for i, c in enumerate(cells)})
-
-    def most(self, call, cells):
-        return ()
-
     def key(self, bits):
         key = cat(*(symbol(f"key{i}", 32) for i in range(bits // 32)))
         return spec.field_element(spec.aes(spec.key_schedule(key), const(0, 128)))
@@ -194,21 +183,31 @@ class Ghash(Kind):
         return spec.ghash(y, h, text) if text else y
 
 
+class Block(Ghash):
+    """One block of associated data with a short text: it is loaded, and authenticated later. Each length is run but 16
+    bytes, as in Padded. given: the register with the length."""
+
+    text_before, most_bytes = 60, 15
+
+    def __init__(self, most, register, given, begin, end):
+        super().__init__(16, register)
+        self.texts, self.places, self.given = range(1, most + 1), places(begin, end), {("general", given): "bytes"}
+
+    def value(self, call, cells, h):
+        return field_product(super().value(call, cells, h), h)
+
+
 class Sums(Ghash):
-    """arm64's aesgcm_ce: three sums of products that are not reduced. given: the cells of the pointer and the length at
-    the start of the section."""
+    """arm64's aesgcm_ce: three sums of products that are not reduced."""
 
     given = {("general", 16): "ad", ("general", 17): "bytes"}
 
     def __init__(self):
-        Kind.__init__(self, 128, zero_jump("cbz x17"))
+        Kind.__init__(self, 128, places("cbz x17"))
         self.inside = self.behind = gcm_ce.HASH
 
     def value(self, call, cells, h):
-        return gcm_ce.Part.accumulated(call)
-
-    def set(self, call, cells, most):
-        call.change({c: symbol(f"ad sum {i}", 32) for i, c in enumerate(cells)})
+        return gcm_ce.Sums.hash_of(call)
 
 
 class Blocks(Ghash):
@@ -219,9 +218,9 @@ class Blocks(Ghash):
 
     def __init__(self):
         find = places("ldr r3, [r0, #0x18]", "ldr r6, [r1, #0x144]", "subs r5, r4, #8")
-        Kind.__init__(self, 128, find, least=0, moved=(chacha_arm.scratch(324), chacha_arm.scratch(332)))
+        Kind.__init__(self, 128, find, least=0, moved=(chacha_loop.scratch(324), chacha_loop.scratch(332)))
         self.inside = [("vector", n) for n in (62, 63, 60, 61)]
-        self.behind = [chacha_arm.scratch(272 + o) for o in (8, 12, 0, 4)]
+        self.behind = [chacha_loop.scratch(272 + o) for o in (8, 12, 0, 4)]
 
     def few(self, residue, least):
         return [residue] if residue >= least else [], 16 + residue
@@ -230,26 +229,15 @@ class Blocks(Ghash):
         return range(16 + residue, 129 + residue, 16)
 
 
-def zero_jump(text):
-    """Finds a section that starts with a jump around it. Its loop follows the jump, whose text starts with `text`."""
-    def find(kernel):
-        insns = kernel.isa.decoder().disasm(kernel.code, 0)
-        insn = next(i for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text))
-        return insn.address, int(insn.op_str.split("#")[1], 16), insn.address + 4
-    return find
-
-
 def x86_places(kernel):
     """Finds a section that starts with a test of the length, and is skipped if that is 0. Its loop ends with the
     last jump back."""
-    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
-    found = []
+    insns, found = instructions(kernel), []
     for i, insn in enumerate(insns):
         if insn.mnemonic == "mov" and insn.op_str.endswith(f"+ {A['ARG_AD_BYTES']:#x}]"):
             register = insn.op_str.split(",")[0]
             for j in (i + 1, i + 2):
-                test = f"{insns[j].mnemonic} {insns[j].op_str}" == f"test {register}, {register}"
-                if test and insns[j + 1].mnemonic == "je":
+                if text_of(insns[j]) == f"test {register}, {register}" and insns[j + 1].mnemonic == "je":
                     found.append((insn.address, insns[j + 1].operands[0].imm))
     # If short packets have a separate path, the code has two tests.
     begin, end = found[-1]
@@ -257,21 +245,19 @@ def x86_places(kernel):
     return begin, end, [i.operands[0].imm for i in inside if begin < i.operands[0].imm < i.address][-1]
 
 
-def padded_places(kernel):
-    """Finds the section for short packets of chacha20poly1305_avx512. It has no loop."""
-    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
-    test = next(i for i, insn in enumerate(insns) if f"{insn.mnemonic} {insn.op_str}" == "test rbx, rbx" and insns[i + 1].mnemonic == "je")
-    return insns[test].address, insns[test + 1].operands[0].imm, None
-
-
-def places(begin, end, loop):
+def places(begin, end=None, loop=None):
     """Finds a section by the texts of instructions. Its start is the first instruction whose text starts with `begin`.
-    Its end and its loop are the first ones after that whose texts match. A text may include the next instruction's."""
+    Its end and its loop are the first ones after that whose texts match. A text may include the next instruction's.
+    Without an end, that is the target of the jump there, and the loop follows the jump."""
     def find(kernel):
-        found = [(i.address, f"{i.mnemonic} {i.op_str}") for i in kernel.isa.decoder().disasm(kernel.code, 0)]
-        found = [(a, f"{text}; {after}") for (a, text), (_, after) in zip(found, found[1:])]
-        at = next(a for a, text in found if text.startswith(begin))
-        return at, *(next(a for a, text in found if a > at and text.startswith(t)) for t in (end, loop))
+        insns = instructions(kernel)
+        texts = [f"{text_of(i)}; {text_of(after)}" for i, after in zip(insns, insns[1:])]
+        at = next(n for n, text in enumerate(texts) if text.startswith(begin))
+        if end is None:
+            jump = next(n for n in range(at, len(insns)) if insns[n].mnemonic in ("je", "cbz"))
+            return insns[at].address, int(insns[jump].op_str.split()[-1].lstrip("#"), 16), insns[jump + 1].address
+        behind = lambda text: text and next(insns[n].address for n in range(at + 1, len(texts)) if texts[n].startswith(text))
+        return insns[at].address, behind(end), behind(loop)
     return find
 
 
@@ -289,18 +275,22 @@ KINDS = {
     (x86, "aesgcm_aesni"): Ghash(128, 11, short=64),
     (x86, "aesgcm_aesniavx"): Ghash(128, 11, short=64),
     (x86, "aesgcm_avx2"): Ghash(256, 11),
-    (x86, "aesgcm_avx512"): Ghash(64, 19, short=1839, text=("general", 11)),
+    (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, sealed=1839, text=("general", 11)),
     (arm64, "chacha20poly1305_neon"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
     (arm64, "chacha20poly1305_neon6"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
     (arm64, "aesgcm_ce"): Sums(),
     (arm32, "aesgcm_ce32"): Blocks(),
     (arm32, "chacha20poly1305_neon"):
-        Poly1305(_PLACES32, _NEON32, _NEON32, least=0, moved=(chacha_arm.scratch(320 - 60),)),
+        Poly1305(_PLACES32, _NEON32, _NEON32, least=0, moved=(chacha_loop.scratch(320 - 60),)),
     (arm32, "chacha20poly1305_armv6"):
-        Poly1305(_PLACES6, _ARMV6, _ARMV6, least=0, moved=(chacha_arm.scratch(288 - 20),)),
+        Poly1305(_PLACES6, _ARMV6, _ARMV6, least=0, moved=(chacha_loop.scratch(288 - 20),)),
 }
 
-PADDED = [Padded(blocks) for blocks in range(1, 5)]
+# Kinds of few bytes of associated data, if these take another path with a short text in a whole packet.
+PADDED = {
+    (x86, "chacha20poly1305_avx512"): [Padded(blocks) for blocks in range(1, 5)],
+    (x86, "aesgcm_avx512"): [Block(256, 14, 8, "mov r9d, 0xffffffff; bzhi r9d, r9d, r8d", "vpshufd")],
+}
 
 # Instructions of a section that planted faults omit: (name of the fault, start of their text, which of them).
 _POINTER, _LEFT, _PRODUCT = "the pointer does not move", "the remaining length does not change", "a product is left out"
@@ -344,13 +334,15 @@ LEFT_OUT = {
 }
 
 
-LEFT_OUT_PADDED = [("the tail is not cut off", "bzhi rcx", 0), ("the tail is not stored", "vmovdqu64 zmmword ptr [r13]", 0),
-                   ("blocks are not counted whole", "and rcx", 0), ("text follows elsewhere", "add r13", 0)]
+_CUT = "the tail is not cut off"
+LEFT_OUT_PADDED = {
+    (x86, "chacha20poly1305_avx512"): [(_CUT, "bzhi rcx", 0), ("the tail is not stored", "vmovdqu64 zmmword ptr [r13]", 0),
+                                       ("blocks are not counted whole", "and rcx", 0), ("text follows elsewhere", "add r13", 0)],
+    (x86, "aesgcm_avx512"): [(_CUT, "bzhi r9d", 0), ("bytes are not reversed", "vpshufb", 0), ("the block is not loaded", "vmovdqu8", 0)],
+}
 
 
-def kind_of(kernel, padded=0):
-    """Returns the kind of a kernel. padded: the number of blocks of associated data, if so few take another path with a
-    short text."""
-    if padded:
-        return PADDED[padded - 1]
-    return KINDS.get((kernel.isa, kernel.name.removeprefix("sealane_")))
+def kinds_of(kernel):
+    """Returns the kinds of a kernel's sections. All but the first are those of few bytes."""
+    of = kernel.isa, kernel.name.removeprefix("sealane_")
+    return [KINDS[of], *PADDED.get(of, ())] if of in KINDS else []

@@ -22,12 +22,12 @@ import spec
 from induction import engine, gcm
 from induction.engine import instructions
 from isa import arm32, arm64, x86
-from run import kernels, modes, proof, prove
+from run import kernels, modes, proof
 from run.kernels import KEY, SCRATCH, STATE, Call
 from run.modes import blocks_of
 from spec import modes as aes
 from spec.args import A, CBC_DECRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
-from values import bits, linear, terms
+from values import linear, terms
 from values.terms import Unproved, add_modular, cat, const, cut, same, symbol
 
 LONGEST = 1 << 60  # bytes of text; 2^30 on 32-bit ARM
@@ -35,14 +35,14 @@ END = 0x1000000  # distance from the start to the end of a text in a run: greate
 
 
 class Loop:
-    """The bytes of a pass. ahead: they are subtracted from the length before the loop starts again, so there a pass
+    """The bytes of a pass. ends: the kernel is bit-sliced. ahead: they are subtracted from the length before the loop starts again, so there a pass
     always follows. Otherwise they are subtracted where it starts, and there may be none. ends: the loop also
     processes the remaining bytes in its last pass, and does not start again without any. least: shorter texts are
     proved by calls only."""
 
     def __init__(self, step, ahead=False, ends=False, least=16):
         self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else least
-        self.again = 16 if ends else 0  # the least rest after a pass for which another one follows
+        self.ends, self.again = ends, 16 if ends else 0  # the least rest after a pass for which another one follows
         self.rests = range(self.again, step + self.again, 16)
 
 
@@ -76,15 +76,13 @@ ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, CTR_LITTLE, XTS_ENCRYPT, C
 
 
 def shapes(kernel):
-    """The shapes of a kernel. 32-bit ARM's aes_neon keeps the common part of counters, and branches on it, so CTR has
-    only calls."""
-    without = {CTR} if kernel.bitwise and kernels.begins_with_many(kernel) else set()
-    return [s for s in ALL_SHAPES if s.mode not in without]
+    """The shapes of a kernel. One that branches on the counter has only calls of CTR."""
+    return [s for s in ALL_SHAPES if s.mode != CTR or not kernel.branches_on_counter]
 
 
 def head(kernel, shape):
     """Returns the start of the loop. The code is used only to find it; the proof shows that a run reaches it."""
-    if kernel.head is None and kernel.bitwise:
+    if kernel.head is None and loop_of(kernel).ends:
         kernel.head = dict.fromkeys((s.mode for s in ALL_SHAPES), group(kernel))
     if kernel.head is None:
         insns, back = {i.address: i for i in kernel.isa.decoder().disasm(kernel.code, 0)}, []
@@ -132,7 +130,6 @@ class Part(gcm.Part):
         self.regions(*regions)
         self.arguments("MODE", key=KEY, state=STATE if shape.chained else None, operation=shape.mode)
         self.set(**{"in": self.source + 0}, out=self.target + 0)
-        modes.schedule_of(shape.bits, "key")  # first, because it names the S-boxes
         self.memory.cells.update(modes.key_cells(kernel, shape.bits, "key")[0])
         if shape.chained:
             self.memory.poke(STATE, memory_state)
@@ -181,7 +178,7 @@ def alike(a, b):
 
 def state_last(kernel, shape):
     """Whether a kernel writes the state after its loop, instead of before it."""
-    return shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) or shape.mode == CTR_LITTLE and kernel.bitwise and kernel.isa is arm32
+    return shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) or shape.mode == CTR_LITTLE and loop_of(kernel).ends and kernel.isa is arm32
 
 
 def begin(kernel, shape, state):
@@ -215,18 +212,11 @@ def start(kernel, shape, state, ahead, left):
     """Starts a run at the loop. Also returns its text, and the specification's result and state."""
     call = Part(kernel, shape, ahead, state_in_memory(kernel, shape))
     places = {"in": call.source + 0, "out": call.target + 0, "left": left}
-    if kernel.bitwise:
-        call.fill()
     call.put({cell: places[v] if isinstance(v, str) else v for cell, v in state.items()})
-    if kernel.bitwise:  # lanes without a block
-        call.machine.fill_vectors(symbol)
     text, schedule = blocks_of("now", ahead // 16), modes.schedule_of(shape.bits, "key")
     if text:
         call.memory.poke(call.source.address, text)
     call.set(bytes=length(kernel, "total", ahead) + 0)
-    if kernel.bitwise and shape.mode == CTR:  # and their counters
-        for i in range(ahead // 16, 8):
-            spec.aes(schedule, spec.counter_block(any_state(shape), i))
     return call, *aes.result_of(shape.mode, schedule, text, any_state(shape))
 
 
@@ -313,7 +303,7 @@ def cbc_groups(kernel, count):
     many lanes and the second has one. On ARM there is a loop for each number, from 8 or 6 down; bit-sliced kernels
     have one or two loops."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
-    if kernel.bitwise:
+    if loop_of(kernel).ends:
         most, loops, groups = 2 if kernel.name.endswith("armv6") else CBC_LANES, bitwise_loops(insns), []
         while (i := groups[-1][0].stop if groups else 0) < count:
             few = len(loops) == 2 and count - i <= FEW[kernel.isa][0]
@@ -352,8 +342,6 @@ class CbcPart(Call):
     def __init__(self, kernel, bits, count, in_place, before, at):
         """before: the chaining block of each lane at the start of the call. at: the position of the block of a pass."""
         super().__init__(kernel)
-        if kernel.bitwise:  # lanes without a block
-            self.fill()
         self.lanes, regions = [], [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)]
         self.schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
         for i in range(count):
@@ -402,7 +390,7 @@ class CbcPart(Call):
     def bytes_at(self):
         """Returns the cells that have the length of the texts, and functions that set and get it."""
         scratch = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes]
-        if self.kernel.bitwise and self.kernel.isa is arm32:
+        if loop_of(self.kernel).ends and self.kernel.isa is arm32:
             a, = (a for a in scratch if linear.place(self.memory.cells[a]) == self.total)
             return {("memory", a)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.cells[a]
         found = [a for a in scratch if linear.place(self.memory.peek(a, 8)) == self.total]
@@ -476,8 +464,6 @@ class Cbc:
             end, left = call.base("end", 16, 2), call.base("left", 32, modulus=16)
             linear.relate(end, text, left)
             call.put({**state, cell: text + 0})
-            if self.kernel.bitwise:
-                call.machine.fill_vectors(symbol)
             set_length(call, text + 16 if ends else end + 0)
             call.end = end
             return call, text
@@ -503,8 +489,7 @@ CBC_CALLS = [(bits, count, in_place) for count in range(1, CBC_LANES + 1) for bi
 
 
 def anew(kernel):
-    proof.mode(False, kernel.bitwise, kernel.bitwise and kernel.ascending, not kernel.bitwise)
-    bits.strict = False
+    proof.mode(by_image=True)
     terms.forget()
 
 
@@ -514,35 +499,24 @@ def least(kernel):
 
 
 def tasks(kernel, args):
-    """Returns the calls by shape; CBC encryption is one task. For bit-sliced AES, calls in place follow the same calls
-    with separate output, because they share values. Those of CBC encryption are separate."""
-    calls = CBC_CALLS[7::31] if args.quick else CBC_CALLS
-    found = shapes(kernel)[::7 if args.quick else 1]
-    if not kernel.bitwise or args.quick:
-        return [(str(s), s) for s in found] + [("cbc encrypt", calls)]
-    return [(str(found[i]), *found[i:i + 2]) for i in range(0, len(found), 2)] + [("cbc encrypt", calls[i:i + 2]) for i in range(0, len(calls), 2)]
+    """Returns the calls by shape; CBC encryption is one task."""
+    return [(str(s), s) for s in shapes(kernel)[::7 if args.quick else 1]] + [("cbc encrypt", CBC_CALLS[7::31] if args.quick else CBC_CALLS)]
 
 
 def one(kernel, task, args, found):
     anew(kernel)
     if isinstance(task[1], list):
         for bits_, count, in_place in task[1]:
-            if not kernel.bitwise or args.quick:
-                anew(kernel)
+            anew(kernel)
             before = found.cases
             found.end(f"AES-{bits_}, {count} lanes{', in place' if in_place else ''}", cbc, kernel, bits_, count, in_place)
             found.cases += 2 * (found.cases - before)  # base and step, too
         return
-    for shape in task[1:]:
-        of_one(kernel, shape, args, found)
-
-
-def of_one(kernel, shape, args, found):
-    rests = loop_of(kernel).rests
+    shape, rests = task[1], loop_of(kernel).rests
     state, steps = induction(kernel, shape)
     found.add(2, steps)
     for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if args.quick else rests:
-        if len(terms.ATOMS) > (prove.ATOMS_BITWISE if kernel.bitwise else 600_000):
+        if len(terms.ATOMS) > terms.MANY:
             anew(kernel)
             state, _ = induction(kernel, shape)
         found.end(f"{rest} bytes left", leave, kernel, shape, state, rest)
@@ -551,12 +525,11 @@ def of_one(kernel, shape, args, found):
 # For bit-sliced AES: instructions after the start of the loop that planted faults omit: mode, mnemonic, operands.
 LEFT_OUT = {
     (arm64, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "x3, x3, x27"), ("the output does not move", ECB_DECRYPT, "add", "x4, x4, x27"),
-                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR, "add", ", #1"),
-                      ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""), ("a product of an S-box is left out", ECB_DECRYPT, "and", ".16b"),
-                      ("what is chained is left out", CBC_DECRYPT, "str", "q24, [x1")],
+                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR_LITTLE, "add", "w9, w9, #1"),
+                      ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""), ("what is chained is left out", CBC_DECRYPT, "str", "q24, [x1")],
     (arm32, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, r8"), ("a store, and the output does not move", ECB_DECRYPT, "st1.8", "[r4]!"),
                       ("the remaining length does not change", ECB_ENCRYPT, "subs", "r7, r7, r8"), ("a tweak is not reduced", XTS_ENCRYPT, "bic", "sb, fp, sb"),
-                      ("a product of an S-box is left out", ECB_DECRYPT, "and", "q"), ("what is chained is left out", CBC_DECRYPT, "st1.8", "{d8, d9}, [r7]")],
+                      ("what is chained is left out", CBC_DECRYPT, "st1.8", "{d8, d9}, [r7]")],
     (arm32, "armv6"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, #0x10"), ("the output does not move", ECB_DECRYPT, "add", "r4, r4, #0x10"),
                        ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, r2"), ("a counter does not move", CTR, "add", "fp, fp, #2"),
                        ("a tweak is not reduced", XTS_ENCRYPT, "and", "r8, r8, #0x87"), ("what is chained is left out", CBC_DECRYPT, "str", "r0, [ip")],
@@ -576,7 +549,7 @@ def planted(kernel, args, attempt):
         def show():
             anew(kernel)
             if mode == modes.CBC_ENCRYPT:
-                cbc(kernel, 128, **{"count": 5 if kernel.bitwise else 3, **change})  # 5: more than lookups process
+                cbc(kernel, 128, **{"count": 5 if loop_of(kernel).ends else 3, **change})  # 5: more than lookups process
                 return
             shape = Shape(mode, 256, False)
             state, _ = induction(kernel, shape, **change)
@@ -592,8 +565,8 @@ def planted(kernel, args, attempt):
         wrong("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
     wrong("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
     wrong("a pass has a block more", ECB_ENCRYPT, step=n + 16)
-    if kernel.bitwise:
-        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+    wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+    if loop_of(kernel).ends:
         name = kernel.isa, kernel.name.removeprefix("sealane_aes_")
         for what, mnemonic, text in LANES_LEFT_OUT[name]:
             wrong(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 5)[0]
@@ -601,7 +574,6 @@ def planted(kernel, args, attempt):
         left_out = LEFT_OUT[name]
     elif kernel.isa is x86:
         behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
-        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         wrong("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
         wrong("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
         wrong("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
@@ -613,7 +585,6 @@ def planted(kernel, args, attempt):
     elif kernel.isa is arm32:
         begins = lambda i, text: f"{i.mnemonic} {i.op_str}".startswith(text)
         behind = lambda text, count=3: next(i for i in insns if i.address >= cbc_head(kernel, count)[0] and begins(i, text))
-        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         wrong("the texts do not move", modes.CBC_ENCRYPT, behind("add r2, r2, #0x10"))
         wrong("a lane is not chained", modes.CBC_ENCRYPT, behind("veor q1, q1"))
         wrong("a round is left out", modes.CBC_ENCRYPT, behind("aese.8 q1"))
@@ -623,7 +594,6 @@ def planted(kernel, args, attempt):
                     ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
                     ("a tweak is not reduced", XTS_ENCRYPT, "eor", "r2, r2"))
     else:
-        wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         wrong("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
                                                                  and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1][1]}, ")))
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),

@@ -14,90 +14,39 @@ blocks. The others are:
                      RoundsOf8                     the rounds that are left
                      Group                         up to eight blocks are multiplied by powers of H and added
 """
-import os
-import re
-
 import spec
+from induction.bitsliced import CONSTS_AT, SCRATCH_AT, Counters, Planes6, Planes8, Rounds6, Rounds8, Spread6, Spread8, offsets
 from induction.engine import find
-from induction.sections import OF, SCHEDULE, TABLE, Gcm, Section, call, cipher, element, expect_made, expect_rounds, expect_values, factor, made, number, rounds_of, \
-    schedule_bytes, size_of, words
+from induction.sections import BITS, OF, TABLE, Gcm, Section, call, element, expect_made, expect_rounds, factor, functions, number, rounds_of, words
 from run import packets
-from run.kernels import ARGS, CONSTS, IN, KEY, SCRATCH, Call, name_many
+from run.kernels import ARGS, IN, KEY, SCRATCH, Call
 from run.memory import Memory
-from spec.args import ROOT, A
 from values import linear, terms
-from values.terms import ATOMS, Unproved, atom, cat, const, cut, extend, field_product, same, symbol
-
-SCRATCH_AT, CONSTS_AT = 1, 2  # registers
-
-
-def offsets(*paths):
-    """The numbers that source files define."""
-    found = {}
-    for path in paths:
-        with open(os.path.join(ROOT, "asm", path)) as f:
-            for name, text in re.findall(r"^#define (\w+) +([\w ()+*-]+?) *(?:/\*|$)", f.read(), re.M):
-                if re.fullmatch(r"[\d ()+*-]+", text := re.sub(r"[A-Z]\w*", lambda m: str(found.get(m[0], m[0])), text)):
-                    found[name] = eval(text)
-    return found
-
+from values.terms import ATOMS, Unproved, atom, cat, const, cut, field_product
 
 class Blocks(Gcm):
-    """key_at, rounds_at: the registers of the key and of the number of rounds, if it is in one. spread_size: bytes of a
-    spread round key."""
-
-    at_once, rounds_at = 1, None
+    at_once = 1
 
     def expect_table(self, cells, h):
         self.product.show(cells, h)
+
+    def encryption(self, bits_, cells, schedule):
+        self.expect_schedule(cells, schedule)
+        keys = self.any_keys(bits_)
+        self.show_blocks(bits_, self.lanes * keys[:1], self.spread.show(bits_, keys[:1]))
 
     def places(self, *sources):
         """Returns a function that finds an instruction, whose text may have offsets by name."""
         self.at = offsets(*sources)
         return lambda text, *names, behind=0: find(self, text.format(*(f"#{self.at[n]:#x}" for n in names)), 0, behind).address
 
-    def expect_rounds_at(self, m, key):
-        if self.rounds_at and m.general[self.rounds_at].constant != rounds_of(key.width):
-            raise Unproved("another number of rounds")
-
-    def spread_bytes(self, key):
-        return size_of(key.width) // 16 * self.spread_size
-
-
-class Spread(Section):
-    pointers = SCRATCH_AT, CONSTS_AT
-
-    @property
-    def place(self):
-        return SCRATCH + self.kernel.at["KEYS"]
-
-    def show(self, bits_, cells):
-        """Proves the section for a key from set-up. Returns the spread round keys."""
-        k = self.kernel
-        memory = self.alone({k.key_at: self.pointer("key", KEY), **({k.rounds_at: const(rounds_of(bits_), 64)} if k.rounds_at else {})}, cells,
-                            ("key", KEY, A["GCM_KEY_BYTES"], True, False)).memory
-        cells = {("memory", a) for a in range(self.place, self.place + k.spread_bytes(words("key", bits_ // 32)), 4)}
-        if cells != {cell for cell in self.changes if cell[0] == "memory"}:
-            raise Unproved("other scratch has changed than that of the round keys")
-        self.changes -= cells  # their number depends on the key
-        return {a: memory.peek(a, 4) for _, a in cells}
-
-    def effect(self, m):
-        k, key, memory = self.kernel, m.known(m.general[self.kernel.key_at], "an address"), m.memory
-        schedule = expect_made(memory, "round key", range(key + SCHEDULE, key + TABLE, 4), schedule_bytes)
-        memory.allowed(key, A["GCM_KEY_BYTES"], False)
-        expect_rounds(m, key, schedule[0].width)
-        k.expect_rounds_at(m, schedule[0])
-        found = made("spread key", schedule, k.spread_bytes(*schedule))
-        return lambda: memory.cells.update(zip(range(self.place, self.place + 4 * len(found), 4), found))
-
 
 # ---- Integer registers of 32-bit ARM ------------------------------------------------------------------------------------
 
-class Armv6(Blocks):
+class Armv6(Planes6, Blocks):
     """Two blocks at once, and one product at a time."""
 
-    table_bytes, key_at, spread_size = 144, 4, 32
+    table_bytes = 144
 
     def __init__(self, path):
         super().__init__(path)
@@ -105,43 +54,22 @@ class Armv6(Blocks):
         spread = place("add r5, r1, {}", "KEYS")
         counter = place("str fp, [r1, {}]", "COUNTER", behind=place("str r4, [r1, {}]", "PASS"))
         product = place("str r3, [r1, {}]", "MESSAGE", behind=place("str r5, [r1, {}]", "PHASE"))
-        self.spread = Spread(self, spread, place("ldr r3, [r1, {}]", "FLAGS", behind=spread))
-        self.rounds = Rounds(self, counter + 16, place("ldr r4, [r1, {}]", "PASS", behind=counter))
+        self.spread = Spread6(self, spread, place("ldr r3, [r1, {}]", "FLAGS", behind=spread))
+        self.rounds = [Rounds(self, counter + 16, place("ldr r4, [r1, {}]", "PASS", behind=counter))]
         self.product = Product(self, product + 4, place("ldr r4, [r1, {}]", "BLOCKS", behind=product))
-        self.sections = self.spread, self.rounds, self.product
-
-    def encryption(self, bits_, cells, schedule):
-        self.rounds.show(bits_, self.spread.show(bits_, cells), schedule)
+        self.sections = self.spread, *self.rounds, self.product
 
 
-class Rounds(Section):
-    pointers = SCRATCH_AT,
-    columns = (0, 3, 5, 7), (2, 4, 6, 8)  # the registers of each block
+class Rounds(Rounds6):
+    """The number of rounds is read from the key."""
 
-    def show(self, bits_, cells, schedule):
-        """cells: the results of Spread."""
-        k, blocks = self.kernel, [words(f"block {i} ") for i in range(len(self.columns))]
-        memory = Memory()
-        memory.cells.update(cells)
+    def put_direction(self, memory, bits_):
         memory.put_number(KEY, const(rounds_of(bits_), 64))
-        memory.put_number(SCRATCH + k.at["ARGS"], Call(k).callers("args", ARGS))
-        results = [spec.aes(schedule, block) for block in blocks]
-        registers = {r: v for block, of in zip(blocks, self.columns) for r, v in zip(of, terms.parts_of(block, 32))}
-        memory = self.alone(registers, memory.cells, ("rounds", KEY, 8, True, False)).memory
-        for i, v in enumerate(results):
-            if not same(memory.peek(SCRATCH + k.at["KEYSTREAM"] + 16 * i, 16), v):
-                raise Unproved(f"block {i} is not what the specification says")
+        memory.put_number(SCRATCH + self.kernel.at["ARGS"], Call(self.kernel).callers("args", ARGS))
+        return ("rounds", KEY, 8, True, False),
 
-    def effect(self, m):
-        k, memory = self.kernel, m.memory
-        key, = expect_made(memory, "spread key", range(k.spread.place, SCRATCH + k.at["END"], 4), k.spread_bytes)
-        expect_rounds(m, self.key(m, memory.number(SCRATCH + k.at["ARGS"], 4)), key.width)
-        results = [cipher("aes", key, cat(*(m.general[r] for r in of))) for of in self.columns]
-
-        def put():
-            for i, v in enumerate(results):
-                memory.poke(SCRATCH + k.at["KEYSTREAM"] + 16 * i, v)
-        return put
+    def expect_direction(self, m, key):
+        expect_rounds(m, self.key(m, m.memory.number(SCRATCH + self.kernel.at["ARGS"], 4)), key.width)
 
 
 def product(of, *pairs):
@@ -193,74 +121,26 @@ class Product(Section):
 
 # ---- Vectors of 64-bit ARM ------------------------------------------------------------------------------------------------
 
-class Neon64(Blocks):
+class Neon64(Planes8, Blocks):
     """Eight blocks at once, or one or two by lookups, and eight products."""
 
-    table_bytes, key_at, rounds_at, spread_size = 576, 6, 23, 128
-    WORK_AT, KEYS_AT, GROUPS_AT, FILL_AT = 7, (12, 13), 21, 16
+    table_bytes = 576
+    KEY_AT, WORK_AT, GROUPS_AT, FILL_AT = 6, 7, 21, 16
 
     def __init__(self, path):
         super().__init__(path)
         place = self.places("aarch64/aes_neon.h", "aarch64/aes_lookup.h", "aarch64/aesgcm_neon.S")
-        self.at["KEYS"] = self.at["ROUND_KEYS"]
+        self.at |= {"KEYS": self.at["ROUND_KEYS"], "KEYS_END": self.at["WORK"]}
         spread = place("add x14, x1, {}", "KEYS") - 4
         two = place("ldr q8, [x12], #0x10", behind=place("mov x13, x12"))
         one = place("ldr q8, [x12], #0x10", behind=place("stp q0, q1, [x8], #0x20"))
         eight = place("movi v30.16b, #0xcc")
         hash_ = place("ldp q0, q1, [x7, {}]", "TO_HASH")
-        self.spread = Spread(self, spread, place("tbz w22, #0", behind=spread))
-        self.rounds = [Encrypt(self, count, begin, end) for count, begin, end in (
+        self.spread = Spread8(self, spread, place("tbz w22, #0", behind=spread))
+        self.rounds = [Rounds8(self, begin, end, 0, count) for count, begin, end in (
             (1, one, place("str q0, [x8]", behind=one)), (2, two, place("add x10, x7", behind=two)), (8, eight, place("stp q0, q1, [x7]", behind=eight)))]
         self.product = Places(self, hash_, place("cbz x21", behind=hash_))
         self.sections = self.spread, *self.rounds, self.product
-
-    def encryption(self, bits_, cells, schedule):
-        spread = self.spread.show(bits_, cells)
-        for section in self.rounds:
-            section.show(bits_, spread if section.count == 8 else cells, schedule)
-
-
-class Encrypt(Section):
-    """Encrypts `count` blocks in the first vectors."""
-
-    pointers = SCRATCH_AT, CONSTS_AT
-
-    def __init__(self, kernel, count, begin, end):
-        super().__init__(kernel, begin, end)
-        self.count, self.vectors, at = count, {}, kernel.at["LOOKUP_SBOX"]
-        if count < 8:  # those of load_table
-            table = kernel.constants[at:at + 256]
-            self.vectors = {16 + i: int.from_bytes(table[16 * i:16 * i + 16], "little") for i in range(16)}
-            self.vectors |= {10 + i: int.from_bytes(16 * bytes([b]), "little") for i, b in enumerate((64, 128, 27))}
-
-    def show(self, bits_, cells, schedule):
-        k, blocks = self.kernel, [words(f"block {i} ") for i in range(self.count)]
-        results = [spec.aes(schedule, block) for block in blocks]
-        keys = {r: self.pointer("key", KEY, SCHEDULE) for r in k.KEYS_AT if self.vectors}
-        m = self.alone({k.rounds_at: const(rounds_of(bits_), 64), **keys}, cells, ("schedule", KEY + SCHEDULE, size_of(bits_), True, False),
-                       vectors={**{i: const(v, 128) for i, v in self.vectors.items()}, **dict(enumerate(blocks))}).machine
-        for i, v in enumerate(results):
-            if not same(cat(*m.vector[i]), v):
-                raise Unproved(f"block {i} is not what the specification says")
-
-    def effect(self, m):
-        k, memory = self.kernel, m.memory
-        if self.count == 8:
-            key, = expect_made(memory, "spread key", range(k.spread.place, SCRATCH + k.at["WORK"], 4), k.spread_bytes)
-        else:
-            keys = {m.known(m.general[r], "an address") for r in k.KEYS_AT[:self.count]}
-            if len(keys) > 1 or any(cat(*m.vector[i]).constant != v for i, v in self.vectors.items()):
-                raise Unproved("two keys, or no table")
-            at, = keys
-            memory.allowed(at, TABLE - SCHEDULE, False)
-            key, = expect_made(memory, "round key", range(at, at + TABLE - SCHEDULE, 4), schedule_bytes)
-        k.expect_rounds_at(m, key)
-        results = [cipher("aes", key, cat(*m.vector[i])) for i in range(self.count)]
-
-        def put():
-            for i, v in enumerate(results):
-                m.vector[i] = terms.parts_of(v, 32)
-        return put
 
 
 def reversed_bits(block):
@@ -295,7 +175,7 @@ class Places(Section):
                 memory.poke(to_hash + 16 * i, block)
                 memory.poke(places + 16 * i, digits)
             groups = const(1, 64) if last else linear.Base("groups", 2, 1 << 60) + 0
-            m = self.alone({k.key_at: self.pointer("key", KEY), k.WORK_AT: self.pointer("scratch", SCRATCH, k.at["WORK"]), k.GROUPS_AT: groups},
+            m = self.alone({k.KEY_AT: self.pointer("key", KEY), k.WORK_AT: self.pointer("scratch", SCRATCH, k.at["WORK"]), k.GROUPS_AT: groups},
                            memory.cells, ("table", KEY + TABLE, k.table_bytes, True, False)).machine
             for i, (power, found) in enumerate(zip(self.powers(last), self.numbers([cat(*v) for v in m.vector[:8]]))):
                 if element(found) != total(h, ((spec.field_element(blocks[i]), power), (element(before[i]), power))):
@@ -303,7 +183,7 @@ class Places(Section):
 
     def effect(self, m):
         k, memory = self.kernel, m.memory
-        work, key = (m.known(m.general[r], "an address") for r in (k.WORK_AT, k.key_at))
+        work, key = (m.known(m.general[r], "an address") for r in (k.WORK_AT, k.KEY_AT))
         groups = m.known(m.general[k.GROUPS_AT], "a number")
         if work != SCRATCH + k.at["WORK"] or groups < 1:
             raise Unproved("no scratch, or no groups")
@@ -324,49 +204,10 @@ class Places(Section):
 
 # ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
 
-class Counters:
-    """A kernel with the passes of aes_neon.h. With public counters, what 128 or 32 blocks share is computed once."""
-
-    def find_passes(self, place, first_input, end):
-        """The sections of a pass, which ends at an instruction."""
-        left = place("ldr r7, [r1, {}]", "LEFT", behind=place("str r4, [r1, {}]", "PASS", behind=first_input))
-        rounds = place("veor q13, q5, q6", behind=left)
-        of_128 = place("str r6, [r1, {}]", "CACHED_128", behind=end)
-        of_32 = place("ldr r3, [r1, {}]", "COUNTER", behind=of_128)
-        cached = place("ldr r3, [r1, {}]", "COUNTER", behind=of_32 + 4)
-        later, secret = place("subs ip, ip, #4", behind=cached), place("add r4, r2, {}", "CONST_SHIFTS", behind=cached)
-        self.first = First(self, first_input, place("vst1.8 {{d2, d3}}, [r8]", behind=first_input) + 4)
-        self.direct, self.secret = Direct(self, left + 12, rounds), Secret(self, secret, rounds)
-        self.of_128, self.of_32, self.cached = Of128(self, of_128, of_32), Of32(self, of_32, cached), Cached(self, cached, later)
-        self.rounds, self.later = (RoundsOf8(self, begin, end, done) for begin, done in ((rounds, 0), (later, 2)))
-        return self.first, self.direct, self.secret, self.of_128, self.of_32, self.cached, self.rounds, self.later
-
-    def cells(self, name, size):
-        return range(SCRATCH + self.at[name], SCRATCH + self.at[name] + size, 4)
-
-    @property
-    def of_128_blocks(self):
-        return [*self.cells("ROUND_1", 64), *self.cells("ROUND_2", 128), *self.cells("VARYING_1", 384)]
-
-    def show_shared(self, bits_, schedule, nonce, first, start, known):
-        """The 128 blocks whose counters end with `start` and more. known: how many bits of the counter that is."""
-        upper = symbol("upper", 32 - known)
-        at = lambda low: cat(const(low, known), upper)
-        name_many(schedule, cat(nonce, spec.reverse(at(start))), 0, 128)
-        of_128 = self.of_128.show(bits_, first, cut(at(start), 7, 25))
-        for low in range(start, start + 128, 8):
-            scratch = Memory()
-            scratch.cells.update(of_128)
-            scratch.put_number(SCRATCH + self.at["COUNTER"], terms.add_modular(at(low), const(8, 32)))
-            scratch.cells.update(self.of_32.show(bits_, scratch.cells, at(low)))
-            self.cached.show(bits_, scratch.cells, schedule, nonce, at(low), {})
-
-
 class Neon32(Counters, Blocks):
     """Eight blocks at once."""
 
-    table_bytes, key_at, spread_size, at_once = 576, 4, 128, 8
-    branches_on_counter = True
+    table_bytes, at_once, keys_end = 576, 8, "DATA"
 
     def __init__(self, path):
         super().__init__(path)
@@ -374,237 +215,9 @@ class Neon32(Counters, Blocks):
         spread, first = place("add r5, r1, {}", "KEYS"), place("vld1.8 {{d4, d5}}, [r2]")
         passes = self.find_passes(place, first, place("cmp r4, #0", behind=place("str r4, [r1, {}]", "PASS", behind=first)))
         group = place("str r5, [r1, {}]", "PHASE", behind=self.secret.begin) + 12
-        self.spread = Spread(self, spread, place("ldr r3, [r1, {}]", "FLAGS", behind=spread))
+        self.spread = Spread6(self, spread, place("ldr r3, [r1, {}]", "FLAGS", behind=spread))
         self.product = Group(self, group, place("ldr r4, [r1, {}]", "BLOCKS", behind=group))
         self.sections = self.spread, *passes, self.product
-
-    def spread_bytes(self, key):
-        return rounds_of(key.width) * self.spread_size
-
-    def expect_key(self, memory, key):
-        """Requires the spread round keys of a key."""
-        if expect_made(memory, "spread key", range(self.spread.place, SCRATCH + self.at["DATA"], 4), self.spread_bytes) != (key,):
-            raise Unproved("two keys")
-
-    def encryption(self, bits_, cells, schedule):
-        nonce, first = self.first_input(bits_, cells)
-        for section in (self.rounds, self.later):
-            section.show(bits_, first, schedule)
-        for section, counter in ((self.direct, cat(const(0, 3), symbol("counter", 29))), (self.secret, symbol("any counter", 32))):
-            section.show(bits_, first, schedule, nonce, counter, {3: counter})
-        # The counter's last byte is known. Otherwise it would be partly that of a block that set-up encrypts.
-        for start in (0, 128):
-            cells, schedule, _ = self.set_up_alone(bits_)
-            self.show_shared(bits_, schedule, *self.first_input(bits_, cells), start, 8)
-
-    def first_input(self, bits_, cells):
-        nonce = words("nonce", 3)
-        return nonce, {**self.spread.show(bits_, cells), **self.first.show(cells, nonce, bits_)}
-
-
-class First(Section):
-    """The first round's input, without the counter."""
-
-    pointers = SCRATCH_AT, CONSTS_AT
-    KEY_AT = 9
-
-    @property
-    def place(self):
-        return self.kernel.cells("BASE", 16)
-
-    def show(self, cells, nonce, bits_):
-        memory = self.alone({self.KEY_AT: self.pointer("key", KEY)}, cells, ("schedule", KEY + SCHEDULE, size_of(bits_), True, False),
-                            vectors=dict(enumerate((*terms.parts_of(nonce, 32), const(0, 32))))).memory
-        return {a: memory.peek(a, 4) for a in self.place}
-
-    def effect(self, m):
-        key, nonce, memory = m.known(m.general[self.KEY_AT], "an address"), cat(*m.vector[:3]), m.memory
-        of, = expect_made(memory, "round key", range(key + SCHEDULE, key + TABLE, 4), schedule_bytes)
-        memory.allowed(key + SCHEDULE, 16, False)
-        if not nonce.defined or m.vector[3].constant != 0:
-            raise Unproved("no nonce")
-        return lambda: memory.cells.update(zip(self.place, made("first input", (of, nonce), 16)))
-
-
-def planes(states, done):
-    """The bits of eight states, as words of the first eight vectors, after `done` rounds without ShiftRows."""
-    byte = lambda p: 8 * (p // 4 + 4 * ((p - done * (p // 4)) % 4))
-    return [w for k in range(8) for w in terms.parts_of(cat(*(cut(v, byte(p) + k, 1) for p in range(16) for v in states)), 32)]
-
-
-class OfCounters(Section):
-    """A section of a pass. first_done, done: how many rounds are done where it begins, and ends. Or first_done is None, and the
-    section does not use the pointer to round keys."""
-
-    pointers = SCRATCH_AT, CONSTS_AT
-    ROUND_KEYS_AT, ROUNDS_AT, COLUMNS_AT, FIRST_AT, PLANES_AT = 0, 12, 11, range(32, 36), range(32)
-    first_done = done = 0
-
-    def columns(self, bits_):
-        return self.kernel.at["CONST_COLUMNS"] + 16 * (bits_ == 192)
-
-    def round_keys(self, done):
-        return SCRATCH + self.kernel.at["KEYS"] + done * self.kernel.spread_size
-
-    def run(self, bits_, cells, registers, vectors=None):
-        k, memory = self.kernel, Memory()
-        memory.cells.update(cells)
-        memory.put_number(SCRATCH + k.at["PASS"], symbol("pass", 32))
-        first = {r: cells[a] for r, a in zip(self.FIRST_AT, k.first.place)}
-        if self.first_done is not None:
-            registers = {self.ROUND_KEYS_AT: self.pointer("scratch", SCRATCH, self.round_keys(self.first_done) - SCRATCH), **registers}
-        return self.alone({self.ROUNDS_AT: const(rounds_of(bits_), 32), self.COLUMNS_AT: self.pointer("consts", CONSTS, self.columns(bits_)), **registers},
-                          memory.cells, vectors=vectors or first)
-
-    def show(self, bits_, cells, schedule, nonce, counter, registers):
-        """Proves that the section leaves the planes of eight blocks."""
-        states = []
-        for i in range(8):
-            v = terms.xor(cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))), schedule[0])
-            for round_key in schedule[1:self.done + 1]:
-                v = terms.aes_round(v, round_key)
-            states.append(v)
-        m = self.run(bits_, cells, registers).machine
-        if not all(same(m.vector[r], v) for r, v in zip(self.PLANES_AT, planes(states, self.done))):
-            raise Unproved(f"the blocks after {self.done} rounds are not what the specification says")
-        if m.known(m.general[self.ROUND_KEYS_AT], "an address") != self.round_keys(self.done):
-            raise Unproved("other round keys")
-
-    def of(self, m, first=True):
-        """Returns the key and the nonce. first: the first round's input is needed."""
-        k, memory = self.kernel, m.memory
-        of = expect_made(memory, "first input", k.first.place)
-        k.expect_key(memory, of[0])
-        if first and [m.vector[r] for r in self.FIRST_AT] != [memory.cells[a] for a in k.first.place]:
-            raise Unproved("another first input")
-        bits_ = of[0].width
-        expected = {self.ROUNDS_AT: rounds_of(bits_), self.COLUMNS_AT: CONSTS + self.columns(bits_)}
-        if self.first_done is not None:
-            expected[self.ROUND_KEYS_AT] = self.round_keys(self.first_done)
-        if any(m.known(m.general[r], "an address") != v for r, v in expected.items()):
-            raise Unproved("other round keys, or another number of rounds")
-        return of
-
-    def counter(self, m):
-        """That of the pass's first block."""
-        return (m.known(m.memory.number(SCRATCH + self.kernel.at["COUNTER"], 4), "a counter") - 8) % (1 << 32)
-
-    def blocks(self, m, of, counter):
-        """Returns a function that puts planes into registers."""
-        (key, nonce), round_keys = of, terms.add(32, m.general[SCRATCH_AT], const(self.round_keys(self.done) - SCRATCH, 32))[0]
-        blocks = [cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))) for i in range(8)]
-
-        def put():
-            for r, v in zip(self.PLANES_AT, made(f"planes {self.done}", (key, *blocks), 128)):
-                m.vector[r] = v
-            m.general[self.ROUND_KEYS_AT] = round_keys
-        return put
-
-
-class Direct(OfCounters):
-    def effect(self, m):
-        counter = m.known(m.general[3], "a counter")
-        if counter % 8:
-            raise Unproved("a counter that is no multiple of 8")
-        return self.blocks(m, self.of(m), const(counter, 32))
-
-
-class Secret(OfCounters):
-    def effect(self, m):
-        if not m.general[3].defined:
-            raise Unproved("no counter")
-        return self.blocks(m, self.of(m), m.general[3])
-
-
-class Of128(OfCounters):
-    """What 128 blocks share."""
-
-    def show(self, bits_, cells, upper):
-        memory, k = self.run(bits_, cells, {6: extend(upper, 32)}).memory, self.kernel
-        if memory.number(SCRATCH + k.at["CACHED_128"], 4) is not extend(upper, 32):
-            raise Unproved("other blocks")
-        return {**cells, **{a: memory.peek(a, 4) for a in k.of_128_blocks}}
-
-    def effect(self, m):
-        of, upper = self.of(m), m.known(m.general[6], "a counter")
-        if upper >> 25:
-            raise Unproved("no counter")
-
-        def put():
-            m.memory.cells.update(zip(self.kernel.of_128_blocks, made("128 blocks", (*of, const(upper, 25)), 576)))
-            m.memory.put_number(SCRATCH + self.kernel.at["CACHED_128"], const(upper, 32))
-        return put
-
-
-class Of32(OfCounters):
-    """What 32 blocks share."""
-
-    first_done = None
-
-    def show(self, bits_, cells, counter):
-        memory, k = self.run(bits_, cells, {}).memory, self.kernel
-        if memory.number(SCRATCH + k.at["CACHED_32"], 4) is not extend(cut(counter, 5, 27), 32):
-            raise Unproved("other blocks")
-        return {a: memory.peek(a, 4) for a in k.cells("VARYING_2", 384)}
-
-    def of(self, m):
-        of, counter = super().of(m, False), self.counter(m)
-        if expect_made(m.memory, "128 blocks", self.kernel.of_128_blocks) != (*of, const(counter >> 7, 25)):
-            raise Unproved("other blocks")
-        return of
-
-    def effect(self, m):
-        of, counter = self.of(m), self.counter(m)
-
-        def put():
-            m.memory.cells.update(zip(self.kernel.cells("VARYING_2", 384), made("32 blocks", (*of, const(counter >> 5, 27)), 384)))
-            m.memory.put_number(SCRATCH + self.kernel.at["CACHED_32"], const(counter >> 5, 32))
-        return put
-
-
-class Cached(Of32):
-    """The first two rounds."""
-
-    show, done = OfCounters.show, 2
-
-    def effect(self, m):
-        of, counter = self.of(m), self.counter(m)
-        if expect_made(m.memory, "32 blocks", self.kernel.cells("VARYING_2", 384)) != (*of, const(counter >> 5, 27)):
-            raise Unproved("other blocks")
-        return self.blocks(m, of, const(counter, 32))
-
-
-class RoundsOf8(OfCounters):
-    """The rounds of eight blocks after the first `done` ones."""
-
-    BLOCKS_AT = *range(32, 48), *range(16)
-
-    def __init__(self, kernel, begin, end, done):
-        super().__init__(kernel, begin, end)
-        self.first_done = self.done = done
-
-    def show(self, bits_, cells, schedule):
-        states = [words(f"state {i} ") for i in range(8)]
-        results = [spec.aes(schedule[self.done:], terms.xor(v, schedule[self.done])) for v in states]
-        m = self.run(bits_, cells, {}, dict(zip(self.PLANES_AT, planes(states, self.done)))).machine
-        for i, v in enumerate(results):
-            if not same(cat(*(m.vector[r] for r in self.BLOCKS_AT[4 * i:4 * i + 4])), v):
-                raise Unproved(f"block {i} is not what the specification says")
-        if m.general[4] is not symbol("pass", 32):
-            raise Unproved("another purpose of the pass")
-
-    def effect(self, m):
-        key, *blocks = expect_values([m.vector[r] for r in self.PLANES_AT], f"planes {self.done}")
-        if self.of(m, False)[0] is not key:
-            raise Unproved("two keys")
-        purpose = m.memory.number(SCRATCH + self.kernel.at["PASS"], 4)
-        results = [cipher("aes", key, v) for v in blocks]
-
-        def put():
-            for r, v in zip(self.BLOCKS_AT, (w for v in results for w in terms.parts_of(v, 32))):
-                m.vector[r] = v
-            m.general[4] = purpose
-        return put
 
 
 class Group(Section):
@@ -656,12 +269,6 @@ class Group(Section):
             memory.put_number(SCRATCH + k.at["MESSAGE"], behind)
             memory.put_number(SCRATCH + k.at["BLOCKS"], const(count - n, 32))
         return put
-
-
-def functions(kernels):
-    """What engine.py asks of an induction, for these kernels: least, prepare, tasks, one; and the class of a kernel."""
-    of = lambda kernel: kernels.get((kernel.isa.MACHINE, kernel.name))
-    return of, lambda kernel: of(kernel) and 0, *((lambda kernel, *more, name=name: getattr(of(kernel), name)(kernel, *more)) for name in ("prepare", "tasks", "one"))
 
 
 of, least, prepare, tasks, one = functions({("EM_ARM", "sealane_aesgcm_armv6"): Armv6, ("EM_ARM", "sealane_aesgcm_neon"): Neon32,
@@ -723,7 +330,8 @@ def planted(kernel, args, attempt):
     blocks = attempt.kernel = of(kernel)(kernel.path)
     faults, given = FAULTS[type(blocks)], lambda polyval: blocks.set_up_alone(None, polyval)
     starts = {SET_UP: max(s.end for s in blocks.sections), CALLS: 0, **{name: s.begin for name, s in vars(blocks).items() if hasattr(s, "begin")}}
-    starts |= {"few": blocks.sections[1].begin, "rounds": max(s.begin for s in blocks.rounds)} if type(blocks) is Neon64 else {}
+    if isinstance(blocks.rounds, list):
+        starts |= {"few": blocks.rounds[0].begin, "rounds": blocks.rounds[-1].begin}
 
     def show(name):
         if name == CALLS:
@@ -736,7 +344,7 @@ def planted(kernel, args, attempt):
         return blocks.encryption(128, *blocks.set_up_alone(128)[:2])
     for name, of_section in faults.items():
         if name == CALLS:
-            blocks.show(True)
-            attempt.kernel = type(blocks).in_calls(kernel.path, blocks.changes())
+            blocks.show(BITS[:1])
+            blocks.in_sections()
         for what, text, *number in of_section:
             attempt(what, lambda: show(name), find(blocks, text, *number or (0,), starts[name]))

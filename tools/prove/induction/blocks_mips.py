@@ -16,7 +16,7 @@ functions of the key, which only the next section can use. Other cells that a se
 """
 import spec
 from induction.engine import find
-from induction.sections import OF, SCHEDULE, TABLE, Gcm, Section, call, cipher, element, expect_made, expect_rounds, factor, made, number, rounds_of, \
+from induction.sections import OF, SCHEDULE, TABLE, Gcm, Section, call, cipher, element, expect_made, expect_rounds, factor, functions, made, number, rounds_of, \
     schedule_bytes, size_of, words
 from isa.integer import from_word
 from run import packets
@@ -262,11 +262,7 @@ class Sum(MipsSection):
         return results
 
 
-def least(kernel):
-    return 0 if kernel.bitwise and kernel.isa.MACHINE == "EM_MIPS" else None
-
-
-prepare, tasks, one = Blocks.prepare, Blocks.tasks, Blocks.one
+of, least, prepare, tasks, one = functions(dict.fromkeys((("EM_MIPS", f"sealane_aesgcm_mips{n}r2") for n in (32, 64)), Blocks))
 
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
@@ -299,6 +295,6 @@ def planted(kernel, args, attempt):
     cells, schedule, _ = blocks.set_up_alone(128)
     for section, show in shows.items():
         left_out(LEFT_OUT[section], show, getattr(blocks, section).begin)
-    blocks.show(True)
-    attempt.kernel = Blocks.in_calls(kernel.path, blocks.changes())
+    blocks.show(BITS[:1])
+    blocks.in_sections()
     left_out(OF_CALLS, lambda: call(attempt.kernel, packets.GcmShape(100, ad=20)))

@@ -12,36 +12,30 @@ sections are proved for any round keys, so also for those of lanes that are abse
 import os
 
 import spec
-from induction.blocks_arm import CONSTS_AT, SCRATCH_AT, Counters, functions, offsets
+from induction import aes_modes, bitsliced
+from induction.bitsliced import CONSTS_AT, ROUNDS, SCHEDULE, SCRATCH_AT, Counters, KeysSection, Planes6, Planes8, Rounds6, Rounds8, Spread6, Spread8, \
+    expect_blocks, in_calls, in_direction, offsets
 from induction.engine import anew, find
-from induction.sections import BITS, OF, Section, Sectioned, call, cipher, expect_made, expect_rounds, made, restore, rounds_of, size_of, words
+from induction.sections import BITS, OF, Section, Sectioned, call, expect_rounds, functions, made, replace, restore, rounds_of, size_of, words
 from run import modes, proof
 from run.kernels import ARGS, KEY, SCRATCH, Call
 from run.memory import Memory
-from spec import modes as spec_modes
-from spec.args import CTR, ROOT, A
-from values import bits, terms
-from values.terms import Unproved, cat, const, cut, same, symbol, tainted
+from spec.args import CTR, A
+from values import terms
+from values.terms import Unproved, cat, const, cut, same
 
-ROUNDS, SCHEDULE = A["AES_KEY_ROUNDS"], A["AES_KEY_SCHEDULE"]
 LANES = 0x100000  # an address
-OF_ONE, BLOCKS_OF, COUNTERS = modes.of_one, modes.blocks_of, (0, 29, 0xfffffffd)
-
-
-def with_constant(n, v):
-    """The n-th round key. All but the first have the S-box's constant."""
-    return terms.xor(v, const(int.from_bytes(16 * b"\x63", "little"), 128)) if n else v
 
 
 class Modes(Sectioned):
-    """file: the kernel's source. formatted(n, round key): the n-th round key as set-up leaves it."""
+    """file: the kernel's source."""
 
     gcm = False
 
     def __init__(self, path, *headers):
         super().__init__(path)
         self.at = offsets(*headers, self.file)
-        with open(os.path.join(ROOT, "asm", self.file)) as f:
+        with open(os.path.join(bitsliced.SOURCES, self.file)) as f:
             self.source = [""] + [line.partition("/*")[0].strip() for line in f]
         self.starts = {}
         for pc, line in sorted(self.lines.items()):
@@ -66,112 +60,38 @@ class Modes(Sectioned):
         return {KEY + ROUNDS: const(rounds_of(bits_), 32), KEY + ROUNDS + 4: const(0, 32),
                 **dict(zip(range(KEY + SCHEDULE, KEY + 256, 4), made("round key", (key,), size_of(bits_))))}, 0
 
-    def show(self, quick=False):
+    @classmethod
+    def tasks(cls, kernel, args):
+        return super().tasks(kernel, args) + [(task[0], None, task) for task in aes_modes.tasks(cls(kernel.path), args)]
+
+    @classmethod
+    def one(cls, kernel, task, args, found):
+        if task[1]:
+            return super().one(kernel, task, args, found)
+        kernel = cls.in_calls(kernel.path, found.common)
+        replace(kernel)
+        aes_modes.one(kernel, task[2], args, found)
+
+    def show(self, lengths=BITS):
         cases = steps = 0
-        for bits_ in BITS[:1] if quick else BITS:
+        for bits_ in lengths:
             restore()
             anew()
-            proof.mode(False, True)
-            bits.strict, schedule = True, spec.key_schedule(words("key", bits_ // 32))
+            proof.mode(True)
+            schedule = spec.key_schedule(words("key", bits_ // 32))
             for encrypts in (False, True):
                 cells, more = modes.key_cells(self, bits_, "key", None, encrypts)
-                memory = Memory()
-                memory.cells.update(cells)
-                for n, v in enumerate(schedule):
-                    if not same(memory.peek(KEY + SCHEDULE + 16 * n, 16), self.formatted(n, v)):
-                        raise Unproved(f"round key {n} is not that of the specification")
+                self.expect_schedule(cells, schedule)
                 steps += more
             keys = self.any_keys(bits_)
-            spread = self.lane_keys.show(bits_, keys)
-            if self.spread.show(bits_, keys[:1]) != self.spread_keys([keys[0]] * self.lanes):
-                raise Unproved("other round keys of one key")
-            self.show_blocks(bits_, keys, spread)
+            self.spread.show(bits_, keys[:1])
+            self.show_blocks(bits_, keys, self.lane_keys.show(bits_, keys))
             cases += 2 + len(self.sections)
         anew()
         return cases, steps + sum(s.steps for s in self.sections)
 
-    def show_blocks(self, bits_, keys, spread):
-        for section in self.rounds:
-            section.show(bits_, keys, spread)
-
-    def any_keys(self, bits_):
-        """Any round keys of each lane."""
-        anew()
-        proof.mode(False, True)
-        return [[words(f"round key {lane} {n} ") for n in range(rounds_of(bits_) + 1)] for lane in range(self.lanes)]
-
-    def schedule_cells(self, keys):
-        """Keys in memory, in the format of set-up."""
-        memory = Memory()
-        for lane, key in enumerate(keys):
-            memory.put_number(self.key_at(lane) + ROUNDS, const(len(key) - 1, 64))
-            for n, v in enumerate(key):
-                memory.poke(self.key_at(lane) + SCHEDULE + 16 * n, self.formatted(n, v))
-        return memory.cells
-
-    def key_at(self, lane):
-        return KEY + 0x800 * lane
-
-    def key_regions(self, bits_, count, behind=0):
-        return [(f"key {i}", self.key_at(i), SCHEDULE + size_of(bits_) + behind, True, False) for i in range(count)]
-
-    def spread_bytes(self, key, *_):
-        return self.lanes * size_of(key.width)
-
-
-class KeysSection(Section):
-    """behind: how many bytes after a key's round keys are read."""
-
-    pointers, behind = (SCRATCH_AT,), 0
-
-    @property
-    def place(self):
-        return SCRATCH + self.kernel.at["KEYS"]
-
-    def show(self, bits_, keys):
-        """Returns the spread round keys."""
-        k = self.kernel
-        memory, spread = self.alone(self.registers(bits_), k.schedule_cells(keys), *k.key_regions(bits_, len(keys), self.behind)).memory, k.spread_keys(keys * (k.lanes // len(keys)))
-        self.expect_changes(spread)
-        if any(not same(memory.peek(a, 4), v) for a, v in spread.items()):
-            raise Unproved("a round key is spread to other bits")
-        return spread
-
-    def expect_changes(self, spread):
-        """Requires that no other scratch has changed. The number of these cells depends on the key."""
-        if {("memory", a) for a in spread} != {c for c in self.changes if c[0] == "memory"}:
-            raise Unproved("other scratch has changed than that of the round keys")
-        self.changes = {c for c in self.changes if c[0] != "memory"}
-
-    def key_of(self, m, at):
-        """The key whose round keys are at an address."""
-        memory = m.memory
-        key, = expect_made(memory, "round key", range(at, at + 240, 4), lambda key: size_of(key.width))
-        memory.allowed(at, size_of(key.width) + self.behind, False)
-        return key
-
-    def spread(self, m, keys):
-        """Returns a function that puts the spread keys."""
-        found = made("spread keys", tuple(keys), self.kernel.spread_bytes(*keys))
-        return lambda: m.memory.cells.update(zip(range(self.place, self.place + 4 * len(found), 4), found))
-
 
 # ---- Integer registers of 32-bit ARM ------------------------------------------------------------------------------------
-
-class Spread6(KeysSection):
-    KEY_AT = 4
-
-    def registers(self, bits_):
-        return {self.KEY_AT: self.pointer("key 0", KEY)}
-
-    def effect(self, m):
-        key_at = m.known(m.general[self.KEY_AT], "an address")
-        key = self.key_of(m, key_at + SCHEDULE)
-        m.memory.allowed(key_at, 8, False)
-        if m.memory.number(key_at + ROUNDS, 4).constant != rounds_of(key.width):
-            raise Unproved("another number of rounds")
-        return self.spread(m, (key, key))
-
 
 class Lanes6(KeysSection):
     KEYS_AT, WORDS_AT, TO_AT = (3, 4), 7, 8
@@ -181,93 +101,43 @@ class Lanes6(KeysSection):
                 self.WORDS_AT: const(size_of(bits_) // 4, 32), self.TO_AT: self.pointer("scratch", SCRATCH, self.kernel.at["KEYS"])}
 
     def effect(self, m):
-        keys = [self.key_of(m, m.known(m.general[r], "an address")) for r in self.KEYS_AT]
+        keys = [self.kernel.key_of(m, m.known(m.general[r], "an address")) for r in self.KEYS_AT]
         if keys[0].width != keys[1].width or m.known(m.general[self.WORDS_AT], "a number") != size_of(keys[0].width) // 4 or \
                 m.known(m.general[self.TO_AT], "an address") != self.place:
             raise Unproved("other round keys")
-        return self.spread(m, keys)
+        return self.put_keys(m, keys)
 
 
-class Rounds6(Section):
-    """Two blocks."""
-
-    pointers = SCRATCH_AT,
-    columns = (0, 3, 5, 7), (2, 4, 6, 8)  # the registers of each block
-
+class Rounds(Rounds6):
     def __init__(self, kernel, begin, end, inverse):
         super().__init__(kernel, begin, end)
         self.inverse = inverse
 
-    def show(self, bits_, keys, spread):
-        k, blocks = self.kernel, [words(f"block {i} ") for i in range(2)]
-        memory = Memory()
-        memory.cells.update(spread)
-        for name, v in {"ALL_ROUNDS": rounds_of(bits_), "DECRYPT": self.inverse}.items():
-            memory.put_number(SCRATCH + k.at[name], const(v, 32))
-        for i in range(8):
-            memory.put_number(SCRATCH + k.at["ZEROES"] + 4 * i, const(0, 32))
-        results = [spec_modes.decrypt(spec_modes.inverse_schedule(key), v) if self.inverse else spec.aes(key, v) for key, v in zip(keys, blocks)]
-        registers = {r: v for block, of in zip(blocks, self.columns) for r, v in zip(of, terms.parts_of(block, 32))}
-        memory = self.alone(registers, memory.cells).memory
-        for i, v in enumerate(results):
-            if not same(memory.peek(SCRATCH + k.at["KEYSTREAM"] + 16 * i, 16), v):
-                raise Unproved(f"block {i} is not what the specification says")
+    def put_direction(self, memory, bits_):
+        at = self.kernel.at
+        for offset, v in ((at["ALL_ROUNDS"], rounds_of(bits_)), (at["DECRYPT"], self.inverse), *((at["ZEROES"] + 4 * i, 0) for i in range(8))):
+            memory.put_number(SCRATCH + offset, const(v, 32))
+        return ()
 
-    def effect(self, m):
-        k, memory = self.kernel, m.memory
-        keys = expect_made(memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.at["END"], 4), k.spread_bytes)
-        number = lambda name, at=0: memory.number(SCRATCH + k.at[name] + at, 4).constant
-        if number("ALL_ROUNDS") != rounds_of(keys[0].width) or number("DECRYPT") != self.inverse or any(number("ZEROES", 4 * i) for i in range(8)):
+    def expect_direction(self, m, key):
+        at, number = self.kernel.at, lambda offset: m.memory.number(SCRATCH + offset, 4).constant
+        if number(at["ALL_ROUNDS"]) != rounds_of(key.width) or number(at["DECRYPT"]) != self.inverse or any(number(at["ZEROES"] + 4 * i) for i in range(8)):
             raise Unproved("another number of rounds or direction")
-        results = [cipher("inverse aes" if self.inverse else "aes", key, cat(*(m.general[r] for r in of))) for key, of in zip(keys, self.columns)]
-
-        def put():
-            for i, v in enumerate(results):
-                memory.poke(SCRATCH + k.at["KEYSTREAM"] + 16 * i, v)
-        return put
 
 
-class Armv6(Modes):
-    file, lanes = "arm/aes_armv6.S", 2
+class Armv6(Planes6, Modes):
+    file = "arm/aes_armv6.S"
 
     def __init__(self, path):
         super().__init__(path, "arm/aes_armv6.h")
         self.spread = Spread6(self, self.place("spread_round_keys"), self.place("ldr r3, [r1, #OPERATION]", "spread_round_keys"))
         self.lane_keys = Lanes6(self, self.place(".Llane_keys:") - 12, self.place("ldr r4, [r1, #TOTAL]", ".Llane_keys:"))
         end = self.place("ldr r0, [r1, #OPERATION]", ".Lgot_blocks:")
-        self.rounds = [Rounds6(self, self.place(label), end, inverse) for inverse, label in enumerate((".Lencrypt:", ".Ldecrypt:"))]
+        self.rounds = [Rounds(self, self.place(label), end, inverse) for inverse, label in enumerate((".Lencrypt:", ".Ldecrypt:"))]
         self.sections = self.spread, self.lane_keys, *self.rounds
-
-    def plane(self, n, k, keys):
-        """Bit k of the bytes of two round keys: those of row r lie in column c + n r."""
-        order = [(r, (column - n * r) % 4) for r in range(4) for column in range(4)]
-        key = [with_constant(n, v) for v in keys]
-        return cat(*(cut(v, 8 * (4 * c + r) + k, 1) for r, c in order for v in key))
-
-    def formatted(self, n, v):
-        """Two planes in a word."""
-        planes = [self.plane(n, k, [v, v]) for k in range(8)]
-        return cat(*(cut(planes[k + i % 2], i, 1) for k in range(0, 8, 2) for i in range(32)))
-
-    def spread_keys(self, keys):
-        return {SCRATCH + self.at["KEYS"] + 32 * n + 4 * k: self.plane(n, k, [key[n] for key in keys]) for n in range(len(keys[0])) for k in range(8)}
 
 
 # ---- Vectors of 64-bit ARM ------------------------------------------------------------------------------------------------
-
-class Spread8(KeysSection):
-    pointers, behind = (SCRATCH_AT, CONSTS_AT), 16
-    KEY_AT, ROUNDS_AT = 6, 23
-
-    def registers(self, bits_):
-        return {self.KEY_AT: self.pointer("key 0", KEY), self.ROUNDS_AT: const(rounds_of(bits_), 64)}
-
-    def effect(self, m):
-        key = self.key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE)
-        if m.general[self.ROUNDS_AT].constant != rounds_of(key.width):
-            raise Unproved("another number of rounds")
-        return self.spread(m, 8 * (key,))
-
 
 class Lanes8(KeysSection):
     """Keys of some lanes. The bits of absent lanes may have any values."""
@@ -295,67 +165,19 @@ class Lanes8(KeysSection):
         lanes, n = m.known(m.general[self.LANES_AT], "an address"), m.known(m.general[self.TOGETHER_AT], "a number")
         if n not in self.COUNTS or m.known(m.general[self.TO_AT], "an address") != self.place:
             raise Unproved("another number of lanes, or another place")
-        keys = [self.key_of(m, m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], self.kernel.isa.POINTER // 8), "an address") + SCHEDULE)
+        keys = [self.kernel.key_of(m, m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], self.kernel.isa.POINTER // 8), "an address") + SCHEDULE)
                 for i in range(n)]
         if any(key.width != keys[0].width for key in keys) or any(m.general[r].constant != number(keys[0].width) for r, number in self.NUMBERS.items()):
             raise Unproved("another number of rounds")
-        return self.spread(m, [*keys, *(8 - n) * [const(0, 1)]])
+        return self.put_keys(m, [*keys, *(8 - n) * [const(0, 1)]])
 
 
-class Rounds8(Section):
-    """Eight blocks, or one or two by lookups."""
-
-    pointers = SCRATCH_AT, CONSTS_AT
-    ROUNDS_AT, KEYS_AT = 23, (12, 13)
-
-    def __init__(self, kernel, begin, end, inverse, count):
-        super().__init__(kernel, begin, end)
-        self.inverse, self.count, self.vectors = inverse, count, {}
-        if count < 8:  # those of load_table
-            at = kernel.at["LOOKUP_INVERSE" if inverse else "LOOKUP_SBOX"]
-            self.vectors = {16 + i: int.from_bytes(kernel.constants[at + 16 * i:at + 16 * i + 16], "little") for i in range(16)}
-            self.vectors |= {10 + i: int.from_bytes(16 * bytes([b]), "little") for i, b in enumerate((64, 128, 27))}
-
-    def first(self, bits_):
-        """The offset of the round key that comes first."""
-        return SCHEDULE + 16 * rounds_of(bits_) * self.inverse
-
-    def show(self, bits_, keys, spread):
-        k, blocks = self.kernel, [words(f"block {i} ") for i in range(self.count)]
-        results = [spec_modes.decrypt(spec_modes.inverse_schedule(key), v) if self.inverse else spec.aes(key, v) for key, v in zip(keys, blocks)]
-        few = self.count if self.vectors else 0
-        registers = {self.ROUNDS_AT: const(rounds_of(bits_), 64), **{self.KEYS_AT[i]: self.pointer(f"key {i}", k.key_at(i), self.first(bits_)) for i in range(few)}}
-        m = self.alone(registers, k.schedule_cells(keys[:few]) if few else spread, *k.key_regions(bits_, few),
-                       vectors={**{i: const(v, 128) for i, v in self.vectors.items()}, **dict(enumerate(blocks))}).machine
-        for i, v in enumerate(results):
-            if not same(cat(*m.vector[i]), v):
-                raise Unproved(f"block {i} is not what the specification says")
-
-    def effect(self, m):
-        k, rounds = self.kernel, m.general[self.ROUNDS_AT].constant
-        if self.count == 8:
-            keys = expect_made(m.memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.scratch_bytes, 4), k.spread_bytes)
-        elif any(cat(*m.vector[i]).constant != v for i, v in self.vectors.items()):
-            raise Unproved("no table")
-        else:
-            first = self.first(32 * (rounds - 6)) - SCHEDULE
-            keys = [k.lane_keys.key_of(m, m.known(m.general[r], "an address") - first) for r in self.KEYS_AT[:self.count]]
-        if any(rounds != rounds_of(key.width) for key in keys if key.width > 1):
-            raise Unproved("another number of rounds")
-        results = [tainted(128) if key.width == 1 else cipher("inverse aes" if self.inverse else "aes", key, cat(*m.vector[i])) for i, key in enumerate(keys)]
-
-        def put():
-            for i, v in enumerate(results):
-                m.vector[i] = terms.parts_of(v, 32)
-        return put
-
-
-class Neon64(Modes):
-    file, lanes = "aarch64/aes_neon.S", 8
+class Neon64(Planes8, Modes):
+    file = "aarch64/aes_neon.S"
 
     def __init__(self, path):
         super().__init__(path, "aarch64/aes_neon.h", "aarch64/aes_lookup.h")
-        self.at["KEYS"] = self.at["ROUND_KEYS"]
+        self.at |= {"KEYS": self.at["ROUND_KEYS"], "KEYS_END": self.scratch_bytes}
         self.spread = Spread8(self, self.place("spread_round_keys"), self.place(".Lbegin:"))
         self.lane_keys = Lanes8(self, self.place(".Llane_keys:"), self.place("mov at, #0", ".Llane_keys:"))
         chain = "cmp operation, #SEALANE_AES_CBC_ENCRYPT"
@@ -363,20 +185,6 @@ class Neon64(Modes):
             ("encrypt_blocks", chain, 0, 8), ("decrypt_blocks", "cmp operation, #SEALANE_AES_CBC_DECRYPT", 1, 8), ("encrypt_few 1", chain, 0, 1),
             ("encrypt_few 2", chain, 0, 2), ("decrypt_few 1", "b .Ldecrypted", 1, 1), ("decrypt_few 2", "b .Ldecrypted", 1, 2))]
         self.sections = self.spread, self.lane_keys, *self.rounds
-
-    def formatted(self, n, v):
-        return v
-
-    def spread_keys(self, keys):
-        """Vector i has bit i of all bytes. The n-th round keys are as before n times ShiftRows."""
-        found = {}
-        for n in range(len(keys[0])):
-            key = [with_constant(n, k[n]) for k in keys]
-            for i in range(8):
-                for w in range(4):
-                    order = [4 * ((w - n * r) % 4) + r for r in range(4)]
-                    found[SCRATCH + self.at["KEYS"] + 128 * n + 16 * i + 4 * w] = cat(*(cut(v, 8 * b + i, 1) for b in order for v in key))
-        return found
 
 
 # ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
@@ -399,7 +207,7 @@ class Blocks32(Section):
             of = keys if n > 1 and self.own_keys else 8 * keys[:1]
             blocks = [words(f"block {i} ") for i in range(8)]
             inputs = [v if i < n or not self.own_keys else terms.xor(v, of[i][0]) for i, v in enumerate(blocks)]  # absent lanes' first keys are not added
-            results = [spec_modes.decrypt(spec_modes.inverse_schedule(key), v) if self.inverse else spec.aes(key, v) for key, v in zip(of, inputs)]
+            results = in_direction(self.inverse, of, inputs)
             memory = Memory()
             memory.cells.update(k.spread_keys(of))
             memory.cells.update(k.schedule_cells(of[:n]))
@@ -408,16 +216,13 @@ class Blocks32(Section):
                 memory.put_number(SCRATCH + k.at["ZEROES"] + 4 * i, const(0, 32))
             for i in range(n):
                 memory.poke(LANES + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], Call(k).callers(f"key {i}", k.key_at(i)))
-            m = self.alone(self.registers(bits_, n), memory.cells, ("lanes", LANES, n * A["LANE_STRIDE"], True, False), *k.key_regions(bits_, n),
+            m = self.alone(self.registers(bits_, n), memory.cells, ("lanes", LANES, n * A["LANE_STRIDE"], True, False), *k.key_regions(bits_, n, 0 if self.own_keys else SCHEDULE),
                            vectors=dict(zip(self.FROM, (w for v in blocks for w in terms.parts_of(v, 32))))).machine
-            for i, v in enumerate(results[:n]):
-                if not same(cat(*(m.vector[r] for r in self.TO[4 * i:4 * i + 4])), v):
-                    raise Unproved(f"block {i} is not what the specification says")
+            expect_blocks([cat(*(m.vector[r] for r in self.TO[4 * i:4 * i + 4])) for i in range(n)], results)
 
     def effect(self, m):
         keys, more = self.keys(m)
-        results = [tainted(128) if key.width == 1 else cipher("inverse aes" if self.inverse else "aes", key, cat(*(m.vector[r] for r in self.FROM[4 * i:4 * i + 4])))
-                   for i, key in enumerate(keys)]
+        results = in_calls(self.inverse, keys, [cat(*(m.vector[r] for r in self.FROM[4 * i:4 * i + 4])) for i in range(len(keys))])
 
         def put():
             for r, v in zip(self.TO, (w for v in results for w in terms.parts_of(v, 32))):
@@ -446,7 +251,7 @@ class Text32(Blocks32):
         return {4: self.pointer("key 0", KEY), 12: const(rounds_of(bits_), 32)}
 
     def keys(self, m):
-        key = self.kernel.lane_keys.key_of(m, m.known(m.general[4], "an address") + SCHEDULE)
+        key = self.kernel.key_of(m, m.known(m.general[4], "an address") + SCHEDULE)
         self.kernel.expect_key(m.memory, key)
         self.same_rounds(m, 12, key)
         return 8 * [key], self.end_of_pass(m)
@@ -462,7 +267,7 @@ class Decrypt32(Blocks32):
         k, memory = self.kernel, m.memory
         if m.known(memory.number(SCRATCH + k.at["ARGS"], 4), "an address") != ARGS:
             raise Unproved("no pointer to arguments")
-        key = k.lane_keys.key_of(m, m.known(memory.number(ARGS + A["MODE_KEY"], 4), "an address") + SCHEDULE)
+        key = k.key_of(m, m.known(memory.number(ARGS + A["MODE_KEY"], 4), "an address") + SCHEDULE)
         k.expect_key(memory, key)
         self.same_rounds(m, 12, key)
         if any(memory.number(SCRATCH + k.at["ZEROES"] + 4 * i, 4).constant != 0 for i in range(32)):
@@ -478,9 +283,9 @@ class OfLanes32(Blocks32):
 
     def keys(self, m):
         k, lanes, n = self.kernel, m.known(m.general[4], "an address"), m.known(m.general[8], "a number")
-        keys = expect_made(m.memory, "spread keys", range(k.lane_keys.place, SCRATCH + k.at["KEYSTREAM"], 4), k.spread_bytes)
+        keys = k.spread_keys_in(m.memory)
         at = [m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], 4), "an address") for i in range(n)]
-        if n not in self.counts or keys != (*(k.lane_keys.key_of(m, a + SCHEDULE) for a in at), *(8 - n) * [const(0, 1)]):
+        if n not in self.counts or keys != (*(k.key_of(m, a + SCHEDULE) for a in at), *(8 - n) * [const(0, 1)]):
             raise Unproved("other keys")
         expect_rounds(m, at[0] + ROUNDS, keys[0].width)
         return keys, self.end_of_pass(m)
@@ -494,14 +299,13 @@ class One32(Blocks32):
 
     def keys(self, m):
         at = m.known(m.general[9], "an address")
-        key = self.kernel.lane_keys.key_of(m, at + SCHEDULE)
+        key = self.kernel.key_of(m, at + SCHEDULE)
         expect_rounds(m, at + ROUNDS, key.width)
         return [key], lambda: None
 
 
 class Neon32(Counters, Modes):
-    file, lanes = "arm/aes_neon.S", 8
-    branches_on_counter, spread_size = True, 128
+    file, keys_end = "arm/aes_neon.S", "KEYSTREAM"
 
     def __init__(self, path):
         super().__init__(path, "arm/aes_neon.h")
@@ -516,50 +320,10 @@ class Neon32(Counters, Modes):
                        One32(self, self.place("encrypt_one"), self.place("ldr r3, [r4, #SEALANE_MODE_LANE_OUT]", "encrypt_one"))]
         self.sections = self.spread, self.lane_keys, *self.blocks, *passes
 
-    def replace(self):
-        super().replace()
-        modes.of_one = self.of_one
-
-    def of_one(self, kernel, shape, trace, function):
-        """Replaces modes.of_one: the kernel branches on the counter of CTR, which is public."""
-        def blocks_of(name, n):
-            v = BLOCKS_OF(name, n)
-            return cat(cut(v, 0, 96), spec.reverse(const(COUNTERS[shape.blocks % 3], 32))) if name == "state" and shape.mode == CTR else v
-        modes.blocks_of = blocks_of
-        return OF_ONE(kernel, shape, trace, function)
-
-    def formatted(self, n, v):
-        """Row by row, after n rounds without ShiftRows."""
-        v = with_constant(n, v)
-        return cat(*(cut(v, 8 * (4 * ((c - n * r) % 4) + r), 8) for r in range(4) for c in range(4)))
-
-    def spread_keys(self, keys):
-        """Planes 7 to 0 of each round key but the first."""
-        return {SCRATCH + self.at["KEYS"] + 128 * (n - 1) + 16 * (7 - i) + 4 * w:
-                cat(*(cut(v, 8 * (4 * w + b) + i, 1) for b in range(4) for v in key))
-                for n in range(1, len(keys[0])) for key in ([self.formatted(n, k[n]) for k in keys],) for i in range(8) for w in range(4)}
-
-    def spread_bytes(self, key, *_):
-        return 128 * rounds_of(key.width)
-
-    def expect_key(self, memory, key):
-        if set(expect_made(memory, "spread keys", range(self.lane_keys.place, SCRATCH + self.at["KEYSTREAM"], 4), self.spread_bytes)) != {key}:
-            raise Unproved("two keys")
-
     def show_blocks(self, bits_, keys, spread):
         for section in self.blocks:
             section.show(bits_, keys, spread)
-        for start in range(2):  # blocks of other counters would be the input of other S-boxes
-            keys = self.any_keys(bits_)
-            nonce, cells = words("nonce", 3), self.schedule_cells(keys[:1])
-            first = {**self.spread_keys(8 * keys[:1]), **self.first.show(cells, nonce, bits_)}
-            if start == 0:
-                counter = cat(const(0, 3), symbol("counter", 29))
-                self.direct.show(bits_, first, keys[0], nonce, counter, {3: counter})
-                for section in (self.rounds, self.later):
-                    section.show(bits_, first, keys[0])
-            else:
-                self.show_shared(bits_, keys[0], nonce, first, 0, 7)
+        super().show_blocks(bits_, keys, spread)
 
 
 of, least, prepare, tasks, one = functions({("EM_ARM", "sealane_aes_armv6"): Armv6, ("EM_ARM", "sealane_aes_neon"): Neon32,
@@ -598,7 +362,8 @@ def planted(kernel, args, attempt):
     def left_out(faults, show):
         for what, label, text, *number in faults:
             attempt(what, show, find(blocks, text, *number or (0,), blocks.place(label)))
-    left_out(FAULTS[type(blocks)], lambda: blocks.show(True))
-    blocks.show(True)
-    attempt.kernel = type(blocks).in_calls(kernel.path, blocks.changes())
+    left_out(FAULTS[type(blocks)], lambda: blocks.show(BITS[:1]))
+    blocks.show(BITS[:1])
+    blocks.in_sections()
     left_out(OF_CALLS[type(blocks)], lambda: call(attempt.kernel, modes.ModeShape(CTR, 35 if type(blocks) is Neon32 else 10)))
+    aes_modes.planted(attempt.kernel, args, attempt)

@@ -13,37 +13,25 @@ of 16, and e is the number of bytes that it has left. d + e bytes are left to de
 
 The state is as in chacha_armv6.py. Authenticated bytes are read before anything is written; this is checked.
 """
-import copy
-
-from induction import chacha_arm, engine
-from induction.chacha_arm import ADS, authenticated, begin, general, head, scratch
-from induction.chacha_armv6 import Invariant, accumulated, expect_places, finish
-from induction.engine import Way, anew, find, text_named
+from induction import engine
+from induction.chacha_armv6 import Invariant, Loop, expect_accumulator, expect_places
+from induction.chacha_loop import CARRY, LEFT, LOOPS, PRODUCT, TEXT, authenticated, beginnings, head, inside, loop_of, scratch, texts
+from induction.engine import Way, anew, text_named
 from isa import arm32
 from run import kernels
 from spec.args import FIRST, LAST
 from values import linear, terms
-from values.terms import P, Unproved, add_modular, const, cut, symbol
+from values.terms import Unproved, add_modular, const, cut
 
 AHEAD, FAST, PASS = kernels.IN + 0x1000001, 288, 256
 E_ANY = 336
 IN, OUT, REMAINING, MESSAGE, COUNTER = (scratch(o) for o in (268, 272, 264, 296, 464))
-X = "any counter"
+SEALING = LOOPS[arm32, "neon"]
+LOOP = Loop(SEALING.head, SEALING.limbs, {IN: "in", OUT: "out", REMAINING: "left", MESSAGE: "message", COUNTER: "counter"}, pending=True)
 
 
-class State:
-    """The loop for Invariant."""
-
-    limbs = [general(r) for r in (2, 3, 4, 6, 5)]
-    places = {IN: "in", OUT: "out", REMAINING: "left", MESSAGE: "message", COUNTER: "counter"}
-
-
-def loop_of(kernel):
-    if kernel.isa is not arm32 or kernel.name != "sealane_chacha20poly1305_neon":
-        return None
-    loop = copy.copy(chacha_arm.loop_of(kernel))
-    loop.arrivals = 2
-    return loop
+def least(kernel):
+    return SEALING.least if loop_of(kernel) is SEALING else None
 
 
 def taken(e):
@@ -51,16 +39,12 @@ def taken(e):
     return min(FAST, e // 32 * 32)
 
 
-def run(kernel, loop, shape, inv, e=None, least=None, d=None):
+def run(kernel, shape, inv, e=None, least=None, d=None):
     """Starts a run at the loop. If e is None, any numbers of bytes are left; if d is None, e bytes, with any d from
     `least` on. Returns the call, its text, the part of it that is authenticated next, and the accumulator."""
-    done = linear.Base("done", 64, (1 << 29) - 64, modulus=64, width=32)
     n = PASS if d is None else d + e
-    texts = [(0, n, True, shape.in_place)], [] if shape.in_place else [(0, n, False, True)]
-    call = chacha_arm.Part(kernel, shape, texts, done, 0, symbol("state counter", 32))
-    call.counter, call.message = symbol(X, 32), None
-    text, ahead = text_named("now", n), None
-    call.memory.poke(call.source.address, text)
+    call = inside(kernel, shape, texts(shape, n, again=False), most=1 << 29)
+    (text, _), ahead = call.put_text(n), None
     any_d = linear.Base("d", least or 0, 1 << 28, modulus=16, width=32)
     if d is not None:
         left, message, ahead = const(n, 32), call.source + d, cut(text, 8 * d, 8 * e) if e else None
@@ -82,10 +66,10 @@ def run(kernel, loop, shape, inv, e=None, least=None, d=None):
             call.memory.poke(AHEAD, ahead)
             in_order(call, AHEAD, size)
         call.message, message = message, message + 0
-    call.total = done + n if d is not None else call.length("bytes", 1) + 0
-    call.set(bytes=call.total, ad_bytes=symbol("ad bytes", 64))
-    inv.put(call, **{"in": call.source + 0}, out=call.target + 0, left=left, message=message, counter=call.counter)
-    return call, text, ahead, accumulated(call, State) * call.r.residue % P
+    call.total = call.done + n if d is not None else call.length("bytes", 1) + 0
+    call.set(bytes=call.total)
+    h = inv.put(call, **{"in": call.source + 0}, out=call.target + 0, left=left, message=message, counter=call.counter)
+    return call, text, ahead, h
 
 
 def in_order(call, start, size):
@@ -101,64 +85,59 @@ def in_order(call, start, size):
     call.memory.allowed = check
 
 
-def step(kernel, loop, shape, inv, e=None, least=None):
-    call, text, ahead, h = run(kernel, loop, shape, inv, e, least)
-    place = head(kernel, loop)
+def step(kernel, shape, inv, e=None, least=None):
+    call, text, ahead, h = run(kernel, shape, inv, e, least)
+    place = head(kernel, LOOP)
     call.go(place, place)
-    call.expect("the text", call.target.address, call.cipher(0, text))
+    call.expect_output(text)
     by = FAST if e is None else taken(e)
-    expect_places(call, State, **{"in": (call.source, PASS)}, out=(call.target, PASS), left=(call.left, (e or 0) - PASS), message=(call.message, by),
+    expect_places(call, LOOP, **{"in": (call.source, PASS)}, out=(call.target, PASS), left=(call.left, (e or 0) - PASS), message=(call.message, by),
                   counter=add_modular(call.counter, const(PASS // 64, 32)))
-    if accumulated(call, State) * call.r.residue % P != authenticated(h, call.r, None, 0, ahead, by):
-        raise Unproved("the accumulator is not that of the specification after a pass")
+    expect_accumulator(call, LOOP, authenticated(h, call.r, None, 0, ahead, by), "after a pass")
     return call
 
 
 def least_d(e):
-    """From this d on, a pass depends only on e: a whole set is left to decrypt, and more bytes than it authenticates."""
+    """From this d on, a pass depends only on e: a whole set is left to decrypt, and more than it authenticates."""
     least = max(16, PASS + 1 - e, PASS + 1 - taken(e))
     return (least + 15) // 16 * 16
 
 
-def induction(kernel, loop, shape, of=None, quick=False, section=None):
+def induction(kernel, shape, quick=False, section=None):
     """Returns the invariant, and the numbers of cases and instructions. section: includes associated data of any
     length (ad.py)."""
-    inv, runs, flags = Invariant(State), [], shape.flags
-    ads = [(n, None) for n in (0, *ADS)] + ([(0, section)] if section else [])
-    for ad_bytes, any_ in ads if flags & FIRST else ((0, None),):
-        call = begin(kernel, loop, shape, None if flags & FIRST else symbol("state counter", 32), ad_bytes, of, any_)
+    inv, runs = Invariant(LOOP), []
+    loop = engine.changed(SEALING, arrivals=2)
+    for call in beginnings(kernel, loop, shape, section):
         ahead = linear.place(call.get(MESSAGE))[1] - call.done
         if ahead % 16 or ahead < 16 or loop.least - call.done - ahead < E_ANY:
             raise Unproved("the loop begins otherwise")
-        expect_places(call, State, **{"in": (call.source, call.done)}, out=(call.target, call.done), left=(call.left, -call.done),
+        expect_places(call, LOOP, **{"in": (call.source, call.done)}, out=(call.target, call.done), left=(call.left, -call.done),
                       message=(call.source, call.done + ahead), counter=add_modular(call.counter, const(call.done // 64, 32)))
         inv.enter(call)
         runs.append(call)
-    whole = shape.flags & LAST
-    some = [e for e in range(E_ANY) if whole or e % 16 == 0]
+    some = range(0, E_ANY, 1 if shape.flags & LAST else 16)
     # Found with some e, then proved for all.
     few = [None, *some[::67], *some[1:40:13]]
     for e in few:
         while True:
-            call = step(kernel, loop, shape, inv, e, e is not None and least_d(e))
-            if not inv.enter(call):
+            if not inv.enter(step(kernel, shape, inv, e, e is not None and least_d(e))):
                 break
     kept, most = len(inv.kept), inv.bounds
     for e in few if quick else [None, *some]:
-        runs.append(step(kernel, loop, shape, inv, e, e is not None and least_d(e)))
+        runs.append(step(kernel, shape, inv, e, e is not None and least_d(e)))
         inv.enter(runs[-1])
     if (len(inv.kept), inv.bounds) != (kept, most):
         raise Unproved("the invariant does not stay")
     return inv, len(runs), sum(c.machine.steps for c in runs)
 
 
-def leave(kernel, loop, shape, inv, d, e, folder=None):
-    call, text, ahead, h = run(kernel, loop, shape, inv, e, None, d)
-    call.go(head(kernel, loop), None)
-    call.expect("the text", call.target.address, call.cipher(0, text))
+def leave(kernel, shape, inv, d, e, folder=None):
+    call, text, ahead, h = run(kernel, shape, inv, e, None, d)
+    call.go(head(kernel, LOOP), None)
+    call.expect_output(text)
     h = authenticated(h, call.r, None, 0, terms.extend(ahead, (e + 15) // 16 * 128), (e + 15) // 16 * 16) if e else h
-    before = const(1, 32) if shape.flags & FIRST else symbol("state counter", 32)
-    finish(kernel, shape, call, h, add_modular(before, linear.shift(call.total, 6, True)), inv.written, folder)
+    call.finish(h, [call.counted(call.total)], inv.written, folder)
     return call.machine.steps
 
 
@@ -176,42 +155,28 @@ def ends(shape, quick):
 SHAPES = [s for s in engine.SHAPES if s.opens]
 
 
-def least(kernel):
-    loop = loop_of(kernel)
-    return loop and loop.least
-
-
 def tasks(kernel, args):
-    """For each call: the number of its shape, residues of the length, and a part of the ends. The first has many."""
-    loop, found = loop_of(kernel), []
-    for i in (0,) if args.quick else range(len(SHAPES)):
-        for of in loop.classes[:1] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,):
-            parts = 8 if i == 0 and of == loop.classes[0] and not args.quick else 1
-            found += [(str(SHAPES[i]), i, of, part, parts) for part in range(parts)]
-    return found
+    """The ends of the first call are many, so it has several tasks."""
+    return [(str(shape), shape, part, parts) for i, shape in enumerate(SHAPES[:1] if args.quick else SHAPES)
+            for parts in (1 if i or args.quick else 4,) for part in range(parts)]
 
 
 def one(kernel, task, args, found):
-    _, number, of, part, parts = task
-    loop, shape = loop_of(kernel), SHAPES[number]
+    _, shape, part, parts = task
     anew()
-    inv, cases, steps = induction(kernel, loop, shape, of, args.quick or part or of not in (None, loop.classes[0]))
+    inv, cases, steps = induction(kernel, shape, args.quick or part)
     found.add(0 if part else cases, steps)
-    # All ends of one class of lengths, and some of the others, because the state is the same.
-    for d, e in ends(shape, args.quick)[part::parts] if of in (None, loop.classes[0]) else ends(shape, args.quick)[5::29]:
+    for d, e in ends(shape, args.quick)[part::parts]:
         if len(terms.ATOMS) > 600_000:
             anew()
-            inv, _, _ = induction(kernel, loop, shape, of, True)
-        found.end(f"ahead by {d}, {e} bytes there", leave, kernel, loop, shape, inv, d, e, args.queries)
+            inv, _, _ = induction(kernel, shape, True)
+        found.end(f"ahead by {d}, {e} bytes there", leave, kernel, shape, inv, d, e, args.queries)
 
 
 def planted(kernel, args, attempt):
-    loop, shape = loop_of(kernel), Way(opens=True)
-
     def show():
         anew()
-        inv, _, _ = induction(kernel, loop, shape, loop.classes[0], True)
-        leave(kernel, loop, shape, inv, 32, 77)
-    for what, text in (("the text does not move", "str r7, [r1, #-0x34]"), ("the remaining length does not change", "str r8, [r1, #-0x38]"),
-                       ("a product is left out", "umlal"), ("a carry is dropped", "adc r"), ("not asked whether a set is authenticated", "bgt")):
-        attempt(f"opening: {what}", show, find(kernel, text, behind=head(kernel, loop)))
+        inv, _, _ = induction(kernel, Way(opens=True), True)
+        leave(kernel, Way(opens=True), inv, 32, 77)
+    attempt.without([(TEXT, "str r7, [r1, #-0x34]"), (LEFT, "str r8, [r1, #-0x38]"), (PRODUCT, "umlal"), (CARRY, "adc r"),
+                     ("not asked whether a set is authenticated", "bgt")], show, head(kernel, LOOP))

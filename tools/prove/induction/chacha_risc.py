@@ -13,19 +13,20 @@ import itertools
 
 import spec
 from induction import chacha_armv6
-from induction.chacha_arm import Part, general, scratch
-from induction.chacha_armv6 import LEAST, Invariant, Layout, Loop, accumulated, expect_places, head, induction, leave
-from induction.engine import BOTH, SHAPES, Found, Way, anew, find
+from induction.chacha_armv6 import LEAST, Invariant, Layout, Loop, attempts, blocks_from, every_end, expect_accumulator, expect_places
+from induction.chacha_loop import CARRY, PRODUCT, ROTATION, TEXT, WIPE, Part, general, head, in_row, registers, scratch
+from induction.engine import BOTH, SHAPES, Found, Way, anew
 from run import packets, proof
 from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, Call, text_symbols
 from run.packets import Shape
-from spec.args import A, FIRST, LAST, WHOLE
+from spec.args import A, FIRST, WHOLE
 from values import linear, terms
 from values.terms import Unproved, const, extend, symbol
 
 STATE = 256
 POLY_H = STATE + 128
 COUNTER = scratch(STATE + 48)
+AUTHENTICATED = "message", "limit", "rest"
 
 
 def cases(address, modulus, *classes):
@@ -33,16 +34,14 @@ def cases(address, modulus, *classes):
     return [{address: (modulus, of)} for of in classes or ((0,), tuple(range(1, modulus)))]
 
 
-def encrypting(begin, registers, words, big=False):
-    """The loop that encrypts. The accumulator is in scratch, as 64-bit numbers. registers: of input, output and
-    remaining bytes."""
-    return Loop(begin, 64, [scratch(POLY_H + 4 * (i ^ big)) for i in range(words)],
-                {**{general(r): what for r, what in zip(registers, ("in", "out", "left"))}, COUNTER: "counter"}, [32 * i for i in range(words)])
+def encrypting(begin, pointers, words, big=False):
+    """The loop that encrypts. The accumulator is in scratch, as 64-bit numbers. pointers: the registers of input,
+    output and remaining bytes."""
+    return Loop(begin, in_row([scratch(POLY_H + 4 * (i ^ big)) for i in range(words)], 32), places(pointers, "in", "out", "left"))
 
 
-def authenticating(begin, registers, limbs, weights, carries=False):
-    return Loop(begin, 16, [general(r) for r in limbs],
-                {**{general(r): what for r, what in zip(registers, ("message", "limit", "rest"))}, COUNTER: "counter"}, weights, carries)
+def places(numbers, *names):
+    return {**dict(zip(map(general, numbers), names)), COUNTER: "counter"}
 
 
 def of_message(shape):
@@ -55,6 +54,7 @@ class Mips(Layout):
 
     def __init__(self, isa):
         self.bits, self.big = isa.POINTER, isa.big
+        self.limbs = registers(range(8, 13 if self.bits == 32 else 11), self.bits)
         self.ad_cases = self.texts(AD)
 
     def texts(self, address):
@@ -64,18 +64,17 @@ class Mips(Layout):
         return encrypting(("lw $t0, 0x100($a1)", 1), (2, 3, 7), 5 if self.bits == 32 else 6, self.big), self.authenticates(of_message(shape))
 
     def authenticates(self, residues):
-        # $24 is a carry.
-        load, first, limbs = ("lw", "$s4", [*range(8, 13), 24]) if self.bits == 32 else ("ld", "$t6", [*range(8, 11), 24])
+        load, first = ("lw", "$s4") if self.bits == 32 else ("ld", "$t6")
         side = "" if residues == (0,) else "l" if self.big else "r"
-        return authenticating((f"{load}{side} {first}, ($v0)", 0), (2, 3, 7), limbs, [*range(0, 129, self.bits), 128], True)
+        # $24 is a carry.
+        return Loop((f"{load}{side} {first}, ($v0)", 0), [*self.limbs, (general(24), 128)], places((2, 3, 7), *AUTHENTICATED), True)
 
     def behind_ad(self):
-        flags = A["ARG_FLAGS"] + (4 if self.big else 0)
-        return Loop((f"lw $t8, {flags:#x}($a0)", 1), 16, [general(r) for r in range(8, 13 if self.bits == 32 else 11)], {}, range(0, 129, self.bits))
+        return Loop((f"lw $t8, {A['ARG_FLAGS'] + 4 * self.big:#x}($a0)", 1), self.limbs, {})
 
 
 class RiscV(Layout):
-    phase, phase_text = general(15), 1
+    phase, phase_text, limbs = general(15), 1, registers((5, 6, 7), 64)
     callers = [dict(t) for t in ({**k, **n} for k in cases(KEY, 4) for n in cases(NONCE, 4) if k[KEY][1] == (0,) or n[NONCE][1] == (0,))]
 
     def __init__(self, isa):
@@ -89,10 +88,10 @@ class RiscV(Layout):
 
     def authenticates(self, residues):
         load = {(0,): "ld", (4,): "lwu"}.get(residues, "lbu")
-        return authenticating((f"{load} s5, 0(a2)", 0), (12, 13, 14), (5, 6, 7), (0, 64, 128))
+        return Loop((f"{load} s5, 0(a2)", 0), self.limbs, places((12, 13, 14), *AUTHENTICATED))
 
     def behind_ad(self):
-        return Loop((f"ld s3, {A['ARG_FLAGS']:#x}(a0)", 1), 16, [general(r) for r in (5, 6, 7)], {}, (0, 64, 128))
+        return Loop((f"ld s3, {A['ARG_FLAGS']:#x}(a0)", 1), self.limbs, {})
 
 
 LAYOUTS = {"EM_MIPS": Mips, "EM_RISCV": RiscV}
@@ -102,7 +101,7 @@ def least(kernel):
     return LEAST if getattr(kernel.isa, "BY_INDUCTION", {}).get(kernel.name.removeprefix("sealane_")) == LEAST else None
 
 
-# ---- Associated data of any length ------------------------------------------------------------------------------------------
+# ---- Associated data of any length -----------------------------------------------------------------------------------
 
 class Section:
     """The proved results for associated data, without terms. kept: cells after them whose values are those without
@@ -117,7 +116,7 @@ class Section:
         call.memory.put_number(ARGS + A["ARG_AD_BYTES"], extend(self.bytes + 0, 64))
 
     def through(self, call, stop=None):
-        """Runs from the first instruction to `stop`, or to the return. Returns the accumulator after associated data."""
+        """Runs from the first instruction to `stop`, or to the return. Returns the accumulator after them."""
         kernel, program = self.kernel, self.kernel.program()
         call.memory.put_number(ARGS + A["ARG_AD_BYTES"], const(0, 64))
         program.run(call.machine, None, 0, head(kernel, self.loop))
@@ -126,9 +125,9 @@ class Section:
         call.put({c: found[c] for c in self.kept})
         call.change({("memory", at): symbol(f"ad left {at}", 32) for at in self.written if ("memory", at) not in self.kept})
         limbs = [symbol(f"ad h{i} at most {most}", max(1, most.bit_length()), most) for i, most in enumerate(self.most)]
-        call.change({c: extend(v, kernel.isa.POINTER) for c, v in zip(self.loop.limbs, limbs)})
+        call.change({c: extend(v, kernel.isa.POINTER) for (c, _), v in zip(self.loop.limbs, limbs)})
         program.run(call.machine, None, head(kernel, self.loop), stop)
-        return packets.residue(limbs, self.loop.weights)
+        return packets.residue(limbs, [weight for _, weight in self.loop.limbs])
 
 
 def ad_length(kernel, least, **more):
@@ -142,24 +141,16 @@ def with_ad(kernel, shape, n, some=None):
     call.ad = linear.Base("ad", 1 << 20, 1 << width - 2, address=AD, modulus=modulus, of=of, width=width)
     if some:
         call.memory.region("ad here", AD, some, True, False, modulus if of == (0,) else 1)
-        call.memory.poke(AD, ad_text(some))
+        call.memory.poke(AD, text_symbols("ad ", some))
     call.set(ad=call.ad + 0, ad_bytes=n, bytes=call.length("bytes", 0) + 0)
     return call
-
-
-def ad_text(n):
-    return text_symbols("ad ", n)
 
 
 def inside_ad(kernel, shape, inv, rest):
     """Starts a run at the loop, with the last whole block and `rest` bytes after it, or (None) with at least two
     blocks."""
     call = with_ad(kernel, shape, symbol("ad bytes", kernel.isa.POINTER), 16 + (rest or 0))
-    left = linear.Base("ad left", 32, 1 << call.width - 2, modulus=16, width=call.width)
-    limit = linear.Base("ad limit", 1 << 20, (1 << call.width - 1) - 1, width=call.width)
-    linear.relate(limit, call.ad, left)
-    call.values = {"message": call.ad + 0, "limit": limit + 0 if rest is None else call.ad + 16, "counter": const(1, 32),
-                   "rest": extend(symbol("rest", 4), call.width) if rest is None else const(rest, call.width)}
+    call.values = blocks_from(call, call.ad, rest)
     return call, inv.put(call, **call.values)
 
 
@@ -170,8 +161,7 @@ def ad_shown(kernel, shape, behind, quick):
     place, rests, cases = head(kernel, behind.loop), range(0, 16, 5) if quick else range(16), Call.cases
 
     def is_behind(call, h, text, what):
-        if accumulated(call, behind.loop) != spec.poly1305(h, call.r, text and spec.pad16(text)):
-            raise Unproved(f"the accumulator is not that of the specification behind {what}")
+        expect_accumulator(call, behind.loop, spec.poly1305(h, call.r, text and spec.pad16(text)), f"behind {what}")
         if call.get(layout.phase).constant != 0:
             raise Unproved("what is behind associated data is not reached first")
         behind.enter(call)
@@ -179,7 +169,7 @@ def ad_shown(kernel, shape, behind, quick):
     for n in rests:
         call = with_ad(kernel, shape, const(n, kernel.isa.POINTER), n)
         program.run(call.machine, None, 0, place)
-        is_behind(call, 0, ad_text(n), f"{n} bytes")
+        is_behind(call, 0, text_symbols("ad ", n), f"{n} bytes")
     try:
         for case in layout.ad_cases:
             Call.cases = {**cases, **case}
@@ -191,8 +181,7 @@ def ad_shown(kernel, shape, behind, quick):
                 program.run(call.machine, None, 0, head(kernel, loop))
                 end = linear.place(terms.add(call.width, call.ad + 0, n + 0)[0])[0]
                 expect_places(call, loop, message=(call.ad, 0), limit=(end, -rest), rest=const(rest, call.width), counter=const(1, 32))
-                if accumulated(call, loop) != 0:
-                    raise Unproved("the accumulator is not 0 where associated data begin")
+                expect_accumulator(call, loop, 0, "where associated data begin")
                 inv.enter(call)
                 runs.append(call)
             changed = True
@@ -202,14 +191,13 @@ def ad_shown(kernel, shape, behind, quick):
                     call, h = inside_ad(kernel, shape, inv, None)
                     program.run(call.machine, None, head(kernel, loop), head(kernel, loop))
                     expect_places(call, loop, **dict(call.values, message=(call.ad, 16)))
-                    if accumulated(call, loop) != spec.poly1305(h, call.r, ad_text(16)):
-                        raise Unproved("the accumulator is not that of the specification after a block")
+                    expect_accumulator(call, loop, spec.poly1305(h, call.r, text_symbols("ad ", 16)), "after a block")
                     changed = inv.enter(call) or changed
                     runs.append(call)
             for inv.first, rest in itertools.product(inv.bounds, rests):
                 call, h = inside_ad(kernel, shape, inv, rest)
                 program.run(call.machine, None, head(kernel, loop), place)
-                is_behind(call, h, ad_text(16 + rest), f"a block and {rest} bytes")
+                is_behind(call, h, text_symbols("ad ", 16 + rest), f"a block and {rest} bytes")
             behind.written |= inv.written
     finally:
         Call.cases = cases
@@ -231,7 +219,7 @@ def prepare(kernel, args):
     return found.cases, found.steps, together
 
 
-# ---- All of it --------------------------------------------------------------------------------------------------------------
+# ---- All of it -------------------------------------------------------------------------------------------------------
 
 def tasks(kernel, args):
     found, layout = [], LAYOUTS[kernel.isa.MACHINE](kernel.isa)
@@ -267,30 +255,22 @@ def one(kernel, task, args, found):
         shape.section = section
         found.add(1, proof.prove(kernel, shape, args.queries))
         return
-    state, *more = induction(kernel, shape, section=section)
-    found.add(*more)
-    ends = (range(1, 65) if shape.opens else range(16)) if shape.flags & LAST else (64 if shape.opens else 0,)
-    for n in ends[5::9] if args.quick else ends:
-        found.end(f"end, {n} bytes", leave, kernel, shape, state, n, args.queries)
+    every_end(kernel, shape, args, found, section)
 
 
 # Instructions that planted faults omit: the name of the fault, the start of their text, and which one it is.
 LEFT_OUT = {
-    ("EM_MIPS", 32): [("the text does not move", "addiu $v0, $v0, 0x40", 0), ("a product is left out", "maddu", 2), ("a carry is dropped", "sltu", 4),
-                      ("a rotation is left out", "rotr", 40), ("a wipe is left out", "sw $zero, 0x110($a1)", 0)],
-    ("EM_MIPS", 64): [("the text does not move", "daddiu $v0, $v0, 0x40", 0), ("a product is left out", "dmultu", 1), ("a carry is dropped", "sltu", 2),
-                      ("a rotation is left out", "rotr", 40), ("a wipe is left out", "sd $zero, 0x110($a1)", 0)],
-    ("EM_RISCV", 64): [("the text does not move", "addi s8, s8, 0x40", 0), ("a product is left out", "mulhu", 2), ("a carry is dropped", "sltu", 2),
-                       ("a wipe is left out", "sd zero, 0x110(a1)", 0)],
+    ("EM_MIPS", 32): [(TEXT, "addiu $v0, $v0, 0x40"), (PRODUCT, "maddu", 2), (CARRY, "sltu", 4), (ROTATION, "rotr", 40),
+                      (WIPE, "sw $zero, 0x110($a1)")],
+    ("EM_MIPS", 64): [(TEXT, "daddiu $v0, $v0, 0x40"), (PRODUCT, "dmultu", 1), (CARRY, "sltu", 2), (ROTATION, "rotr", 40),
+                      (WIPE, "sd $zero, 0x110($a1)")],
+    ("EM_RISCV", 64): [(TEXT, "addi s8, s8, 0x40"), (PRODUCT, "mulhu", 2), (CARRY, "sltu", 2), (WIPE, "sd zero, 0x110(a1)")],
 }
-
-
 # The same for associated data alone.
+MOVE, END, AD_CARRY = "associated data do not move", "their last bytes are left out", "a carry of theirs is dropped"
 AD_LEFT_OUT = {
-    "EM_MIPS": [("associated data do not move", ("addiu $v0, $v0, 0x10", "daddiu $v0, $v0, 0x10"), 1), ("their last bytes are left out", "sb $t8, ($t9)", 0),
-                ("a carry of theirs is dropped", "sltu", 8)],
-    "EM_RISCV": [("associated data do not move", "addi a2, a2, 0x10", 2), ("their last bytes are left out", "sb s3, 0(s4)", 0),
-                 ("a carry of theirs is dropped", "sltu", 12)],
+    "EM_MIPS": [(MOVE, ("addiu $v0, $v0, 0x10", "daddiu $v0, $v0, 0x10"), 1), (END, "sb $t8, ($t9)"), (AD_CARRY, "sltu", 8)],
+    "EM_RISCV": [(MOVE, "addi a2, a2, 0x10", 2), (END, "sb s3, 0(s4)"), (AD_CARRY, "sltu", 12)],
 }
 
 
@@ -298,19 +278,14 @@ def planted(kernel, args, attempt):
     case = {address: (8, (0,)) for address in (IN + 1, OUT + 3, KEY, NONCE)}
     kernel.program().LIMIT = 20_000
 
-    def wrong(what, text=None, number=0, **change):
-        def show():
-            prepared(kernel, case)
-            state, _, _ = induction(kernel, Way(WHOLE), **change)
-            leave(kernel, Way(WHOLE), state, 5)
-        attempt(what, show, text and find(kernel, text, number))
-    wrong("the counter goes on by two", blocks=2)
-    wrong("blocks of 32 bytes are authenticated", step=32)
-    for what, text, number in LEFT_OUT[kernel.isa.MACHINE, kernel.isa.POINTER]:
-        wrong(what, text, number)
+
+    def before():
+        prepared(kernel, case)
 
     def associated():
-        prepared(kernel, case)
+        before()
         ad_shown(kernel, Way(WHOLE), Invariant(LAYOUTS[kernel.isa.MACHINE](kernel.isa).behind_ad()), True)
-    for what, text, number in AD_LEFT_OUT[kernel.isa.MACHINE]:
-        attempt(what, associated, find(kernel, text, number))
+    attempt("the counter goes on by two", attempts(kernel, before, blocks=2))
+    attempt("blocks of 32 bytes are authenticated", attempts(kernel, before, step=32))
+    attempt.without(LEFT_OUT[kernel.isa.MACHINE, kernel.isa.POINTER], attempts(kernel, before))
+    attempt.without(AD_LEFT_OUT[kernel.isa.MACHINE], associated)

@@ -7,38 +7,41 @@ Where it begins, scratch has the previous ciphertext, which the accumulator does
 begins with block 0. It has a block of text less, and its ciphertext stands 64 bytes further on; this is a separate state.
 
     base    from the first instruction to the second pass
-    step    from either state with more than 1,024 bytes left, the most that a pass may have, to the second state
+    step    from either state, to the second one: with more than 1,024 bytes left, the most that a pass may have, and
+            with each number of blocks up to there that surely fills the vectors
     exit    from either state, for each number of bytes that such steps may leave, to the return; in place for every
             23rd
 
 The states keep what no pass changes, which is found by trying.
 """
+import itertools
+
 import spec
-from induction import chacha_arm
-from induction.chacha_arm import general, scratch
-from induction.chacha_armv6 import Invariant, Loop, accumulated, expect_places
-from induction.engine import SHAPES, Way, anew, find, text_named
-from run.kernels import AD, SCRATCH, text_symbols
-from run.packets import chacha_left, h_before, residue
+from induction.chacha_armv6 import Invariant, Loop, expect_accumulator, expect_places
+from induction.chacha_loop import ADS, CARRY, LONGEST, PRODUCT, Part, general, head, inside, registers, scratch, texts
+from induction.engine import SHAPES, Way, anew, text_named
+from run.kernels import SCRATCH
 from spec.args import FIRST, LAST, WHOLE
 from values import linear
-from values.terms import Unproved, add_modular, const, extend, symbol
+from values.terms import add_modular, const, undefined
 
-ADS = (0, 1, 13, 16, 40)
 MOST = 1024  # bytes of a pass
 LEAST = MOST + 1
 TEXT, COUNTER = SCRATCH + 512, scratch(256 + 48)
-PASS = Loop(("ld s3, 0x50(a0)", 1), 0, [general(r) for r in (5, 6, 7)], {general(26): "done", COUNTER: "counter"}, (0, 64, 128))
-
-
-def head(kernel):
-    if kernel.head is None:
-        kernel.head = find(kernel, *PASS.begin).address
-    return kernel.head
+DONE = general(26)
+PASS = Loop(("ld s3, 0x50(a0)", 1), registers((5, 6, 7), 64), {DONE: "done", COUNTER: "counter"})
+CRYPT = Loop(("ld s3, 0x50(a0)", 3), [], {})  # .Ltext
 
 
 def bytes_of_pass(kernel):
     return min(MOST, 64 * kernel.isa.vlen // 32)
+
+
+def limit(kernel):
+    """With more bytes left, a pass has as many blocks as vectors hold. A CPU may choose fewer if these are not twice
+    as many."""
+    n = bytes_of_pass(kernel)
+    return min(MOST, 2 * n - 64 if kernel.isa.fewest else n)
 
 
 class State(Invariant):
@@ -49,91 +52,87 @@ class State(Invariant):
         self.lead = lead
 
 
-def arrive(kernel, call, state, done, blocks, ciphertext, h):
-    """A run is where a pass begins. done: bytes; blocks: that it has encrypted; ciphertext: what scratch should have; h:
-    the accumulator."""
+def arrive(call, state, done, blocks, ciphertext, h):
+    """A run is where a pass begins. done: bytes; blocks: that it has encrypted; ciphertext: what scratch should have;
+    h: the accumulator."""
     expect_places(call, PASS, done=done, counter=add_modular(call.counter, const(blocks, 32)))
     call.expect("the ciphertext in scratch", TEXT + state.lead, ciphertext)
-    if accumulated(call, PASS) != h:
-        raise Unproved("the accumulator is not that of the specification where a pass begins")
+    expect_accumulator(call, PASS, h, "where a pass begins")
     return state.enter(call)
 
 
 def begin(kernel, shape, state, ad_bytes):
     """From the first instruction to the second pass."""
-    lead = state.lead
-    n = bytes_of_pass(kernel) - lead
-    texts = [(0, n, True, shape.in_place)], [] if shape.in_place else [(0, n, False, True)]
-    call = chacha_arm.Part(kernel, shape, texts, None, ad_bytes, symbol("state counter", 32))
-    call.set(bytes=call.length("bytes", LEAST) + 0, ad_bytes=const(ad_bytes, 64))
-    text, ad = text_named("now", n), text_symbols("ad ", ad_bytes)
-    if ad:
-        call.memory.poke(AD, ad)
-    call.memory.poke(call.source.address, text)
-    place = head(kernel)
-    call.go(0, place)
+    n, place = bytes_of_pass(kernel) - state.lead, head(kernel, PASS)
+    call = Part(kernel, shape, texts(shape, n, again=False), None, ad_bytes)
+    call.set(bytes=call.length("bytes", LEAST) + 0)
+    text, _ = call.put_text(n)
+    h = call.enter(place, ad_bytes)
     call.go(place, place)
-    result = call.cipher(0, text)
-    call.expect("the text", call.target.address, result)
-    h = spec.poly1305(0, call.r, ad and spec.pad16(ad)) if shape.flags & FIRST else residue(h_before())
-    arrive(kernel, call, state, const(n, 64), n // 64, text if shape.opens else result, h)
+    result = call.expect_output(text)
+    arrive(call, state, const(n, 64), n // 64, text if shape.opens else result, h)
     return call
 
 
-def inside(kernel, shape, state, n):
-    """A run from where a pass begins with n bytes left, or (None) with more than MOST. Returns it, the accumulator after
-    the previous ciphertext, the text, and the output."""
-    done, size = linear.Base("done", 64, chacha_arm.LONGEST[64] >> 1, modulus=64), n or bytes_of_pass(kernel)
-    texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, False, True)]
-    call = chacha_arm.Part(kernel, shape, texts, done, 0, symbol("state counter", 32))
-    call.done, call.counter = done, symbol("any counter", 32)
-    if n is None:
-        all_, left = call.length("bytes", LEAST), call.length("left", LEAST)
-        linear.relate(all_, done, left)
+def start(kernel, shape, state, size, bounds=None):
+    """A run from where a pass begins, with `size` bytes of text. bounds: of the bytes left, if these are others.
+    Returns it, the accumulator after the previous ciphertext, and the text."""
+    call = inside(kernel, shape, texts(shape, size, again=False))
+    call.set(bytes=call.done + size)
+    if bounds:
+        all_ = call.length("bytes", 64)
+        linear.relate(all_, call.done, linear.Base("left", *bounds))
         call.set(bytes=all_ + 0)
-    else:
-        call.set(bytes=done + n)
-    call.set(ad_bytes=symbol("ad bytes", 64))
-    h = state.put(call, done=done + 0, counter=call.counter)
-    before, text = text_named("before", bytes_of_pass(kernel) - state.lead), text_named("now", size)
-    call.memory.poke(TEXT + state.lead, before)
-    call.memory.poke(call.source.address, text)
-    return call, spec.poly1305(h, call.r, before), text, call.cipher(0, text)
+    h = state.put(call, done=call.done + 0, counter=call.counter)
+    before = text_named("before", bytes_of_pass(kernel) - state.lead)
+    call.poke(TEXT + state.lead, before)
+    return call, spec.poly1305(h, call.r, before), call.put_text(size)[0]
 
 
-def step(kernel, shape, state, following, blocks=0):
-    call, h, text, result = inside(kernel, shape, state, None)
+def step(kernel, shape, state, following, bounds, blocks=0):
+    """bounds: of the bytes left."""
     n = bytes_of_pass(kernel)
-    call.go(head(kernel), head(kernel))
-    call.expect("the text", call.target.address, result)
-    return call, arrive(kernel, call, following, (call.done, n), n // 64 + blocks, text if shape.opens else result, h)
+    call, h, text = start(kernel, shape, state, n, bounds)
+    call.go(head(kernel, PASS), head(kernel, PASS))
+    result = call.expect_output(text)
+    return call, arrive(call, following, (call.done, n), n // 64 + blocks, text if shape.opens else result, h)
 
 
 def induction(kernel, shape, blocks=0):
     """Returns the states, and the numbers of cases and instructions."""
     states, first = {lead: State(lead) for lead in (64, 0)}, 64 if shape.flags & FIRST else 0
     runs = [begin(kernel, shape, states[first], n) for n in (ADS if first else (0,))]
+    lefts = [(LEAST, LONGEST[64]), *((n + 1, n + 64) for n in range(limit(kernel), MOST, 64))]
     if first:
-        runs.append(step(kernel, shape, states[64], states[0], blocks)[0])
+        runs += [step(kernel, shape, states[64], states[0], left, blocks)[0] for left in lefts]
     changed = True
     while changed:
-        call, changed = step(kernel, shape, states[0], states[0], blocks)
-        runs.append(call)
+        found = [step(kernel, shape, states[0], states[0], left, blocks) for left in lefts]
+        changed = any(more for _, more in found)
+        runs += [call for call, _ in found]
     states[64].written = states[0].written = states[64].written | states[0].written
     return [states[lead] for lead in dict.fromkeys((first, 0))], len(runs), sum(c.machine.steps for c in runs)
 
 
-def leave(kernel, shape, state, n, folder=None):
-    """To the return."""
-    call, h, text, result = inside(kernel, shape, state, n)
-    call.go(head(kernel), None)
-    call.expect("the text", call.target.address, result)
+def rounds(kernel, shape, state, n):
+    """The first part of a pass, before it has text, with any number of bytes left that are as many blocks as n. Returns
+    the cells there, without lengths and pointers, and the number of instructions."""
+    least = (n - 1) // 64 * 64 + 1
+    call, *_ = start(kernel, shape, state, 0, (least, least + 63))
+    call.go(head(kernel, PASS), head(kernel, CRYPT))
+    return {c: undefined(v.width) if linear.place(v) else v for c, v in call.cells().items()}, call.machine.steps
+
+
+def leave(kernel, shape, state, n, cells, folder=None):
+    """To the return. cells: from rounds()."""
+    call, h, text = start(kernel, shape, state, n)
+    call.put(cells)
+    call.set_cell(DONE, call.done + 0)
+    call.go(head(kernel, CRYPT), None)
+    result = call.expect_output(text)
     authenticated = text if shape.opens else result
     h = spec.poly1305(h, call.r, spec.pad16(authenticated) if shape.flags & LAST else authenticated)
-    call.left_behind()
-    call.wiped(state.written)
-    counter = extend(add_modular(call.counter, const(n // 64, 32)), 64)
-    chacha_left(call, shape.flags, h, call.r, call.s, (symbol("ad bytes", 64), symbol("total", 64)), [counter], folder)
+    call.finish(h, [add_modular(call.counter, const(n // 64, 32))], state.written, folder)
     return call.machine.steps
 
 
@@ -151,19 +150,26 @@ def one(kernel, task, args, found):
     states, *more = induction(kernel, shape)
     found.add(*more)
     for state in states:
-        ends = [n for n in range(LEAST - bytes_of_pass(kernel) + state.lead, MOST + 1) if shape.flags & LAST or n % 64 == 0]
-        for n in ends[7::50] if args.quick else ends[::23 if shape.in_place else 1]:
-            found.end(f"end, {n} bytes", leave, kernel, shape, state, n, args.queries)
+        most = limit(kernel)
+        few = (LEAST if state.lead else most + 1) - bytes_of_pass(kernel) + state.lead
+        ends = [n for n in range(few, most + 1) if shape.flags & LAST or n % 64 == 0]
+        ends = ends[7::50] if args.quick else ends[::23 if shape.in_place else 1]
+        for _, same in itertools.groupby(ends, lambda n: (n - 1) // 64):
+            first, *others = same
+            cells, steps = rounds(kernel, shape, state, first)
+            found.add(0, steps)
+            for n in (first, *others):
+                found.end(f"end, {n} bytes", leave, kernel, shape, state, n, cells, args.queries)
 
 
 def planted(kernel, args, attempt):
-    def wrong(what, text=None, number=0, opens=False, **change):
+    def attempts(opens=False, **change):
         def show():
             anew()
             states, _, _ = induction(kernel, Way(WHOLE, opens), **change)
-            leave(kernel, Way(WHOLE, opens), states[0], 5)
-        attempt(what, show, text and find(kernel, text, number, head(kernel)))
-    wrong("the counter goes on by one more", blocks=1)
-    wrong("what is done does not change", "add s10, s10, a6")
-    wrong("a product is left out", "mulhu", 2)
-    wrong("a carry is dropped", "sltu", 2, opens=True)
+            leave(kernel, Way(WHOLE, opens), states[0], 5, rounds(kernel, Way(WHOLE, opens), states[0], 5)[0])
+        return show
+    place = head(kernel, PASS)
+    attempt("the counter goes on by one more", attempts(blocks=1))
+    attempt.without([("what is done does not change", "add s10, s10, a6"), (PRODUCT, "mulhu", 2)], attempts(), place)
+    attempt.without([(CARRY, "sltu", 2)], attempts(True), place)

@@ -88,7 +88,7 @@ def text_named(name, n):
 
 
 def anew():
-    proof.mode(False, False)
+    proof.mode()
     terms.forget()
 
 
@@ -144,6 +144,11 @@ class Planted:
         program.steps.update(before)
         print(f"{'FAIL' if why is None else 'ok  '} {self.kernel}: planted: {what}: {why or 'not refused'}", flush=True)
         self.results.append(why is not None)
+
+    def without(self, omitted, show, behind=0):
+        """omitted: (name of the fault, as find() the start of an instruction's text, and which one after `behind`)."""
+        for what, text, *number in omitted:
+            self(what, show, find(self.kernel, text, *number, behind=behind))
 
 
 def changed(what, **change):

@@ -2,7 +2,7 @@
 
     induction.gcm [--quick] [--planted] [--jobs N] OBJECT...
 
-As in chacha_x86.py, there are base, step and exit. But here the invariant is computed, and then proved. A cell is a
+As in chacha_loop.py, there are base, step and exit, and the invariant is computed, and then proved. A cell is a
 register, a word of a vector register, a mask register, or four bytes of scratch or stack. The loop starts at the
 target of its last jump. There a cell is one of these:
 
@@ -36,22 +36,34 @@ ADS = (1, 13, 16, 40)
 
 class Loop:
     """step: bytes of a pass. over: the fewest bytes that remain after the passes. register, lanes: the vector register
-    of GHASH so far, and its number of lanes. behind: the register that determines what is authenticated next, for
-    planted faults. passes: with fewer, a text may take another path."""
+    of GHASH so far, and its number of lanes. passes: with fewer, a text may take another path."""
 
     counts_bytes = False  # whether the remaining length is in bytes, with the pass that starts, or in passes
     begin = None  # the first instruction of the loop
     arrivals = 1, 1  # how often it is reached before the induction starts, in the first part and in later ones
     before_ad = 0  # how often it is reached before the associated data
 
-    def __init__(self, step, over, register, lanes, behind, passes=2):
-        self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
+    def __init__(self, step, over, register, lanes, passes=2):
+        self.step, self.register, self.lanes = step, register, lanes
         self.least = passes * step + over  # bytes of the shortest text that is proved
         self.blocks, self.lag = step // 16, step  # step of the counter; how far authentication is behind when sealing
 
     def hash_cells(self):
         """A block for each lane, with its bytes reversed."""
         return [("vector", self.register, i) for i in range(4 * self.lanes)]
+
+    def hash_of(self, call):
+        """Returns GHASH so far, as an element of the field."""
+        cells = call.cells()
+        words = [cells[c] for c in self.hash_cells()]
+        inverse, factor, y = field_power(call.h, (1 << 128) - 2), 1, 0
+        for i in range(self.lanes):
+            lane = cat(*words[4 * i:4 * i + 4])
+            if not lane.defined:
+                raise Unproved("GHASH so far is not there")
+            y ^= field_product(field_product(terms.X127, lane.image), factor)
+            factor = field_product(factor, inverse)
+        return y
 
 
 class Crypto32(Loop):
@@ -68,37 +80,36 @@ class Crypto32(Loop):
 
 
 LOOPS = {
-    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12", 3),
-    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12", 3),
-    "sealane_aesgcm_avx2": Loop(256, 1, 11, 2, "r10"),
-    "sealane_aesgcm_avx512": Loop(512, 304, 19, 4, "r10", 3),
+    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, 3),
+    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, 3),
+    "sealane_aesgcm_avx2": Loop(256, 1, 11, 2),
+    "sealane_aesgcm_avx512": Loop(512, 304, 19, 4, 3),
     "sealane_aesgcm_ce32": Crypto32(),
 }
 
 
-# For ARM: instructions after the start of the loop that planted faults omit: (name of the fault, mnemonic, operands,
-# which of them).
+# Instructions of the loop that planted faults omit: (name of the fault, their text, which of them).
+_EVERY = [("the passes are not counted", "dec"), ("a product of the loop is left out", ("pclmulqdq", "vpclmullqlqdq", "vpclmulqdq")),
+          ("a round is left out", ("aesenc ", "vaesenc "), 9)]
+_XMM = [("what is authenticated does not move", "sub r12"), ("the text does not move", "sub r8"), *_EVERY]
+_WIDE = [("what is authenticated does not move", "add r10"), ("the text does not move", "add r8"), *_EVERY]
 LEFT_OUT = {
-    "sealane_aesgcm_ce32": [("the counter does not go on", "str", "[r1, #0x148]", 0), ("the text does not move", "str", "r3, [r1, #0x13c]", 0),
-                            ("the output does not move", "str", "r4, [r1, #0x140]", 0), ("the remaining length does not change", "str", "ip, [r1, #0x144]", 0),
-                            ("a product is left out", "mull.p64", "", 3), ("a round is left out", "aese.8", "", 9),
-                            ("GHASH is not kept", "st1.8", "[r7]", 0)],
+    "sealane_aesgcm_aesni": _XMM, "sealane_aesgcm_aesniavx": _XMM, "sealane_aesgcm_avx2": _WIDE, "sealane_aesgcm_avx512": _WIDE,
+    "sealane_aesgcm_ce32": [("the counter does not go on", "str r3, [r1, #0x148]"), ("the text does not move", "str r3, [r1, #0x13c]"),
+                            ("the output does not move", "str r4, [r1, #0x140]"), ("the remaining length does not change", "str ip, [r1, #0x144]"),
+                            ("a product is left out", "vmull.p64", 3), ("a round is left out", "aese.8", 9),
+                            ("GHASH is not kept", "vst1.8 {d30, d31}, [r7]")],
 }
 
 
 def head(kernel):
     """Returns the start of the loop: the target of the longest jump back over AES rounds and products. The code is
     used only to find it; the proof shows that each pass reaches it once."""
-    if kernel.head is None and LOOPS[kernel.name].begin:
-        kernel.head = find(kernel, LOOPS[kernel.name].begin).address
+    if kernel.head is None and (begin := LOOPS[kernel.name].begin):
+        kernel.head = find(kernel, begin).address
     if kernel.head is None:
-        pc, found = 0, []
-        while pc < len(kernel.code):
-            insn = kernel.isa.decode(kernel.code, pc)
-            if insn.mnemonic == "jne" and insn.operands[0].imm < pc:
-                found.append((pc - insn.operands[0].imm, insn.operands[0].imm))
-            pc += insn.size
-        kernel.head = max(found)[1]
+        jumps = [(i.address, i.operands[0].imm) for i in instructions(kernel) if i.mnemonic == "jne"]
+        kernel.head = max((at - target, target) for at, target in jumps)[1]
     return kernel.head
 
 
@@ -110,7 +121,8 @@ class Shape(NamedTuple):
     j0: bool = False
 
     def __str__(self):
-        return f"AES-{self.bits}, {'open' if self.opens else 'seal'}{PARTS[self.flags]}{', any J0' if self.j0 else ''}{', in place' if self.in_place else ''}"
+        more = (", any J0" if self.j0 else "") + (", in place" if self.in_place else "")
+        return f"AES-{self.bits}, {'open' if self.opens else 'seal'}{PARTS[self.flags]}{more}"
 
 
 class Part(engine.Part):
@@ -133,210 +145,224 @@ class Part(engine.Part):
     def length(self, name, least, most=LONGEST):
         return linear.Base(name, least, min(most, (1 << self.width - 2) - 32), width=self.width)
 
-    def hash_of(self, loop):
-        """Returns GHASH so far, as an element of the field."""
-        cells = self.cells()
-        words = [cells[c] for c in loop.hash_cells()]
-        inverse, factor, y = field_power(self.h, (1 << 128) - 2), 1, 0
-        for i in range(loop.lanes):
-            lane = cat(*words[4 * i:4 * i + 4])
-            if not lane.defined:
-                raise Unproved("GHASH so far is not there")
-            y ^= field_product(field_product(terms.X127, lane.image), factor)
-            factor = field_product(factor, inverse)
-        return y
+    def text(self, name, size):
+        """Puts text at the start of the input, and returns it."""
+        if not size:
+            return None
+        text = text_named(name, size)
+        self.memory.poke(self.source.address, text)
+        return text
+
+    def to_loop(self, place, name, ad_bytes, section):
+        """Runs from the first instruction to the loop. Returns Y of the associated data."""
+        if section:
+            section.arguments(self)
+            return section.through(self, place)
+        ad = text_symbols(f"ad {name} ", ad_bytes)
+        if ad:
+            self.memory.poke(AD, ad)
+        self.go(0, place)
+        return spec.ghash(y_before(self.shape), self.h, ad)
+
+    def begun(self, loop, y, text, done, hashed):
+        """Requires the specification's text and GHASH where the loop begins."""
+        result = spec.gcm_text(self.schedule, self.j0, 1 if self.shape.flags & FIRST else 0, cut(text, 0, 8 * done) if done else None)
+        y = spec.ghash(y, self.h, cut(text if self.shape.opens else result, 0, 8 * hashed) if hashed else None)
+        self.require(loop, result, y, "where the loop begins")
+
+    def require(self, loop, result, y, where):
+        self.expect("the text", self.target.address, result)
+        if loop.hash_of(self) != y:
+            raise Unproved(f"GHASH is not that of the specification {where}")
+
+    def ended(self, state, place, result, y, lengths, blocks):
+        """Runs from the loop to the end, and requires the specification's results."""
+        self.go(place, None)
+        self.left_behind()
+        self.wiped(state.written)
+        self.expect("the text", self.target.address, result)
+        gcm_left(self, self.shape.flags, y, self.h, self.mask, [terms.extend(v, 64) for v in lengths], blocks)
+        return self.machine.steps
+
+    def enter(self, loop, state, places):
+        """Sets the state where the loop begins. places: kind -> function of an offset. Returns GHASH so far."""
+        places = {"in": lambda offset: self.source + offset, "out": lambda offset: self.target + offset, **places}
+        self.put({cell: places[v[0]](v[1]) if isinstance(v, tuple) else v for cell, v in state.items()})
+        self.change({cell: symbol(f"hash {i}", 32) for i, cell in enumerate(loop.hash_cells())})
+        return loop.hash_of(self)
+
+    def place_of(self, v, done):
+        """Returns what v is relative to the text behind `done` bytes, as (kind, offset), or None if no place."""
+        found = linear.place(v)
+        if found is None:
+            return None
+        base, offset = found
+        if base is self.source or base is self.target:
+            return "in" if base is self.source else "out", offset - done
+        if base is self.bytes:
+            return "bytes", offset + done
+        if base.quotient:
+            return "steps", offset
+        return ("left" if base.rest and offset == 0 else "unknown"), 0
+
+
+def counter_block(word):
+    return cat(*nonce_symbols(), spec.reverse(word))
+
+
+def y_before(shape):
+    return 0 if shape.flags & FIRST else spec.field_element(cat(*(symbol(f"y before {i}", 32) for i in range(4))))
+
+
+def regions(shape, size):
+    """The regions of input and output for a run of `size` bytes."""
+    return [(0, size, True, shape.in_place)] if size else [], [] if shape.in_place or not size else [(0, size, True, True)]
+
+
+def first_counter(shape):
+    """Whether the call has a nonce of 12 bytes, and the last word of its J0 or counter block."""
+    given = bool(shape.flags & FIRST) and not shape.j0
+    return given, const(1, 32) if given else symbol("counter", 32)
 
 
 def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None):
     """Runs from the first instruction to the loop. section: associated data of any length (ad.py). Returns the call,
     and the number of output bytes."""
-    opens, size = shape.opens, 3 * loop.step
-    texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, True, True)]
-    call = Part(kernel, shape, texts, word, nonce_given, ad_bytes)
+    size = 3 * loop.step
+    call = Part(kernel, shape, regions(shape, size), word, nonce_given, ad_bytes)
     bytes_ = call.bytes = call.length("bytes", loop.least)
     call.set(bytes=bytes_ + 0, total=bytes_ + 0, ad_bytes=const(ad_bytes, 64))
-    text, ad = text_named(name, size), text_symbols(f"ad {name} ", ad_bytes)
-    if ad:
-        call.memory.poke(AD, ad)
-    call.memory.poke(call.source.address, text)
-    place = head(kernel)
-    if section:
-        section.arguments(call)
-        behind_ad = section.through(call, place)
-    else:
-        call.kernel.program().run(call.machine, None, 0, place)
+    text, place = call.text(name, size), head(kernel)
+    y = call.to_loop(place, name, ad_bytes, section)
     for _ in range(loop.arrivals[0 if shape.flags & FIRST else 1] - 1 - (loop.before_ad if section else 0)):
-        call.kernel.program().run(call.machine, None, place, place)
-    if loop.counts_bytes:
-        done = [-p[1] for v in call.cells().values() if (p := linear.place(v)) and p[0] is bytes_]
-        done = max(done, default=None)
-    else:
-        done = max((p[1] for v in call.machine.general if (p := linear.place(v)) and p[0] is call.source), default=None)
+        call.go(place, place)
+    values, base, sign = (call.cells().values(), bytes_, -1) if loop.counts_bytes else (call.machine.general, call.source, 1)
+    done = max((sign * p[1] for v in values if (p := linear.place(v)) and p[0] is base), default=None)
     if done is None or not 0 <= done <= size or done % (16 if loop.counts_bytes else loop.step):
         raise Unproved(f"{done} bytes were read before the loop")
-    result = spec.gcm_text(call.schedule, call.j0, 1 if shape.flags & FIRST else 0, cut(text, 0, 8 * done) if done else None)
-    call.expect("the text", call.target.address, result)
-    y = behind_ad if section else spec.ghash(0, call.h, ad) if shape.flags & FIRST else \
-        spec.field_element(cat(*(symbol(f"y before {i}", 32) for i in range(4))))
-    hashed = done - (0 if opens else loop.lag)
-    y = spec.ghash(y, call.h, cut(text if opens else result, 0, 8 * hashed) if hashed else None)
-    if call.hash_of(loop) != y:
-        raise Unproved("GHASH is not that of the specification where the loop begins")
+    call.begun(loop, y, text, done, done - (0 if shape.opens else loop.lag))
     return call, done
 
 
-def start(kernel, loop, shape, state, ahead, name, steps, left, nonce_given, kept_word, moving_word):
+def start(kernel, loop, shape, state, ahead, steps, left):
     """Starts a run at the loop, with `ahead` bytes of text from there on. Returns the call, the earlier output that is
     not yet authenticated, the text, its specification and GHASH so far."""
-    opens = shape.opens
-    before = 0 if opens else loop.lag
+    before = 0 if shape.opens else loop.lag
+    earlier = [(-before, before, True, False)] if before else []
+    source, target = regions(shape, ahead)
     if shape.in_place:
-        texts = ([(-before, before, True, False)] if before else []) + [(0, ahead, True, True)], []
+        source = earlier + source
     else:
-        texts = [(0, ahead, True, False)], ([(-before, before, True, False)] if before else []) + [(0, ahead, not opens, True)]
-    call = Part(kernel, shape, texts, kept_word, nonce_given)
-    cells = {}
-    for cell, v in state.items():
-        if isinstance(v, tuple):
-            kind, offset = v
-            v = {"in": call.source, "out": call.target}[kind] + offset if kind in ("in", "out") else steps if kind == "steps" else \
-                const(left + offset, call.width) if isinstance(left, int) else left + offset if kind == "bytes" else left
-        cells[cell] = v
-    call.put(cells)
-    call.change({cell: symbol(f"hash {i}", 32) for i, cell in enumerate(loop.hash_cells())})
-    y = call.hash_of(loop)
+        target = earlier + [(0, ahead, not shape.opens, True)]
+    given, word = first_counter(shape)
+    call = Part(kernel, shape, (source, target), word, given)
+    y = call.enter(loop, state, {"steps": lambda _: steps, "left": lambda _: left,
+                                 "bytes": lambda offset: const(left + offset, call.width) if isinstance(left, int) else left + offset})
     waiting = text_named("before", before) if before else None
     if waiting:
         call.memory.poke(call.target.address - before, waiting)
-    text = text_named(name, ahead)
-    call.memory.poke(call.source.address, text)
-    blocks = state.done // 16
-    moving = cat(*nonce_symbols(), spec.reverse(moving_word))
-    result = spec.gcm_text(call.schedule, moving, blocks + (1 if shape.flags & FIRST else 0), text)
+    text = call.text("now", ahead)
+    moving = counter_block(symbol("any counter", 32))
+    result = spec.gcm_text(call.schedule, moving, state.done // 16 + (1 if shape.flags & FIRST else 0), text)
     return call, waiting, text, result, y
 
 
 class State(dict):
-    """Cell -> value, or (kind, offset) of a place. done: bytes before it in the first run. written: addresses in
-    scratch."""
+    """Cell -> value, or (kind, offset) of a place. kinds: of cells. done: bytes before it in the first run. written:
+    addresses in scratch."""
 
+    def __init__(self):
+        super().__init__()
+        self.kinds, self.written = {}, set()
 
-def place_of(call, v, done):
-    found = linear.place(v)
-    if found is None:
-        return None
-    base, offset = found
-    if base is call.source:
-        return "in", offset - done
-    if base is call.target:
-        return "out", offset - done
-    if base is call.bytes:
-        return "bytes", offset + done
-    if base.quotient:
-        return "steps", None
-    if base.rest and offset == 0:
-        return "left", None
-    return "unknown", None
+    def keep(self, good):
+        """Removes the cells for which good(cell, value) is false. Returns whether there are such."""
+        wrong = [cell for cell, v in self.items() if not good(cell, v)]
+        for cell in wrong:
+            del self[cell]
+        return bool(wrong)
 
-
-def instances(kernel, loop, shape, blocks):
-    """Makes the first runs: as called; with any counter X; with X + blocks; and with the J0 of a 12-byte nonce, if the
-    call has one."""
-    given = bool(shape.flags & FIRST) and not shape.j0
-    x, one = symbol("any counter", 32), const(1, 32)
-    called = begin(kernel, loop, shape, one if given else symbol("counter", 32), given, "a")
-    any_ = begin(kernel, loop, shape, x, False, "b")
-    more = begin(kernel, loop, shape, add_modular(x, const(blocks, 32)), False, "c")
-    instance = begin(kernel, loop, shape, one, False, "d")[0] if given else None
-    return called, any_, more, instance
+    def writes(self, call):
+        self.written |= {cell[1] for cell in call.cells() if cell[0] == "memory"}
 
 
 def induction(kernel, loop, shape, blocks=None):
     """Finds the kept cells, by as many steps as necessary. Returns the state, without dead cells, and the number of
     instructions."""
-    step_ = loop.step
-    (called, done), (any_, done2), (more, done3), instance = instances(kernel, loop, shape, blocks or loop.blocks)
+    given, word = first_counter(shape)
+    x, step = symbol("any counter", 32), loop.step
+    # As called; with any counter X; with X + blocks; and with the J0 of a 12-byte nonce, if the call has one.
+    called, done = begin(kernel, loop, shape, word, given, "a")
+    any_, done2 = begin(kernel, loop, shape, x, False, "b")
+    more, done3 = begin(kernel, loop, shape, add_modular(x, const(blocks or loop.blocks, 32)), False, "c")
     if not done == done2 == done3:
         raise Unproved("how far the first pass goes depends on the counter")
     first, moved, moved_more = called.cells(), any_.cells(), more.cells()
-    actual = instance.cells() if instance else None
+    actual = begin(kernel, loop, shape, word, False, "d")[0].cells() if given else None
     state = State()
-    kind = state.kind = {}
-    state.done, state.first = done, first
-    state.written = {cell[1] for cell in first if cell[0] == "memory"}
+    kind, state.done, state.first = state.kinds, done, first
+    state.writes(called)
     hash_cells = set(loop.hash_cells())
     for cell, v in first.items():
         if cell in hash_cells or not v.defined:
             continue
-        place = place_of(called, v, done)
-        other = moved.get(cell)
+        place, other = called.place_of(v, done), moved.get(cell)
         if place is not None:
-            if place[0] != "unknown" and other is not None and place_of(any_, other, done) == place:
+            if place[0] != "unknown" and other is not None and any_.place_of(other, done) == place:
                 state[cell], kind[cell] = place, "place"
-        elif other is None or not other.defined or v is other:
-            state[cell], kind[cell] = v, "kept"
-        elif linear.place(other) is None and (actual is None or same(v, actual.get(cell, terms.undefined(1)))):
+        elif other is not None and other.defined and v is not other and linear.place(other) is None and \
+                (actual is None or same(v, actual.get(cell, terms.undefined(1)))):
             state[cell], kind[cell] = other, "moving"
         else:
             state[cell], kind[cell] = v, "kept"
-    steps, left = called.length("steps", 2), called.length("left", 2 * step_) if loop.counts_bytes else linear.Base("left", *rest_bounds(called))
-    instructions = called.machine.steps
+    steps = called.length("steps", 2)
+    left = called.length("left", 2 * step) if loop.counts_bytes else linear.Base("left", *rest_bounds(called))
+    instructions_, changed = called.machine.steps, True
     for ad_bytes in ADS if shape.flags & FIRST else ():
-        instructions += with_ad(kernel, loop, shape, state, kind, ad_bytes)
-    given = bool(shape.flags & FIRST) and not shape.j0
-    word = const(1, 32) if given else symbol("counter", 32)
-    while True:
-        call, waiting, text, result, y = start(kernel, loop, shape, state, step_, "now", steps + 0, left if loop.counts_bytes else left + 0, given,
-                                               word, symbol("any counter", 32))
-        total = call.length("total", step_)
+        instructions_ += with_ad(kernel, loop, shape, state, ad_bytes)
+    while changed:
+        call, waiting, text, result, y = start(kernel, loop, shape, state, step, steps + 0, left if loop.counts_bytes else left + 0)
+        total = call.length("total", step)
         call.set(bytes=total + 0, total=total + 0, ad_bytes=symbol("ad bytes", 64))
         place = head(kernel)
-        kernel.program().run(call.machine, None, place, place)
-        instructions += call.machine.steps
-        after, changed = call.cells(), False
-        for cell, v in list(state.items()):
+        call.go(place, place)
+        instructions_ += call.machine.steps
+        after = call.cells()
+        after_pass = {"in": (call.source, step), "out": (call.target, step), "steps": (steps, -1), "left": (left, 0), "bytes": (left, -step)}
+
+        def good(cell, v):
             new = after[cell]
             if kind[cell] == "place":
-                what, offset = v
-                found = linear.place(new)
-                base, at = {"in": (call.source, offset), "out": (call.target, offset), "steps": (steps, -1), "left": (left, 0),
-                            "bytes": (left, offset)}[what]
-                good = found == (base, at + {"in": step_, "out": step_, "bytes": -step_}.get(what, 0))
-            elif kind[cell] == "moving":
-                good = new.defined and (new is moved_more[cell] or same(new, moved_more[cell]))
-                if not good and new is v:
-                    state[cell], kind[cell], changed = first[cell], "kept", True
-                    continue
-            else:
-                good = new is v
-            if not good:
-                del state[cell]
-                changed = True
-        state.written |= {cell[1] for cell in after if cell[0] == "memory"}
-        if not changed:
-            break
-    call.expect("the text", call.target.address, result)
-    y = spec.ghash(y, call.h, text if shape.opens else waiting if loop.lag else result)
-    if call.hash_of(loop) != y:
-        raise Unproved("GHASH is not that of the specification after a pass")
-    if not any(k == "place" and state[c][0] == ("bytes" if loop.counts_bytes else "steps") for c, k in kind.items() if c in state):
+                base, by = after_pass[v[0]]
+                return linear.place(new) == (base, by + (v[1] if v[0] in ("in", "out", "bytes") else 0))
+            if kind[cell] == "kept":
+                return new is v
+            if new.defined and same(new, moved_more[cell]):
+                return True
+            if new is v:
+                unmoved.append(cell)
+            return new is v
+        unmoved = []
+        changed = state.keep(good) or bool(unmoved)
+        for cell in unmoved:
+            state[cell], kind[cell] = first[cell], "kept"
+        state.writes(call)
+    call.require(loop, result, spec.ghash(y, call.h, text if shape.opens else waiting if loop.lag else result), "after a pass")
+    if not any(kind[cell] == "place" and v[0] == ("bytes" if loop.counts_bytes else "steps") for cell, v in state.items()):
         raise Unproved("nothing counts the passes")
-    state.rests = (0, step_ - 1) if loop.counts_bytes else rest_bounds(called)
-    return state, instructions
+    state.rests = (0, step - 1) if loop.counts_bytes else rest_bounds(called)
+    return state, instructions_
 
 
-def with_ad(kernel, loop, shape, state, kind, ad_bytes, section=None):
+def with_ad(kernel, loop, shape, state, ad_bytes, section=None):
     """Runs a call with associated data. Cells with other values than without them become dead."""
-    given = not shape.j0
-    word = const(1, 32) if given else symbol("counter", 32)
+    given, word = first_counter(shape)
     call, done = begin(kernel, loop, shape, word, given, "a", ad_bytes, section)
     if done != state.done:
         raise Unproved("how far the first pass goes depends on the associated data")
     found = call.cells()
-    for cell, v in list(state.items()):
-        if not (place_of(call, found[cell], done) == v if kind[cell] == "place" else same(found[cell], state.first[cell])):
-            del state[cell]
-    state.written |= {cell[1] for cell in found if cell[0] == "memory"}
+    state.keep(lambda cell, v: call.place_of(found[cell], done) == v if state.kinds[cell] == "place" else same(found[cell], state.first[cell]))
+    state.writes(call)
     return call.machine.steps
 
 
@@ -350,27 +376,17 @@ def rest_bounds(call):
 
 def leave(kernel, loop, shape, state, rest):
     """Proves the run of one more pass, and `rest` bytes, to the end."""
-    opens, n = shape.opens, loop.step + rest
-    given = bool(shape.flags & FIRST) and not shape.j0
-    word = const(1, 32) if given else symbol("counter", 32)
-    call, waiting, text, result, y = start(kernel, loop, shape, state, n, "now", const(1, 64), n if loop.counts_bytes else const(rest, 64), given,
-                                           word, symbol("any counter", 32))
+    n, more = loop.step + rest, 1 if shape.flags & FIRST else 0
+    call, waiting, text, result, y = start(kernel, loop, shape, state, n, const(1, 64), n if loop.counts_bytes else const(rest, 64))
     total = call.length("total", n)
     ad_bytes, packet = symbol("ad bytes", 61), total + 0 if kernel.isa is x86 else symbol("packet bytes", 61)
     call.set(bytes=total + 0, total=packet, ad_bytes=terms.extend(ad_bytes, 64))
-    kernel.program().run(call.machine, None, head(kernel), None)
-    call.left_behind()
-    call.wiped(state.written)
-    call.expect("the text", call.target.address, result)
-    y = spec.ghash(y, call.h, waiting)
-    y = spec.ghash(y, call.h, text if opens else result)
+    y = spec.ghash(spec.ghash(y, call.h, waiting), call.h, text if shape.opens else result)
     # The counter of the loop plus the rest, or that at the call's start plus its blocks: both are the same number.
-    more = 1 if shape.flags & FIRST else 0
-    moving = spec.counter_block(cat(*nonce_symbols(), spec.reverse(symbol("any counter", 32))), (state.done + n) // 16 + more)
+    moving = spec.counter_block(counter_block(symbol("any counter", 32)), (state.done + n) // 16 + more)
+    _, word = first_counter(shape)
     counted = add_modular(add_modular(word, cut(linear.shift(total + 0, 4, True), 0, 32)), const(more, 32)) if not shape.flags & LAST else word
-    gcm_left(call, shape.flags, y, call.h, call.mask, (terms.extend(ad_bytes, 64), terms.extend(packet, 64)),
-             [cat(cut(call.j0, 0, 96), spec.reverse(counted)), cat(cut(call.j0, 0, 96), cut(moving, 96, 32))])
-    return call.machine.steps
+    return call.ended(state, head(kernel), result, y, (ad_bytes, packet), [counter_block(counted), moving])
 
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
@@ -416,9 +432,7 @@ def one(kernel, task, args, found):
 
 
 def planted(kernel, args, attempt):
-    right, after = LOOPS[kernel.name], {}
-    for insn in instructions(kernel, head(kernel)):
-        after.setdefault(insn.mnemonic.removeprefix("v"), []).append(insn)
+    right = LOOPS[kernel.name]
 
     def wrong(what, insn=None, **change):
         loop = engine.changed(right, **change)
@@ -430,22 +444,13 @@ def planted(kernel, args, attempt):
                 leave(kernel, loop, shape, state, state.rests[0] + 1)
         attempt(what, show, insn)
 
-    def one_of(mnemonic, text="", number=0):
-        return [i for i in after[mnemonic] if text in i.op_str][number]
-
     wrong("the counter goes on by one block more", blocks=right.blocks + 1)
     wrong("a pass has 16 bytes more", step=right.step + 16)
-    if kernel.isa is not x86:
-        wrong("authentication is a block behind", lag=16)
+    wrong("authentication is another block behind", lag=right.lag - 16 if right.lag else 16)
+    if kernel.isa is x86:
+        wrong("GHASH is in another register", register=right.register - 2)
+        wrong("GHASH is in another number of lanes", lanes={1: 2, 2: 4, 4: 1}[right.lanes])
+    else:
         wrong("GHASH is elsewhere", y=right.y + 16)
-        for what, *which in LEFT_OUT[kernel.name]:
-            wrong(what, one_of(*which))
-        return
-    wrong("authentication is a block less behind", lag=right.lag - 16)
-    wrong("GHASH is in another register", register=right.register - 2)
-    wrong("GHASH is in twice as many lanes" if right.lanes < 4 else "GHASH is in one lane", lanes=2 if right.lanes == 1 else 4 if right.lanes == 2 else 1)
-    wrong("what is authenticated does not move", one_of("sub" if right.step == 128 else "add", right.behind))
-    wrong("the text does not move", one_of("sub" if right.step == 128 else "add", "r8"))
-    wrong("the passes are not counted", one_of("dec"))
-    wrong("a product of the loop is left out", one_of("pclmulqdq" if "pclmulqdq" in after else "pclmullqlqdq"))
-    wrong("a round is left out", one_of("aesenc", number=9))
+    for what, text, *number in LEFT_OUT[kernel.name]:
+        wrong(what, find(kernel, text, *number, behind=head(kernel)))

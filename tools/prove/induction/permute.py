@@ -17,13 +17,13 @@ only sections can use. AES is an unknown function: only equal blocks have equal 
 """
 import spec
 from induction.engine import anew, find, instructions
-from induction.sections import BITS, INVERSE_X127, OF, Sectioned, call, cipher, restore, rounds_of, size_of, words
+from induction.sections import BITS, INVERSE_X127, OF, Section, Sectioned, call, cipher, functions, restore, rounds_of, size_of, words
 from run import modes, packets, proof
-from run.kernels import CONSTS, KEY, SCRATCH, Call
+from run.kernels import KEY, SCRATCH
 from spec import modes as spec_modes
 from spec.args import A
-from values import bits, terms
-from values.terms import ATOMS, Unproved, atom, cat, const, field_product, same, symbol, tainted
+from values import terms
+from values.terms import ATOMS, Unproved, atom, cat, const, field_product, same, symbol
 
 RDX, RSI, R11, R12, R15 = 2, 6, 11, 12, 15
 FORWARDS, BACKWARDS = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"]  # offsets of the round keys
@@ -40,26 +40,54 @@ class Permuted(Sectioned):
         text = [f"{i.mnemonic} {i.op_str}" for i in insns]
         place = lambda begin, number=0, behind=0: [i for i, t in enumerate(text) if i >= behind and t.startswith(begin)][number]
         memory = lambda i: int(text[i].split("rsi + ")[1].split("]")[0], 0)
+        addresses = lambda begin, end: (insns[begin].address, insns[end].address)
         self.sections = []
         for i, t in enumerate(text[:-1]):
             if t.startswith("mov eax, 0x") and text[i + 1].startswith("movdqa xmm10"):
                 # The first and last operations on the second block are additions of the key.
                 end = [j for j in range(i, len(text)) if text[j] == "pxor xmm5, xmm9" and text[j - 1].startswith("movdqu xmm9")][1]
-                self.sections.append(Rounds(self, int(t[9:], 0), memory(place("cmp eax, dword ptr [rsi", 0, i)), (i, end + 1)))
+                self.sections.append(Rounds(self, int(t[9:], 0), memory(place("cmp eax, dword ptr [rsi", 0, i)), *addresses(i, end + 1)))
         if sorted(s.first for s in self.sections) != ([FORWARDS] if self.gcm else [FORWARDS, BACKWARDS]):
             raise Unproved("other rounds than forwards and backwards")
         if self.gcm:
             begin, product = place("mov r14, qword ptr [r15]"), place("pxor xmm0, xmmword ptr [rsi") - 1
             y, shifted, end = memory(product + 1), memory(place("lea r10, [rsi", -1)), place("jmp", -1)
-            self.sections.append(Schedule(self, (begin, place("pxor xmm5, xmm5", 0, begin) - 1)))
+            self.sections.append(Schedule(self, *addresses(begin, place("pxor xmm5, xmm5", 0, begin) - 1)))
             for reversed_ in (False, True):
-                self.sections.append(TableOf(self, shifted, reversed_, (place(f"lea r10, [rsi + {shifted - 16 * reversed_:#x}]"), end)))
-            self.sections.append(Product(self, y, (product, place(f"movdqa xmmword ptr [rsi + {y:#x}], xmm2", 0, product) + 1)))
-        for s in self.sections:
-            s.begin, s.end = (insns[i].address for i in s.places)
+                self.sections.append(TableOf(self, reversed_, *addresses(place(f"lea r10, [rsi + {shifted - 16 * reversed_:#x}]"), end)))
+            self.sections.append(Product(self, y, *addresses(product, place(f"movdqa xmmword ptr [rsi + {y:#x}], xmm2", 0, product) + 1)))
 
-    def show(self, quick):
-        return sections(self, quick)
+    def show(self, lengths=BITS):
+        """Proves the sections, and the set-up of aes_ssse3's keys."""
+        restore()
+        cases, by = 0, {type(s): s for s in self.sections}
+        for bits_ in lengths:
+            anew()
+            proof.mode(True)
+            name = "key"
+            if self.gcm:
+                by[Rounds].show(bits_, by[Schedule].show(bits_, name), (name, name))
+                cases += 2
+                continue
+            cells, names = {}, [f"{name}{i}_" for i in range(2)]
+            for name, at in zip(names, (KEY, KEY_1)):
+                spec.key_schedule(words(name, bits_ // 32))
+                made, one_way = (modes.key_cells(self, bits_, name, None, encrypts) for encrypts in (False, True))
+                if any(v is not made[0].get(a) for a, v in one_way[0].items()):
+                    raise Unproved("other round keys where no inverse is asked for")
+                by[Rounds].steps += made[1] + one_way[1]
+                cells.update({a - KEY + at: v for a, v in made[0].items()})
+            for s in self.sections:
+                s.show(bits_, cells, names)
+            cases += 6
+        for s in self.sections:
+            if isinstance(s, TableOf):
+                anew()
+                proof.mode(True)
+                s.show(by[Product])
+                cases += 2
+        anew()
+        return cases, sum(s.steps for s in self.sections)
 
     def set_up(self, shape):
         """Whether show() has proved this set-up: that of aes_ssse3 is proved with the rounds."""
@@ -69,62 +97,24 @@ class Permuted(Sectioned):
         modes.key_cells = cells_of_calls
 
 
-class Section:
-    """A section of the code. changes: the registers that it changes."""
+class Permuting(Section):
+    pointers = RSI, RDX
 
-    def __init__(self, kernel, places):
-        self.kernel, self.places, self.changes, self.steps = kernel, places, set(), 0
+    def run(self, keys, cells, vectors, *regions):
+        """Runs the section separately, with these keys at R15, or at R11 and R12. Returns the call."""
+        return self.alone({i: self.pointer(f"key {i}", at) for i, at in keys.items()}, cells, *regions, vectors=vectors)
 
-    def alone(self, keys, vectors, *regions, cells={}, scratch={}):
-        """Runs the section separately, with these keys at R15, or at R11 and R12. scratch: values by their offsets.
-        Returns the call."""
-        call, k = Call(self.kernel), self.kernel
-        call.memory.region("scratch", SCRATCH + k.scratch_from, k.scratch_bytes - k.scratch_from, True, True, call.alignment("scratch"))
-        call.memory.region("consts", CONSTS, len(k.constants), True, False, call.alignment("consts"))
-        for region in regions:
-            call.memory.region(*region)
-        call.memory.put(CONSTS, k.constants)
-        call.memory.cells.update(cells)
-        for at, v in scratch.items():
-            call.memory.poke(SCRATCH + at, v)
-        m = call.machine
-        m.general = [v if i in (RDX, RSI) else symbol(f"anything in {i}", 64) for i, v in enumerate(m.general)]
-        m.vector = [tuple(symbol(f"anything in vector {i} {j}", 32) for j in range(16)) for i in range(16)] + m.vector[16:]
-        for i, at in keys.items():
-            m.general[i] = call.callers(f"key {i}", at)
-        for i, v in vectors.items():
-            m.vector[i] = (*terms.parts_of(v, 32), *m.vector[i][4:])
-        before = list(m.general), list(m.vector), dict(call.memory.cells)
-        if k.program().run(m, None, self.begin, self.end) is not True:
-            raise Unproved(f"{self.end:#x} is not reached")
-        self.steps += m.steps
-        for kind, was in zip(("general", "vector"), before):
-            self.changes.update((kind, i) for i, (a, b) in enumerate(zip(was, getattr(m, kind))) if a is not b)
-        self.written = {a for a, v in call.memory.cells.items() if v is not before[2].get(a)}
-        return call
 
-    def only(self, *ranges):
-        """Requires that nothing else in memory was written."""
-        for a in self.written:
-            if not any(first <= a < first + size for first, size in ranges):
-                raise Unproved(f"{a:#x} is written")
-
-    def __call__(self, m):
-        """The section in a call. It starts with pointers to scratch and constants. It leaves flags undefined."""
-        for r, address, name in ((RSI, SCRATCH, "scratch"), (RDX, CONSTS, "constants")):
-            if m.known(m.general[r], "an address") != address:
-                raise Unproved(f"no pointer to {name}")
-        results = self.effect(m)
-        for kind, i in self.changes:
-            if kind == "general":
-                m.general[i] = tainted(64)
-            else:
-                m.vector[i] = (*terms.parts_of(results.get(i) or tainted(128), 32), *m.vector[i][4:])
-        m.carry = m.overflow = m.result = None
+def cells_of(address, v):
+    return {address + 4 * i: w for i, w in enumerate(terms.parts_of(v, 32))}
 
 
 def of_vector(m, i):
     return cat(*m.vector[i][:4])
+
+
+def put_vector(m, i, v):
+    m.vector[i] = (*terms.parts_of(v, 32), *m.vector[i][4:])
 
 
 def name_of(v):
@@ -157,9 +147,9 @@ def round_keys(m, key, first):
     return known
 
 
-class Rounds(Section):
-    def __init__(self, kernel, first, last_key, places):
-        super().__init__(kernel, places)
+class Rounds(Permuting):
+    def __init__(self, kernel, first, last_key, *places):
+        super().__init__(kernel, *places)
         self.first, self.last_key, self.keys = first, last_key, {R15: KEY} if kernel.gcm else {R11: KEY, R12: KEY_1}
 
     def show(self, bits_, cells, names):
@@ -168,10 +158,8 @@ class Rounds(Section):
         for name, block in zip(names, blocks):
             schedule = spec.key_schedule(words(name, bits_ // 32))
             results.append(spec.aes(schedule, block) if self.first == FORWARDS else spec_modes.decrypt(spec_modes.inverse_schedule(schedule), block))
-        call = self.alone(self.keys, {0: blocks[0], 5: blocks[1]},
-                          *((f"key {i}", at + self.first, size_of(bits_), True, False) for i, at in self.keys.items()), cells=cells,
-                          scratch={self.last_key: const(self.first + size_of(bits_) - 16, 32)})
-        self.only()
+        call = self.run(self.keys, {**cells, SCRATCH + self.last_key: const(self.first + size_of(bits_) - 16, 32)}, {0: blocks[0], 5: blocks[1]},
+                        *((f"key {i}", at + self.first, size_of(bits_), True, False) for i, at in self.keys.items()))
         for i, v in zip((0, 5), results):
             if not same(of_vector(call.machine, i), v):
                 raise Unproved(f"a block in register {i} is not what the specification says")
@@ -183,20 +171,19 @@ class Rounds(Section):
             if last != self.first + size_of(bits_) - 16:
                 raise Unproved("another number of rounds")
             results[i] = cipher("aes" if self.first == FORWARDS else "inverse aes", words(name, bits_ // 32), of_vector(m, i))
-        return results
+        return lambda: [put_vector(m, i, v) for i, v in results.items()]
 
 
-class Schedule(Section):
+class Schedule(Permuting):
     """The set-up of AES-GCM: the section replaces the key by round keys."""
+
+    writes = range(KEY + FORWARDS, KEY + TABLE)
 
     def show(self, bits_, name):
         key = words(name, bits_ // 32)
         spec.key_schedule(key)  # names the S-boxes
-        call = self.alone({R15: KEY}, {}, ("rounds", KEY, 8, True, False), ("schedule", KEY + FORWARDS, size_of(bits_), True, True),
-                          cells={KEY: const(rounds_of(bits_), 32), KEY + 4: const(0, 32),
-                                 **{KEY + FORWARDS + 4 * i: v for i, v in enumerate(terms.parts_of(key, 32))}})
-        self.only((KEY + FORWARDS, size_of(bits_)))
-        return call.memory.cells
+        cells = {**cells_of(KEY, const(rounds_of(bits_), 64)), **cells_of(KEY + FORWARDS, key)}
+        return self.run({R15: KEY}, cells, {}, ("rounds", KEY, 8, True, False), ("schedule", KEY + FORWARDS, size_of(bits_), True, True)).memory.cells
 
     def effect(self, m):
         key = m.known(m.general[R15], "an address")
@@ -206,18 +193,19 @@ class Schedule(Section):
         name = name_of(v).removesuffix("0") if v else ""
         if not v or v is not words(name, bits_ // 32):
             raise Unproved("no key to set up")
-        for at, v in remember(FORWARDS, bits_, name).items():
-            m.memory.store(key + at, v)
-        return {}
+        made = remember(FORWARDS, bits_, name)
+        return lambda: [m.memory.store(key + at, v) for at, v in made.items()]
 
 
 _hash_keys = []  # of tables, as elements of the field
 
 
-class TableOf(Section):
-    def __init__(self, kernel, shifted, reversed_, places):
-        super().__init__(kernel, places)
-        self.shifted, self.reversed = shifted, reversed_
+class TableOf(Permuting):
+    writes = range(KEY + TABLE, KEY + TABLE + TABLE_BYTES)
+
+    def __init__(self, kernel, reversed_, *places):
+        super().__init__(kernel, *places)
+        self.reversed = reversed_
 
     def hash_key(self, v):
         return spec.polyval_key(v) if self.reversed else spec.field_element(v)
@@ -225,36 +213,29 @@ class TableOf(Section):
     def show(self, product):
         """Proves the table, and the product by it."""
         key = words("hash key")
-        call = self.alone({R15: KEY}, {0: key}, ("table", KEY + TABLE, TABLE_BYTES, True, True))
-        self.only((KEY + TABLE, TABLE_BYTES), (SCRATCH + self.shifted, 128))
-        table = {a: v for a, v in call.memory.cells.items() if KEY + TABLE <= a < KEY + TABLE + TABLE_BYTES}
-        product.show(table, self.hash_key(key))
+        call = self.run({R15: KEY}, {}, {0: key}, ("table", KEY + TABLE, TABLE_BYTES, True, True))
+        product.show({a: v for a, v in call.memory.cells.items() if a in self.writes}, self.hash_key(key))
 
     def effect(self, m):
         key, v = m.known(m.general[R15], "an address"), of_vector(m, 0)
         if not v.defined:
             raise Unproved("no hash key")
         _hash_keys.append(self.hash_key(v))
-        for at in range(0, TABLE_BYTES, 4):
-            m.memory.store(key + TABLE + at, table_symbol(len(_hash_keys) - 1, at))
-        for at in range(0, 128, 4):
-            m.memory.store(SCRATCH + self.shifted + at, tainted(32))
-        return {}
+        return lambda: [m.memory.store(key + TABLE + at, table_symbol(len(_hash_keys) - 1, at)) for at in range(0, TABLE_BYTES, 4)]
 
 
 def table_symbol(number, at):
     return symbol(f"hash table {number} {at}", 32)
 
 
-class Product(Section):
-    def __init__(self, kernel, y, places):
-        super().__init__(kernel, places)
+class Product(Permuting):
+    def __init__(self, kernel, y, *places):
+        super().__init__(kernel, *places)
         self.y = y
 
     def show(self, table, h):
         x, y = words("x"), words("y")
-        call = self.alone({R15: KEY}, {0: x}, ("table", KEY + TABLE, TABLE_BYTES, True, False), cells=table, scratch={self.y: y})
-        self.only((SCRATCH + self.y, 16))
+        call = self.run({R15: KEY}, {**table, **cells_of(SCRATCH + self.y, y)}, {0: x}, ("table", KEY + TABLE, TABLE_BYTES, True, False))
         if spec.field_element(call.memory.peek(SCRATCH + self.y, 16)) != field_product(spec.field_element(terms.xor(x, y)), h):
             raise Unproved("the product is not that of the specification")
 
@@ -272,44 +253,7 @@ class Product(Section):
         found = ATOMS[product.pieces[0][0]]
         if found.images is None:  # its reversed bytes are an element of the field, which is X127 times its image
             found.images = {0: field_product(field_product(spec.field_element(x), _hash_keys[number]), INVERSE_X127)}
-        m.memory.store(SCRATCH + self.y, spec.reverse(product))
-        return {}
-
-
-# ---- Sections by themselves ---------------------------------------------------------------------------------------------
-
-def sections(kernel, quick=False):
-    """Proves the sections, and the set-up of aes_ssse3's keys. Returns the numbers of cases and instructions."""
-    restore()
-    cases, by = 0, {type(s): s for s in kernel.sections}
-    for bits_ in BITS[:1] if quick else BITS:
-        anew()
-        proof.mode(False, True)
-        bits.strict, name = True, "key"
-        if kernel.gcm:
-            by[Rounds].show(bits_, by[Schedule].show(bits_, name), (name, name))
-            cases += 2
-            continue
-        cells, names = {}, [f"{name}{i}_" for i in range(2)]
-        for name, at in zip(names, (KEY, KEY_1)):
-            spec.key_schedule(words(name, bits_ // 32))
-            made, one_way = (modes.key_cells(kernel, bits_, name, None, encrypts) for encrypts in (False, True))
-            if any(v is not made[0].get(a) for a, v in one_way[0].items()):
-                raise Unproved("other round keys where no inverse is asked for")
-            by[Rounds].steps += made[1] + one_way[1]
-            cells.update({a - KEY + at: v for a, v in made[0].items()})
-        for s in kernel.sections:
-            s.show(bits_, cells, names)
-        cases += 6
-    for s in kernel.sections:
-        if isinstance(s, TableOf):
-            anew()
-            proof.mode(False, True)
-            bits.strict = False  # its index is not the input of an S-box
-            s.show(by[Product])
-            cases += 2
-    anew()
-    return cases, sum(s.steps for s in kernel.sections)
+        return lambda: m.memory.store(SCRATCH + self.y, spec.reverse(product))
 
 
 # ---- Calls ------------------------------------------------------------------------------------------------------------------
@@ -322,11 +266,7 @@ def cells_of_calls(kernel, bits_, name, trace=None, encrypts=False):
     return cells, 0
 
 
-def least(kernel):
-    return 0 if kernel.name in ("sealane_aes_ssse3", "sealane_aesgcm_ssse3") else None
-
-
-prepare, tasks, one = Permuted.prepare, Permuted.tasks, Permuted.one
+of, least, prepare, tasks, one = functions(dict.fromkeys((("EM_X86_64", f"sealane_{name}_ssse3") for name in ("aes", "aesgcm")), Permuted))
 
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
@@ -367,15 +307,15 @@ def planted(kernel, args, attempt):
         before = permuted.constants
         try:
             permuted.constants = bytes(b ^ (i == at) for i, b in enumerate(before))
-            sections(permuted, True)
+            permuted.show(BITS[:1])
         finally:
             permuted.constants = before
     for what, at in bytes_:
         attempt(what, lambda: other(at))
     for what, text, *number in LEFT_OUT[name]:
-        attempt(what, lambda: sections(permuted, True), find(permuted, text, *number))
-    sections(permuted, True)
-    attempt.kernel = Permuted.in_calls(kernel.path, permuted.changes())
+        attempt(what, lambda: permuted.show(BITS[:1]), find(permuted, text, *number))
+    permuted.show(BITS[:1])
+    permuted.in_sections()
     shape = modes.ModeShape(modes.CTR, 5) if name == "aes" else packets.GcmShape(100, ad=20)
     for what, text, *number in OF_CALLS[name]:
         attempt(what, lambda: call(attempt.kernel, shape), find(permuted, text, *number))

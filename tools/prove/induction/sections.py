@@ -13,7 +13,7 @@ from run.memory import Memory
 from run.packets import Setup
 from spec import modes as spec_modes
 from spec.args import A
-from values import bits, terms
+from values import terms
 from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, symbol, tainted
 
 OF = "calls of blocks that were shown once"
@@ -53,59 +53,71 @@ def cipher(kind, key, block):
 
 def prove_one(kernel, shape, folder):
     """Replaces proof.prove_one."""
-    proof.mode(False, False, kernel.ascending, not kernel.gcm)
-    return packets.aesgcm(kernel, shape) if kernel.gcm else modes.prove(kernel, shape)
+    proof.mode(False, kernel.ascending, not kernel.gcm)
+    return proof.call(kernel, shape, folder)
 
 
-def call(kernel, shape):
+def replace(kernel):
+    """Replaces AES, and the values of the kernel's sections."""
     spec.key_schedule = spec_modes.inverse_schedule = lambda key: [key] if isinstance(key, terms.Value) else key
     spec.aes = lambda schedule, block: cipher("aes", schedule[0], block)
     spec_modes.decrypt = lambda schedule, block: cipher("inverse aes", schedule[0], block)
     kernel.replace()
     proof.prove_one = prove_one
+
+
+def call(kernel, shape):
+    replace(kernel)
     return proof.prove(kernel, shape, None)
 
 
 class Sectioned(Kernel):
     """A kernel with sections, which have a start, an end, and the changes that they were proved to make. A section's
-    __call__ is its effect in calls. show(quick) proves the sections, and returns the numbers of cases and
-    instructions. set_up(shape): whether show() has proved this call, too. replace() defines further replacements in
+    __call__ is its effect in calls. show(lengths) proves the sections for keys of some lengths, and returns the numbers of
+    cases and instructions. set_up(shape): whether show() has proved this call, too. replace() defines further replacements in
     calls, in the specification and in keys."""
-
-    bitwise = False
 
     def changes(self):
         return tuple(frozenset(s.changes) for s in self.sections)
 
+    def in_sections(self):
+        """Makes the sections single instructions, as calls need it. Returns the kernel."""
+        for s in self.sections:
+            self.program().steps[s.begin] = s, s.end, None, type(s).__name__
+        return self
+
     @classmethod
     @functools.cache
     def in_calls(cls, path, changes):
-        """Returns the kernel with its sections as single instructions."""
         kernel = cls(path)
         for s, found in zip(kernel.sections, changes):
             s.changes = found
-            kernel.program().steps[s.begin] = s, s.end, None, type(s).__name__
-        return kernel
+        return kernel.in_sections()
 
     @classmethod
     def prepare(cls, kernel, args):
         kernel = cls(kernel.path)
-        return *kernel.show(args.quick), kernel.changes()
+        return *kernel.show(BITS[:1] if args.quick else BITS), kernel.changes()
 
     @classmethod
     def tasks(cls, kernel, args):
         """Groups similar calls."""
         kernel = cls(kernel.path)
-        shapes = [(s, None) for s in lists.shapes(kernel, args.quick) if not kernel.set_up(s)]
-        return [(str(group[0][0]), [shape for shape, _ in group]) for group in prove.together(kernel, shapes)]
+        return [(str(group[0]), group) for group in prove.together(kernel, [s for s in lists.shapes(kernel, args.quick) if not kernel.set_up(s)])]
 
     @classmethod
     def one(cls, kernel, task, args, found):
         kernel = cls.in_calls(kernel.path, found.common)
-        if len(ATOMS) > 600_000:
+        if len(ATOMS) > terms.MANY:
             terms.forget()
         for shape in task[1]:
             found.end(str(shape), call, kernel, shape)
+
+
+def functions(kernels):
+    """Returns a function that finds a kernel's class; and least, prepare, tasks and one for engine.py."""
+    of = lambda kernel: kernels.get((kernel.isa.MACHINE, kernel.name))
+    return of, lambda kernel: of(kernel) and 0, *((lambda kernel, *more, name=name: getattr(of(kernel), name)(kernel, *more)) for name in ("prepare", "tasks", "one"))
 
 
 # ---- AES-GCM ----------------------------------------------------------------------------------------------------------------
@@ -166,9 +178,10 @@ def expect_rounds(m, key, bits_):
 
 class Section:
     """A section of the code. pointers: the registers that still have the call's arguments, scratch or constants.
-    changes: the cells that the section changes, as in Call.cells()."""
+    changes: the cells that the section changes, as in Call.cells(). writes: addresses outside scratch that it may
+    write, besides."""
 
-    pointers = ()
+    pointers = writes = ()
 
     def __init__(self, kernel, begin, end):
         self.kernel, self.begin, self.end, self.changes, self.steps = kernel, begin, end, set(), 0
@@ -186,14 +199,14 @@ class Section:
         for r, v in registers.items():
             m.general[r] = v(call) if callable(v) else v
         for r, v in vectors.items():
-            m.vector[r] = v if v.width == 32 else terms.parts_of(v, 32)
+            call.change({("vector", r): v} if v.width == 32 else {("vector", r, i): w for i, w in enumerate(terms.parts_of(v, 32))})
         before, elsewhere = call.cells(), dict(memory.cells)
         if self.kernel.program().run(m, None, self.begin, self.end) is not True:
             raise Unproved(f"{self.end:#x} is not reached")
         self.steps += m.steps
         after = call.cells()
         self.changes.update(cell for cell, v in after.items() if v is not before.get(cell))
-        if any(v is not elsewhere.get(a) and ("memory", a) not in after for a, v in memory.cells.items()):
+        if any(v is not elsewhere.get(a) and ("memory", a) not in after and a not in self.writes for a, v in memory.cells.items()):
             raise Unproved("something is written that is not scratch")
         return call
 
@@ -212,7 +225,7 @@ class Section:
                 m.memory.cells[n] = tainted(32)
                 continue
             of = getattr(m, kind)
-            of[n] = [tainted(32) if [i] == word else w for i, w in enumerate(of[n])] if word else tainted(of[n].width)
+            of[n] = type(of[n])(tainted(32) if [i] == word else w for i, w in enumerate(of[n])) if word else tainted(of[n].width)
         self.lose(m)
         results()
 
@@ -260,8 +273,8 @@ class Gcm(Sectioned):
         the number of instructions."""
         restore()
         anew()
-        proof.mode(False, True, self.ascending)
-        bits.strict, schedule = True, None
+        proof.mode(True, self.ascending)
+        schedule = None
         if bits_:
             schedule = spec.key_schedule(words("key", bits_ // 32))
             h = [spec.aes(schedule, const(i << 120, 128)) for i in range(self.at_once)][0]
@@ -274,14 +287,14 @@ class Gcm(Sectioned):
     def products(self):
         return 0
 
-    def show(self, quick=False):
-        """Proves the sections and set-up. Returns the numbers of cases and instructions."""
+    def show(self, lengths=BITS):
+        """Proves the sections and set-up."""
         cases = steps = 0
         for polyval in self.orders:
             steps += self.set_up_alone(None, polyval)[2]
             cases += 1
         cases += self.products()
-        for bits_ in BITS[:1] if quick else BITS:
+        for bits_ in lengths:
             cells, schedule, more = self.set_up_alone(bits_)
             self.encryption(bits_, cells, schedule)
             cases, steps = cases + 3, steps + more

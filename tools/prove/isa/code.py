@@ -1,5 +1,5 @@
 """Shared code of the instruction sets: conditions, values as words, and code that is decoded once."""
-from values.terms import Unproved, both, cat, const, cut, equal, invert, xor
+from values.terms import Unproved, add, both, cat, const, cut, equal, invert, subtract, xor
 
 # Exceptions that decoding bytes that are no instruction may raise, besides Unproved.
 STOPS = (RecursionError, AssertionError, ValueError, IndexError, KeyError, TypeError, AttributeError)
@@ -35,64 +35,81 @@ def known(v, what):
     return c
 
 
-class ArmFlags:
-    """N and Z follow from the last result; C and V are bits. On ARM, C is set if a subtraction did not borrow."""
+class Flags:
+    """The zero and sign flags follow from the last result. Carry and overflow are bits. None stands for a flag that
+    nothing has set, or that the manual leaves undefined."""
+
+    TESTS = {}  # condition -> (function of the machine, whether its result is inverted)
 
     def __init__(self):
         self.carry = self.overflow = self.result = None
 
     def known(self, v, what):
-        """As the function known, for addresses. induction/aes_modes.py replaces it where pointers are not constants."""
+        """As the function known. Calls (run/kernels.py) replace it, because an address may be a pointer of any value."""
         return known(v, what)
 
     def zero(self):
-        if self.result is None:
-            raise Unproved("a flag that nothing has set")
-        return equal(self.result, const(0, self.result.width))
+        return equal(self.bit(self.result), const(0, self.result.width))
 
-    def negative(self):
-        if self.result is None:
-            raise Unproved("a flag that nothing has set")
-        return cut(self.result, self.result.width - 1, 1)
+    def sign(self):
+        return top(self.bit(self.result))
 
     def bit(self, v):
         if v is None:
-            raise Unproved("a flag that nothing has set")
+            raise Unproved("an undefined flag")
         return v
 
     def condition(self, code):
         """The condition as one bit."""
-        base = {"ne": "eq", "cc": "cs", "lo": "cs", "hs": "cs", "pl": "mi", "vc": "vs", "ls": "hi", "lt": "ge", "le": "gt"}.get(code, code)
-        if base == "eq":
-            v = self.zero()
-        elif base == "cs":
-            v = self.bit(self.carry)
-        elif base == "mi":
-            v = self.negative()
-        elif base == "vs":
-            v = self.bit(self.overflow)
-        elif base == "hi":
-            v = both(self.bit(self.carry), invert(self.zero()))
-        elif base in ("ge", "gt"):
-            v = invert(xor(self.negative(), self.bit(self.overflow)))
-            if base == "gt":
-                v = both(v, invert(self.zero()))
-        else:
+        if code not in self.TESTS:
             raise Unproved(f"condition {code} is not known")
-        return v if base == code or code == "hs" else invert(v)
+        test, inverted = self.TESTS[code]
+        return invert(test(self)) if inverted else test(self)
+
+
+def tests(text, *functions):
+    """Returns Flags.TESTS. text: pairs of conditions with their opposites, in the order of their functions."""
+    found = {}
+    for pair, f in zip(text.split(","), functions):
+        name, opposite = pair.split()
+        found |= {name: (f, False), opposite: (f, True)}
+    return found
+
+
+def carry_set(m):
+    return m.bit(m.carry)
+
+
+def less(m):
+    return xor(m.sign(), m.bit(m.overflow))
+
+
+class ArmFlags(Flags):
+    """The carry is set if a subtraction did not borrow."""
+
+    def sum(self, x, y, adds, sets, with_carry=False, closely=False):
+        """Returns x + y (+ carry) or x - y (- borrow). sets: whether it sets the flags."""
+        c = self.bit(self.carry) if with_carry else None
+        r, out = add(x.width, x, y, carry=c, closely=closely) if adds else subtract(x.width, x, y, None if c is None else invert(c))
+        if sets:
+            self.carry, self.overflow, self.result = out if adds else invert(out), overflow_of(x, y, r, not adds), r
+        return r
+
+    TESTS = tests("eq ne,cs cc,hs lo,mi pl,vs vc,hi ls,ge lt,gt le", Flags.zero, carry_set, carry_set, Flags.sign, lambda m: m.bit(m.overflow),
+                  lambda m: both(m.bit(m.carry), invert(m.zero())), lambda m: invert(less(m)), lambda m: both(invert(less(m)), invert(m.zero())))
 
 
 def top(v):
     return cut(v, v.width - 1, 1)
 
 
-def overflow_of(a, b, r):
-    """The overflow of a + b (+ carry) = r, if both are constants or have different signs. Otherwise None, which must
-    not be used."""
-    if a.constant is None or b.constant is None:
-        signs = top(a).constant, top(b).constant
-        return const(0, 1) if signs in ((0, 1), (1, 0)) else None
-    return both(invert(xor(top(a), top(b))), xor(top(a), top(r)))
+def overflow_of(a, b, r, subtracts=False):
+    """The overflow of a + b (+ carry) = r, or of a - b, if all are constants, or if the signs exclude it. Otherwise None."""
+    x, y, z = a.constant, b.constant, r.constant
+    if x is None or y is None or z is None:
+        x, y = top(a).constant, top(b).constant
+        return const(0, 1) if x is not None and y is not None and (x == y) == subtracts else None
+    return const(((x ^ z) & (y ^ z ^ -subtracts)) >> a.width - 1, 1)
 
 
 class Code:

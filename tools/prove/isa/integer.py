@@ -11,6 +11,7 @@ from values import linear, terms
 from values.linear import Undecided
 from values.terms import ATOMS, Unproved, add, add_modular, cat, const, cut, either, equal, extend, shift_left, subtract, tainted, undefined
 
+
 def encodings(text, widths):
     """Returns the 32-bit instructions in text as (mask, match, name, [(field, lowest bit)]). In text, a name is
     followed by constant bits and by fields, whose widths are given."""
@@ -28,6 +29,27 @@ def encodings(text, widths):
             found[-1][1] |= int(token, 2) << at
         assert at >= 0, name
     return found
+
+
+def decoded(code, pc, known, widths, reserved, big=False):
+    """Returns an instruction's name and fields. No instruction may use a reserved register."""
+    bytes_ = code[pc:pc + 4] if pc >= 0 else b""
+    n = int.from_bytes(bytes_, "big" if big else "little")
+    for mask, match, name, fields in known if len(bytes_) == 4 else ():
+        if n & mask == match:
+            found = {f: n >> at & (1 << widths[f]) - 1 for f, at in fields}
+            if any(found.get(r) in reserved for r in "std"):
+                raise Unproved(f"{name} of a reserved register")
+            return name, found
+    raise Unproved(f"no known instruction at {pc:#x}: {bytes_.hex()}")
+
+
+def text_of(name, fields):
+    return f"{name} " + ", ".join(f"{k} {v}" for k, v in fields.items())
+
+
+def signed(n, bits):
+    return n - (n >> bits - 1 << bits)
 
 
 class Registers:
@@ -118,8 +140,6 @@ def of_words(f, x, y):
 # ---- Sums and comparisons -------------------------------------------------------------------------------------------------
 
 _other = terms.memo()  # (sum, one operand) -> the other operand
-
-
 _of_limbs = terms.memo()
 
 

@@ -1,11 +1,12 @@
 """MIPS32 and MIPS64, release 2, in both byte orders: the effect of each instruction on registers and memory.
 
-Encodings and semantics follow MIPS's manuals (MD00086, MD00087). tests/semantics_risc.py compares them with an
+Encodings and semantics follow MIPS's manuals (MD00086, MD00087). tests/semantics.py compares them with an
 emulator. Only instructions of the kernels are known; another one stops the run. A branch and its delay slot are one
 step.
 """
 import capstone
-from isa.integer import Registers, encodings, equals, from_word, halves_of, is_word, less, low_bits, minus, of_pointers, of_words, plus
+from isa.integer import (Registers, decoded, encodings, equals, from_word, halves_of, is_word, less, low_bits, minus, of_pointers, of_words, plus,
+    signed, text_of)
 from spec import reverse
 from values import terms
 from values.terms import Unproved, add, both, cat, const, cut, extend, invert, product, rotate_left, select, shift_left, shift_right, sign_fill, xor
@@ -13,7 +14,7 @@ from values.terms import Unproved, add, both, cat, const, cut, extend, invert, p
 MACHINE = "EM_MIPS"
 RESERVED = (23, *range(26, 32))  # by Go's assembler and the calling conventions
 
-# Fields of an encoding: s, t and d are registers; a has 5 bits, i has 16.
+# Fields of an encoding: s, t and d are registers; a and e have 5 bits, i has 16.
 ENCODINGS = """
 addu   000000 s t d 00000 100001    subu   000000 s t d 00000 100011    and    000000 s t d 00000 100100
 or     000000 s t d 00000 100101    xor    000000 s t d 00000 100110    nor    000000 s t d 00000 100111
@@ -26,7 +27,7 @@ sll    000000 00000 t d a 000000    srl    000000 00000 t d a 000010    sra    0
 rotr   000000 00001 t d a 000010    dsll   000000 00000 t d a 111000    dsrl   000000 00000 t d a 111010
 dsll32 000000 00000 t d a 111100    dsrl32 000000 00000 t d a 111110    drotr32 000000 00001 t d a 111110
 wsbh   011111 00000 t d 00010 100000    dsbh 011111 00000 t d 00010 100100    dshd 011111 00000 t d 00101 100100
-ins    011111 s t d a 000100        dinsu  011111 s t d a 000110
+ins    011111 s t e a 000100        dinsu  011111 s t e a 000110
 multu  000000 s t 00000 00000 011001    dmultu 000000 s t 00000 00000 011101    maddu 011100 s t 00000 00000 000001
 mfhi   000000 00000 00000 d 00000 010000    mflo 000000 00000 00000 d 00000 010010
 lbu    100100 s t i    lw     100011 s t i    ld     110111 s t i    sb     101000 s t i    sw     101011 s t i
@@ -35,10 +36,8 @@ ldl    011010 s t i    ldr    011011 s t i    sdl    101100 s t i    sdr    1011
 beq    000100 s t i    bne    000101 s t i    bgez   000001 s 00001 i
 jr     000000 11111 00000 00000 00000 001000
 """
-WIDTHS = {**dict.fromkeys("stda", 5), "i": 16}
+WIDTHS = {**dict.fromkeys("stdae", 5), "i": 16}
 BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bgez": lambda x, _: invert(cut(x, x.width - 1, 1))}
-
-
 KNOWN = encodings(ENCODINGS, WIDTHS)
 
 
@@ -47,18 +46,27 @@ def swapped(v, width, size):
     return cat(*(p for at in range(0, v.width, width) for p in reversed(terms.parts_of(cut(v, at, width), size))))
 
 
-# Operations on whole registers. The last operand of immediate forms is a constant.
-WHOLE = {"and": both, "or": of_pointers, "xor": xor, "nor": lambda x, y: invert(terms.either(x, y)), "andi": low_bits,
-         "ori": terms.either, "xori": xor, "sltu": less, "sltiu": less}
-# Operations on the lower 32 bits. MIPS64 sign-extends the result.
-OF_WORDS = {"addu": plus, "addiu": plus, "subu": minus, "mul": lambda x, y: extend(product(x, y), 32),
-            "sll": shift_left, "srl": shift_right, "sra": sign_fill, "rotr": lambda v, n: rotate_left(v, 32 - n),
-            "wsbh": lambda v, _: swapped(v, 16, 8)}
-OF_DOUBLES = {"daddu": plus, "daddiu": plus, "dsubu": minus, "dsll": shift_left, "dsrl": shift_right,
-              "dsll32": lambda v, n: shift_left(v, n + 32), "dsrl32": lambda v, n: shift_right(v, n + 32),
-              "drotr32": lambda v, n: rotate_left(v, 32 - n), "dsbh": lambda v, _: swapped(v, 16, 8), "dshd": lambda v, _: swapped(v, 64, 16)}
+def nor(x, y):
+    return invert(terms.either(x, y))
+
+
+# Operations of registers s and t, or of s and a constant.
+WHOLE = {"and": lambda x, y: of_words(both, x, y), "or": lambda x, y: of_words(of_pointers, x, y), "xor": lambda x, y: of_words(xor, x, y),
+         "nor": lambda x, y: of_words(nor, x, y), "andi": low_bits, "ori": terms.either, "xori": xor, "sltu": less, "sltiu": less,
+         "daddu": plus, "daddiu": plus, "dsubu": minus}
+# Operations of register t and a number.
+OF_ONE = {"dsll": shift_left, "dsrl": shift_right, "dsll32": lambda v, n: shift_left(v, n + 32), "dsrl32": lambda v, n: shift_right(v, n + 32),
+          "drotr32": lambda v, n: rotate_left(v, 32 - n), "dsbh": lambda v, _: swapped(v, 16, 8), "dshd": lambda v, _: swapped(v, 64, 16)}
+# Both kinds, of the lower 32 bits. MIPS64 sign-extends the result. sll and sra allow operands with any upper half, which
+# the prover refuses.
+WORDS_OF_ONE = {"sll": shift_left, "srl": shift_right, "sra": sign_fill, "rotr": lambda v, n: rotate_left(v, 32 - n),
+                "wsbh": lambda v, _: swapped(v, 16, 8)}
+OF_WORDS = {"addu": plus, "addiu": plus, "subu": minus, "mul": lambda x, y: extend(product(x, y), 32), **WORDS_OF_ONE}
 SIZES = {"lbu": 1, "sb": 1, "lw": 4, "sw": 4, "ld": 8, "sd": 8}
 HALVES = {f"{kind}{size}{side}": (kind, bytes_, side) for kind in "ls" for size, bytes_ in (("w", 4), ("d", 8)) for side in "lr"}
+
+
+WIDE = {"daddu", "daddiu", "dsubu", *OF_ONE, "dinsu", "dmultu", *(n for n, size in SIZES.items() if size == 8), *(n for n in HALVES if n[1] == "d")}
 
 
 class Machine(Registers):
@@ -83,6 +91,7 @@ class Isa:
     BRANCHES = BRANCHES
 
     def __init__(self, bits, big):
+        self.known = [k for k in KNOWN if bits == 64 or k[2] not in WIDE]
         self.POINTER, self.big, self.__name__ = bits, big, f"isa.mips{'64' if bits == 64 else ''}{'' if big else 'el'}"
 
     def Machine(self, memory):
@@ -93,33 +102,23 @@ class Isa:
                            (capstone.CS_MODE_BIG_ENDIAN if self.big else 0))
 
     def fields(self, code, pc):
-        """Returns an instruction's name and fields."""
-        bytes_ = code[pc:pc + 4] if pc >= 0 else b""
-        n = int.from_bytes(bytes_, "big" if self.big else "little")
-        for mask, match, name, fields in KNOWN if len(bytes_) == 4 else ():
-            wide = name in OF_DOUBLES or name in ("dinsu", "dmultu") or SIZES.get(name, HALVES.get(name, "  ")[1]) == 8
-            if n & mask == match and (self.POINTER == 64 or not wide):
-                found = {f: n >> at & (1 << WIDTHS[f]) - 1 for f, at in fields}
-                if any(found.get(r) in RESERVED for r in ("s", "t", *"d" * (name not in ("ins", "dinsu")))):
-                    raise Unproved(f"{name} of a reserved register")
-                return name, found
-        raise Unproved(f"no known instruction at {pc:#x}: {bytes_.hex()}")
+        return decoded(code, pc, self.known, WIDTHS, RESERVED, self.big)
 
     def meaning(self, code, pc):
         name, f = self.fields(code, pc)
-        text = f"{name} " + ", ".join(f"{k} {v}" for k, v in f.items())
+        text = text_of(name, f)
         if name != "jr" and name not in BRANCHES:
             return self.step(name, **f), pc + 4, None, text
         slot, g = self.fields(code, pc + 4)
         if slot == "jr" or slot in BRANCHES:
             raise Unproved("a branch in the delay slot of another")
         run = self.step(slot, **g)
-        text += f"; {slot} " + ", ".join(f"{k} {v}" for k, v in g.items())
+        text += "; " + text_of(slot, g)
         if name == "jr":
             if (slot, *g.values()) != ("sll", 0, 0, 0):
                 raise Unproved("a return with something in its delay slot")
             return None, None, None, text
-        target, s, t, test = pc + 4 + 4 * (f["i"] - (f["i"] >> 15 << 16)), f["s"], f.get("t", 0), BRANCHES[name]
+        target, s, t, test = pc + 4 + 4 * signed(f["i"], 16), f["s"], f.get("t", 0), BRANCHES[name]
         if name == "beq" and s == t:
             return run, target, None, text
 
@@ -129,51 +128,48 @@ class Isa:
             return taken
         return None, pc + 8, (decide, target), text
 
-    def step(self, name, s=0, t=0, d=0, a=0, i=0):
-        bits = self.POINTER
-        signed = i - (i >> 15 << 16)
+    def step(self, name, s=0, t=0, d=0, a=0, e=0, i=0):
+        bits, number = self.POINTER, i if name in ("andi", "ori", "xori") else signed(i, 16)
         if name in HALVES:
             kind, size, side = HALVES[name]
-            return halves_of(kind == "l", size, s, t, signed, (side == "l") == self.big, self)
+            return halves_of(kind == "l", size, s, t, number, (side == "l") == self.big, self)
         if name in SIZES:
-            return self.memory(name, SIZES[name], s, t, signed)
-        if name in ("andi", "ori", "xori", "sltiu"):
-            f, y = WHOLE[name], signed if name == "sltiu" else i
-            return lambda m: m.write(t, f(m.read(s), const(y, bits)))
-        if name in ("and", "or", "xor", "nor", "sltu"):
-            f = WHOLE[name]
-
-            return lambda m: m.write(d, f(m.read(s), m.read(t)) if name == "sltu" else of_words(f, m.read(s), m.read(t)))
+            return self.memory(name, SIZES[name], s, t, number)
         if name == "lui":
             return lambda m: m.write(t, from_word(const(i << 16, 32), bits))
-        if name in ("addiu", "daddiu"):
-            f, part, whole = (OF_WORDS[name], word, from_word) if name == "addiu" else (OF_DOUBLES[name], *[lambda v, *_: v] * 2)
-            return lambda m: m.write(t, whole(f(part(m.read(s)), part(const(signed, bits))), bits))
-        if name in ("sll", "srl", "sra", "rotr", "wsbh"):
-            f = OF_WORDS[name]  # sll and sra allow operands with any upper half; the prover refuses them
+        if name in WHOLE and name.endswith(("i", "iu")):
+            f = WHOLE[name]
+            return lambda m: m.write(t, f(m.read(s), const(number, bits)))
+        if name in WHOLE:
+            f = WHOLE[name]
+            return lambda m: m.write(d, f(m.read(s), m.read(t)))
+        if name in OF_ONE:
+            f = OF_ONE[name]
+            return lambda m: m.write(d, f(m.read(t), a))
+        if name in WORDS_OF_ONE:
+            f = WORDS_OF_ONE[name]
             return lambda m: m.write(d, from_word(f(word(m.read(t)), a), bits))
-        if name in OF_DOUBLES and name not in ("daddu", "dsubu"):
-            return lambda m: m.write(d, OF_DOUBLES[name](m.read(t), a))
-        if name in OF_DOUBLES:
-            return lambda m: m.write(d, OF_DOUBLES[name](m.read(s), m.read(t)))
+        if name == "addiu":
+            return lambda m: m.write(t, from_word(plus(word(m.read(s)), const(number, 32)), bits))
         if name in OF_WORDS:
+            f = OF_WORDS[name]
+
             def arithmetic(m):
-                m.write(d, from_word(OF_WORDS[name](word(m.read(s)), word(m.read(t))), bits))
+                m.write(d, from_word(f(word(m.read(s)), word(m.read(t))), bits))
                 if name == "mul":  # HI and LO are then unpredictable
                     m.product = terms.tainted(2 * bits)
             return arithmetic
         if name == "movz":
             return lambda m: m.write(d, select(equals(m.read(t), const(0, bits)), m.read(s), m.read(d)))
         if name in ("ins", "dinsu"):
-            low = a + (32 if name == "dinsu" else 0)
-            size = d + (32 if name == "dinsu" else 0) + 1 - low
+            low, size = a + 32 * (name == "dinsu"), e + 1 - a
             if size <= 0:
                 raise Unproved(f"{name} of no bits")
 
             def insert(m):
                 width, x, y = (32, word(m.read(s)), word(m.read(t))) if name == "ins" else (64, m.read(s), m.read(t))
                 r = cat(*(p for p in (cut(y, 0, low), cut(x, 0, size), cut(y, low + size, width - low - size)) if p.width))
-                m.write(t, from_word(r, bits) if name == "ins" else r)
+                m.write(t, from_word(r, bits))
             return insert
         if name in ("multu", "maddu") and bits == 32:
             def multiply(m):
@@ -187,17 +183,10 @@ class Isa:
         raise Unproved(f"instruction {name} is not known")
 
     def memory(self, name, size, s, t, offset):
-        swap = reverse if self.big else lambda v: v
-        bits = self.POINTER
-
-        def load(m):
-            v = swap(m.memory.load(m.address(s, offset, size), size))
-            m.write(t, from_word(v, bits) if name == "lw" else extend(v, bits))
-
-        def store(m):
-            at = m.address(s, offset, size)
-            m.stored(at, swap(extend(m.read(t), 8 * size)))
-        return load if name[0] == "l" else store
+        swap, whole, bits = reverse if self.big else lambda v: v, from_word if name == "lw" else extend, self.POINTER
+        if name[0] == "l":
+            return lambda m: m.write(t, whole(swap(m.memory.load(m.address(s, offset, size), size)), bits))
+        return lambda m: m.stored(m.address(s, offset, size), swap(extend(m.read(t), 8 * size)))
 
 
 def of(elf):

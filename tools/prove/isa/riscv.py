@@ -1,6 +1,6 @@
 """64-bit RISC-V with M, and roriw of Zbb: the effect of each instruction on registers and memory.
 
-Encodings and semantics follow the RISC-V manual, volume I. tests/semantics_risc.py compares them with an emulator.
+Encodings and semantics follow the RISC-V manual, volume I. tests/semantics.py compares them with an emulator.
 Only instructions of the kernels in integer registers are known; another one stops the run. riscv_vector.py adds
 vectors.
 
@@ -11,9 +11,10 @@ import importlib
 import sys
 
 import capstone
-from isa.integer import Registers, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers, of_words, plus
+from isa.integer import (Registers, decoded, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers, of_words, plus, signed,
+    text_of)
 from values import linear, terms
-from values.terms import Unproved, cat, const, cut, extend, invert, product, rotate_left, shift_left, shift_right, xor
+from values.terms import cat, const, cut, extend, invert, product, rotate_left, shift_left, shift_right, xor
 
 MACHINE, POINTER, COUNTER = "EM_RISCV", 64, 32  # COUNTER: bits of ChaCha20's counter
 ARGUMENTS = (10, 11, 12)
@@ -50,10 +51,6 @@ def decoder():
     md = capstone.Cs(capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV64)
     md.skipdata = True  # capstone does not know Zbb
     return md
-
-
-def signed(n, bits):
-    return n - (n >> bits - 1 << bits)
 
 
 _halves = terms.memo()  # values with any upper half
@@ -116,22 +113,13 @@ BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bltu": lam
             "bgeu": lambda x, y: invert(cut(less(x, y), 0, 1))}
 
 
-def fields(code, pc, encodings_=KNOWN, widths=WIDTHS):
-    """Returns an instruction's name and fields."""
-    bytes_ = code[pc:pc + 4] if pc >= 0 else b""
-    n = int.from_bytes(bytes_, "little")
-    for mask, match, name, known in encodings_ if len(bytes_) == 4 else ():
-        if n & mask == match:
-            found = {f: n >> at & (1 << widths[f]) - 1 for f, at in known}
-            if any(found.get(r) in RESERVED for r in "std"):
-                raise Unproved(f"{name} of a reserved register")
-            return name, found
-    raise Unproved(f"no known instruction at {pc:#x}: {bytes_.hex()}")
+def fields(code, pc):
+    return decoded(code, pc, KNOWN, WIDTHS, RESERVED)
 
 
 def meaning(code, pc):
     name, f = fields(code, pc)
-    text = f"{name} " + ", ".join(f"{k} {v}" for k, v in f.items())
+    text = text_of(name, f)
     if name == "jalr":
         return None, None, None, text
     if name == "jal":

@@ -1,6 +1,6 @@
 """RISC-V's vectors: the effect of each vector instruction, in addition to riscv.py, in terms of values.
 
-Encodings and semantics follow the RISC-V manual (V 1.0, Zvkb, Zvkg, Zvkned). tests/semantics_risc.py compares them
+Encodings and semantics follow the RISC-V manual (V 1.0, Zvkb, Zvkg, Zvkned). tests/semantics.py compares them
 with an emulator, and tests/encodings.py compares the encodings with disassemblers. An object is for vectors of one
 length in bits: that of its symbol vlen, or 128. vsetvli may be asked for more elements than a register group holds,
 but fewer than twice as many. Then the group is full; with the symbol fewest, it has as few as the manual allows:
@@ -15,7 +15,7 @@ import functools
 import spec
 from isa import riscv
 from isa.code import elements, split
-from isa.integer import encodings, from_word
+from isa.integer import decoded, encodings, from_word, signed, text_of
 from values import linear, terms
 from values.terms import (X127, Unproved, add_modular, aes_inverse_round, aes_round, cat, const, cut, extend, field_product, mix_columns, rotate_left,
                           sbox, shift_left, shift_right, tainted, xor)
@@ -214,13 +214,13 @@ def first_element(m, x, s):
         m.vector[x] = split([m.number(s), *elements(m.vector[x], m.sew)[1:]])
 
 
-def each_byte(f, m, x, y):
-    """Applies f to the bytes of each element."""
-    m.put(x, [cat(*f(terms.parts_of(e, 8))) for e in m.elements(y)])
+def of_each(f, m, x, y):
+    m.put(x, each(f, m.elements(y)))
 
 
-def reversed_bits(v):
-    return cat(*(cut(v, i, 1) for i in reversed(range(v.width))))
+def bits_reversed(v):
+    """The bits of each byte in reverse order."""
+    return cat(*(bit for byte in terms.parts_of(v, 8) for bit in reversed(terms.parts_of(byte, 1))))
 
 
 # ---- AES and GHASH ----------------------------------------------------------------------------------------------------------
@@ -242,21 +242,15 @@ def following(block, first):
     return cat(*out)
 
 
-def expand(m, x, y, n):
-    """vaeskf1: a round key of AES-128."""
-    if not 1 <= n <= 10:
-        raise Unproved(f"a round key of number {n}")
-    m.put_blocks(x, [following(b, xor(sub_word(cut(b, 96, 32), 1), const(rcon(n), 32))) for b in m.blocks(y)])
-
-
-def expand_long(m, x, y, n):
-    """vaeskf2: a round key of AES-256, from the previous two."""
-    if not 2 <= n <= 14:
+def expand(long, m, x, y, n):
+    """vaeskf1: a round key of AES-128. vaeskf2: one of AES-256, from the previous two."""
+    if not 1 + long <= n <= (14 if long else 10):
         raise Unproved(f"a round key of number {n}")
     found = []
-    for before, b in zip(m.blocks(x), m.blocks(y)):
-        last = sub_word(cut(b, 96, 32), n % 2 == 0)
-        found.append(following(before, last if n % 2 else xor(last, const(rcon(n // 2), 32))))
+    for before, b in zip(m.blocks(x if long else y), m.blocks(y)):
+        last, odd = cut(b, 96, 32), long and n % 2
+        last = sub_word(last, 0) if odd else xor(sub_word(last, 1), const(rcon(n // 2 if long else n), 32))
+        found.append(following(before, last))
     m.put_blocks(x, found)
 
 
@@ -309,25 +303,26 @@ MEANINGS = {
     "vxor.vv": of(bitwise, xor), "vor.vv": of(bitwise, terms.either),
     "vsll.vi": of(shift, shift_left), "vsrl.vi": of(shift, shift_right), "vror.vi": of(shift, lambda v, n: rotate_left(v, v.width - n)),
     "vmv.v.v": lambda m, x, z: m.put_words(x, m.words(z)), "vmv.v.x": lambda m, x, s: m.put(x, [m.number(s)] * m.vl),
-    "vmv.v.i": lambda m, x, k: m.put(x, [const(riscv.signed(k, 5), m.sew)] * m.vl),
+    "vmv.v.i": lambda m, x, k: m.put(x, [const(signed(k, 5), m.sew)] * m.vl),
     "vmv.s.x": first_element, "vmv.x.s": lambda m, y, d: m.write(d, from_word(elements(m.vector[y], m.sew)[0], 64)),
     "vmv1r.v": lambda m, x, y: m.put_registers(x, list(m.vector[y])),
     "vid.v": lambda m, x: m.put(x, [const(i, m.sew) for i in range(m.vl)]),
     "vslideup.vi": slide_up, "vslidedown.vx": lambda m, x, y, s: slide(m.known(m.read(s), "a distance"), m, x, y),
     "vslide1down.vx": lambda m, x, y, s: slide(1, m, x, y, m.number(s)),
-    "vbrev8.v": of(each_byte, lambda b: map(reversed_bits, b)), "vrev8.v": of(each_byte, reversed),
+    "vbrev8.v": of(of_each, bits_reversed), "vrev8.v": of(of_each, spec.reverse),
     "vaesz.vs": of(cipher, xor), "vaesem.vs": of(cipher, aes_round), "vaesef.vs": of(cipher, lambda b, k: aes_round(b, k, True)),
     # The key is added before InvMixColumns, which is linear.
-    "vaesdm.vs": of(cipher, lambda b, k: aes_inverse_round(b, mix_columns(k, True))), "vaesdf.vs": of(cipher, lambda b, k: aes_inverse_round(b, k, True)),
-    "vaeskf1.vi": expand, "vaeskf2.vi": expand_long, "vgmul.vv": multiply, "vghsh.vv": hash_,
+    "vaesdm.vs": of(cipher, lambda b, k: aes_inverse_round(b, mix_columns(k, True))),
+    "vaesdf.vs": of(cipher, lambda b, k: aes_inverse_round(b, k, True)),
+    "vaeskf1.vi": of(expand, False), "vaeskf2.vi": of(expand, True), "vgmul.vv": multiply, "vghsh.vv": hash_,
 }
 
 
-def fields(code, pc):
-    return riscv.fields(code, pc, KNOWN if code[pc] & 0x7f in OPCODES else riscv.KNOWN, WIDTHS)
-
-
 OPCODES = {match & 0x7f for _, match, _, _ in KNOWN}
+
+
+def fields(code, pc):
+    return decoded(code, pc, KNOWN if code[pc] & 0x7f in OPCODES else riscv.KNOWN, WIDTHS, riscv.RESERVED)
 
 
 def meaning(code, pc):
@@ -340,7 +335,7 @@ def meaning(code, pc):
         if m.vl is None and {"x", "y"} & f.keys():
             raise Unproved("vectors without vsetvli")
         run(m, **f)
-    return step, pc + 4, None, f"{name} " + ", ".join(f"{k} {v}" for k, v in f.items())
+    return step, pc + 4, None, text_of(name, f)
 
 
 class Isa:

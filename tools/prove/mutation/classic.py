@@ -14,6 +14,7 @@ Kernels of AES's modes get these, while they set up a key:
 The exit status is 1 if the prover refuses the kernel itself, if it accepts a fault, or if a kernel has no place for
 `carry`, `rotation` or `inverse`.
 """
+import collections
 import re
 import sys
 
@@ -79,7 +80,7 @@ def of_key(kernel):
     """(kind, place, why the prover refuses it or None) of each fault in a key's set-up."""
     program, setup = kernel.program(), modes.ModeShape(modes.SETUP, bits=128, encrypts=True)
     proof.run(kernel, setup, trace := set())  # the kernel itself
-    good, found = dict(program.steps), []
+    good = dict(program.steps)
 
     def refusal_with(pc, function):
         program.steps[pc] = function, *good[pc][1:]
@@ -91,25 +92,24 @@ def of_key(kernel):
             program.steps[pc] = good[pc]
     behind = kernels.KEY + A["AES_KEY_BYTES"]
     last = max(pc for pc in trace if good[pc][0])
-    found.append(("behind", last, refusal_with(last, lambda m: (good[last][0](m), m.memory.store(behind, terms.const(0, 128))))))
+    yield "behind", last, refusal_with(last, lambda m: (good[last][0](m), m.memory.store(behind, terms.const(0, 128))))
     if kernel.isa is x86:
         test = f"cmp qword ptr [rdi + {A['MODE_ENCRYPTS_ONLY']:#x}], 0"
         places = [pc for pc in sorted(trace) if good[pc][3] == test]
-        found += [("inverse", pc, refusal_with(pc, without)) for pc in places] or [("inverse", None, None)]
-    return found
+        yield from [("inverse", pc, refusal_with(pc, without)) for pc in places] or [("inverse", None, None)]
 
 
 def of_packets(kernel):
     """The same of the faults in a call of ChaCha20-Poly1305."""
-    isa, program, executed, found = kernel.isa, kernel.program(), {}, []
-    proof.mode(False, False)
+    isa, program, executed = kernel.isa, kernel.program(), collections.Counter()
+    proof.mode()
     if (why := refusal(kernel)) is not None:
         raise SystemExit(f"{kernel} as it is: {why}")
     good = dict(program.steps)
     for pc, (f, *rest) in good.items():
         if f is not None:
             def counted(m, f=f, pc=pc):
-                executed[pc] = executed.get(pc, 0) + 1
+                executed[pc] += 1
                 f(m)
             program.steps[pc] = counted, *rest
     refusal(kernel)
@@ -117,7 +117,7 @@ def of_packets(kernel):
     for kind, (table, change, at_last) in FAULTS.items():
         places = [pc for pc, s in sorted(good.items()) if s[0] and re.match(table[isa], s[3])]
         if not places and kind in ("carry", "rotation"):
-            found.append((kind, None, None))
+            yield kind, None, None
         for pc in places[-3:]:
             f, after, branch, text = good[pc]
             other, left = without, [executed[pc] if at_last else 1]
@@ -129,30 +129,27 @@ def of_packets(kernel):
                 left[0] -= 1
                 (f if left[0] > 0 else other)(m)
             program.steps[pc] = changed, after, branch, text
-            found.append((kind, pc, refusal(kernel)))
+            yield kind, pc, refusal(kernel)
             program.steps[pc] = good[pc]
     kernel.scratch_bytes -= 16
-    found.append(("scratch", 0, refusal(kernel, MOST_SCRATCH)))
-    kernel.scratch_bytes += 16
-    return found
+    yield "scratch", 0, refusal(kernel, MOST_SCRATCH)
 
 
 def main():
     sys.setrecursionlimit(20000)
     passed = failed = 0
     for kernel in map(kernels.Kernel, sys.argv[1:]):
-        if kernel.of_modes and "chacha20" not in kernel.name:
-            found = of_key(kernel)
-        elif "chacha20poly1305" in kernel.name and "_batch_" not in kernel.name:
-            found = of_packets(kernel)
-        else:
+        of_modes = kernel.of_modes and "chacha20" not in kernel.name
+        if not of_modes and ("chacha20poly1305" not in kernel.name or "_batch_" in kernel.name):
             continue
-        for kind, pc, why in found:
+        good = collections.Counter()
+        for kind, pc, why in (of_key if of_modes else of_packets)(kernel):
+            good[kind] += why is not None
             if why is None:
+                failed += 1
                 print(f"FAIL {kernel}: {kind}: " + ("no place for it" if pc is None else f"accepted at {pc:#x}"))
-        good = [kind for kind, _, why in found if why is not None]
-        print(f"{kernel}: refused: " + ", ".join(f"{good.count(kind)} {kind}" for kind in dict.fromkeys(good)), flush=True)
-        passed, failed = passed + len(good), failed + len(found) - len(good)
+        print(f"{kernel}: refused: " + ", ".join(f"{n} {kind}" for kind, n in good.items()), flush=True)
+        passed += good.total()
         terms.forget()
     print(f"classic: {passed} passed, {failed} failed, 0 not run")
     return 1 if failed else 0

@@ -1,8 +1,8 @@
 """Plants faults in the source of kernels, as an attacker would. The prover must refuse each, and accept the kernel without it.
 
-    mutation.faults [--keep FOLDER] [NAME...]
+    mutation.faults [NAME...]
 
-A fault is a change of the source, and the calls of a full run that it is tried in. --keep leaves the objects in a folder.
+A fault is a change of the source, and the calls of a full run that it is tried in.
 The exit status is 1 if the prover accepts a fault or refuses a kernel, or if a fault does not fit the source.
 """
 import argparse
@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from induction import ad, chacha_x86, engine
-from run import abi, frame, kernels, lists, modes, packets, proof
+from induction import ad, bitsliced, chacha_loop, engine, sectioned
+from run import abi, frame, lists, modes, packets, proof
 from spec.args import A, FIRST, LAST, OPEN, ROOT, WHOLE
 from values.terms import Unproved
 
@@ -28,17 +28,17 @@ ABI, OBJECT, TEXTS, AD = "abi", "object", "texts of every length", "associated d
 class Fault:
     """kernel: ISA/name. changes: (file, pattern, replacement). calls: a function that selects calls of a full run, or of
     --lanes. Or it is ABI for the code that C links (run/abi.py, run/frame.py); OBJECT for only reading the object; TEXTS
-    or AD for the start of an induction. compared: with the specification."""
+    or AD for the start of an induction."""
 
-    def __init__(self, what, kernel, changes, calls, compared=True):
-        self.what, self.kernel, self.changes, self.calls, self.compared = what, kernel, changes, calls, compared
+    def __init__(self, what, kernel, changes, calls):
+        self.what, self.kernel, self.changes, self.calls = what, kernel, changes, calls
         self.isa, self.name = kernel.split("/")
         self.source = f"{self.isa.removesuffix('el')}/{self.name}.S"
 
 
-def first(what, kernel, text, calls, compared=True):
+def first(what, kernel, text, calls):
     """A fault that the kernel executes first. The branch target .Lplanted is its end, so that it returns at once."""
-    fault = Fault(what, kernel, [], calls, compared)
+    fault = Fault(what, kernel, [], calls)
     file = FILES.get(kernel, fault.source)
     lines = "".join(f"    {line}\n" for line in text.split("; "))
     fault.changes = [(file, ENTRY, r"\1" + lines), (file, LEAVE, r".Lplanted:\n\1")]
@@ -176,7 +176,7 @@ FAULTS = [
           [("x86_64/aesgcm_xmm.h", r"vpaddd (\\to, \\to, \[consts\+COUNT\])", r"vpaddq \1")], of_gcm(160, 192)),
     first("AES-GCM: a part whose counter is 2^32 - 1", "aarch64/aesgcm_ce", IF_COUNTER.format(1, ".Lplanted"), of_counter(0xfffffffe, 64)),
     first("AES-GCM: a part whose counter is 2^32 - 2 reads a byte behind the state", "aarch64/aesgcm_neon",
-          IF_COUNTER.format(2, "8f") + "; b 9f; 8:; ldrb w3, [x4, #SEALANE_GCM_STATE_BYTES]; 9:", of_counter(0xfffffffd, 0, 64), compared=False),
+          IF_COUNTER.format(2, "8f") + "; b 9f; 8:; ldrb w3, [x4, #SEALANE_GCM_STATE_BYTES]; 9:", of_counter(0xfffffffd, 0, 64)),
     first("one key for all lanes", BATCH, KEYS_OF_LANES + "cmp rcx, [rax+2*SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; je .Lplanted; 9:", of_mixed_lanes),
     first("a key for each two lanes", BATCH, KEYS_OF_LANES + "cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne 9f; "
           "cmp rcx, [rax+2*SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne .Lplanted; 9:", of_mixed_lanes),
@@ -319,66 +319,51 @@ def build(fault, folder, changed):
 
 
 def begin_induction(kernel, what):
-    """Why a beginning for every length is refused, or None."""
+    """Proves a beginning for every length."""
     engine.anew()
+    if what is AD:
+        ad.Section(kernel).prove(True)
+    else:
+        chacha_loop.begin(kernel, chacha_loop.loop_of(kernel), engine.SHAPES[0])
+
+
+def refusal(fault, folder, changed):
+    """The first refusal among the calls of the kernel with or without the fault, or None; and the number of calls."""
+    calls, path, tried, shape = fault.calls, build(fault, folder, changed), 0, None
     try:
-        if what is AD:
-            ad.Section(kernel).prove(True)
-        else:
-            loop, shape = chacha_x86.LOOPS[kernel.name], chacha_x86.SHAPES[0]
-            chacha_x86.base(kernel, loop, shape, 0, *loop.classes(*shape[:2])[0])
+        if calls is ABI:
+            isa = os.path.dirname(fault.source)
+            results = list((frame if isa in frame.COMPILERS else abi).conventions(os.path.join(folder, "asm", fault.source), folder, isa))
+            return next((f"{name}: {why}" for name, _, why in results if why), None), len(results)
+        kernel = sectioned.opened(path)
+        if calls in (OBJECT, TEXTS, AD):
+            tried = 1
+            if calls is not OBJECT:
+                begin_induction(kernel, calls)
+            return None, tried
+        for shape in itertools.chain(lists.shapes(kernel, False), lists.lane_shapes() if "_batch_" in kernel.name else ()):
+            if calls(shape):
+                tried += 1
+                sectioned.prove(kernel, shape)
     except Unproved as e:
-        return str(e)
-    return None
-
-
-def refusal(fault, path):
-    """The first refusal among the calls, or None; and the number of calls."""
-    calls = fault.calls
-    if calls is ABI:
-        folder, isa = os.path.dirname(path), os.path.dirname(fault.source)
-        results = list((frame if isa in frame.COMPILERS else abi).conventions(os.path.join(folder, "asm", fault.source), folder, isa))
-        return next((f"{name}: {why}" for name, _, why in results if why), None), len(results)
-    kernel = kernels.Kernel(path)
-    if calls is OBJECT:
-        return None, 1
-    if calls in (TEXTS, AD):
-        return begin_induction(kernel, calls), 1
-    kernel.asked, tried = fault.compared, 0
-    for shape in itertools.chain(lists.shapes(kernel, False), lists.lane_shapes() if "_batch_" in kernel.name else ()):
-        if calls(shape):
-            tried += 1
-            try:
-                proof.prove(kernel, shape, None)
-            except Unproved as e:
-                return f"{shape}: {e}{proof.writer(kernel, shape, e)}", tried
+        return f"{shape}: {e}{proof.writer(kernel, e, lambda: sectioned.prove(kernel, shape))}" if shape else str(e), tried
     return None, tried
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--keep")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     passed, failed, as_it_is = 0, 0, {}
     with tempfile.TemporaryDirectory() as folder:
-        for i, fault in enumerate(FAULTS):
+        bitsliced.SOURCES = os.path.join(folder, "asm")
+        for fault in FAULTS:
             if args.names and not any(n in fault.what for n in args.names):
                 continue
-            try:
-                path = build(fault, folder, True)
-                if args.keep:
-                    os.makedirs(args.keep, exist_ok=True)
-                    shutil.copy(path, os.path.join(args.keep, f"{i}-{os.path.basename(path)}"))
-                why, _ = refusal(fault, path)
-            except Unproved as e:
-                why = str(e)
+            why, _ = refusal(fault, folder, True)
             if (same := (fault.kernel, fault.calls)) not in as_it_is:
-                try:
-                    as_it_is[same] = refusal(fault, build(fault, folder, False))
-                except Unproved as e:
-                    as_it_is[same] = str(e), 0
+                as_it_is[same] = refusal(fault, folder, False)
             right, tried = as_it_is[same]
             # A refusal names the line of the source.
             named = fault.calls in (OBJECT, ABI, TEXTS, AD) or why is None or re.search(r"byte \d+ of (?!.*(\(\w+\.[Sh]:\d+\)|nothing wrote it))", why) is None

@@ -70,30 +70,15 @@ class Kernel:
         # may use all.
         self.scratch_from = A["SCRATCH_SAVE_BYTES"]
         self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else self.scratch_end or A["SCRATCH_BYTES"]
-        self.asked = False  # whether every call is compared with the specification
 
     def __str__(self):
         return f"{self.isa.__name__.removeprefix('isa.')} {self.name.removeprefix('sealane_')}"
 
     @property
-    def bitwise(self):
-        """Whether AES is bit-sliced."""
-        return re.fullmatch(f"sealane_aes(gcm)?_({self.isa.BITWISE})", self.name) is not None
-
-    @property
-    def bitsliced(self):
-        """Whether a register has one bit of many blocks, some of which may be unused."""
-        return self.bitwise and self.isa.MACHINE != "EM_X86_64"
-
-    @property
-    def blocks_at_once(self):
-        """The most blocks that bit-sliced AES encrypts at once."""
-        return 16 if self.name.endswith("mips64r2") else 8
-
-    @property
     def branches_on_counter(self):
-        """Whether AES-GCM branches on the counter of a part, if that is public (SEALANE_FLAG_NONCE)."""
-        return self.bitsliced or self.name == "sealane_aesgcm_ce"
+        """Whether the kernel branches on the counter of CTR, or of a part of AES-GCM if that is public
+        (SEALANE_FLAG_NONCE). 32-bit ARM's aes_neon and aesgcm_neon keep what many counters share."""
+        return self.name == "sealane_aesgcm_ce" or self.isa.MACHINE == "EM_ARM" and re.fullmatch("sealane_aes(gcm)?_neon", self.name) is not None
 
     @property
     def ascending(self):
@@ -317,20 +302,3 @@ class Call:
                     e = Unproved(f"byte {4 * i + at // 8} of {what} is not what the specification says")
                     e.address = address + 4 * i + at // 8
                     raise e
-
-
-def begins_with_many(kernel):
-    """Whether the kernel computes the first two rounds for the next 128 counters at once."""
-    return kernel.isa.MACHINE == "EM_ARM" and kernel.name.endswith("_neon")
-
-
-def name_many(schedule, block, first, behind):
-    """Names the S-boxes of the first two rounds for the counters from `first` on. `first` is a multiple of 128 if the
-    counter in `block` is 0. Round 2 is also computed once for bytes that depend on the counter's last byte. The S-box
-    of that byte is omitted, and the results are not used."""
-    for i in range(first, behind):
-        spec.aes(schedule[:3], spec.counter_block(block, i))
-        if (i - first) % 128 == 0:
-            sub = terms.sub_shift(terms.xor(spec.counter_block(block, i), schedule[0]))
-            sub = cat(cut(sub, 0, 24), const(0x63, 8), cut(sub, 32, 96))  # the last byte is now that of row 3 in the first column
-            terms.sub_shift(terms.xor(terms.mix_columns(sub), schedule[1]))

@@ -13,7 +13,7 @@ ARM_BORDERS = tuple(range(640, 1409, 64))
 ADS = tuple(range(0, 65)) + (128, 1000)
 
 
-# Longer lengths are proved by induction (induction/chacha_x86.py, gcm.py, chacha_arm.py, ...). Each shorter one is run.
+# Longer lengths are proved by induction (induction/chacha_loop.py, gcm.py, ...). Each shorter one is run.
 BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1472, "chacha20poly1305_avx512vl": 1472,
                 "aesgcm_aesni": 385, "aesgcm_aesniavx": 385, "aesgcm_avx2": 513, "aesgcm_avx512": 1840,
                 "chacha20poly1305_neon": 960, "chacha20poly1305_neon6": 1409, "chacha20poly1305_armv6": 128, "aesgcm_ce": 256, "aesgcm_ce32": 256}
@@ -106,12 +106,12 @@ MOST_LANES = 64
 def batch_shapes(quick):
     """All numbers of lanes, with separate keys, one key, and a key for each two, sealed or opened, of mixed lengths in the callers'
     order. Also some of one length, or unsorted."""
-    both, bits = (False, True), (128, 192, 256)
+    both = (False, True)
     lengths = lambda count, most, ad: sorted(((n * 37 % most, n * 11 % ad) for n in range(count)), key=lambda lane: -(lane[0] // 64))
     for count in (1, 3, 9, 17, MOST_LANES) if quick else range(1, MOST_LANES + 1):
         for keys in range(3):
             opens = (count + keys) % 2 == 1
-            yield BatchShape(lengths(count, 66 if quick else 170 + count, 20), opens=opens, keys=keys, bits=bits[(count + opens) % 3])
+            yield BatchShape(lengths(count, 66 if quick else 170 + count, 20), opens=opens, keys=keys)
     sizes = (0, 64, 100) if quick else (0, 1, 16, 63, 64, 65, 100, 128, 129, 256, 300, 512)
     for i, n in enumerate(sizes):
         for count in (3, 8) if quick else (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33):
@@ -123,7 +123,7 @@ def batch_shapes(quick):
     for lanes in mixes:
         for opens in both:
             yield BatchShape(lanes, opens=opens)
-            yield BatchShape(lanes, opens=opens, in_place=True, bits=256, keys=1)
+            yield BatchShape(lanes, opens=opens, in_place=True, keys=1)
 
 
 # Longer packets are not passed to lanes. The limit is 64 bytes times SEALANE_BATCH_CLASSES of src/level.h.
@@ -137,65 +137,30 @@ def lane_shapes():
     more = lambda i, j: ((7 * j + i) % 33,)
     for i in range(4 * LANE_CLASSES):
         c, r = divmod(i, 4)
-        yield BatchShape([(64 * c + 16 * r + j, *more(i, j)) for j in range(16)], opens=bool((c ^ r) & 1), in_place=bool(i & 4), bits=(128, 192, 256)[i % 3])
+        yield BatchShape([(64 * c + 16 * r + j, *more(i, j)) for j in range(16)], opens=bool((c ^ r) & 1), in_place=bool(i & 4))
     for i in range(128):
         parity, n = divmod(i, 64)
         yield BatchShape([(64 * (2 * k + parity) + n, *more(i, k)) for k in range(LANE_CLASSES // 2 - 1, -1, -1)],
-                         opens=not (parity ^ n // 16) & 1, in_place=bool(i & 2), bits=(128, 192, 256)[i % 3])
-
-
-# How many calls a quick run has for each kind of kernel, besides key set-up. It depends on their cost. FUNCTION: how
-# many calls of a bit-sliced kernel mutation/mutate.py compares with the specification.
-FUNCTION = 30
-ENDS = 0, 5  # bytes in the last block of the compared parts and counter blocks
-QUICK = {"single": 8, "batch": 4, "bitwise": 3, "modes": 8}
+                         opens=not (parity ^ n // 16) & 1, in_place=bool(i & 2))
 
 
 def shapes(kernel, quick):
     if kernel.of_modes:
         found = modes.shapes(kernel, quick)
-        if quick:
-            if kernel.bitwise:
-                found = [s for s in found if s.blocks * max(1, s.lanes) <= 13]
-            random.Random(str(kernel)).shuffle(found)
-            del found[QUICK["bitwise" if kernel.bitwise else "modes"]:]
-        if kernel.bitwise:
-            if quick:
-                found[0] = modes.ModeShape(modes.XTS_DECRYPT, 2, 128)
-            for s in found[:1] if quick else modes.compared(found):
-                s.function = True
-        return found
-    if "_batch_" in kernel.name:
+    elif "_batch_" in kernel.name:
         found = list(batch_shapes(quick))
     else:
         induction = {**BY_INDUCTION, **getattr(kernel.isa, "BY_INDUCTION", {})}.get(kernel.name.removeprefix("sealane_"))
         found = list((gcm_shapes if "aesgcm" in kernel.name else chacha_shapes)(quick, kernel.isa is not x86, induction))
     if not kernel.has_siv:
         found = [s for s in found if not isinstance(s, PolyvalShape)]
-    if kernel.bitwise:
-        found = [s for s in found if not getattr(s, "given", False)]
-    if not quick and kernel.bitwise:  # this takes long
-        found = [s for s in found if isinstance(s, Setup) or s.size <= 700 and not (s.j0 and s.size % 16 not in ENDS)]
-        short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
-        for s in random.Random(str(kernel)).sample(short, FUNCTION) + [s for s in found if isinstance(s, PolyvalShape) and s.size in (0, 33, 64)]:
-            s.function = True
     if not quick:
         return found
     # Each kernel runs different calls, always the same ones, so all kernels together run all.
-    count = QUICK["batch" if "_batch_" in kernel.name else "bitwise" if kernel.bitwise else "single"]
     always = lambda s: isinstance(s, Setup) or getattr(s, "given", False)
     setup, rest = [s for s in found if always(s)], [s for s in found if not always(s)]
-    if kernel.bitwise:
-        rest = [s for s in rest if s.size <= 200]
     random.Random(str(kernel)).shuffle(rest)
     if "_batch_" in kernel.name:  # first the usual number of lanes, then a call that seals
         rest.sort(key=lambda s: len(s.lanes) != 64)
         rest[1:] = sorted(rest[1:], key=lambda s: s.opens)
-    if kernel.bitwise:
-        one = GcmShape(40, ad=21, opens=True, j0=True)
-        one.function = True
-        rest.insert(0, one)
-        if kernel.has_siv:
-            rest.insert(1, PolyvalShape(20, ad=5))
-            rest[1].function = True
-    return setup + rest[:count]
+    return setup + rest[:4 if "_batch_" in kernel.name else 8]

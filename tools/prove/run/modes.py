@@ -2,8 +2,7 @@
 9001, 5.4.4). The calls are those of src/aes_api.c and src/quic.c. This file also has the conditions after a call.
 """
 import spec
-from isa import arm32
-from run.kernels import ARGS, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
+from run.kernels import ARGS, IN, KEY, OUT, STATE, Call
 from spec.args import A, CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, MASKS, NAMES, SETUP, XTS_DECRYPT, XTS_ENCRYPT
 from spec.modes import result_of
 from values import terms
@@ -43,8 +42,6 @@ def shapes(kernel, quick):
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), *LONG)
     for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, *((CTR_LITTLE,) if kernel.has_siv else ())):
         for n in counts:
-            if n > 9 and n != 17 and not quick and kernel.bitsliced and not (mode == CTR and begins_with_many(kernel)):
-                continue  # induction/aes_modes.py proves these; each block takes a fraction of a second
             found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3))
     for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
         for blocks in (1, 3):
@@ -53,17 +50,6 @@ def shapes(kernel, quick):
     if not quick:
         found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n, same_key=s) for s in (False, True) for n in range(1, MASK_LANES + 1) if n > 17 and n not in (24, 25)]
     return found
-
-
-def compared(found):
-    """Returns the calls of a bit-sliced kernel that mutation/mutate.py compares with the specification: some of each
-    mode and length of key."""
-    few = [s for s in found if s.blocks * max(1, s.lanes) <= 9]
-    chosen = {}
-    for s in few:
-        chosen.setdefault((s.mode, s.bits, s.blocks > 4 or s.lanes > 4, s.encrypts), s)
-    return list(chosen.values())
-
 
 
 _keys = {}
@@ -77,7 +63,7 @@ def key_cells(kernel, bits, name, trace=None, encrypts=False):
         call = Call(kernel)
         # Without an inverse, only 32-bit ARM's AES instructions write inverse round keys.
         schedule, inverse, end = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], A["AES_KEY_BYTES"]
-        left = encrypts and (kernel.isa is not arm32 or kernel.bitwise)
+        left = encrypts and not kernel.name.endswith("ce32")
         call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, inverse - schedule, True, True),
                      ("inverse", KEY + inverse, 0 if left else end - inverse, True, True))
         call.arguments("MODE", key=KEY, encrypts_only=bits if encrypts else 0, operation=SETUP)  # 256: the lowest byte is 0
@@ -101,16 +87,8 @@ def of_one(kernel, shape, trace, function):
     source, target = IN + 1, IN + 1 if shape.in_place else OUT + 3
     chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
     text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
-    if mode == CTR and kernel.bitwise:  # these keep the common part of counters, and may branch on it
+    if mode == CTR and kernel.branches_on_counter:
         state = cat(cut(state, 0, 96), spec.reverse(const((0, 29, 0xfffffffd)[shape.blocks % 3], 32)))
-    if function:  # first, because it names the S-boxes
-        result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
-        if mode == CTR and kernel.bitwise:  # kernels encrypt eight blocks at a time, from such a number on
-            schedule, low = schedule_of(shape.bits, "key"), spec.reverse(cut(state, 96, 32)).constant
-            for i in range(-(low % 8), shape.blocks + 16):
-                spec.aes(schedule, spec.counter_block(state, i))
-            if begins_with_many(kernel):
-                name_many(schedule, state, -(low % 128), 256 - low % 128)
     cells, _ = key_cells(kernel, shape.bits, "key", None, shape.encrypts)
     regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
     if not shape.in_place:
@@ -122,14 +100,13 @@ def of_one(kernel, shape, trace, function):
         call.memory.apart(source, target)
     call.arguments("MODE", out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + 1 if chained else None, operation=mode)
     call.memory.cells.update(cells)
-    if kernel.bitsliced and function:
-        call.fill()
     if text:
         call.memory.poke(source, text)
     if chained:
         call.memory.poke(STATE + 1, state)
     steps = call.run(trace)
     if function:
+        result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
         call.expect("the text", target, result)
         call.expect("the state", STATE + 1, after)
     return steps
@@ -161,11 +138,6 @@ def of_lanes(kernel, shape, trace, function):
     for lane in lanes if not shape.in_place and shape.both else ():
         memory.apart(lane["in"], lane["out"])
     name = lambda i: f"key{0 if shape.same_key else i}_"
-    results = []
-    if function and mode is not None:  # first, because it names the S-boxes
-        for i in range(count):
-            start = const(0, 128) if masks else blocks_of(f"state{i}_", 1)
-            results.append(result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), blocks_of(f"block{i}_", shape.blocks), start))
     for i, lane in enumerate(lanes):
         at = LANES + i * A["LANE_STRIDE"]
         for slot in ("out", "in", "key") + (() if masks else ("chain",)):
@@ -182,8 +154,6 @@ def of_lanes(kernel, shape, trace, function):
         arguments["bytes_each"] = n
     call.arguments("MODE", **arguments)
     memory.poke(A["MODE_LANES"] + ARGS, terms.extend(call.callers("lanes", LANES), 64))
-    if kernel.bitsliced and function:
-        call.fill()
     steps = call.run(trace)
     if not function:
         return steps
@@ -193,7 +163,7 @@ def of_lanes(kernel, shape, trace, function):
             key, words = [symbol(f"{name(i)}{j}", 32) for j in range(8)], [cut(text, 32 * j, 32) for j in range(4)]
             call.expect(f"the mask of lane {i}", lane["out"], cut(spec.chacha20_block(key, words[0], words[1:]), 0, 64))
             continue
-        result, state = results[i]
+        result, state = result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), text, const(0, 128) if masks else blocks_of(f"state{i}_", 1))
         call.expect(f"the output of lane {i}", lane["out"], result)
         if not masks:
             call.expect(f"the state of lane {i}", lane["chain"], state)
@@ -203,8 +173,6 @@ def of_lanes(kernel, shape, trace, function):
 def prove(kernel, shape, trace=None, function=True):
     """Runs one call. Returns the number of instructions."""
     if shape.mode == SETUP:
-        if kernel.bitwise and function:
-            schedule_of(shape.bits, "key")
         steps = key_cells(kernel, shape.bits, "key", trace, shape.encrypts)[1]
         if function:  # the contents of a key are internal, so the results with it are compared
             for mode in (ECB_ENCRYPT,) if shape.encrypts else (ECB_ENCRYPT, ECB_DECRYPT):

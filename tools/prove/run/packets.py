@@ -1,6 +1,6 @@
 """Calls of kernels that authenticate: whole packets, parts and batches, with the conditions after a call."""
 import spec
-from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, STATE, TAG, Call, begins_with_many, name_many, text_symbols
+from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, STATE, TAG, Call, text_symbols
 from spec import reduction
 from spec.args import A, FIRST, LAST, OPEN, WHOLE
 from values import terms
@@ -228,8 +228,6 @@ def gcm_key(kernel, bits, trace=None, name="key"):
     """Returns the memory of a key after set-up, and the number of instructions."""
     found = _keys.get((kernel.name, kernel.code, bits, name))
     if found is None or found[2] is not symbol(f"{name}0", 32) or trace is not None:
-        if kernel.bitwise and not terms.opaque:  # names the S-boxes
-            spec.key_schedule(cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         call = Call(kernel)
         call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
         call.arguments(key=KEY, flags=A["FLAG_SETUP"])
@@ -304,13 +302,10 @@ def aesgcm(kernel, shape, trace=None, function=True):
     if function:
         schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
         h = spec.field_element(hash_key() if getattr(shape, "given", False) else spec.aes(schedule, const(0, 128)))
-        if kernel.bitwise:  # set-up also encrypts a full set of blocks
-            for i in range(1, kernel.blocks_at_once):
-                spec.aes(schedule, const(i << 120, 128))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
         if function:  # with a text that uses all powers of H
-            aesgcm(kernel, GcmShape(300 if kernel.bitwise else 600, bits=shape.bits, opens=True))
+            aesgcm(kernel, GcmShape(600, bits=shape.bits, opens=True))
         return steps
     if shape.given:
         cells, _ = given_key(kernel, cells, 0, trace)
@@ -335,23 +330,17 @@ def aesgcm(kernel, shape, trace=None, function=True):
     y, begins, counter = 0, j0, 1
     mask = spec.aes(schedule, j0) if function else symbol("mask", 128)
     if not first:
-        counter = shape.counter if kernel.bitwise or kernel.branches_on_counter and not shape.j0 else 0
+        counter = shape.counter if kernel.branches_on_counter and not shape.j0 else 0
         begins = spec.counter_block(j0, counter) if counter else cat(*nonce_symbols(), symbol("state counter", 32))
         before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
         y = spec.field_element(before)
         memory.poke(STATE + A["GCM_STATE_Y"], before)
         memory.poke(STATE + A["GCM_STATE_COUNTER"], begins)
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
-    if function:  # first, because it names the S-boxes
-        result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
-        if kernel.bitwise:  # kernels encrypt several blocks at a time, from such a number on; the first counter is 1
-            for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + kernel.blocks_at_once + 1)]:
-                spec.aes(schedule, spec.counter_block(j0, i))
-            if begins_with_many(kernel) and not shape.j0:
-                name_many(schedule, j0, ((counter + 1) & -128) - 1, (counter + 1) | 127)
     steps, behind_ad = run_call(call, shape, trace)
     if not function:
         return steps
+    result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
     call.expect("the text", target, result)
     authenticated = text if shape.opens else result
     if first:
@@ -366,9 +355,8 @@ class BatchShape:
 
     both = True
 
-    def __init__(self, lanes, opens=False, in_place=False, bits=128, keys=0):
-        self.lanes, self.opens, self.in_place, self.bits = lanes, opens, in_place, bits
-        self.keys = keys
+    def __init__(self, lanes, opens=False, in_place=False, keys=0):
+        self.lanes, self.opens, self.in_place, self.keys = lanes, opens, in_place, keys
 
     def key_of(self, i):
         """The number of a lane's key."""

@@ -1,56 +1,20 @@
-"""Proves one call: with separate and with shared input and output, and with or without a comparison with the
-specification.
-"""
+"""Proves one call, with separate and with shared input and output."""
 import copy
 
-from isa import x86
 from run import modes, packets
 from run.kernels import Call
-from run.lists import ENDS
 from run.memory import ReadAgain
-from run.packets import PolyvalShape, Setup
-from spec.args import FIRST, LAST
-from values import bits, terms
+from values import terms
 from values.linear import Undecided
 from values.terms import Unproved
 
 
-def mode(opaque, bitwise, ascending=False, by_image=False):
+def mode(bitwise=False, ascending=False, by_image=False):
     """Sets how bit operations are computed, and the meaning of bits. Values of another mode are dropped."""
-    if (terms.opaque, terms.bitwise, terms.ascending, terms.by_image) != (opaque, bitwise, ascending, by_image):
+    if (terms.bitwise, terms.ascending, terms.by_image) != (bitwise, ascending, by_image):
         terms.forget()
-        terms.opaque, terms.bitwise, terms.by_image = opaque, bitwise, by_image
+        terms.bitwise, terms.by_image = bitwise, by_image
         terms.set_order(ascending)
-
-
-def full(kernel, shape):
-    """Whether every lane of a bit-sliced kernel has a block."""
-    if not kernel.of_modes:
-        return True  # at least a counter block
-    lanes = 1 if kernel.isa is x86 else 2 if kernel.name.endswith("armv6") else 8
-    return shape.mode != modes.SETUP and (shape.lanes or shape.blocks) % lanes == 0
-
-
-_about = None
-
-
-def alike(kernel, shape):
-    """Calls for which this is equal share values. For bit-sliced AES, others do not: keys of all lengths have the same
-    words, and each fact about an S-box's input slows the search."""
-    return kernel.name, kernel.isa.POINTER, getattr(shape, "bits", None), getattr(shape, "mode", None), getattr(shape, "j0", None)
-
-
-def dear(kernel, shape):
-    """Whether a call of bit-sliced AES is too expensive to compare. In these, each key takes seconds, or each
-    authenticated block is unlike those of other calls. Parts also count, except with some ends."""
-    if getattr(shape, "lanes", 0) > 25:
-        return True
-    if isinstance(shape, PolyvalShape) and kernel.name.endswith("aesgcm_armv6"):
-        return shape.size + shape.ad > 100
-    if kernel.of_modes or isinstance(shape, Setup):
-        return False
-    return shape.flags != FIRST | LAST and not (shape.size <= 200 and shape.size % 16 in ENDS) or \
-        kernel.name.endswith(("aesgcm_armv6", "r2")) and (shape.size > 200 or shape.ad > 0)
 
 
 def prove(kernel, shape, folder):
@@ -81,28 +45,17 @@ def prove(kernel, shape, folder):
 
 
 def prove_one(kernel, shape, folder):
-    """Proves one call. For bit-sliced AES, the result is compared only on request."""
-    global _about
-    if kernel.bitwise and not (kernel.asked or getattr(shape, "function", False)):
-        return run(kernel, shape, None)
-    mode(False, kernel.bitwise, kernel.ascending, kernel.of_modes and not kernel.bitwise)
-    bits.strict = kernel.bitwise and full(kernel, shape)
-    if kernel.bitwise and _about != (_about := alike(kernel, shape)):
-        terms.forget()
-    if kernel.of_modes:
-            return modes.prove(kernel, shape)
-    if "_batch_" in kernel.name:
-        return packets.batch(kernel, shape, folder)
-    return packets.aesgcm(kernel, shape) if "aesgcm" in kernel.name else packets.chacha20poly1305(kernel, shape, folder)
+    mode(by_image=kernel.of_modes)
+    return call(kernel, shape, folder)
 
 
-def writer(kernel, shape, error):
-    """Returns the last instruction that wrote a wrong byte, for a report. It runs the call again."""
+def writer(kernel, error, again):
+    """Returns the last instruction that wrote a wrong byte, for a report. again: runs the call."""
     if error.address is None:
         return ""
     Call.watched, Call.written_at = error.address, None
     try:
-        prove(kernel, shape, None)
+        again()
     except Unproved:
         pass
     finally:
@@ -114,15 +67,16 @@ def writer(kernel, shape, error):
 
 def run(kernel, shape, trace):
     """Runs a call without checking the result, to record the instructions that it reaches."""
-    mode(True, False)
-    return _run(kernel, shape, trace)
+    mode(by_image=kernel.of_modes)
+    return call(kernel, shape, None, trace, False)
 
 
-def _run(kernel, shape, trace):
+def call(kernel, shape, folder, trace=None, function=True):
+    """Runs a call, and compares its result with the specification if `function` is set. Returns the number of instructions."""
     if kernel.of_modes:
-            return modes.prove(kernel, shape, trace, False)
+        return modes.prove(kernel, shape, trace, function)
     if "_batch_" in kernel.name:
-        return packets.batch(kernel, shape, None, trace, False)
+        return packets.batch(kernel, shape, folder, trace, function)
     if "aesgcm" in kernel.name:
-        return packets.aesgcm(kernel, shape, trace, False)
-    return packets.chacha20poly1305(kernel, shape, None, trace, False)
+        return packets.aesgcm(kernel, shape, trace, function)
+    return packets.chacha20poly1305(kernel, shape, folder, trace, function)

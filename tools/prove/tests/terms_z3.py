@@ -7,6 +7,7 @@ result. Z3 checks that no value exceeds its bound, and evaluates it for random i
 --plant makes the values one too large, or the bounds one too small, which the test must find.
 """
 import argparse
+import collections
 import random
 
 import numpy as np
@@ -19,22 +20,11 @@ from values import terms
 from values.terms import add, cat, const, cut, either, exact_sum, extend, merge, product, rotate_left, shift_left, shift_right, subtract, symbol, xor
 
 WIDE = 256
-
-
-class Pair:
-    """A value, and the bit vector of WIDE bits that stands for it in Z3."""
-
-    def __init__(self, value, other):
-        self.value, self.other = value, other
+Pair = collections.namedtuple("Pair", "value other")  # a value, and the bit vector of WIDE bits that stands for it in Z3
 
 
 def low(other, width):
     return other & z3.BitVecVal((1 << width) - 1, WIDE)
-
-
-def of_symbol(i, width, most):
-    name = f"x{i}"
-    return Pair(symbol(name, width, most), z3.ZeroExt(WIDE - width, z3.BitVec(name, width)))
 
 
 def grow(rng, pool):
@@ -140,7 +130,7 @@ def main():
     for n in range(args.count):
         terms.forget()
         bounds = {f"x{i}": (w, rng.choice(((1 << w) - 1, (1 << w) - 1, rng.getrandbits(w)))) for i, w in enumerate((64, 64, 32, 32, 3, 1))}
-        pool = [of_symbol(i, *bounds[f"x{i}"]) for i in range(6)]
+        pool = [Pair(symbol(name, width, most), z3.ZeroExt(WIDE - width, z3.BitVec(name, width))) for name, (width, most) in bounds.items()]
         for _ in range(8):
             pool.append(grow(rng, pool))
             why = wrong(pool[-1], bounds, rng, args.plant)

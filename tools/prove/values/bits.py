@@ -8,9 +8,8 @@ An "and" of bits should be a function of the input of one S-box. The specificati
 eight bits x that are one. The operands may have any linear image of x, inverted or not. The bit is stored as the
 truth table for all 256 values of x, with the linear part separate. If the rest of the table is that of a sum of
 output bits of a specified S-box for x, the bit becomes that sum. So an S-box is correct if its outputs
-are, for any gates inside and any basis of the bits. Everything between S-boxes is linear. With `strict`, an "and" of
-other bits stops the run. Kernels have none if each lane has a block, so an error is refused at the first S-box that
-it reaches.
+are, for any gates inside and any basis of the bits. Everything between S-boxes is linear. An "and" of other bits stops
+the run, so an error is refused at the first S-box that it reaches.
 """
 import functools
 import sys
@@ -86,7 +85,6 @@ groups = []
 spans = {}  # image with bit 0 set -> [(group, mask, image)]
 linear, mixed = {0: 0, 1: 1}, {}  # image -> bit; (image, parts) -> bit
 _numbers, _bits, _ands, _xors, _tables, _rows = {}, {}, {}, {}, {}, {}
-strict = False
 
 
 def forget():
@@ -251,9 +249,7 @@ def and_bits(x, y):
                 r = groups[g].bit(normal_form(s & t))
                 break
         else:
-            if strict:
-                raise Unproved("an and of bits that are no functions of the input of one S-box")
-            r, = bits_of(atom("and", frozenset((value([x]), value([y]))), None, 1, 1))
+            raise Unproved("an and of bits that are no functions of the input of one S-box")
         _ands[key] = r
     return r
 
@@ -298,9 +294,7 @@ def look_up(table, control, before):
         for i, d in zip(free, steps):
             r = terms.xor(r, value([index[i] if d >> k & 1 else 0 for k in range(8)]))
         return r
-    if strict:
-        raise Unproved("a lookup that is no function of the input of one S-box")
-    return atom("look", (control, before, *table), None, 8, 255)
+    raise Unproved("a lookup that is no function of the input of one S-box")
 
 
 def look_up_linear(table, index):

@@ -7,7 +7,7 @@ for all values of the base. A branch on anything else is refused, like a branch 
 import sys
 
 from values import terms
-from values.terms import cat, const, extend, symbol
+from values.terms import cat, const, cut, extend, symbol
 
 
 class Undecided(terms.Unproved):
@@ -126,6 +126,8 @@ def shift(v, n, right):
             exact = base.modulus % (1 << n) == 0
             known = residues(base.modulus >> n, [r + offset >> n for r in base.of]) if exact else {}
             least, most = base.least + offset >> n, base.most + offset >> n
+            if least == most:
+                return const(least, base.width)
             made = Base(f"{base.name} / {1 << n}", least, most, width=base.width, **known)
             made.quotient = key[:3]
         elif base.quotient and offset == 0 and base.quotient[2] == n:
@@ -221,8 +223,14 @@ def subtract(a, b):
     return None
 
 
+def _number(v):
+    """As any_place, and of the lower bits of a register, if the number has no others."""
+    base, offset = _known.get(v) or _atoms.get(v.pieces[0][0], (None, 0))
+    return (base, offset) if base and (base.most + offset) >> v.width == 0 and cut(base + offset, 0, v.width) is v else None
+
+
 def equal(a, b):
-    x, y = _known.get(a), _known.get(b)
+    x, y = _number(a), _number(b)
     if x and y and x[0] is y[0]:
         return const(x[1] == y[1], 1)
     for p, q in ((x, b.constant), (y, a.constant)):

@@ -273,6 +273,7 @@ def memo():
 
 
 ATOMS = []
+MANY = 600_000  # how many may accumulate until a run drops them all, at 1 to 4 KB each
 SMALL = []  # all values below 64
 _atoms = {}
 _values = {}
@@ -752,18 +753,14 @@ def of_text(v):
     return any(n >= 0 and ATOMS[n].kind == "symbol" and ATOMS[n].extra.startswith("text") for n, _, _ in v.pieces)
 
 
-# If set, bit operations on data give unknown data. That is enough for properties other than the results, and takes much
-# less work for bit-sliced AES.
-opaque = False
 bitwise = False  # bit by bit: see bits.py
 bits = lengths = None  # the modules bits.py and linear.py, which import this file and set these names
-_opaques = 0
+_fresh = itertools.count()
 
 
 def fresh(width):
-    global _opaques
-    _opaques += 1
-    return atom("opaque", (), _opaques, width, (1 << width) - 1)
+    """Unknown data."""
+    return atom("fresh", (), next(_fresh), width, (1 << width) - 1)
 
 
 def _chunked(operation):
@@ -775,11 +772,6 @@ def _chunked(operation):
         r = memo.get(key)
         if r is None and bitwise and (a.constant is None or b.constant is None):
             r = memo[key] = memo[b, a] = bits.operation(operation.__name__, a, b)
-        if r is None and opaque and a.constant is None and b.constant is None:
-            assert a.width == b.width, (a, b)
-            r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else tainted(x.width)
-                                  for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
-                                  for x, y in ((cut(a, at, w), cut(b, at, w)),)))
         if r is None and lengths and operation.__name__ == "both" and (r := lengths.clear_low(a, b)) is not None:
             memo[key] = memo[b, a] = r
         if r is None:

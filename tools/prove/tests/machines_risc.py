@@ -1,4 +1,4 @@
-"""Compares isa/mips.py, isa/riscv.py and isa/riscv_vector.py with qemu, by the forms of the kernels' instructions; instructions.py says how.
+"""MIPS and RISC-V for semantics.py, in qemu.
 
 A form is a name, which of its registers are equal, and its constants. The two halves of an unaligned access are one form. A branch has its
 delay slot, and instructions that show whether it was taken. An instruction on vectors has several numbers of elements, set before it.
@@ -9,8 +9,7 @@ import itertools
 from isa import integer, mips, riscv, riscv_vector
 from isa.code import known
 from mutation.machine import cryptography
-from tests import instructions
-from tests.instructions import AIM
+from tests.machines import AIM, Machine
 from values import terms
 
 HI, LO = 32, 33  # words of a record
@@ -33,7 +32,7 @@ class Form:
         self.setting = None  # vtype and vl
 
 
-class Risc(instructions.Machine):
+class Risc(Machine):
     registers = "std"  # fields
 
     def code(self, insn):
@@ -55,13 +54,12 @@ class Risc(instructions.Machine):
     def forms(self, kernel):
         for pc in range(0, len(kernel.code), 4):
             name, fields = self.isa.fields(kernel.code, pc)
-            registers = [fields[f] for f in self.registers if f in fields and not (name in ("ins", "dinsu") and f == "d")]
+            registers = [fields[f] for f in self.registers if f in fields]
             if name in ("jr", "jal", "jalr") or name == "beq" and fields["s"] == fields["t"] or name in BRANCHES and TAKE in registers or \
                     name in mips.HALVES and fields["s"] == fields["t"]:
                 continue
             same = tuple((registers.index(r), r == 0) for r in registers)
-            constants = () if name in BRANCHES or name in ACCESSES else \
-                tuple(v for f, v in sorted(fields.items()) if f not in self.registers or name in ("ins", "dinsu") and f == "d")
+            constants = () if name in BRANCHES or name in ACCESSES else tuple(v for f, v in sorted(fields.items()) if f not in self.registers)
             code = int.from_bytes(kernel.code[pc:pc + 4], "big" if self.big else "little")
             for k, form in enumerate(self.kinds(Form(self, name, fields, self.sequence(name, fields, code)))):
                 yield (name, same, constants, form.setting or k), form
@@ -102,20 +100,18 @@ class Mips(Risc):
     def more_places(self):
         return {f"g{i}": (self.bits, 2 * i) for i in (HI, LO)}
 
-    def move(self, op, registers):
-        """Loads or stores; a 32-bit register is the last half of a big-endian word."""
+    def __init__(self, isa, folder):
+        word, add = ("d", "daddiu") if isa.POINTER == 64 else ("w", "addiu")
+        self.enter = f"{add} $29, $29, -16", f"s{word} $30, 0($29)", f"s{word} $31, 8($29)", "move $30, $4"
+        self.leave = f"l{word} $30, 0($29)", f"l{word} $31, 8($29)", "jr $31", f"{add} $29, $29, 16"
+        super().__init__(isa, folder)
+
+    def moves(self):
+        """A 32-bit register is the last half of a big-endian word."""
         word, half = ("d", 0) if self.bits == 64 else ("w", 4 * self.big)
-        return [f"{op}{word} ${r}, {8 * place + half}($30)" for r, place in registers]
-
-    def before(self):
-        add, word = ("daddiu", "d") if self.bits == 64 else ("addiu", "w")
-        return [f"{add} $29, $29, -16", f"s{word} $30, 0($29)", f"s{word} $31, 8($29)", "move $30, $4", *self.move("l", [(1, HI), (2, LO)]),
-                "mthi $1", "mtlo $2", *self.move("l", zip(self.free, self.free))]
-
-    def after(self):
-        add, word = ("daddiu", "d") if self.bits == 64 else ("addiu", "w")
-        return [*self.move("s", zip(self.free, self.free)), "mfhi $1", "mflo $2", *self.move("s", [(1, HI), (2, LO)]),
-                f"l{word} $30, 0($29)", f"l{word} $31, 8($29)", "jr $31", f"{add} $29, $29, 16"]
+        move = lambda op, r, place: f"{op}{word} ${r}, {8 * place + half}($30)"
+        return [*((f"{move('l', 1, at)}\nmt{name} $1", f"mf{name} $1\n{move('s', 1, at)}") for name, at in (("hi", HI), ("lo", LO))),
+                *((move("l", r, r), move("s", r, r)) for r in self.free)]
 
     def sequence(self, name, fields, code):
         if name in BRANCHES:  # over two instructions; the delay slot adds too
@@ -149,15 +145,14 @@ class RiscV(Risc):
     """s11 has the record's address."""
 
     free, offset_bits = [i for i in range(5, 32) if i != 27], 12
+    enter = "addi sp, sp, -16", "sd s11, 0(sp)", "sd ra, 8(sp)", "mv s11, a0"
+    leave = "ld s11, 0(sp)", "ld ra, 8(sp)", "addi sp, sp, 16", "ret"
 
     def more_places(self):
         return {f"low{i}": (32, 2 * i) for i in self.free}
 
-    def before(self):
-        return ["addi sp, sp, -16", "sd s11, 0(sp)", "sd ra, 8(sp)", "mv s11, a0", *(f"ld x{r}, {8 * r}(s11)" for r in self.free)]
-
-    def after(self):
-        return [*(f"sd x{r}, {8 * r}(s11)" for r in self.free), "ld s11, 0(sp)", "ld ra, 8(sp)", "addi sp, sp, 16", "ret"]
+    def moves(self):
+        return [(f"ld x{r}, {8 * r}(s11)", f"sd x{r}, {8 * r}(s11)") for r in self.free]
 
     def sequence(self, name, fields, code):
         add = TAKE << 15 | TAKE << 7 | 0x13
@@ -190,20 +185,15 @@ class Vectors(RiscV):
         self.vectors, self.lanes = isa.vlen, isa.vlen // 32
         super().__init__(isa, folder)
 
-    def moved(self, op):
-        """32 registers, by way of t0 and t1."""
-        return [f"addi t0, s11, {8 * self.slots}", f"li t1, {self.isa.vlen}", *(line for r in (0, 8, 16, 24) for line in (f"{op} v{r}, (t0)", "add t0, t0, t1"))]
-
-    def before(self):
-        text = super().before()
-        return [*text[:4], *self.moved("vl8re8.v"), *text[4:]]
-
-    def after(self):
-        text = super().after()
-        return [*text[:len(self.free)], *self.moved("vs8r.v"), *text[len(self.free):]]
+    def moves(self):
+        """32 registers of vectors, by way of t0 and t1."""
+        moved = lambda op: "\n".join([f"addi t0, s11, {8 * self.slots}\nli t1, {self.isa.vlen}",
+                                      *(f"{op} v{r}, (t0)\nadd t0, t0, t1" for r in (0, 8, 16, 24))])
+        return [(moved("vl8re8.v"), moved("vs8r.v")), *super().moves()]
 
     def lacks(self, insn):
-        return None if insn.codes[-1] & 0x7f != 0x77 and insn.mnemonic not in ("vror.vi", "vrev8.v", "vbrev8.v") or cryptography() else "no such emulator"
+        needs = insn.codes[-1] & 0x7f == 0x77 or insn.mnemonic in ("vror.vi", "vrev8.v", "vbrev8.v")
+        return "no such emulator" if needs and not cryptography() else None
 
     def forms(self, kernel):
         self.vtype = None
@@ -269,7 +259,3 @@ class Vectors(RiscV):
         if name in ("vle8.v", "vse8.v"):
             records[0, s] += rng.randrange(8)
         return found | ({f"g{t}"} if name == "vssseg8e32.v" else set())
-
-
-def main():
-    return instructions.main(lambda isa: RiscV if isa is riscv else Mips if isa.MACHINE == "EM_MIPS" else Vectors)
