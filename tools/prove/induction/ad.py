@@ -467,25 +467,21 @@ def long_calls(kernel, quick):
     return found[:2] if quick else found
 
 
-def chacha_bases(kernel, number, section):
-    """As bases(): proves that the state of the induction is the same with associated data of any length."""
+def chacha_state(kernel, number, section=None):
+    """Returns what the induction of a long text computes, with associated data of any length or without, and the number
+    of instructions."""
     shape = engine.SHAPES[number]
     if kernel.name == chacha_armv6.NAME:
-        (_, _, *before), _, _ = chacha_armv6.induction(kernel, shape)
-        (_, _, *after), _, steps = chacha_armv6.induction(kernel, shape, section=section)
-        states = [[(set(i.kept), i.bounds, i.written) for i in both] for both in (before, after)]
-    elif shape.opens and kernel.isa is arm32:
-        before, _, _ = chacha_arm_open.induction(kernel, shape, True)
-        after, _, steps = chacha_arm_open.induction(kernel, shape, True, section)
-        states = [(set(i.kept), i.bounds, i.written) for i in (before, after)]
-    else:
-        loop = chacha_loop.loop_of(kernel)
-        before, _, _ = chacha_loop.induction(kernel, loop, shape)
-        after, _, steps = chacha_loop.induction(kernel, loop, shape, section)
-        states = [(set(s), s.limbs, s.written, s.mac, s.done) for s in (before, after)]
-    if states[0] != states[1]:
-        raise Unproved("with associated data the loop begins otherwise")
-    return steps
+        (_, _, *both), _, steps = chacha_armv6.induction(kernel, shape, section=section)
+        return [(set(i.kept), i.bounds, i.written) for i in both], steps
+    if kernel.name == chacha_avx512.NAME:
+        state, _, steps = chacha_avx512.induction(kernel, shape, (13,), section)
+        return (set(state), [(at.bounds, at.mac, set(at)) for at in state.phases], state.written), steps
+    if shape.opens and kernel.isa is arm32:
+        inv, _, steps = chacha_arm_open.induction(kernel, shape, True, section)
+        return (set(inv.kept), inv.bounds, inv.written), steps
+    state, _, steps = chacha_loop.induction(kernel, chacha_loop.loop_of(kernel), shape, section)
+    return (set(state), state.limbs, state.written, state.mac, state.done), steps
 
 
 def bases(kernel, number, quick, common):
@@ -497,29 +493,24 @@ def bases(kernel, number, quick, common):
         number, residues, lasts, ends = gcm_ce.tasks_of(quick)[number]
         shape, given = gcm_ce.SHAPES[number]
         section = found[shape.j0 or not given, 1]
-        state, _, steps = gcm_ce.induction(kernel, shape, residues, lasts, given, section=section)
+        state, _, steps = gcm.induction(kernel, gcm_ce.Groups(given), shape, residues, lasts, section=section)
         # For some lengths, fewer cells are kept than without associated data.
         return steps + sum(gcm_ce.leave(kernel, shape, state, residue, last, given) for residue, last in ends)
     if "aesgcm" in kernel.name:
         loop, shape = gcm.LOOPS[kernel.name], gcm.SHAPES[number]
-        state, _ = gcm.induction(kernel, loop, shape)
-        cells, written = set(state), set(state.written)
-        section = found[shape.j0, kinds_of(kernel)[0].leasts[0]]
-        steps = gcm.with_ad(kernel, loop, shape, state, 0, section)
-        if cells != set(state):
-            raise Unproved(f"with associated data {sorted(cells - set(state))} is otherwise where the loop begins")
+        state, _, _ = gcm.induction(kernel, loop, shape)
+        (given, word), written = loop.word(shape), set(state.written)
+        call = loop.begin(kernel, shape, word, given, section=found[shape.j0, kinds_of(kernel)[0].leasts[0]])
+        if state.arrive(call, state.words.cells(word), call.cells()) or gcm.blocks_before(call) != state.skipped:
+            raise Unproved("with associated data the loop begins otherwise")
         if written != state.written:
             raise Unproved("with associated data more of scratch is written")
-        return steps
-    if kernel.name == chacha_avx512.NAME:
-        states = []
-        for section in (None, found[False, 1]):
-            state, _, steps = chacha_avx512.induction(kernel, engine.SHAPES[number], (13,), section)
-            states.append((set(state), [(at.bounds, at.mac, set(at)) for at in state.phases], state.written))
-        if states[0] != states[1]:
-            raise Unproved("with associated data the loop begins otherwise")
-        return steps
-    return chacha_bases(kernel, number, found[False, kinds_of(kernel)[0].leasts[0]])
+        return call.machine.steps
+    before, _ = chacha_state(kernel, number)
+    after, steps = chacha_state(kernel, number, found[False, kinds_of(kernel)[0].leasts[0]])
+    if before != after:
+        raise Unproved("with associated data the loop begins otherwise")
+    return steps
 
 
 def planted(kernel, args, attempt):

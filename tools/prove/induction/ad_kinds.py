@@ -207,7 +207,7 @@ class Sums(Ghash):
         self.inside = self.behind = gcm_ce.HASH
 
     def value(self, call, cells, h):
-        return gcm_ce.Sums.hash_of(call)
+        return gcm_ce.Groups.hash_of(call)
 
 
 class Blocks(Ghash):

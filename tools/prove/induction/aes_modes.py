@@ -19,26 +19,26 @@ As in gcm.py, pointers to text and lengths are symbols with bounds.
 import re
 
 import spec
-from induction import engine, gcm
+from induction import gcm
 from induction.engine import instructions
 from isa import arm32, arm64, x86
 from run import kernels, modes, proof
 from run.kernels import KEY, SCRATCH, STATE, Call
 from run.modes import blocks_of
 from spec import modes as aes
-from spec.args import A, CBC_DECRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
+from spec.args import A, CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
 from values import linear, terms
-from values.terms import Unproved, add_modular, cat, const, cut, same, symbol
+from values.terms import Unproved, add_modular, cat, const, cut, same
 
 LONGEST = 1 << 60  # bytes of text; 2^30 on 32-bit ARM
 END = 0x1000000  # distance from the start to the end of a text in a run: greater than the reach of a loop
 
 
 class Loop:
-    """The bytes of a pass. ends: the kernel is bit-sliced. ahead: they are subtracted from the length before the loop starts again, so there a pass
-    always follows. Otherwise they are subtracted where it starts, and there may be none. ends: the loop also
-    processes the remaining bytes in its last pass, and does not start again without any. least: shorter texts are
-    proved by calls only."""
+    """step: the bytes of a pass. ahead: they are subtracted from the length before the loop starts again, so there a pass
+    always follows. Otherwise they are subtracted where it starts, and there may be none. ends: the kernel is
+    bit-sliced. Its loop also processes the remaining bytes in its last pass, and does not start again without any. least: shorter
+    texts are proved by calls only."""
 
     def __init__(self, step, ahead=False, ends=False, least=16):
         self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else least
@@ -80,34 +80,26 @@ def shapes(kernel):
     return [s for s in ALL_SHAPES if s.mode != CTR or not kernel.branches_on_counter]
 
 
+def jumps_back(kernel, *mnemonics):
+    """Returns the jumps with these mnemonics to an earlier instruction, each with four instructions from there on."""
+    insns = instructions(kernel)
+    at = {i.address: n for n, i in enumerate(insns)}
+    return [(i, insns[at[to]:at[to] + 4]) for i in insns if i.mnemonic in mnemonics and (to := int(i.op_str.lstrip("#"), 0)) < i.address]
+
+
 def head(kernel, shape):
     """Returns the start of the loop. The code is used only to find it; the proof shows that a run reaches it."""
-    if kernel.head is None and loop_of(kernel).ends:
-        kernel.head = dict.fromkeys((s.mode for s in ALL_SHAPES), group(kernel))
     if kernel.head is None:
-        insns, back = {i.address: i for i in kernel.isa.decoder().disasm(kernel.code, 0)}, []
-        for i in insns.values():
-            if i.mnemonic == ("jae" if kernel.isa is x86 else "b") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
-                if kernel.isa is x86 or insns[to].mnemonic == "subs":
-                    back.append((i.address - to, to))
-        # The target of the longest jump back with the condition "not below"; or of those that are always taken, to the
-        # count of a pass.
         order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CTR_LITTLE, CBC_DECRYPT)
-        kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
+        if loop_of(kernel).ends:  # the target of "not equal", which is the comparison of a pass's bytes with the remaining length
+            step = f"#{loop_of(kernel).step:#x}"
+            place, = {to[0].address for _, to in jumps_back(kernel, "bne", "b.ne") if any(j.op_str.endswith(step) for j in to)}
+            kernel.head = dict.fromkeys(order, place)
+        elif kernel.isa is x86:  # the target of the longest jump with the condition "not below"
+            kernel.head = dict.fromkeys(order, max((i.address - to[0].address, to[0].address) for i, to in jumps_back(kernel, "jae"))[1])
+        else:  # the targets of jumps that are always taken, to the count of a pass
+            kernel.head = dict(zip(order, sorted(to[0].address for _, to in jumps_back(kernel, "b") if to[0].mnemonic == "subs"), strict=True))
     return kernel.head[shape.mode]
-
-
-def group(kernel):
-    """Returns the target of a jump back with the condition "not equal", which is the comparison of a pass's bytes with
-    the remaining length."""
-    insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), set()
-    at = {i.address: n for n, i in enumerate(insns)}
-    for i in insns:
-        if i.mnemonic in ("bne", "b.ne") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
-            if any(j.op_str.endswith(f"#{loop_of(kernel).step:#x}") for j in insns[at[to]:at[to] + 4]):
-                found.add(to)
-    place, = found
-    return place
 
 
 class Part(gcm.Part):
@@ -143,32 +135,6 @@ class Part(gcm.Part):
         if what == "an address" and found and found[0].sum and self.length in found[0].sum:
             return self.source.address + END + found[1]
         return super().known(v, what)
-
-    def cells(self):
-        m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
-        if self.kernel.isa is arm32:
-            found.update((("vector", i), v) for i, v in enumerate(m.vector))
-        else:
-            found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
-        found.update((("mask", i), v) for i, v in enumerate(getattr(m, "mask", ())))
-        found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes)
-        return found
-
-    def put(self, cells):
-        m = self.machine
-        m.general = [terms.undefined(v.width) for v in m.general]
-        m.vector = [terms.undefined(32)] * 64 if self.kernel.isa is arm32 else [[terms.undefined(32)] * len(words) for words in m.vector]
-        for cell, v in cells.items():
-            if cell[0] == "memory":
-                self.memory.cells[cell[1]] = v
-            elif cell[0] == "vector" and len(cell) == 2:
-                m.vector[cell[1]] = v
-            elif cell[0] == "vector":
-                m.vector[cell[1]][cell[2]] = v
-            else:
-                (m.general if cell[0] == "general" else m.mask)[cell[1]] = v
-        if self.kernel.isa is x86:
-            m.vector = [tuple(words) for words in m.vector]
 
 
 def alike(a, b):
@@ -297,45 +263,36 @@ AT = 0x1000  # the position in the texts in a run
 LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
 
-def cbc_groups(kernel, count):
-    """Returns [(lanes, start of their loop, cell with the position in the texts)]. After the last store of a pass, 16
-    is added to the position. If it is less than the length, the loop continues. On x86-64, the first such loop has
-    many lanes and the second has one. On ARM there is a loop for each number, from 8 or 6 down; bit-sliced kernels
-    have one or two loops."""
-    insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
-    if loop_of(kernel).ends:
-        most, loops, groups = 2 if kernel.name.endswith("armv6") else CBC_LANES, bitwise_loops(insns), []
-        while (i := groups[-1][0].stop if groups else 0) < count:
-            few = len(loops) == 2 and count - i <= FEW[kernel.isa][0]
-            groups.append((range(i, min(i + (FEW[kernel.isa][1] if few else most), count)), *loops[0 if few else -1]))
-        return groups
-    for i, insn in enumerate(insns[:-2]):
-        if m := re.fullmatch(r"add (rdx, 0x10|[rx](\d+), [rx]\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
-            compare, jump = insns[i + 1:i + 3]
-            compares = compare.mnemonic == "cmp" and compare.op_str.startswith(insn.op_str.split(",")[0])
-            if compares and jump.mnemonic in ("jb", "b.lo", "blo"):
-                found.append((int(insns[i + 2].op_str.lstrip("#"), 0), ("general", int(m[2] or 2))))
-    if kernel.isa is x86:
-        return [(range(count), *found[count == 1])]
-    most = CBC_LANES if kernel.isa is arm64 else 6
-    return [(range(i, min(i + most, count)), *found[most - min(most, count - i)]) for i in range(0, count, most)]
-
-
-def bitwise_loops(insns):
-    """Returns the starts of the loops, and the cell. On 32-bit ARM, the code stores the position from a register to
-    scratch. If there are two loops, the first has few lanes, by lookups."""
-    found = []
+def cbc_loops(kernel):
+    """Returns [(start of a loop, cell with the position in the texts)]. After the last store of a pass, 16 is added to the
+    position. 32-bit ARM may store it to scratch. If it is less than the length, the loop continues."""
+    insns, found = instructions(kernel), []
     for i, insn in enumerate(insns[:-3]):
-        m, stored = re.fullmatch(r"([rx](\d+)|ip), \1, #0x10", insn.op_str), insns[i + 1].mnemonic == "str"
-        compare, jump = insns[i + 1 + stored:i + 3 + stored]
-        if m and insn.mnemonic == "add" and compare.mnemonic == "cmp" and compare.op_str.startswith(m[1]) and jump.mnemonic in ("blo", "b.lo"):
-            at = SCRATCH + int(re.fullmatch(rf"{m[1]}, \[r1, #(0x[0-9a-f]+)\]", insns[i + 1].op_str)[1], 0) if stored else 0
-            found.append((int(jump.op_str.lstrip("#"), 0), ("memory", at) if stored else ("general", int(m[2]))))
+        if m := re.fullmatch(r"add (?:(rdx), |([rx]\d+|ip), \2, #)0x10", f"{insn.mnemonic} {insn.op_str}"):
+            stored, register = insns[i + 1].mnemonic == "str", m[1] or m[2]
+            compare, jump = insns[i + 1 + stored:i + 3 + stored]
+            if compare.mnemonic == "cmp" and compare.op_str.startswith(f"{register},") and jump.mnemonic in ("jb", "b.lo", "blo"):
+                slot = stored and re.fullmatch(rf"{register}, \[r1, #(0x[0-9a-f]+)\]", insns[i + 1].op_str)
+                cell = ("memory", SCRATCH + int(slot[1], 0)) if stored else ("general", 2 if register == "rdx" else int(register[1:]))
+                found.append((int(jump.op_str.lstrip("#"), 0), cell))
     return found
 
 
-def cbc_head(kernel, count):
-    return cbc_groups(kernel, count)[0][1:]
+def cbc_groups(kernel, count):
+    """Returns [(lanes, start of their loop, cell with the position in the texts)]. On x86-64, the first loop has
+    many lanes and the second has one. On ARM there is a loop for each number, from 8 or 6 down. Bit-sliced kernels
+    have one loop or two, of which the first has few lanes, by lookups."""
+    loops, groups = cbc_loops(kernel), []
+    if kernel.isa is x86:
+        return [(range(count), *loops[count == 1])]
+    most = 2 if kernel.name.endswith("armv6") else 6 if kernel.name.endswith("ce32") else CBC_LANES
+    while (i := groups[-1][0].stop if groups else 0) < count:
+        n = min(most, count - i)
+        loop = -1 if loop_of(kernel).ends else most - n
+        if loop_of(kernel).ends and len(loops) == 2 and count - i <= FEW[kernel.isa][0]:
+            n, loop = min(FEW[kernel.isa][1], n), 0
+        groups.append((range(i, i + n), *loops[loop]))
+    return groups
 
 
 class CbcPart(Call):
@@ -364,14 +321,12 @@ class CbcPart(Call):
                 self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
         total = self.base("total", 32, modulus=16)
         self.total = total, 0  # the position at which a group of lanes starts
-        self.arguments("MODE", count=count, operation=modes.CBC_ENCRYPT)
+        self.arguments("MODE", count=count, operation=CBC_ENCRYPT)
         self.memory.poke(kernels.ARGS + A["MODE_LANES"], terms.extend(self.callers("lanes", LANES), 64))
         self.memory.poke(kernels.ARGS + A["MODE_BYTES_EACH"], terms.extend(total + 0, 64))
 
-    put = Part.put
-
-    def get(self, cell):
-        return self.machine.general[cell[1]] if cell[0] == "general" else self.memory.cells[cell[1]]
+    def get(self, *cells):
+        return cat(*(self.machine.general[n] if kind == "general" else self.memory.cells[n] for kind, n in cells))
 
     def base(self, name, least, times=1, **more):
         width = self.kernel.isa.POINTER
@@ -387,21 +342,16 @@ class CbcPart(Call):
             return found[0].address + found[1]
         return type(self.machine).known(self.machine, v, what)
 
-    def bytes_at(self):
-        """Returns the cells that have the length of the texts, and functions that set and get it."""
-        scratch = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes]
-        if loop_of(self.kernel).ends and self.kernel.isa is arm32:
-            a, = (a for a in scratch if linear.place(self.memory.cells[a]) == self.total)
-            return {("memory", a)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.cells[a]
-        found = [a for a in scratch if linear.place(self.memory.peek(a, 8)) == self.total]
-        registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == self.total]
-        if len(found) == 1:
-            a, = found
-            return {("memory", a), ("memory", a + 4)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.peek(a, 8)
-        if len(registers) != 1:
+    def length_cells(self):
+        """The cells that have the length of the texts: in scratch, or a register."""
+        size = self.kernel.isa.POINTER // 8
+        found = [[("memory", a + i) for i in range(0, size, 4)] for a in sorted(self.memory.cells)
+                 if SCRATCH <= a < SCRATCH + self.scratch_bytes and linear.place(self.memory.peek(a, size)) == self.total]
+        if len(found) != 1:
+            found = [[("general", i)] for i, v in enumerate(self.machine.general) if linear.place(v) == self.total]
+        if len(found) != 1:
             raise Unproved("the length is not known")
-        i, = registers
-        return {("general", i)}, lambda call, v: call.machine.general.__setitem__(i, v), lambda call: call.machine.general[i]
+        return found[0]
 
 
 class Cbc:
@@ -414,7 +364,7 @@ class Cbc:
         self.before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
         schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
         now = [blocks_of(f"now{i}_", 1) for i in range(count)]
-        self.after = [aes.result_of(modes.CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(schedules, now, self.before)]
+        self.after = [aes.result_of(CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(schedules, now, self.before)]
 
     def run(self, call, start, stop):
         self.kernel.program().run(call.machine, None, start, stop)
@@ -453,9 +403,8 @@ class Cbc:
         for call in (called, then):
             if call.get(cell).constant != 0:
                 raise Unproved("the first pass is not at the texts' begin")
-        cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
-        special.add(cell)
-        state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
+        cells, following, length_at = called.cells(), then.cells(), called.length_cells()
+        state = {c: v for c, v in cells.items() if c not in (cell, *length_at) and v.defined and following[c].defined}
 
         def enter(chained, ends):
             states = [blocks_of(f"state in memory {i} ", 1) if i in lanes else v for i, v in enumerate(chained)]
@@ -463,8 +412,8 @@ class Cbc:
             text = call.base("text", 0, address=AT, modulus=16)
             end, left = call.base("end", 16, 2), call.base("left", 32, modulus=16)
             linear.relate(end, text, left)
-            call.put({**state, cell: text + 0})
-            set_length(call, text + 16 if ends else end + 0)
+            length = text + 16 if ends else end + 0
+            call.put({**state, cell: text + 0, **dict(zip(length_at, terms.parts_of(length, length.width // len(length_at))))})
             call.end = end
             return call, text
         gone = True
@@ -474,7 +423,7 @@ class Cbc:
             gone = [c for c in state if not alike(found[c], following[c])]
             for c in gone:
                 del state[c]
-        places = linear.place(call.get(cell)), linear.place(get_length(call))
+        places = linear.place(call.get(cell)), linear.place(call.get(*length_at))
         if places != ((text, self.by), (call.end, 0)):
             raise Unproved("the texts do not move by a block")
         self.expect(call, lanes)
@@ -522,83 +471,72 @@ def one(kernel, task, args, found):
         found.end(f"{rest} bytes left", leave, kernel, shape, state, rest)
 
 
-# For bit-sliced AES: instructions after the start of the loop that planted faults omit: mode, mnemonic, operands.
+# Instructions that planted faults omit, by instruction set, and for bit-sliced AES by name. Each row has the mode, the name of the
+# fault, a regular expression for the instruction without v, and a number of lanes. It is the first one after the start of the loop.
 LEFT_OUT = {
-    (arm64, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "x3, x3, x27"), ("the output does not move", ECB_DECRYPT, "add", "x4, x4, x27"),
-                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR_LITTLE, "add", "w9, w9, #1"),
-                      ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""), ("what is chained is left out", CBC_DECRYPT, "str", "q24, [x1")],
-    (arm32, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, r8"), ("a store, and the output does not move", ECB_DECRYPT, "st1.8", "[r4]!"),
-                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "r7, r7, r8"), ("a tweak is not reduced", XTS_ENCRYPT, "bic", "sb, fp, sb"),
-                      ("what is chained is left out", CBC_DECRYPT, "st1.8", "{d8, d9}, [r7]")],
-    (arm32, "armv6"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, #0x10"), ("the output does not move", ECB_DECRYPT, "add", "r4, r4, #0x10"),
-                       ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, r2"), ("a counter does not move", CTR, "add", "fp, fp, #2"),
-                       ("a tweak is not reduced", XTS_ENCRYPT, "and", "r8, r8, #0x87"), ("what is chained is left out", CBC_DECRYPT, "str", "r0, [ip")],
-}
-LANES_LEFT_OUT = {
-    (arm64, "neon"): [("the texts do not move", "add", "x7, x7, #0x10"), ("a lane is not chained", "stp", "q0, q1, [x1")],
-    (arm32, "neon"): [("the texts do not move", "add", "r5, r5, #0x10"), ("a lane is not chained", "vst1.8", "{d16, d17, d18, d19}, [r7]!")],
-    (arm32, "armv6"): [("the texts do not move", "add", "ip, ip, #0x10"), ("a lane is not chained", "stm", "r0, "), ("the next lanes are not found", "str", "r3, [r1")],
+    x86: [
+        (CBC_ENCRYPT, "the texts do not move", "add rdx"), (CBC_ENCRYPT, "a lane is not chained", "pxor xmm10"),
+        (CBC_ENCRYPT, "a round is left out", "aesenc xmm9"),
+        (ECB_ENCRYPT, "the text does not move", "add .*r8"), (ECB_ENCRYPT, "the output does not move", "add .*r9"),
+        (ECB_ENCRYPT, "the remaining length does not change", "sub .*r10"), (CTR, "a counter does not move", "paddd "),
+        (CTR, "a round is left out", "aesenc "), (CBC_DECRYPT, "a round of decryption is left out", "aesdec "), (XTS_ENCRYPT, "a tweak is not multiplied", "pclmulqdq ")],
+    arm32: [
+        (CBC_ENCRYPT, "the texts do not move", "add r2, r2, #0x10"), (CBC_ENCRYPT, "a lane is not chained", "eor q1, q1"),
+        (CBC_ENCRYPT, "a round is left out", r"aese\.8 q1"), (CBC_ENCRYPT, "the next lanes are not found", "add r3, r3", 7),
+        (ECB_ENCRYPT, "a load, and the text does not move", r"ld1\.8 .*\[r3\]!"),
+        (ECB_ENCRYPT, "a store, and the output does not move", r"st1\.8 .*\[r4\]!"),
+        (ECB_ENCRYPT, "the remaining length does not change", "subs r5, r5, #0x80"), (CTR, "a counter does not move", "add r2, r2, #1"),
+        (CTR, "a round is left out", r"aese\.8 "), (CBC_DECRYPT, "a round of decryption is left out", r"aesd\.8 "),
+        (XTS_ENCRYPT, "a tweak is not reduced", "eor r2, r2")],
+    arm64: [
+        (CBC_ENCRYPT, "the texts do not move", "add x7, x7, #0x10"), (ECB_ENCRYPT, "a load, and the text does not move", r"ldp .*\], #"),
+        (ECB_ENCRYPT, "a store, and the output does not move", r"stp .*\], #"), (ECB_ENCRYPT, "the remaining length does not change", "subs .*#0x80"),
+        (CTR, "a counter does not move", "add .*#8"), (CTR, "a round is left out", "aese "),
+        (CBC_DECRYPT, "a round of decryption is left out", "aesd "), (XTS_ENCRYPT, "a tweak is not shifted", "extr ")],
+    (arm64, "neon"): [
+        (CBC_ENCRYPT, "the texts do not move", "add x7, x7, #0x10"), (CBC_ENCRYPT, "a lane is not chained", r"stp q0, q1, \[x1"),
+        (ECB_ENCRYPT, "the text does not move", "add x3, x3, x27"), (ECB_DECRYPT, "the output does not move", "add x4, x4, x27"),
+        (ECB_ENCRYPT, "the remaining length does not change", "subs x5, x5, x27"), (CTR_LITTLE, "a counter does not move", "add w9, w9, #1"),
+        (XTS_ENCRYPT, "a tweak is not shifted", "extr "), (CBC_DECRYPT, "what is chained is left out", r"str q24, \[x1")],
+    (arm32, "neon"): [
+        (CBC_ENCRYPT, "the texts do not move", "add r5, r5, #0x10"),
+        (CBC_ENCRYPT, "a lane is not chained", r"st1\.8 \{d16, d17, d18, d19\}, \[r7\]!"),
+        (ECB_ENCRYPT, "the text does not move", "add r3, r3, r8"), (ECB_DECRYPT, "a store, and the output does not move", r"st1\.8 .*\[r4\]!"),
+        (ECB_ENCRYPT, "the remaining length does not change", "subs r7, r7, r8"), (XTS_ENCRYPT, "a tweak is not reduced", "bic sb, fp, sb"),
+        (CBC_DECRYPT, "what is chained is left out", r"st1\.8 \{d8, d9\}, \[r7\]")],
+    (arm32, "armv6"): [
+        (CBC_ENCRYPT, "the texts do not move", "add ip, ip, #0x10"), (CBC_ENCRYPT, "a lane is not chained", "stm r0, "),
+        (CBC_ENCRYPT, "the next lanes are not found", r"str r3, \[r1"), (ECB_ENCRYPT, "the text does not move", "add r3, r3, #0x10"),
+        (ECB_DECRYPT, "the output does not move", "add r4, r4, #0x10"), (ECB_ENCRYPT, "the remaining length does not change", "subs r5, r5, r2"),
+        (CTR, "a counter does not move", "add fp, fp, #2"), (XTS_ENCRYPT, "a tweak is not reduced", "and r8, r8, #0x87"),
+        (CBC_DECRYPT, "what is chained is left out", r"str r0, \[ip")],
 }
 
 
 def planted(kernel, args, attempt):
-    n = loop_of(kernel).step
-    insns = instructions(kernel)
+    n, ends = loop_of(kernel).step, loop_of(kernel).ends
 
-    def wrong(what, mode, insn=None, **change):
+    def wrong(mode, what, text=None, count=5 if ends else 3, **change):  # 5: more than lookups process
         def show():
             anew(kernel)
-            if mode == modes.CBC_ENCRYPT:
-                cbc(kernel, 128, **{"count": 5 if loop_of(kernel).ends else 3, **change})  # 5: more than lookups process
+            if mode == CBC_ENCRYPT:
+                cbc(kernel, 128, count, **change)
                 return
             shape = Shape(mode, 256, False)
             state, _ = induction(kernel, shape, **change)
             for rest in loop_of(kernel).rests[::n // 16 - 1]:
                 leave(kernel, shape, state, rest)
-        attempt(f"{modes.NAMES[mode]}: {what}", show, insn)
-
-    def one_of(mode, mnemonic, text=""):
-        place = head(kernel, Shape(mode, 128, False))
-        return next(i for i in insns if i.address >= place and i.mnemonic.removeprefix("v") == mnemonic and text in i.op_str)
+        attempt(f"{modes.NAMES[mode]}: {what}", show, text and omitted(kernel, mode, text, count))
 
     if any(s.mode == CTR for s in shapes(kernel)):
-        wrong("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
-    wrong("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
-    wrong("a pass has a block more", ECB_ENCRYPT, step=n + 16)
-    wrong("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
-    if loop_of(kernel).ends:
-        name = kernel.isa, kernel.name.removeprefix("sealane_aes_")
-        for what, mnemonic, text in LANES_LEFT_OUT[name]:
-            wrong(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 5)[0]
-                                                  and f"{i.mnemonic} {i.op_str}".startswith(f"{mnemonic} {text}")))
-        left_out = LEFT_OUT[name]
-    elif kernel.isa is x86:
-        behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
-        wrong("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
-        wrong("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
-        wrong("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
-        product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
-        left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
-                    ("the remaining length does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
-                    ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
-                    ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
-    elif kernel.isa is arm32:
-        begins = lambda i, text: f"{i.mnemonic} {i.op_str}".startswith(text)
-        behind = lambda text, count=3: next(i for i in insns if i.address >= cbc_head(kernel, count)[0] and begins(i, text))
-        wrong("the texts do not move", modes.CBC_ENCRYPT, behind("add r2, r2, #0x10"))
-        wrong("a lane is not chained", modes.CBC_ENCRYPT, behind("veor q1, q1"))
-        wrong("a round is left out", modes.CBC_ENCRYPT, behind("aese.8 q1"))
-        wrong("the next lanes are not found", modes.CBC_ENCRYPT, behind("add r3, r3", 7), count=7)
-        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ld1.8", "[r3]!"), ("a store, and the output does not move", ECB_ENCRYPT, "st1.8", "[r4]!"),
-                    ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
-                    ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
-                    ("a tweak is not reduced", XTS_ENCRYPT, "eor", "r2, r2"))
-    else:
-        wrong("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
-                                                                 and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1][1]}, ")))
-        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
-                    ("the remaining length does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
-                    ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
-                    ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""))
-    for what, mode, mnemonic, text in left_out:
-        wrong(what, mode, one_of(mode, mnemonic, text))
+        wrong(CTR, "the counter is one more after a pass", blocks=n // 16 + 1)
+    wrong(XTS_ENCRYPT, "the tweak is of one block less", blocks=n // 16 - 1)
+    wrong(ECB_ENCRYPT, "a pass has a block more", step=n + 16)
+    wrong(CBC_ENCRYPT, "a pass has two blocks", by=32)
+    for fault in LEFT_OUT[(kernel.isa, kernel.name.removeprefix("sealane_aes_")) if ends else kernel.isa]:
+        wrong(*fault)
+
+
+def omitted(kernel, mode, text, count):
+    place = cbc_groups(kernel, count)[0][1] if mode == CBC_ENCRYPT else head(kernel, Shape(mode, 128, False))
+    return next(i for i in instructions(kernel, place) if re.match(text, f"{i.mnemonic} {i.op_str}".removeprefix("v")))

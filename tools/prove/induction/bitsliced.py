@@ -12,16 +12,15 @@ import re
 
 import spec
 from induction.engine import anew
-from induction.sections import Section, cipher, expect_made, expect_rounds, expect_values, made, rounds_of, size_of, words
+from induction.sections import ROUNDS, SCHEDULE, Section, expect_blocks, expect_made, expect_rounds, expect_values, in_calls, in_direction, key_of, made, \
+    rounds_of, size_of, words
 from run import proof
-from run.kernels import ARGS, CONSTS, KEY, SCRATCH, Call
+from run.kernels import CONSTS, KEY, SCRATCH
 from run.memory import Memory
-from spec import modes as spec_modes
-from spec.args import ROOT, A
+from spec.args import ROOT
 from values import terms
-from values.terms import Unproved, cat, const, cut, extend, same, symbol, tainted
+from values.terms import Unproved, cat, const, cut, extend, same, symbol
 
-ROUNDS, SCHEDULE = A["AES_KEY_ROUNDS"], A["AES_KEY_SCHEDULE"]  # those of AES-GCM are the same
 SCRATCH_AT, CONSTS_AT = 1, 2  # registers
 SOURCES = os.path.join(ROOT, "asm")
 
@@ -82,31 +81,9 @@ class Sliced:
         """The keys of all lanes, whose round keys are spread."""
         return expect_made(memory, "spread keys", range(self.spread.place, SCRATCH + self.at[self.keys_end], 4), self.spread_bytes)
 
-    def key_of(self, m, at, behind=0):
-        """The key whose round keys are at an address."""
-        key, = expect_made(m.memory, "round key", range(at, at + 240, 4), lambda key: size_of(key.width))
-        m.memory.allowed(at, size_of(key.width) + behind, False)
-        return key
-
     def show_blocks(self, bits_, keys, spread):
         for section in self.rounds:
             section.show(bits_, keys, spread)
-
-
-def expect_blocks(found, results):
-    for i, (v, result) in enumerate(zip(found, results)):
-        if not same(v, result):
-            raise Unproved(f"block {i} is not what the specification says")
-
-
-def in_direction(inverse, keys, blocks):
-    """What the specification says about blocks under round keys."""
-    return [spec_modes.decrypt(spec_modes.inverse_schedule(key), v) if inverse else spec.aes(key, v) for key, v in zip(keys, blocks)]
-
-
-def in_calls(inverse, keys, blocks):
-    """The same under keys. An absent lane has no key."""
-    return [cipher("inverse aes" if inverse else "aes", key, v) if key.width > 1 else tainted(128) for key, v in zip(keys, blocks)]
 
 
 class KeysSection(Section):
@@ -135,9 +112,10 @@ class KeysSection(Section):
         self.changes = {c for c in self.changes if c[0] != "memory"}
 
     def put_keys(self, m, keys):
-        """Returns a function that puts the spread keys."""
+        """The effect of any such section: the spread keys are there."""
         found = made("spread keys", tuple(keys), self.kernel.spread_bytes(*keys))
-        return lambda: m.memory.cells.update(zip(range(self.place, self.place + 4 * len(found), 4), found))
+        yield
+        m.memory.cells.update(zip(range(self.place, self.place + 4 * len(found), 4), found))
 
 
 # ---- Integer registers of 32-bit ARM --------------------------------------------------------------------------------------
@@ -172,9 +150,9 @@ class Spread6(KeysSection):
 
     def effect(self, m):
         at = m.known(m.general[self.KEY_AT], "an address")
-        key = self.kernel.key_of(m, at + SCHEDULE)
+        key = key_of(m, at + SCHEDULE)
         expect_rounds(m, at + ROUNDS, key.width)
-        return self.put_keys(m, self.kernel.lanes * (key,))
+        yield from self.put_keys(m, self.kernel.lanes * (key,))
 
 
 class Rounds6(Section):
@@ -196,11 +174,9 @@ class Rounds6(Section):
         k, keys = self.kernel, self.kernel.spread_keys_in(m.memory)
         self.expect_direction(m, keys[0])
         results = in_calls(self.inverse, keys, [cat(*(m.general[r] for r in of)) for of in self.columns])
-
-        def put():
-            for i, v in enumerate(results):
-                m.memory.poke(SCRATCH + k.at["KEYSTREAM"] + 16 * i, v)
-        return put
+        yield
+        for i, v in enumerate(results):
+            m.memory.poke(SCRATCH + k.at["KEYSTREAM"] + 16 * i, v)
 
 
 # ---- Vectors of 64-bit ARM ------------------------------------------------------------------------------------------------
@@ -233,10 +209,10 @@ class Spread8(KeysSection):
         return {self.KEY_AT: self.pointer("key 0", KEY), self.ROUNDS_AT: const(rounds_of(bits_), 64)}
 
     def effect(self, m):
-        key = self.kernel.key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE, self.behind)
+        key = key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE, self.behind)
         if m.general[self.ROUNDS_AT].constant != rounds_of(key.width):
             raise Unproved("another number of rounds")
-        return self.put_keys(m, 8 * (key,))
+        yield from self.put_keys(m, 8 * (key,))
 
 
 class Rounds8(Section):
@@ -274,15 +250,13 @@ class Rounds8(Section):
             raise Unproved("no table")
         else:
             first = self.first(32 * (rounds - 6)) - SCHEDULE
-            keys = [k.key_of(m, m.known(m.general[r], "an address") - first) for r in self.KEYS_AT[:self.count]]
+            keys = [key_of(m, m.known(m.general[r], "an address") - first) for r in self.KEYS_AT[:self.count]]
         if any(rounds != rounds_of(key.width) for key in keys if key.width > 1):
             raise Unproved("another number of rounds")
         results = in_calls(self.inverse, keys, [cat(*v) for v in m.vector[:self.count]])
-
-        def put():
-            for i, v in enumerate(results):
-                m.vector[i] = terms.parts_of(v, 32)
-        return put
+        yield
+        for i, v in enumerate(results):
+            m.vector[i] = terms.parts_of(v, 32)
 
 
 # ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
@@ -383,10 +357,11 @@ class First(Section):
         return {a: memory.peek(a, 4) for a in self.place}
 
     def effect(self, m):
-        key, nonce = self.kernel.key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE), cat(*m.vector[:3])
+        key, nonce = key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE), cat(*m.vector[:3])
         if not nonce.defined or m.vector[3].constant != 0:
             raise Unproved("no nonce")
-        return lambda: m.memory.cells.update(zip(self.place, made("first input", (key, nonce), 16)))
+        yield
+        m.memory.cells.update(zip(self.place, made("first input", (key, nonce), 16)))
 
 
 def planes(states, done):
@@ -453,15 +428,13 @@ class OfCounters(Section):
         return (m.known(m.memory.number(SCRATCH + self.kernel.at["COUNTER"], 4), "a counter") - 8) % (1 << 32)
 
     def blocks(self, m, of, counter):
-        """Returns a function that puts planes into registers."""
+        """The effect of a section that leaves planes in registers."""
         (key, nonce), round_keys = of, terms.add(32, m.general[SCRATCH_AT], const(self.round_keys(self.done) - SCRATCH, 32))[0]
         blocks = [cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))) for i in range(8)]
-
-        def put():
-            for r, v in zip(self.PLANES_AT, made(f"planes {self.done}", (key, *blocks), 128)):
-                m.vector[r] = v
-            m.general[self.ROUND_KEYS_AT] = round_keys
-        return put
+        yield
+        for r, v in zip(self.PLANES_AT, made(f"planes {self.done}", (key, *blocks), 128)):
+            m.vector[r] = v
+        m.general[self.ROUND_KEYS_AT] = round_keys
 
 
 class Direct(OfCounters):
@@ -469,14 +442,14 @@ class Direct(OfCounters):
         counter = m.known(m.general[3], "a counter")
         if counter % 8:
             raise Unproved("a counter that is no multiple of 8")
-        return self.blocks(m, self.of(m), const(counter, 32))
+        yield from self.blocks(m, self.of(m), const(counter, 32))
 
 
 class Secret(OfCounters):
     def effect(self, m):
         if not m.general[3].defined:
             raise Unproved("no counter")
-        return self.blocks(m, self.of(m), m.general[3])
+        yield from self.blocks(m, self.of(m), m.general[3])
 
 
 class Of128(OfCounters):
@@ -492,11 +465,9 @@ class Of128(OfCounters):
         of, upper = self.of(m), m.known(m.general[6], "a counter")
         if upper >> 25:
             raise Unproved("no counter")
-
-        def put():
-            m.memory.cells.update(zip(self.kernel.of_128_blocks, made("128 blocks", (*of, const(upper, 25)), 576)))
-            m.memory.put_number(SCRATCH + self.kernel.at["CACHED_128"], const(upper, 32))
-        return put
+        yield
+        m.memory.cells.update(zip(self.kernel.of_128_blocks, made("128 blocks", (*of, const(upper, 25)), 576)))
+        m.memory.put_number(SCRATCH + self.kernel.at["CACHED_128"], const(upper, 32))
 
 
 class Of32(OfCounters):
@@ -518,11 +489,9 @@ class Of32(OfCounters):
 
     def effect(self, m):
         of, counter = self.of(m), self.counter(m)
-
-        def put():
-            m.memory.cells.update(zip(self.kernel.cells("VARYING_2", 384), made("32 blocks", (*of, const(counter >> 5, 27)), 384)))
-            m.memory.put_number(SCRATCH + self.kernel.at["CACHED_32"], const(counter >> 5, 32))
-        return put
+        yield
+        m.memory.cells.update(zip(self.kernel.cells("VARYING_2", 384), made("32 blocks", (*of, const(counter >> 5, 27)), 384)))
+        m.memory.put_number(SCRATCH + self.kernel.at["CACHED_32"], const(counter >> 5, 32))
 
 
 class Cached(Of32):
@@ -534,7 +503,7 @@ class Cached(Of32):
         of, counter = self.of(m), self.counter(m)
         if expect_made(m.memory, "32 blocks", self.kernel.cells("VARYING_2", 384)) != (*of, const(counter >> 5, 27)):
             raise Unproved("other blocks")
-        return self.blocks(m, of, const(counter, 32))
+        yield from self.blocks(m, of, const(counter, 32))
 
 
 class RoundsOf8(OfCounters):
@@ -560,9 +529,7 @@ class RoundsOf8(OfCounters):
             raise Unproved("two keys")
         purpose = m.memory.number(SCRATCH + self.kernel.at["PASS"], 4)
         results = in_calls(0, 8 * [key], blocks)
-
-        def put():
-            for r, v in zip(self.BLOCKS_AT, (w for v in results for w in terms.parts_of(v, 32))):
-                m.vector[r] = v
-            m.general[4] = purpose
-        return put
+        yield
+        for r, v in zip(self.BLOCKS_AT, (w for v in results for w in terms.parts_of(v, 32))):
+            m.vector[r] = v
+        m.general[4] = purpose

@@ -17,15 +17,16 @@ blocks. The others are:
 import spec
 from induction.bitsliced import CONSTS_AT, SCRATCH_AT, Counters, Planes6, Planes8, Rounds6, Rounds8, Spread6, Spread8, offsets
 from induction.engine import find
-from induction.sections import BITS, OF, TABLE, Gcm, Section, call, element, expect_made, expect_rounds, factor, functions, number, rounds_of, words
+from induction.sections import CALLS, OF, SET_UP, TABLE, Gcm, Section, element, expect_rounds, functions, product, rounds_of, total, words
 from run import packets
 from run.kernels import ARGS, IN, KEY, SCRATCH, Call
 from run.memory import Memory
 from values import linear, terms
-from values.terms import ATOMS, Unproved, atom, cat, const, cut, field_product
+from values.terms import Unproved, cat, const, cut, field_product
+
 
 class Blocks(Gcm):
-    at_once = 1
+    called = packets.GcmShape(150, ad=20)
 
     def expect_table(self, cells, h):
         self.product.show(cells, h)
@@ -34,6 +35,11 @@ class Blocks(Gcm):
         self.expect_schedule(cells, schedule)
         keys = self.any_keys(bits_)
         self.show_blocks(bits_, self.lanes * keys[:1], self.spread.show(bits_, keys[:1]))
+
+    def begin_of(self, place):
+        if place in ("few", "rounds") and isinstance(self.rounds, list):
+            return self.rounds[0 if place == "few" else -1].begin
+        return super().begin_of(place)
 
     def places(self, *sources):
         """Returns a function that finds an instruction, whose text may have offsets by name."""
@@ -72,25 +78,6 @@ class Rounds(Rounds6):
         expect_rounds(m, self.key(m, m.memory.number(SCRATCH + self.kernel.at["ARGS"], 4)), key.width)
 
 
-def product(of, *pairs):
-    """The number that is the sum of numbers, each times a power of h. of: the operands of the table of h."""
-    y = atom("product", (*of, *(v for pair in pairs for v in (pair[0], const(pair[1], 8)))), None, 128, (1 << 128) - 1)
-    found = ATOMS[y.pieces[0][0]]
-    if found.images is None:
-        found.images = {0: number(total(factor(*of), ((element(v), power) for v, power in pairs)))}
-    return y
-
-
-def total(h, pairs):
-    """The sum of elements, each times a power of h."""
-    result = 0
-    for v, power in pairs:
-        for _ in range(power):
-            v = field_product(v, h)
-        result ^= v
-    return result
-
-
 class Product(Section):
     pointers = SCRATCH_AT,
 
@@ -115,8 +102,9 @@ class Product(Section):
         x = cat(*m.general[5:9])
         if not x.defined:
             raise Unproved("a product of what nothing has written")
-        y = product(expect_made(m.memory, "hash table", self.table), (x, 1))
-        return lambda: m.memory.poke(self.y, y)
+        y = product(self.kernel.table_of(m.memory, self.table[0]), (x, 1))
+        yield
+        m.memory.poke(self.y, y)
 
 
 # ---- Vectors of 64-bit ARM ------------------------------------------------------------------------------------------------
@@ -187,19 +175,16 @@ class Places(Section):
         groups = m.known(m.general[k.GROUPS_AT], "a number")
         if work != SCRATCH + k.at["WORK"] or groups < 1:
             raise Unproved("no scratch, or no groups")
-        memory.allowed(key + TABLE, k.table_bytes, False)
-        of = expect_made(memory, "hash table", range(key + TABLE, key + TABLE + k.table_bytes, 4))
+        of = k.table_of(memory, key + TABLE)
         blocks = [reversed_bits(memory.peek(work + k.at["TO_HASH"] + 16 * i, 16)) for i in range(8)]
         before = self.numbers([memory.peek(work + k.at["PLACES"] + 16 * i, 16) for i in range(8)])
         if not all(v.defined for v in (*blocks, *before)):
             raise Unproved("products of what nothing has written")
         digits = self.digits([product(of, (x, power), (v, power)) for x, v, power in zip(blocks, before, self.powers(groups == 1))])
-
-        def put():
-            m.vector[:8] = [terms.parts_of(v, 32) for v in digits]
-            m.general[k.GROUPS_AT] = const(groups - 1, 64)
-            m.general[k.FILL_AT] = terms.add(64, m.general[k.WORK_AT], const(k.at["TO_HASH"], 64))[0]
-        return put
+        yield
+        m.vector[:8] = [terms.parts_of(v, 32) for v in digits]
+        m.general[k.GROUPS_AT] = const(groups - 1, 64)
+        m.general[k.FILL_AT] = terms.add(64, m.general[k.WORK_AT], const(k.at["TO_HASH"], 64))[0]
 
 
 # ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
@@ -207,7 +192,7 @@ class Places(Section):
 class Neon32(Counters, Blocks):
     """Eight blocks at once."""
 
-    table_bytes, at_once, keys_end = 576, 8, "DATA"
+    table_bytes, at_once, keys_end, called = 576, 8, "DATA", packets.GcmShape(400, ad=20)
 
     def __init__(self, path):
         super().__init__(path)
@@ -255,96 +240,63 @@ class Group(Section):
         if n < 1 or m.known(memory.number(SCRATCH + k.at["PHASE"], 4), "a phase") == k.at["PHASE_TABLE"] or \
                 any(kind == "memory" and at - 4 < a < at + 16 * n for kind, a in self.changes):
             raise Unproved("no blocks, or a section that changes them")
-        memory.allowed(key + TABLE, k.table_bytes, False)
-        of = expect_made(memory, "hash table", range(key + TABLE, key + TABLE + k.table_bytes, 4))
+        of = k.table_of(memory, key + TABLE)
         blocks, y = [spec.reverse(memory.load(at + 16 * i, 16)) for i in range(n)], cat(*(m.vector[r] for r in self.Y_AT))
         if not all(v.defined for v in (*blocks, y)):
             raise Unproved("products of what nothing has written")
         y = product(of, (y, n), *zip(blocks, range(n, 0, -1)))
         behind = terms.add(32, m.general[3], const(16 * n, 32))[0]
-
-        def put():
-            for r, v in zip(self.Y_AT, terms.parts_of(y, 32)):
-                m.vector[r] = v
-            memory.put_number(SCRATCH + k.at["MESSAGE"], behind)
-            memory.put_number(SCRATCH + k.at["BLOCKS"], const(count - n, 32))
-        return put
-
-
-of, least, prepare, tasks, one = functions({("EM_ARM", "sealane_aesgcm_armv6"): Armv6, ("EM_ARM", "sealane_aesgcm_neon"): Neon32,
-                                            ("EM_AARCH64", "sealane_aesgcm_neon"): Neon64})
+        yield
+        for r, v in zip(self.Y_AT, terms.parts_of(y, 32)):
+            m.vector[r] = v
+        memory.put_number(SCRATCH + k.at["MESSAGE"], behind)
+        memory.put_number(SCRATCH + k.at["BLOCKS"], const(count - n, 32))
 
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Instructions to omit, by kernel and section. Each has the name of the fault, the instruction's text, and which one of these
-# it is.
-SET_UP, CALLS = "set-up", "calls"
-FAULTS = {
-    Armv6: {
-        SET_UP: [("a round constant is not the next", "str r2, [r1, #0x1a4]"), ("H is not multiplied by x", "lsl r5, r5, #1"),
-                 ("a bit that leaves H is lost", "eor r8, r8, r2"), ("POLYVAL and GHASH have one table", "tst r3, #0x20"),
-                 ("a bit has no place", "and r8, r0, ip, lsl #3")],
-        "spread": [("a plane has the other's bits", "and fp, ip, r8, lsr #1"), ("blocks have different keys", "orr sb, sb, sb, lsl #1")],
-        "rounds": [("an exclusive or is left out", "eor", 200), ("a round key is not added", "ldr r4, [ip"),
-                   ("rows stay in their columns", "eor r8, r8, fp, lsl #4"), ("rounds are not counted", "subs r0, r0, #4")],
-        "product": [("a product is left out", "umlal"), ("columns are not apart", "and r8, r0, r2, lsl #2"),
-                    ("a bit is not reduced", "eor r3, r3, fp, lsl #31"), ("columns stay in one product", "orr fp, fp, r6")],
-        CALLS: [("a counter is used again", "str fp, [r1, #0x1b8]"), ("Y is not added", "eor r8, r8, r0"), ("lengths are in bytes", "lsl r5, r5, #3"),
-                ("the tag is without its mask", "eor r7, r7, r0"), ("a wipe is left out", "stm r3!, {r4, r5, r6, r7}"),
-                ("the hash key's table is incomplete", "str r7, [r5], #4")],
-    },
-    Neon64: {
-        SET_UP: [("a round constant is not the next", "lsl w9, w9, #1"), ("a power is the one before", "str q16, [x7, #0xf0]"),
-                 ("POLYVAL's H is not multiplied by x", "extr x11, x12, x11, #1"), ("a digit of H is another", "dup v0.16b, v17.b[0]")],
-        "spread": [("S-boxes are without their constant", "eor v18.16b, v18.16b, v31.16b"), ("a bit is that of another key", "cmtst v3.16b, v16.16b, v11.16b")],
-        "few": [("a lookup is left out", "tbl v6.16b, {v24.16b"), ("a round key is not added", "eor v0.16b, v0.16b, v8.16b", 1),
-                ("x^8 is not reduced", "eor v4.16b, v4.16b, v2.16b")],
-        "rounds": [("an exclusive or is left out", "eor", 100), ("rows are not shifted", "tbl v6.16b, {v6.16b}, v11.16b")],
-        "product": [("a product is left out", "pmull v8.8h", 3), ("a digit is not reduced", "pmull v26.8h"), ("all places have one power", "csel x8, x10, x8, eq")],
-        CALLS: [("a counter is used again", "add w9, w9, #1"), ("the table of lookups is another", "ldp q20, q21, [x10, #0x40]"),
-                ("lengths are in bytes", "lsl x10, x10, #3"), ("places are not added up", "eor v18.16b, v18.16b, v19.16b", -1),
-                ("a wipe is left out", "stp q0, q0, [x10], #0x20", -1)],
-    },
-    Neon32: {
-        SET_UP: [("a round constant is not the next", "ldrbeq r3, [fp], #1"), ("H is not multiplied by x", "vadd.i64 q1, q15, q15"),
-                 ("a power is the one before", "vst1.8 {d0, d1}, [r6]"), ("a digit of H is another", "vsli.32 q1, q0, #0x18")],
-        "spread": [("a bit is that of another key", "vtst.8 q3, q0, q10")],
-        "first": [("the first round key is not added", "veor q1, q1, q3")],
-        "direct": [("blocks have one counter", "veor d3, d3, d21"), ("the counter is not added", "veor q8, q8, q9")],
-        "secret": [("blocks have one counter", "vadd.i32 q9, q9, q11")],
-        "rounds": [("an exclusive or is left out", "veor", 100), ("rounds are not counted", "subs ip, ip, #4")],
-        "of_128": [("fixed bytes vary", "vand q10, q10, q0"), ("blocks have one counter", "veor q5, q5, q14")],
-        "of_32": [("a byte of the first round is not added", "veor d15, d15, d23")],
-        "cached": [("another group's bytes are taken", "and r6, r6, #3"), ("a plane is not added", "veor q7, q7, q15")],
-        "product": [("a product is left out", "vmull.p8 q4, d1", 2), ("a byte is not placed", "vsri.64 q0, q15, #0x30"),
-                    ("a bit is not reduced", "vshl.i64 d7"), ("Y is not added", "veor d0, d0, d31")],
-        CALLS: [("a counter is used again", "str r4, [r1, #0x1d8]"), ("what 128 blocks share is kept for others", "lsr r6, r3, #7"),
-                ("lengths are in bytes", "lsl r5, r5, #3"), ("the tag is without its mask", "veor q0, q0, q1"),
-                ("a wipe is left out", "vstmia r3!")],
-    },
+Armv6.faults = {
+    SET_UP: [("a round constant is not the next", "str r2, [r1, #0x1a4]"), ("H is not multiplied by x", "lsl r5, r5, #1"),
+             ("a bit that leaves H is lost", "eor r8, r8, r2"), ("POLYVAL and GHASH have one table", "tst r3, #0x20"),
+             ("a bit has no place", "and r8, r0, ip, lsl #3")],
+    "spread": [("a plane has the other's bits", "and fp, ip, r8, lsr #1"), ("blocks have different keys", "orr sb, sb, sb, lsl #1")],
+    "rounds": [("an exclusive or is left out", "eor", 200), ("a round key is not added", "ldr r4, [ip"),
+               ("rows stay in their columns", "eor r8, r8, fp, lsl #4"), ("rounds are not counted", "subs r0, r0, #4")],
+    "product": [("a product is left out", "umlal"), ("columns are not apart", "and r8, r0, r2, lsl #2"),
+                ("a bit is not reduced", "eor r3, r3, fp, lsl #31"), ("columns stay in one product", "orr fp, fp, r6")],
+    CALLS: [("a counter is used again", "str fp, [r1, #0x1b8]"), ("Y is not added", "eor r8, r8, r0"), ("lengths are in bytes", "lsl r5, r5, #3"),
+            ("the tag is without its mask", "eor r7, r7, r0"), ("a wipe is left out", "stm r3!, {r4, r5, r6, r7}"),
+            ("the hash key's table is incomplete", "str r7, [r5], #4")],
+}
+Neon64.faults = {
+    SET_UP: [("a round constant is not the next", "lsl w9, w9, #1"), ("a power is the one before", "str q16, [x7, #0xf0]"),
+             ("POLYVAL's H is not multiplied by x", "extr x11, x12, x11, #1"), ("a digit of H is another", "dup v0.16b, v17.b[0]")],
+    "spread": [("S-boxes are without their constant", "eor v18.16b, v18.16b, v31.16b"), ("a bit is that of another key", "cmtst v3.16b, v16.16b, v11.16b")],
+    "few": [("a lookup is left out", "tbl v6.16b, {v24.16b"), ("a round key is not added", "eor v0.16b, v0.16b, v8.16b", 1),
+            ("x^8 is not reduced", "eor v4.16b, v4.16b, v2.16b")],
+    "rounds": [("an exclusive or is left out", "eor", 100), ("rows are not shifted", "tbl v6.16b, {v6.16b}, v11.16b")],
+    "product": [("a product is left out", "pmull v8.8h", 3), ("a digit is not reduced", "pmull v26.8h"), ("all places have one power", "csel x8, x10, x8, eq")],
+    CALLS: [("a counter is used again", "add w9, w9, #1"), ("the table of lookups is another", "ldp q20, q21, [x10, #0x40]"),
+            ("lengths are in bytes", "lsl x10, x10, #3"), ("places are not added up", "eor v18.16b, v18.16b, v19.16b", -1),
+            ("a wipe is left out", "stp q0, q0, [x10], #0x20", -1)],
+}
+Neon32.faults = {
+    SET_UP: [("a round constant is not the next", "ldrbeq r3, [fp], #1"), ("H is not multiplied by x", "vadd.i64 q1, q15, q15"),
+             ("a power is the one before", "vst1.8 {d0, d1}, [r6]"), ("a digit of H is another", "vsli.32 q1, q0, #0x18")],
+    "spread": [("a bit is that of another key", "vtst.8 q3, q0, q10")],
+    "first": [("the first round key is not added", "veor q1, q1, q3")],
+    "direct": [("blocks have one counter", "veor d3, d3, d21"), ("the counter is not added", "veor q8, q8, q9")],
+    "secret": [("blocks have one counter", "vadd.i32 q9, q9, q11")],
+    "rounds": [("an exclusive or is left out", "veor", 100), ("rounds are not counted", "subs ip, ip, #4")],
+    "of_128": [("fixed bytes vary", "vand q10, q10, q0"), ("blocks have one counter", "veor q5, q5, q14")],
+    "of_32": [("a byte of the first round is not added", "veor d15, d15, d23")],
+    "cached": [("another group's bytes are taken", "and r6, r6, #3"), ("a plane is not added", "veor q7, q7, q15")],
+    "product": [("a product is left out", "vmull.p8 q4, d1", 2), ("a byte is not placed", "vsri.64 q0, q15, #0x30"),
+                ("a bit is not reduced", "vshl.i64 d7"), ("Y is not added", "veor d0, d0, d31")],
+    CALLS: [("a counter is used again", "str r4, [r1, #0x1d8]"), ("what 128 blocks share is kept for others", "lsr r6, r3, #7"),
+            ("lengths are in bytes", "lsl r5, r5, #3"), ("the tag is without its mask", "veor q0, q0, q1"),
+            ("a wipe is left out", "vstmia r3!")],
 }
 
-
-def planted(kernel, args, attempt):
-    blocks = attempt.kernel = of(kernel)(kernel.path)
-    faults, given = FAULTS[type(blocks)], lambda polyval: blocks.set_up_alone(None, polyval)
-    starts = {SET_UP: max(s.end for s in blocks.sections), CALLS: 0, **{name: s.begin for name, s in vars(blocks).items() if hasattr(s, "begin")}}
-    if isinstance(blocks.rounds, list):
-        starts |= {"few": blocks.rounds[0].begin, "rounds": blocks.rounds[-1].begin}
-
-    def show(name):
-        if name == CALLS:
-            return call(attempt.kernel, packets.GcmShape(400 if type(blocks) is Neon32 else 150, ad=20))
-        if name == "product":
-            return given(0)
-        if name == SET_UP:
-            given(0)
-            given(1)
-        return blocks.encryption(128, *blocks.set_up_alone(128)[:2])
-    for name, of_section in faults.items():
-        if name == CALLS:
-            blocks.show(BITS[:1])
-            blocks.in_sections()
-        for what, text, *number in of_section:
-            attempt(what, lambda: show(name), find(blocks, text, *number or (0,), starts[name]))
+of, least, prepare, tasks, one, planted = functions({("EM_ARM", "sealane_aesgcm_armv6"): Armv6, ("EM_ARM", "sealane_aesgcm_neon"): Neon32,
+                                                     ("EM_AARCH64", "sealane_aesgcm_neon"): Neon64})

@@ -15,16 +15,15 @@ In calls, a section is one instruction, as in permute.py. The results of set-up 
 functions of the key, which only the next section can use. Other cells that a section changes are unknown after it.
 """
 import spec
-from induction.engine import find
-from induction.sections import OF, SCHEDULE, TABLE, Gcm, Section, call, cipher, element, expect_made, expect_rounds, factor, functions, made, number, rounds_of, \
-    schedule_bytes, size_of, words
+from induction.sections import CALLS, OF, SCHEDULE, SET_UP, TABLE, Gcm, Section, element, expect_blocks, expect_made, expect_rounds, functions, in_calls, \
+    key_of, made, product, rounds_of, size_of, words
 from isa.integer import from_word
 from run import packets
 from run.kernels import ARGS, KEY, SCRATCH, Call
 from run.memory import Memory
 from spec.args import A
 from values import terms
-from values.terms import ATOMS, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
+from values.terms import Unproved, cat, const, cut, field_power, field_product, same, symbol, tainted
 
 POWERS, SPREAD = 4, 128  # SPREAD: bytes of a spread round key
 X = range(8, 16)  # registers x0 .. x7
@@ -35,7 +34,7 @@ INVERSE_X = field_power(2, (1 << 128) - 2)
 class Blocks(Gcm):
     """Finds the sections of a kernel, and the offsets of its numbers in scratch."""
 
-    orders, table_bytes = (0,), 16 * POWERS
+    orders, table_bytes, called = (0,), 16 * POWERS, packets.GcmShape(100, ad=20)
 
     def __init__(self, path):
         super().__init__(path)
@@ -134,16 +133,15 @@ class Spread(MipsSection):
 
     def effect(self, m):
         k, memory, key = self.kernel, m.memory, self.key(m, m.general[ARGUMENTS])
-        schedule = expect_made(memory, "round key", range(key + SCHEDULE, key + TABLE, 4), schedule_bytes)
-        bits_ = schedule[0].width
-        memory.allowed(key + SCHEDULE, size_of(bits_), False)
-        expect_rounds(m, key, bits_)
+        of = key_of(m, key + SCHEDULE)
+        expect_rounds(m, key, of.width)
         rows = [m.read(x) for x in X[:4]]
         if any(not v.defined or v.most >> 24 for v in rows):
             raise Unproved("no nonce")
         nonce = cat(*(cut(v, 8 * c, 8) for c in range(3) for v in rows))
-        found = made("spread key", (*schedule, nonce), spread_bytes(*schedule, nonce))
-        return lambda: memory.cells.update(zip(range(SCRATCH + k.keys, SCRATCH + k.table, 4), found))
+        found = made("spread key", (of, nonce), spread_bytes(of, nonce))
+        yield
+        memory.cells.update(zip(range(SCRATCH + k.keys, SCRATCH + k.table, 4), found))
 
 
 class Keystream(MipsSection):
@@ -162,10 +160,8 @@ class Keystream(MipsSection):
         memory.put_pointer(SCRATCH + k.arguments, Call(k).callers("args", ARGS))
         results = [spec.aes(schedule, block) for block in self.blocks(nonce, counter)]
         memory = self.alone({X[0]: from_word(counter, k.isa.POINTER)}, memory.cells, ("rounds", KEY, 8, True, False)).memory
-        for i, v in enumerate(results):
-            rows = [memory.number(self.place(r, i), 4) for r in range(4)]
-            if not same(cat(*(cut(w, 8 * c, 8) for c in range(4) for w in rows)), v):
-                raise Unproved(f"block {i} is not what the specification says")
+        rows = [[memory.number(self.place(r, i), 4) for r in range(4)] for i in range(len(results))]
+        expect_blocks([cat(*(cut(w, 8 * c, 8) for c in range(4) for w in of)) for of in rows], results)
         if not same(memory.number(SCRATCH + k.counter, 4), terms.add_modular(counter, const(len(results), 32))):
             raise Unproved("the counter is another")
 
@@ -176,14 +172,13 @@ class Keystream(MipsSection):
         counter = cut(m.read(X[0]), 0, 32)
         if not counter.defined or from_word(counter, m.bits) is not m.read(X[0]):
             raise Unproved("no counter")
-        blocks = [cipher("aes", key, block) for block in self.blocks(nonce, counter)]
-
-        def results():
-            for i, v in enumerate(blocks):
-                for r in range(4):
-                    memory.put_number(self.place(r, i), cat(*(cut(v, 32 * c + 8 * r, 8) for c in range(4))))
-            memory.put_number(SCRATCH + k.counter, terms.add_modular(counter, const(len(blocks), 32)))
-        return results
+        blocks = self.blocks(nonce, counter)
+        blocks = in_calls(0, len(blocks) * [key], blocks)
+        yield
+        for i, v in enumerate(blocks):
+            for r in range(4):
+                memory.put_number(self.place(r, i), cat(*(cut(v, 32 * c + 8 * r, 8) for c in range(4))))
+        memory.put_number(SCRATCH + k.counter, terms.add_modular(counter, const(len(blocks), 32)))
 
 
 class Powers(MipsSection):
@@ -202,14 +197,11 @@ class Powers(MipsSection):
         k, memory, powers = self.kernel, m.memory, m.known(m.read(X[5]), "an address")
         if m.known(m.read(X[4]), "an address") != k.slot_of(0) or memory.peek(SCRATCH + k.fifths, 5 * k.word) is not k.masks():
             raise Unproved("no place for factors, or no masks")
-        memory.allowed(powers, 16 * POWERS, False)
-        of = expect_made(memory, "hash table", range(powers, powers + 16 * POWERS, 4))
+        of = k.table_of(memory, powers)
         flags = memory.number(SCRATCH + k.flags, 4)
-
-        def results():
-            memory.cells.update(zip(k.factors, made("factor", of, 4 * len(k.factors))))
-            m.write(X[0], from_word(flags, m.bits))
-        return results
+        yield
+        memory.cells.update(zip(k.factors, made("factor", of, 4 * len(k.factors))))
+        m.write(X[0], from_word(flags, m.bits))
 
 
 class Sum(MipsSection):
@@ -238,7 +230,7 @@ class Sum(MipsSection):
         if odd or not 0 <= begin < POWERS or m.known(m.read(X[7]), "an address") != k.slot_of(POWERS) or \
                 memory.peek(SCRATCH + k.fifths, 5 * k.word) is not k.masks():
             raise Unproved("no blocks, or no masks")
-        h, polyval = expect_made(memory, "factor", k.factors)
+        of = expect_made(memory, "factor", k.factors)
         first, blocks = memory.number(SCRATCH + k.start, k.word), []
         for i in range(begin, POWERS):
             found = [memory.number(k.slot_of(i) + behind, k.word) for behind, _ in k.columns(const(0, 128))]
@@ -246,55 +238,28 @@ class Sum(MipsSection):
             if not x.defined or any(v is not w and v.image != w.image for v, (_, w) in zip(found, k.columns(x))):
                 raise Unproved("no block, or other sums of its words")
             blocks.append(x)
-        y = atom("product", (h, *blocks), None, 128, (1 << 128) - 1)
-        found = ATOMS[y.pieces[0][0]]
-        if found.images is None:
-            power, image = factor(h, polyval), 0
-            for x in reversed(blocks):
-                image ^= field_product(element(x), power)
-                power = field_product(power, factor(h, polyval))
-            found.images = {0: number(image)}
-
-        def results():
-            k.put_numbers(memory, SCRATCH + k.y, y)
-            for at in (k.start, k.slot):
-                memory.put_number(SCRATCH + at, terms.add(m.bits, first, const(-begin * k.factor, m.bits))[0])
-        return results
-
-
-of, least, prepare, tasks, one = functions(dict.fromkeys((("EM_MIPS", f"sealane_aesgcm_mips{n}r2") for n in (32, 64)), Blocks))
+        y = product(of, *zip(blocks, range(len(blocks), 0, -1)))
+        yield
+        k.put_numbers(memory, SCRATCH + k.y, y)
+        for at in (k.start, k.slot):
+            memory.put_number(SCRATCH + at, terms.add(m.bits, first, const(-begin * k.factor, m.bits))[0])
 
 
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Instructions to omit: the name of the fault, their text with 32 and 64 bits, and which one after the start of that
-# code.
-OF_SET_UP = [("a round constant is not the next", "sll $t1, $t1, 1"), ("H is not divided by x", "sll $t0, $t0, 1"),
-             ("a byte of a round key is in another row", "ins $t1, $t3", -1)]
-LEFT_OUT = {
+# Texts of instructions with 32 and 64 bits.
+Blocks.faults = {
+    SET_UP: [("a round constant is not the next", "sll $t1, $t1, 1"), ("H is not divided by x", "sll $t0, $t0, 1"),
+             ("a byte of a round key is in another row", "ins $t1, $t3", -1)],
     "spread": [("the nonce is not added", "xor $t0, $t0, $s6")],
     "keystream": [("a counter is another block's", "addiu $t2, $t0"), ("bytes stay in their columns", ("rotr", "dshd")),
                   ("an exclusive or is left out", "xor", 300), ("a round key is not added", "xor $s4, $s4, $t9")],
     "powers": [("a power has no factor", ("sw $t8", "sd $t8"))],
     "sum": [("a product is left out", ("maddu", "dmultu"), 2), ("columns are not apart", ("and $s2", "and $s6")),
             ("a bit is not reduced", ("sll $t4, $t0, 0x1f", "dsll32 $t4, $t0, 0x1f"))],
-}
-OF_CALLS = [("keystream is used again", ("addiu $t7, $t7, 4", "daddiu $t7, $t7, 4"), 1), ("Y is not added", "xor $t0, $t0, $s0"),
+    CALLS: [("keystream is used again", ("addiu $t7, $t7, 4", "daddiu $t7, $t7, 4"), 1), ("Y is not added", "xor $t0, $t0, $s0"),
             ("a sum of a block's words is left out", "xor $t0, $t0, $t2", 1), ("the lengths are in bytes", "sll $t0, $t0, 3"),
-            ("the tag is without its mask", "xor $t0, $t0, $t1"), ("a wipe is left out", ("sw $zero, 4($t0)", "sd $zero, 8($t0)"))]
+            ("the tag is without its mask", "xor $t0, $t0, $t1"), ("a wipe is left out", ("sw $zero, 4($t0)", "sd $zero, 8($t0)"))],
+}
 
-
-def planted(kernel, args, attempt):
-    blocks = attempt.kernel = Blocks(kernel.path)
-    shows = dict.fromkeys(("spread", "keystream"), lambda: blocks.encryption(128, cells, schedule)) | dict.fromkeys(("powers", "sum"), blocks.products)
-
-    def left_out(faults, show, begin=0):
-        for what, text, *number in faults:
-            attempt(what, show, find(blocks, text if isinstance(text, str) else text[blocks.word == 8], *number or (0,), begin))
-    left_out(OF_SET_UP, lambda: blocks.set_up_alone(128), blocks.keystream.end)
-    cells, schedule, _ = blocks.set_up_alone(128)
-    for section, show in shows.items():
-        left_out(LEFT_OUT[section], show, getattr(blocks, section).begin)
-    blocks.show(BITS[:1])
-    blocks.in_sections()
-    left_out(OF_CALLS, lambda: call(attempt.kernel, packets.GcmShape(100, ad=20)))
+of, least, prepare, tasks, one, planted = functions(dict.fromkeys((("EM_MIPS", f"sealane_aesgcm_mips{n}r2") for n in (32, 64)), Blocks))

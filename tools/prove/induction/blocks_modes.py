@@ -11,13 +11,12 @@ sections are proved for any round keys, so also for those of lanes that are abse
 """
 import os
 
-import spec
 from induction import aes_modes, bitsliced
-from induction.bitsliced import CONSTS_AT, ROUNDS, SCHEDULE, SCRATCH_AT, Counters, KeysSection, Planes6, Planes8, Rounds6, Rounds8, Spread6, Spread8, \
-    expect_blocks, in_calls, in_direction, offsets
-from induction.engine import anew, find
-from induction.sections import BITS, OF, Section, Sectioned, call, expect_rounds, functions, made, replace, restore, rounds_of, size_of, words
-from run import modes, proof
+from induction.bitsliced import CONSTS_AT, SCRATCH_AT, Counters, KeysSection, Planes6, Planes8, Rounds6, Rounds8, Spread6, Spread8, offsets
+from induction.engine import find
+from induction.sections import CALLS, OF, ROUNDS, SCHEDULE, Modes, Section, expect_blocks, expect_rounds, functions, in_calls, in_direction, key_of, \
+    replace, rounds_of, size_of, words
+from run import modes
 from run.kernels import ARGS, KEY, SCRATCH, Call
 from run.memory import Memory
 from spec.args import CTR, A
@@ -27,10 +26,10 @@ from values.terms import Unproved, cat, const, cut, same
 LANES = 0x100000  # an address
 
 
-class Modes(Sectioned):
+class Blocks(Modes):
     """file: the kernel's source."""
 
-    gcm = False
+    called = modes.ModeShape(CTR, 10)
 
     def __init__(self, path, *headers):
         super().__init__(path)
@@ -49,17 +48,6 @@ class Modes(Sectioned):
         first = self.source.index(text, self.source.index(behind) if behind else 0)
         return self.starts[min(n for n in self.starts if n >= first)]
 
-    def set_up(self, shape):
-        return shape.mode == modes.SETUP
-
-    def replace(self):
-        modes.key_cells = self.cells_of_calls
-
-    def cells_of_calls(self, kernel, bits_, name, trace=None, encrypts=False):
-        key = words(name, bits_ // 32)
-        return {KEY + ROUNDS: const(rounds_of(bits_), 32), KEY + ROUNDS + 4: const(0, 32),
-                **dict(zip(range(KEY + SCHEDULE, KEY + 256, 4), made("round key", (key,), size_of(bits_))))}, 0
-
     @classmethod
     def tasks(cls, kernel, args):
         return super().tasks(kernel, args) + [(task[0], None, task) for task in aes_modes.tasks(cls(kernel.path), args)]
@@ -72,23 +60,20 @@ class Modes(Sectioned):
         replace(kernel)
         aes_modes.one(kernel, task[2], args, found)
 
-    def show(self, lengths=BITS):
-        cases = steps = 0
-        for bits_ in lengths:
-            restore()
-            anew()
-            proof.mode(True)
-            schedule = spec.key_schedule(words("key", bits_ // 32))
-            for encrypts in (False, True):
-                cells, more = modes.key_cells(self, bits_, "key", None, encrypts)
-                self.expect_schedule(cells, schedule)
-                steps += more
-            keys = self.any_keys(bits_)
-            self.spread.show(bits_, keys[:1])
-            self.show_blocks(bits_, keys, self.lane_keys.show(bits_, keys))
-            cases += 2 + len(self.sections)
-        anew()
-        return cases, steps + sum(s.steps for s in self.sections)
+    def encryption(self, bits_, cells, schedule, one_way):
+        self.expect_schedule(cells, schedule)
+        self.expect_schedule(one_way, schedule)
+        keys = self.any_keys(bits_)
+        self.spread.show(bits_, keys[:1])
+        self.show_blocks(bits_, keys, self.lane_keys.show(bits_, keys))
+
+    def begin_of(self, place):
+        return 0 if place == CALLS else self.place(place)
+
+    @classmethod
+    def planted(cls, kernel, args, attempt):
+        super().planted(kernel, args, attempt)
+        aes_modes.planted(attempt.kernel, args, attempt)
 
 
 # ---- Integer registers of 32-bit ARM ------------------------------------------------------------------------------------
@@ -101,11 +86,11 @@ class Lanes6(KeysSection):
                 self.WORDS_AT: const(size_of(bits_) // 4, 32), self.TO_AT: self.pointer("scratch", SCRATCH, self.kernel.at["KEYS"])}
 
     def effect(self, m):
-        keys = [self.kernel.key_of(m, m.known(m.general[r], "an address")) for r in self.KEYS_AT]
+        keys = [key_of(m, m.known(m.general[r], "an address")) for r in self.KEYS_AT]
         if keys[0].width != keys[1].width or m.known(m.general[self.WORDS_AT], "a number") != size_of(keys[0].width) // 4 or \
                 m.known(m.general[self.TO_AT], "an address") != self.place:
             raise Unproved("other round keys")
-        return self.put_keys(m, keys)
+        yield from self.put_keys(m, keys)
 
 
 class Rounds(Rounds6):
@@ -125,7 +110,7 @@ class Rounds(Rounds6):
             raise Unproved("another number of rounds or direction")
 
 
-class Armv6(Planes6, Modes):
+class Armv6(Planes6, Blocks):
     file = "arm/aes_armv6.S"
 
     def __init__(self, path):
@@ -165,14 +150,14 @@ class Lanes8(KeysSection):
         lanes, n = m.known(m.general[self.LANES_AT], "an address"), m.known(m.general[self.TOGETHER_AT], "a number")
         if n not in self.COUNTS or m.known(m.general[self.TO_AT], "an address") != self.place:
             raise Unproved("another number of lanes, or another place")
-        keys = [self.kernel.key_of(m, m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], self.kernel.isa.POINTER // 8), "an address") + SCHEDULE)
+        keys = [key_of(m, m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], self.kernel.isa.POINTER // 8), "an address") + SCHEDULE)
                 for i in range(n)]
         if any(key.width != keys[0].width for key in keys) or any(m.general[r].constant != number(keys[0].width) for r, number in self.NUMBERS.items()):
             raise Unproved("another number of rounds")
-        return self.put_keys(m, [*keys, *(8 - n) * [const(0, 1)]])
+        yield from self.put_keys(m, [*keys, *(8 - n) * [const(0, 1)]])
 
 
-class Neon64(Planes8, Modes):
+class Neon64(Planes8, Blocks):
     file = "aarch64/aes_neon.S"
 
     def __init__(self, path):
@@ -195,11 +180,12 @@ class Lanes32(Lanes8):
 
 
 class Blocks32(Section):
-    """Blocks in vectors: eight of a text, or one of each lane, or one by lookups. keys(m) returns their keys."""
+    """Blocks in vectors: eight of a text, or one of each lane, or one by lookups. keys(m) returns their keys. pass_ends: the
+    section ends a pass, and leaves its purpose."""
 
     pointers = SCRATCH_AT, CONSTS_AT
     FROM, TO = range(32), (*range(32, 48), *range(16))
-    inverse, counts = 0, (8,)
+    inverse, counts, own_keys, pass_ends = 0, (8,), False, False
 
     def show(self, bits_, keys, spread):
         k = self.kernel
@@ -221,62 +207,49 @@ class Blocks32(Section):
             expect_blocks([cat(*(m.vector[r] for r in self.TO[4 * i:4 * i + 4])) for i in range(n)], results)
 
     def effect(self, m):
-        keys, more = self.keys(m)
+        keys = self.keys(m)
         results = in_calls(self.inverse, keys, [cat(*(m.vector[r] for r in self.FROM[4 * i:4 * i + 4])) for i in range(len(keys))])
+        yield
+        for r, v in zip(self.TO, (w for v in results for w in terms.parts_of(v, 32))):
+            m.vector[r] = v
+        if self.pass_ends:
+            m.general[4] = const(self.kernel.at["PASS_BLOCKS"], 32)
+            m.memory.put_number(SCRATCH + self.kernel.at["PASS"], m.general[4])
 
-        def put():
-            for r, v in zip(self.TO, (w for v in results for w in terms.parts_of(v, 32))):
-                m.vector[r] = v
-            more()
-        return put
-
-    def same_rounds(self, m, register, key):
-        if m.general[register].constant != rounds_of(key.width):
+    def key_of_text(self, m, at):
+        """Requires that the spread keys are those of the key at an address, whose number of rounds is in a register."""
+        key = key_of(m, at + SCHEDULE)
+        self.kernel.expect_key(m.memory, key)
+        if m.general[12].constant != rounds_of(key.width):
             raise Unproved("another number of rounds")
-
-    def end_of_pass(self, m):
-        """A pass of blocks ends with its purpose."""
-        purpose = const(self.kernel.at["PASS_BLOCKS"], 32)
-
-        def put():
-            m.general[4] = purpose
-            m.memory.put_number(SCRATCH + self.kernel.at["PASS"], purpose)
-        return put
+        return 8 * [key]
 
 
 class Text32(Blocks32):
-    own_keys = False
+    pass_ends = True
 
     def registers(self, bits_, n):
         return {4: self.pointer("key 0", KEY), 12: const(rounds_of(bits_), 32)}
 
     def keys(self, m):
-        key = self.kernel.key_of(m, m.known(m.general[4], "an address") + SCHEDULE)
-        self.kernel.expect_key(m.memory, key)
-        self.same_rounds(m, 12, key)
-        return 8 * [key], self.end_of_pass(m)
+        return self.key_of_text(m, m.known(m.general[4], "an address"))
 
 
 class Decrypt32(Blocks32):
-    own_keys, inverse = False, 1
+    inverse = 1
 
     def registers(self, bits_, n):
         return {12: const(rounds_of(bits_), 32)}
 
     def keys(self, m):
-        k, memory = self.kernel, m.memory
-        if m.known(memory.number(SCRATCH + k.at["ARGS"], 4), "an address") != ARGS:
-            raise Unproved("no pointer to arguments")
-        key = k.key_of(m, m.known(memory.number(ARGS + A["MODE_KEY"], 4), "an address") + SCHEDULE)
-        k.expect_key(memory, key)
-        self.same_rounds(m, 12, key)
-        if any(memory.number(SCRATCH + k.at["ZEROES"] + 4 * i, 4).constant != 0 for i in range(32)):
+        memory, zeroes = m.memory, SCRATCH + self.kernel.at["ZEROES"]
+        if any(memory.number(zeroes + 4 * i, 4).constant != 0 for i in range(32)):
             raise Unproved("no zeroes")
-        return 8 * [key], lambda: None
+        return self.key_of_text(m, self.key(m, memory.number(SCRATCH + self.kernel.at["ARGS"], 4), "MODE_KEY"))
 
 
 class OfLanes32(Blocks32):
-    own_keys, counts = True, range(4, 9)
+    own_keys, pass_ends, counts = True, True, range(4, 9)
 
     def registers(self, bits_, n):
         return {4: self.pointer("lanes", LANES), 8: const(n, 32)}
@@ -285,10 +258,10 @@ class OfLanes32(Blocks32):
         k, lanes, n = self.kernel, m.known(m.general[4], "an address"), m.known(m.general[8], "a number")
         keys = k.spread_keys_in(m.memory)
         at = [m.known(m.memory.load(lanes + i * A["LANE_STRIDE"] + A["MODE_LANE_KEY"], 4), "an address") for i in range(n)]
-        if n not in self.counts or keys != (*(k.key_of(m, a + SCHEDULE) for a in at), *(8 - n) * [const(0, 1)]):
+        if n not in self.counts or keys != (*(key_of(m, a + SCHEDULE) for a in at), *(8 - n) * [const(0, 1)]):
             raise Unproved("other keys")
         expect_rounds(m, at[0] + ROUNDS, keys[0].width)
-        return keys, self.end_of_pass(m)
+        return keys
 
 
 class One32(Blocks32):
@@ -299,13 +272,13 @@ class One32(Blocks32):
 
     def keys(self, m):
         at = m.known(m.general[9], "an address")
-        key = self.kernel.key_of(m, at + SCHEDULE)
+        key = key_of(m, at + SCHEDULE)
         expect_rounds(m, at + ROUNDS, key.width)
-        return [key], lambda: None
+        return [key]
 
 
-class Neon32(Counters, Modes):
-    file, keys_end = "arm/aes_neon.S", "KEYSTREAM"
+class Neon32(Counters, Blocks):
+    file, keys_end, called = "arm/aes_neon.S", "KEYSTREAM", modes.ModeShape(CTR, 35)
 
     def __init__(self, path):
         super().__init__(path, "arm/aes_neon.h")
@@ -326,44 +299,37 @@ class Neon32(Counters, Modes):
         super().show_blocks(bits_, keys, spread)
 
 
-of, least, prepare, tasks, one = functions({("EM_ARM", "sealane_aes_armv6"): Armv6, ("EM_ARM", "sealane_aes_neon"): Neon32,
-                                            ("EM_AARCH64", "sealane_aes_neon"): Neon64})
-
-
 # ---- What must be refused -----------------------------------------------------------------------------------------------
 
-# Instructions to omit, by kernel: the name of the fault, the label behind which they are, their text, and which one of these.
-FAULTS = {
-    Armv6: [("a round constant is not the next", ".Lexpand:", "str r2, [r1, #0x1a4]"), ("a plane has the other's bits", "spread_round_keys", "and fp, ip, r8, lsr #1"),
-            ("lanes have one key", ".Llane_keys:", "orr sb, sb, fp, lsl #1"), ("a round key is not added", ".Lencrypt:", "eor r0, r0, sb"),
-            ("an exclusive or is left out", ".Lround:", "eor", 20), ("a row stays in its column", ".Llast_round:", "eor r8, r8, fp, lsl #4"),
-            ("a linear map is left out", ".Linverse:", "eor r7, r7, sb"), ("x^8 is not reduced", ".Linverse_mix:", "eor r4, r4, sb")],
-    Neon64: [("a round constant is not the next", ".Lsetup:", "lsl w9, w9, #1"), ("S-boxes are without their constant", "spread_round_keys", "eor v18.16b, v18.16b, v31.16b"),
-             ("lanes' S-boxes are without it", ".Llane_keys_loaded:", "mvn v5.16b"), ("an exclusive or is left out", ".Lencrypt:", "eor", 60),
-             ("rows are not shifted", ".Lencrypt:", "tbl v6.16b, {v6.16b}, v11.16b"), ("a lookup is left out", ".Lone:", "tbl v6.16b, {v24.16b"),
-             ("two blocks have one key", ".Ltwo:", "ldr q9, [x13], #0x10", 1), ("4 (y + o) is not added", ".Lfew_decrypt:", "shl v6.16b, v6.16b, #2"),
-             ("a round key is not added", "decrypt_blocks", "eor v0.16b, v0.16b, v24.16b")],
-    Neon32: [("a round constant is not the next", ".Lexpand:", "ldrbeq r3, [fp], #1"), ("a bit is that of another key", "spread_round_keys", "vtst.8 q3, q0, q10"),
-             ("a lane's first key is not added", ".Llane_rows:", "veor q1, q1, q15"), ("an exclusive or is left out", ".Linverse_round:", "veor", 30),
-             ("a lookup is left out", "encrypt_one", "vtbx.8 d2", 3), ("another group's bytes are taken", "first_rounds", "and r6, r6, #3", 1)],
+# By the line or label of the source behind which the instruction is.
+Armv6.faults = {
+    ".Lexpand:": [("a round constant is not the next", "str r2, [r1, #0x1a4]")],
+    "spread_round_keys": [("a plane has the other's bits", "and fp, ip, r8, lsr #1")],
+    ".Llane_keys:": [("lanes have one key", "orr sb, sb, fp, lsl #1")],
+    ".Lencrypt:": [("a round key is not added", "eor r0, r0, sb")], ".Lround:": [("an exclusive or is left out", "eor", 20)],
+    ".Llast_round:": [("a row stays in its column", "eor r8, r8, fp, lsl #4")], ".Linverse:": [("a linear map is left out", "eor r7, r7, sb")],
+    ".Linverse_mix:": [("x^8 is not reduced", "eor r4, r4, sb")],
+    CALLS: [("a counter is used again", "str fp, [r1, #0x1b8]"), ("a wipe is left out", "stm r3!, {r4, r5, r6, r7}", 2)],
 }
-# The same in calls.
-OF_CALLS = {
-    Armv6: [("a counter is used again", ".Lgroup:", "str fp, [r1, #0x1b8]"), ("a wipe is left out", ".Lwipe:", "stm r3!, {r4, r5, r6, r7}")],
-    Neon64: [("a counter is used again", ".Lcounters_big:", "add w9, w9, #1"), ("the table of lookups is another", ".Lfew_encrypt:", "ldp q20, q21, [x10, #0x40]"),
-             ("a wipe is left out", ".Lwipe:", "stp q0, q0, [x10], #0x20")],
-    Neon32: [("what 128 blocks share is kept for others", "encrypt_counters", "lsr r6, r3, #7"), ("a wipe is left out", ".Lwipe_64:", "vst1.8 {d0, d1, d2, d3}, [r3]!")],
+Neon64.faults = {
+    ".Lsetup:": [("a round constant is not the next", "lsl w9, w9, #1")],
+    "spread_round_keys": [("S-boxes are without their constant", "eor v18.16b, v18.16b, v31.16b")],
+    ".Llane_keys_loaded:": [("lanes' S-boxes are without it", "mvn v5.16b")],
+    ".Lencrypt:": [("an exclusive or is left out", "eor", 60), ("rows are not shifted", "tbl v6.16b, {v6.16b}, v11.16b")],
+    ".Lone:": [("a lookup is left out", "tbl v6.16b, {v24.16b")], ".Ltwo:": [("two blocks have one key", "ldr q9, [x13], #0x10", 1)],
+    ".Lfew_decrypt:": [("4 (y + o) is not added", "shl v6.16b, v6.16b, #2")],
+    "decrypt_blocks": [("a round key is not added", "eor v0.16b, v0.16b, v24.16b")],
+    CALLS: [("a counter is used again", "add w9, w9, #1", 8), ("the table of lookups is another", "ldp q20, q21, [x10, #0x40]", 1),
+            ("a wipe is left out", "stp q0, q0, [x10], #0x20")],
+}
+Neon32.faults = {
+    ".Lexpand:": [("a round constant is not the next", "ldrbeq r3, [fp], #1")],
+    "spread_round_keys": [("a bit is that of another key", "vtst.8 q3, q0, q10")],
+    ".Llane_rows:": [("a lane's first key is not added", "veor q1, q1, q15")],
+    ".Linverse_round:": [("an exclusive or is left out", "veor", 30)], "encrypt_one": [("a lookup is left out", "vtbx.8 d2", 3)],
+    "first_rounds": [("another group's bytes are taken", "and r6, r6, #3", 1)],
+    CALLS: [("what 128 blocks share is kept for others", "lsr r6, r3, #7"), ("a wipe is left out", "vst1.8 {d0, d1, d2, d3}, [r3]!", 1)],
 }
 
-
-def planted(kernel, args, attempt):
-    blocks = attempt.kernel = of(kernel)(kernel.path)
-
-    def left_out(faults, show):
-        for what, label, text, *number in faults:
-            attempt(what, show, find(blocks, text, *number or (0,), blocks.place(label)))
-    left_out(FAULTS[type(blocks)], lambda: blocks.show(BITS[:1]))
-    blocks.show(BITS[:1])
-    blocks.in_sections()
-    left_out(OF_CALLS[type(blocks)], lambda: call(attempt.kernel, modes.ModeShape(CTR, 35 if type(blocks) is Neon32 else 10)))
-    aes_modes.planted(attempt.kernel, args, attempt)
+of, least, prepare, tasks, one, planted = functions({("EM_ARM", "sealane_aes_armv6"): Armv6, ("EM_ARM", "sealane_aes_neon"): Neon32,
+                                                     ("EM_AARCH64", "sealane_aes_neon"): Neon64})

@@ -30,7 +30,7 @@ from isa import x86
 from isa.code import STOPS, Code
 from mutation.machine import Server
 from mutation.native import Native
-from run import lists, modes, packets
+from run import kernels, lists, modes, packets
 from spec import reduction
 from values import terms
 from values.terms import Unproved
@@ -230,9 +230,8 @@ def as_mutant(i, n):
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         Code.LIMIT, _kernel.steps, _kernel.code = kept
-        for keys in packets._keys, modes._keys:
-            for key in [k for k in keys if k[1] is code]:
-                del keys[key]
+        for key in [k for k in kernels._keys if k[1] is code]:
+            del kernels._keys[key]
 
 
 def attempt(task):

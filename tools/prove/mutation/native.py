@@ -6,7 +6,7 @@ import contextlib
 import random
 from unittest import mock
 
-from run import kernels, modes, packets, proof
+from run import kernels, packets, proof
 from values.terms import const
 
 
@@ -52,9 +52,8 @@ class Native:
     def go(self, shape, number, code, trace=None):
         """Executes a call with this code, on the same data each time. Returns the number of instructions, or with a server 0."""
         self.rng, self.known = random.Random(number), {}
-        changes = [(module, "symbol", self.symbol) for module in (kernels, packets, modes)]
-        changes += [(module, "_keys", {}) for module in (packets, modes)]
-        changes += [(kernels.Call, "symbolic", False), (self.kernel, "code", code)]
+        changes = [(module, "symbol", self.symbol) for module in (kernels, packets)]
+        changes += [(kernels, "_keys", {}), (kernels.Call, "symbolic", False), (self.kernel, "code", code)]
         if self.server:
             changes.append((kernels.Call, "run", lambda call, trace=None: self.run(call)))
         if self.kernel.isa.MACHINE in ("EM_MIPS", "EM_RISCV") and number % 2:

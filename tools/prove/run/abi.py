@@ -14,17 +14,15 @@ are shown:
 
 The exit status is 1 if one is not shown.
 """
-import argparse
-import glob
-import os
+import io
 import re
 import struct
-import subprocess
-import tempfile
 
 from elftools.elf.elffile import ELFFile
 from isa import arm32, arm64, x86
-from spec.args import A, ROOT
+from run import linked
+from run.linked import assemble, results
+from spec.args import A
 from values.terms import Unproved
 
 CLANG = ["clang", "-Wno-unused-command-line-argument"]
@@ -49,10 +47,9 @@ def text_of(path):
     with open(path, "rb") as f:
         data = f.read()
     if data[:4] == b"\x7fELF":
-        with open(path, "rb") as f:
-            elf = ELFFile(f)
-            s, = (s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_FUNC")
-            return elf.get_section(s["st_shndx"]).data()[s["st_value"]:s["st_value"] + s["st_size"]]
+        elf = ELFFile(io.BytesIO(data))
+        s, = (s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_FUNC")
+        return elf.get_section(s["st_shndx"]).data()[s["st_value"]:s["st_value"] + s["st_size"]]
     if data[:4] == b"\xcf\xfa\xed\xfe":  # Mach-O of 64 bits
         at, text, symbols = 32, None, None
         for _ in range(struct.unpack_from("<I", data, 16)[0]):
@@ -80,12 +77,6 @@ def text_of(path):
         if name.rstrip(b"\0") == b".text" and n:
             return data[offset:offset + n]
     raise Unproved(f"{path} has no text")
-
-
-def assemble(command, source, folder, *flags):
-    path = os.path.join(folder, "a.o")
-    subprocess.run([*command, *flags, "-c", "-o", path, source], check=True)
-    return text_of(path)
 
 
 BRANCH = {x86: r"j\w+", arm64: r"b(\.\w\w)?|cbn?z|tbn?z", arm32: f"b({'|'.join(arm32.CONDITIONS)})?"}
@@ -336,32 +327,12 @@ def prove(isa_name, go, code, windows):
     return len(other) - len(go)
 
 
-def conventions(source, folder, isa_name=None):
-    """Yields (convention, number of instructions that are not Go's, reason of a refusal) for a source."""
-    isa_name = isa_name or os.path.basename(os.path.dirname(source))
-    go = assemble(GO[isa_name], source, folder, "-DSEALANE_GO")
-    for name, command in VARIANTS[isa_name].items():
-        try:
-            yield name, prove(isa_name, go, assemble(command, source, folder), isa_name == "x86_64" and name in ("Windows", "ms_abi")), None
-        except Unproved as e:
-            yield name, 0, str(e)
+def conventions(source, folder, isa_name):
+    """Yields the result of each calling convention."""
+    text = lambda command, *flags: text_of(assemble(command, source, folder, "-c", *flags))
+    go, variants = text(GO[isa_name], "-DSEALANE_GO"), VARIANTS[isa_name]
+    return results(variants, lambda name: prove(isa_name, go, text(variants[name]), isa_name == "x86_64" and name in ("Windows", "ms_abi")))
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("sources", nargs="*")
-    args = parser.parse_args()
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for source in args.sources or sorted(s for isa in VARIANTS for s in glob.glob(os.path.join(ROOT, "asm", isa, "*.S"))):
-            results = list(conventions(source, folder))
-            for name, _, why in results:
-                if why:
-                    print(f"FAIL {source}: {name}: {why}")
-            said = ", ".join(f"{name} {n}" for name, n, why in results if why is None)
-            print(f"{'ok  ' if all(why is None for *_, why in results) else 'FAIL'} {os.sep.join(source.split(os.sep)[-2:])}: "
-                  f"instructions of the frame: {said}", flush=True)
-            passed += sum(why is None for *_, why in results)
-            failed += sum(why is not None for *_, why in results)
-    print(f"abi: {passed} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return linked.main("abi", VARIANTS, conventions)

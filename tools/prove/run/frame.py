@@ -1,6 +1,6 @@
 """Checks the code that C links on MIPS and RISC-V. The proofs are of Go's object, which is the body of a kernel alone.
 
-    run.frame SOURCE...
+    run.frame [SOURCE...]
 
 The source is assembled with each compiler as for a C library. The code must have, in this order:
 
@@ -14,17 +14,12 @@ The source is assembled with each compiler as for a C library. The code must hav
 
 The body must not name another preserved register. The exit status is 1 if a condition does not hold.
 """
-import argparse
-import os
-import subprocess
-import tempfile
-
-from run import proof
-from run.kernels import ARGS, Call, Kernel
+from run import linked, proof
+from run.kernels import ARGS, Kernel
+from run.linked import assemble, results
 from run.memory import Memory
 from run.packets import GcmShape, Setup, Shape
-from spec.args import A, FIRST, LAST, ROOT
-from values.linear import Undecided
+from spec.args import A, FIRST, LAST
 from values.terms import Unproved
 
 COMPILERS = {"mips": ["mips-linux-gnu-gcc", "mipsel-linux-gnu-gcc"], "mips64": ["mips64-linux-gnuabi64-gcc", "mips64el-linux-gnuabi64-gcc"],
@@ -32,13 +27,6 @@ COMPILERS = {"mips": ["mips-linux-gnu-gcc", "mipsel-linux-gnu-gcc"], "mips64": [
 LINKED = "-nostdlib -static -Wl,--no-relax,-e,0,--build-id=none".split()
 PRESERVED = {"EM_MIPS": range(16, 23), "EM_RISCV": (8, 9, *range(18, 27))}
 POINTERS = [A["ARG_" + name] for name in "OUT IN AD KEY NONCE TAG STATE".split()]
-
-
-def assembled(command, source, folder, *flags):
-    path = os.path.join(folder, "a.o")
-    linked = command.startswith("riscv64")
-    subprocess.run([command, *flags, *(LINKED if linked else ["-c"]), "-o", path, source], check=True)
-    return Kernel(path)
 
 
 def words(kernel):
@@ -86,30 +74,17 @@ class Loads:
             self.pointers.add(self.pc)
         return load(memory, address, size)
 
-    def follow(self, kernel, shape):
-        try:
-            proof.run(kernel, shape, self)
-        except Undecided as e:
-            before = Call.cases
-            for case in e.cases:
-                Call.cases = {**before, e.pointer: case}
-                self.follow(kernel, shape)
-            Call.cases = before
-
 
 def pointer_loads(go, candidates):
     """Returns which of these instructions load a pointer. All of them must be reached."""
-    loads, make, gcm = Loads(go), Shape, "aesgcm" in go.name
-    if gcm:
-        make = GcmShape
-        shapes = [Setup(256), GcmShape(64, opens=True, flags=FIRST, given=True)]
-    else:
-        shapes = []
+    loads, make, shapes = Loads(go), Shape, []
+    if "aesgcm" in go.name:
+        make, shapes = GcmShape, [Setup(256), GcmShape(64, opens=True, flags=FIRST, given=True)]
     shapes += [make(64, ad=5 * (flags & FIRST), opens=opens, flags=flags) for flags in (FIRST | LAST, FIRST, 0, LAST) for opens in (False, True)]
     Memory.load = lambda memory, address, size: loads.load(memory, address, size)
     try:
         for shape in shapes:
-            loads.follow(go, shape)
+            proof.in_cases(proof.run, go, shape, loads)
     finally:
         Memory.load = Loads.load.__defaults__[0]
     if left := candidates - loads.reached:
@@ -143,23 +118,12 @@ def prove(go, other):
 
 
 def conventions(source, folder, isa):
-    """Yields (compiler, number of frame instructions, reason of a refusal) for a source."""
-    for command in COMPILERS[isa]:
-        try:
-            yield command, prove(*(assembled(command, source, folder, *flags) for flags in (["-DSEALANE_GO"], []))), None
-        except Unproved as e:
-            yield command, 0, str(e)
+    """Yields the result with each compiler."""
+    def prove_with(command):
+        assembled = lambda *flags: Kernel(assemble([command, *(LINKED if isa == "riscv64" else ["-c"])], source, folder, *flags))
+        return prove(assembled("-DSEALANE_GO"), assembled())
+    return results(COMPILERS[isa], prove_with)
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("sources", nargs="+")
-    args = parser.parse_args()
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for source in args.sources:
-            for command, n, why in conventions(source, folder, os.path.basename(os.path.dirname(source))):
-                print(f"{'FAIL' if why else 'ok  '} {os.sep.join(source.split(os.sep)[-2:])}, {command}: {why or f'{n} instructions of the frame'}", flush=True)
-                passed, failed = passed + (not why), failed + bool(why)
-    print(f"frame: {passed} passed, {failed} failed, 0 not run")
-    return 1 if failed else 0
+    return linked.main("frame", COMPILERS, conventions)

@@ -3,6 +3,7 @@ import importlib
 import os
 import pkgutil
 import re
+from typing import NamedTuple
 
 import isa
 import spec
@@ -115,6 +116,26 @@ class Kernel:
 # Addresses. A shape can change alignments. All regions are far from each other.
 ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE = (0x10000 * i for i in range(1, 8))
 AD, IN, OUT = 0x1000000, 0x2000000, 0x4000000
+LANES = 0x100000  # the array of lanes
+
+
+class At(NamedTuple):
+    """A pointer among the arguments, and the region that is there."""
+
+    address: int
+    size: int = 0
+    read: bool = True
+    write: bool = False
+
+
+def texts_at(shape, source, target, size, size_out=None, read=False):
+    """The arguments of a text and its result. read: the result may be read, because it is authenticated."""
+    return {"in": At(source, size, True, shape.in_place),
+            "out": At(source) if shape.in_place else At(target, size if size_out is None else size_out, read, True)}
+
+
+def words_of(name, n):
+    return [symbol(f"{name}{i}", 32) for i in range(n)]
 
 
 def text_symbols(name, size):
@@ -127,30 +148,24 @@ def text_symbols(name, size):
 ALIGNMENTS = {"scratch": (64, 64), "consts": (32, 8), **dict.fromkeys(("args", "lanes"), (8, 4))}
 ALIGNMENT_OF_OWN = {"key": (8, 4), "rounds": (8, 4), "schedule": (8, 4), "inverse": (8, 4), "state": (8, 4)}  # of a level's keys and states
 FAR = 1 << 16
-POINTERS = {"out", "in", "ad", "key", "nonce", "tag", "state", "lanes"}
+POINTERS = {"out", "in", "ad", "key", "nonce", "tag", "state", "chain", "lanes"}
 
 
-class Writer:
-    """A trace of instructions that records the last one to write a byte."""
+class Writer(dict):
+    """Memory cells that are a trace of instructions too. It records the last one to write a byte."""
 
-    def __init__(self, memory, address):
-        self.address, self.pc, self.last = address & ~3, None, None
-        memory.cells = Watched(self, memory.cells)
+    pc = last = None
+
+    def __init__(self, cells, address):
+        super().__init__(cells)
+        self.address = address & ~3
 
     def add(self, pc):
         self.pc = pc
 
-
-class Watched(dict):
-    """Memory cells that report writes to an address."""
-
-    def __init__(self, writer, cells):
-        super().__init__(cells)
-        self.writer = writer
-
     def __setitem__(self, address, v):
-        if address == self.writer.address:
-            self.writer.last = self.writer.pc
+        if address == self.address:
+            self.last = self.pc
         super().__setitem__(address, v)
 
 
@@ -199,28 +214,44 @@ class Call:
         for r in everything:
             if r[2]:
                 modulus, of = self.cases.get(r[1], (1, (1,)))
-                self.memory.region(*r, align=modulus if of == (0,) else self.alignment(r[0]))
+                guaranteed = self.alignment(r[0]) if self.symbolic else r[1] & -r[1]
+                self.memory.region(*r, align=modulus if of == (0,) else guaranteed)
         self.memory.put(self.consts, self.kernel.constants)
+
+    def prepare(self, shape, *more, kind="ARG", lanes=(), **arguments):
+        """Declares the regions of a call, and writes its arguments: numbers, At, or None for any value. more: further
+        regions. lanes: the arguments of each lane, some of which have the same pointer."""
+        if lanes:
+            arguments["lanes"] = At(LANES, A["LANE_STRIDE"] * len(lanes))
+        slots = [("", ARGS, name, v) for name, v in arguments.items()]
+        for i, lane in enumerate(lanes):
+            slots += [(f" {i}", LANES + i * A["LANE_STRIDE"], name, v) for name, v in lane.items()]
+        regions = {}
+        for number, _, name, v in slots:
+            if isinstance(v, At):
+                regions.setdefault((name, v.address), (name + number, *v))
+        self.regions(*regions.values(), *more)
+        for texts in (arguments, *lanes):
+            if isinstance(texts.get("out"), At) and shape.both and not shape.in_place:
+                self.memory.apart(texts["in"].address, texts["out"].address)
+        of_lanes = "MODE_LANE" if kind == "MODE" else "LANE"
+        for number, at, name, v in slots:
+            at += A[f"{of_lanes if number else kind}_{name.upper()}"]
+            self.put_argument(at, *(regions[name, v.address][:2] if isinstance(v, At) else (name, v)))
 
     def arguments(self, kind="ARG", **values):
         for name, v in values.items():
-            at = ARGS + A[f"{kind}_{name.upper()}"]
-            if v is not None and name in POINTERS:
-                self.memory.put_pointer(at, self.callers(name, v))
-            else:
-                self.memory.put_number(at, symbol(f"no {name}", 64) if v is None else v if isinstance(v, terms.Value) else const(v, 64))
+            self.put_argument(ARGS + A[f"{kind}_{name.upper()}"], name, v)
 
-    def fill(self):
-        """Fills scratch and vector registers with arbitrary values. Unwritten values may be added and cancel, such as
-        the bits of an absent block in a transposition. With arbitrary values instead, that is allowed, but no
-        result can depend on them."""
-        for at in range(SCRATCH + self.kernel.scratch_from, SCRATCH + self.scratch_bytes, 4):
-            self.memory.cells[at] = symbol(f"before {at}", 32)
-        self.machine.fill_vectors(symbol)
+    def put_argument(self, at, name, v):
+        if v is not None and name.split()[0] in POINTERS:
+            self.memory.put_pointer(at, self.callers(name, v))
+        else:
+            self.memory.put_number(at, symbol(f"no {name}", 64) if v is None else v if isinstance(v, terms.Value) else const(v, 64))
 
     def run(self, trace=None):
         if self.watched is not None:
-            trace = Writer(self.memory, self.watched)
+            trace = self.memory.cells = Writer(self.memory.cells, self.watched)
         try:
             self.kernel.program().run(self.machine, trace)
         finally:
@@ -232,7 +263,7 @@ class Call:
     def left_behind(self):
         for at in range(SCRATCH, SCRATCH + self.scratch_bytes, 4):
             v = self.memory.cells.get(at)
-            if v is not None and secret(v) and v is not symbol(f"before {at}", 32):
+            if v is not None and secret(v):
                 raise Unproved(f"scratch + {at - SCRATCH} still depends on data")
         self.upper_halves()
 
@@ -240,7 +271,7 @@ class Call:
         """Requires that scratch that a loop has written is written again, without data."""
         for at in sorted(written):
             v = self.memory.cells.get(at, self.memory.unset)
-            if SCRATCH <= at < SCRATCH + self.scratch_bytes and (not v.defined or secret(v)) and v is not symbol(f"before {at}", 32):
+            if SCRATCH <= at < SCRATCH + self.scratch_bytes and (not v.defined or secret(v)):
                 raise Unproved(f"scratch + {at - SCRATCH}, which the loop has written, is not wiped")
 
     def upper_halves(self):
@@ -290,6 +321,9 @@ class Call:
             else:
                 self.memory.cells[cell[1]] = v
 
+    def bytes_of(self, address, end):
+        return {a: v for a, v in self.memory.cells.items() if address <= a < end}
+
     def expect(self, what, address, value):
         if value is None:
             return
@@ -302,3 +336,20 @@ class Call:
                     e = Unproved(f"byte {4 * i + at // 8} of {what} is not what the specification says")
                     e.address = address + 4 * i + at // 8
                     raise e
+
+
+_keys = {}
+
+
+def key_after(kernel, bits, name, trace, size, *regions, kind="ARG", **arguments):
+    """Returns the memory of an AES key after set-up, and the number of instructions."""
+    key, first = (kernel.name, kernel.code, bits, name, *arguments.values()), symbol(f"{name}0", 32)
+    found = _keys.get(key)
+    if found is None or found[2] is not first or trace is not None:
+        call = Call(kernel)
+        call.prepare(None, *regions, kind=kind, key=At(KEY), **arguments)
+        call.memory.put_number(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
+        call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*words_of(name, bits // 32)))
+        steps = call.run(trace)
+        found = _keys[key] = call.bytes_of(KEY, KEY + size), steps, first
+    return found[:2]

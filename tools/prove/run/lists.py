@@ -4,7 +4,7 @@ import random
 from isa import x86
 from run import modes
 from run.packets import BatchShape, GcmShape, PolyvalShape, Setup, Shape
-from spec.args import FIRST, LAST
+from spec.args import FIRST, LAST, WHOLE
 
 # Where x86-64 kernels change between code paths: one block, rows, sets of blocks, areas, and twice these.
 BORDERS = (64, 128, 192, 256, 384, 448, 512, 640, 768, 1024, 1088, 1280, 1536, 1600, 2048, 2112)
@@ -19,81 +19,79 @@ BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1472, "c
                 "chacha20poly1305_neon": 960, "chacha20poly1305_neon6": 1409, "chacha20poly1305_armv6": 128, "aesgcm_ce": 256, "aesgcm_ce32": 256}
 
 
-def parts(n):
-    """The possible flags of a call with n bytes. Parts before others have whole blocks of ChaCha20."""
-    return (FIRST | LAST, LAST) if n % 64 else (FIRST | LAST, LAST, FIRST, 0)
+# Counters before a carry, for kernels that branch on public counters: carries of bytes, and at 2^32.
+COUNTERS = (1, 5, 2, 0xfffffffd, 250, 9, 0xfffffffe, 0x1fe, 16)
+# For AES-GCM: one block, and four, eight, sixteen, ... blocks.
+GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+# ARM kernels process up to eight blocks at a time, after the remaining ones.
+ARM_GCM_BORDERS = tuple(range(320, 1025, 64))
+# From this length on, nonces of 12 bytes alternate with any J0.
+ALL_NONCES = 320
+BOTH = (False, True)
+
+
+def near(borders, *before):
+    """The lengths at borders, and those before and behind them."""
+    return {b + d for b in borders for d in (*before, 0, 1)}
+
+
+def texts(sizes):
+    """(length, whether it opens, flags) of whole packets and of each part. Parts before others have whole blocks of
+    ChaCha20."""
+    for n in sorted(sizes):
+        for opens in BOTH:
+            for flags in (WHOLE, LAST) if n % 64 else (WHOLE, LAST, FIRST, 0):
+                yield n, opens, flags
+
+
+def with_data(shape, quick, third, **first):
+    """Calls with associated data. third: one of the lengths of text. first: more about first parts."""
+    for ad in (1, 13, 64, 130) if quick else ADS:
+        for n in (0, 61, third):
+            yield shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
+        for n in (0, 64, 192):
+            yield shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 64), flags=FIRST, **first)
+    for n in (100, 700):
+        for opens in BOTH:
+            yield shape(n, ad=5, opens=opens, in_place=True)
 
 
 def chacha_shapes(quick, arm=False, induction=None):
     """Every length, sealed and opened, as a whole packet and as each part; then associated data. Each call also proves
     the call in place (proof.prove)."""
-    both = (False, True)
     if quick:
-        sizes = sorted({0, 1, 10, 15, 16, 17, 63, 64, 65, 130, 320} | {b + d for b in BORDERS[::4] for d in (0, 1)})
+        sizes = {0, 1, 10, 15, 16, 17, 63, 64, 65, 130, 320} | near(BORDERS[::4])
     elif induction:
-        sizes = [*range(induction), 1420, 3008]
+        sizes = {*range(induction), 1420, 3008}
     else:
-        sizes = sorted(set(range(641)) | {b + d for b in (ARM_BORDERS if arm else BORDERS) for d in (-1, 0, 1)} | {1420, 3000, 4096, 5000})
-    for n in sizes:
-        for opens in both:
-            for flags in parts(n):
-                yield Shape(n, opens=opens, flags=flags)
-    for ad in ((1, 13, 64, 130) if quick else ADS):
-        for n in (0, 61, 300):
-            yield Shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
-        for n in (0, 64, 192):
-            yield Shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 64), flags=FIRST)
-    for n in (100, 700):
-        for opens in both:
-            yield Shape(n, ad=5, opens=opens, in_place=True)
-
-
-# For AES-GCM: one block, and four, eight, sixteen, ... blocks.
-GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-# ARM kernels process up to eight blocks at a time, after the remaining ones.
-ARM_GCM_BORDERS = tuple(range(320, 1025, 64))
-
-
-# Counters before a carry, for kernels that branch on public counters: carries of bytes, and at 2^32.
-COUNTERS = (1, 5, 2, 0xfffffffd, 250, 9, 0xfffffffe, 0x1fe, 16)
-
-
-# From this length on, nonces of 12 bytes alternate with any J0.
-ALL_NONCES = 320
+        sizes = {*range(641), 1420, 3000, 4096, 5000} | near(ARM_BORDERS if arm else BORDERS, -1)
+    for n, opens, flags in texts(sizes):
+        yield Shape(n, opens=opens, flags=flags)
+    yield from with_data(Shape, quick, 300)
 
 
 def gcm_shapes(quick, arm=False, induction=None):
     """As chacha_shapes, with nonces of 12 bytes and with any J0. Keys of all lengths alternate."""
-    both = (False, True)
     for bits in (128, 192, 256):
         yield Setup(bits)
     if quick:
-        sizes = sorted({0, 1, 10, 15, 16, 17, 64, 65, 100, 300} | {b + d for b in GCM_BORDERS[5::3] for d in (0, 1)})
+        sizes = {0, 1, 10, 15, 16, 17, 64, 65, 100, 300} | near(GCM_BORDERS[5::3])
     elif induction:
-        sizes = [*range(induction), 1420]
+        sizes = {*range(induction), 1420}
     else:
-        sizes = sorted(set(range(321)) | {b + d for b in (ARM_GCM_BORDERS if arm else GCM_BORDERS) for d in (-1, 0, 1)} | {1420, 3000})
+        sizes = {*range(321), 1420, 3000} | near(ARM_GCM_BORDERS if arm else GCM_BORDERS, -1)
     made = 0
-    for n in sizes:
-        for opens in both:
-            for flags in parts(n):
-                for j0 in both if n <= ALL_NONCES else ((n + opens + bool(flags & FIRST)) % 2 == 1,):
-                    made += 1
-                    yield GcmShape(n, opens=opens, flags=flags, j0=j0, bits=(128, 192, 256)[(made + made // 4) % 3],
-                                   counter=COUNTERS[made // 2 % len(COUNTERS)])
-    for ad in ((1, 13, 64, 130) if quick else ADS):
-        for n in (0, 61, 200):
-            yield GcmShape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
-        for n in (0, 64, 192):
-            yield GcmShape(n, ad=ad, opens=bool(ad & 1) != bool(n & 64), flags=FIRST, bits=192)
-    for n in (100, 700):
-        for opens in both:
-            yield GcmShape(n, ad=5, opens=opens, in_place=True)
+    for n, opens, flags in texts(sizes):
+        for j0 in BOTH if n <= ALL_NONCES else ((n + opens + bool(flags & FIRST)) % 2 == 1,):
+            made += 1
+            yield GcmShape(n, opens=opens, flags=flags, j0=j0, bits=(128, 192, 256)[(made + made // 4) % 3],
+                           counter=COUNTERS[made // 2 % len(COUNTERS)])
+    yield from with_data(GcmShape, quick, 200, bits=192)
     # For AES-GCM-SIV: MIPS kernels get a hash key for GHASH; the others have POLYVAL.
     for n in (64, 640):
         yield GcmShape(n, opens=True, flags=FIRST, given=True)
-    for n in (0, 33, 320, 700) if quick else sorted({*range(340), *(b + d for b in GCM_BORDERS for d in (-1, 0, 1)), 560, 816, 1072, 1420, 3000}):
-        for flags in parts(n):
+    for n, opens, flags in texts((0, 33, 320, 700) if quick else {*range(340), 560, 816, 1072, 1420, 3000} | near(GCM_BORDERS, -1)):
+        if not opens:
             yield PolyvalShape(n, ad=n % 3 * 7 + n % 2 * 64 if flags & FIRST else n, flags=flags)
     for ad in (13, 130) if quick else ADS:
         yield PolyvalShape(20, ad=ad)
@@ -106,7 +104,6 @@ MOST_LANES = 64
 def batch_shapes(quick):
     """All numbers of lanes, with separate keys, one key, and a key for each two, sealed or opened, of mixed lengths in the callers'
     order. Also some of one length, or unsorted."""
-    both = (False, True)
     lengths = lambda count, most, ad: sorted(((n * 37 % most, n * 11 % ad) for n in range(count)), key=lambda lane: -(lane[0] // 64))
     for count in (1, 3, 9, 17, MOST_LANES) if quick else range(1, MOST_LANES + 1):
         for keys in range(3):
@@ -121,7 +118,7 @@ def batch_shapes(quick):
         mixes += ([(n * 37 % 300, n * 11 % 70) for n in range(16)], [(600, 3), (20, 0)], [(1100, 0), (1, 1), (1024, 100)])
         mixes += ([(64, 0)] * MOST_LANES,)
     for lanes in mixes:
-        for opens in both:
+        for opens in BOTH:
             yield BatchShape(lanes, opens=opens)
             yield BatchShape(lanes, opens=opens, in_place=True, keys=1)
 

@@ -1,6 +1,6 @@
 """Calls of kernels that authenticate: whole packets, parts and batches, with the conditions after a call."""
 import spec
-from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, STATE, TAG, Call, text_symbols
+from run.kernels import AD, IN, KEY, LANES, NONCE, OUT, STATE, TAG, At, Call, key_after, text_symbols, texts_at, words_of
 from spec import reduction
 from spec.args import A, FIRST, LAST, OPEN, WHOLE
 from values import terms
@@ -27,32 +27,64 @@ class Shape:
         return ", ".join(parts)
 
 
+TABLE, KEY_END = KEY + A["GCM_KEY_TABLE"], KEY + A["GCM_KEY_BYTES"]
 CHACHA, GCM = (32, 12, A["STATE_BYTES"]), (A["GCM_KEY_BYTES"], 12, A["GCM_STATE_BYTES"])  # bytes of key, nonce and state
 
 
 def lay_out(call, shape, sizes, texts, ad_size=0, ad_at=AD, flags=0, **arguments):
-    """Prepares memory and arguments for a packet or a part. texts: the regions of input and output. ad_size: the
-    readable associated data."""
+    """Prepares memory and arguments for a packet or a part. texts: regions of input and output, if they are not among the
+    arguments. ad_size: the readable associated data."""
     last, parts = shape.flags & LAST, shape.flags != WHOLE
     key, nonce, state = sizes
-    call.regions(("key", KEY, key, True, False), ("nonce", NONCE, nonce, True, False), ("ad", ad_at, ad_size, True, False),
-                 ("tag", TAG, 16 if last else 0, False, True), ("state", STATE, state if parts else 0, True, not last), *texts)
-    call.arguments(ad=ad_at, key=KEY, nonce=NONCE, tag=TAG, state=STATE if parts else None,
-                   flags=shape.flags | (OPEN if shape.opens else 0) | flags, **arguments)
+    call.prepare(shape, *texts, ad=At(ad_at, ad_size), key=At(KEY, key), nonce=At(NONCE, nonce), tag=At(TAG, 16 if last else 0, False, True),
+                 state=At(STATE, state, True, not last) if parts else None, flags=shape.flags | (OPEN if shape.opens else 0) | flags, **arguments)
 
 
-def text_regions(source, target, n, in_place):
-    """The regions of text. Output may be read, because it is authenticated."""
-    return [("in", source, n, True, in_place)] + ([] if in_place else [("out", target, n, True, True)])
+class Packet(Call):
+    """A call for a whole packet, or for a part, with arbitrary text and associated data. bits: of a packet's length."""
+
+    def __init__(self, kernel, shape, sizes, bits, flags=0, cells={}):
+        super().__init__(kernel)
+        self.shape, n, first = shape, shape.size, shape.flags & FIRST
+        texts = texts_at(shape, IN + 1, OUT + 3, n, read=True)
+        self.target, self.lengths = texts["out"].address, (ad_length(shape), total_of(shape, bits))
+        lay_out(self, shape, sizes, (), shape.ad if first else 0, AD + 1, flags, bytes=n, ad_bytes=self.lengths[0], total=self.lengths[1], **texts)
+        self.memory.cells.update(cells)
+        self.ad, self.text = put_data(self, shape)
+
+    def through(self, trace):
+        """Runs the call to its end. Returns the number of instructions and, for associated data of any length, the
+        accumulator after them."""
+        section = self.shape.section
+        if not section:
+            return self.run(trace), None
+        section.arguments(self)
+        h = section.through(self)
+        self.left_behind()
+        return self.machine.steps, h
+
+    def authenticated(self, result):
+        """Checks the text after the call. Returns what is authenticated."""
+        self.expect("the text", self.target, result)
+        return self.text if self.shape.opens else result
+
+
+def put_data(call, shape):
+    """Writes arbitrary associated data and text. Returns them."""
+    ad, text = text_symbols("ad", shape.ad), text_symbols("text", shape.size)
+    for at, v in ((AD + 1, ad if shape.flags & FIRST else None), (IN + 1, text)):
+        if v:
+            call.memory.poke(at, v)
+    return ad, text
 
 
 def key_symbols():
     """Returns key and nonce of ChaCha20."""
-    return [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
+    return words_of("key", 8), nonce_symbols()
 
 
 def nonce_symbols():
-    return [symbol(f"nonce{i}", 32) for i in range(3)]
+    return words_of("nonce", 3)
 
 
 def residue(limbs, weights=(0, 64, 128)):
@@ -70,7 +102,7 @@ def one_time(flags):
         key, nonce = key_symbols()
         return spec.one_time_key(spec.chacha20_block(key, 0, nonce))
     r = terms.both(symbol("r", 128), const(0x0ffffffc0ffffffc0ffffffc0fffffff, 128))
-    return cat(*(cut(r, 32 * i, 32) for i in range(4))), cat(*(symbol(f"s{i}", 32) for i in range(4)))
+    return cat(*(cut(r, 32 * i, 32) for i in range(4))), cat(*words_of("s", 4))
 
 
 def put_chacha(call, flags, counter):
@@ -131,49 +163,24 @@ def ad_length(shape):
     return const(shape.ad, 64) if shape.flags & FIRST else extend(symbol("packet ad bytes", 61), 64)
 
 
-def run_call(call, shape, trace):
-    """Runs a call to its end. Returns the number of instructions and, for associated data of any length, the
-    accumulator after them."""
-    if not shape.section:
-        return call.run(trace), None
-    shape.section.arguments(call)
-    h = shape.section.through(call)
-    call.left_behind()
-    return call.machine.steps, h
-
-
 def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     """Runs one call of a kernel for whole packets and parts. Returns the number of instructions."""
     first, last = shape.flags & FIRST, shape.flags & LAST
-    call = Call(kernel)
-    n = shape.size
-    source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
+    call = Packet(kernel, shape, CHACHA, 64)
+    key, nonce = key_symbols()
     counter = const(1, 64) if first else extend(symbol("state counter", 32), 64)
-    lay_out(call, shape, CHACHA, text_regions(source, target, n, shape.in_place), shape.ad if first else 0, ad_at, out=target,
-            **{"in": source}, bytes=n, ad_bytes=ad_length(shape), total=(total := total_of(shape, 64)))
-    if not shape.in_place and shape.both:
-        call.memory.apart(source, target)
-    memory, (key, nonce) = call.memory, key_symbols()
     r, s = put_chacha(call, shape.flags, counter)
-    h = 0 if first else residue(h_before())
-    ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
-    if ad and first:
-        memory.poke(ad_at, ad)
-    if text:
-        memory.poke(source, text)
-    steps, behind_ad = run_call(call, shape, trace)
+    steps, h = call.through(trace)
     if not function:
         return steps
-    result = spec.cipher_text(key, cut(counter, 0, 32), nonce, text)
-    call.expect("the text", target, result)
-    authenticated = text if shape.opens else result
-    if first and ad:
-        h = spec.poly1305(h, r, spec.pad16(ad))
-    if behind_ad is not None:
-        h = behind_ad
+    authenticated = call.authenticated(spec.cipher_text(key, cut(counter, 0, 32), nonce, call.text))
+    if h is None:
+        h = 0 if first else residue(h_before())
+        if first and call.ad:
+            h = spec.poly1305(h, r, spec.pad16(call.ad))
     if authenticated:
         h = spec.poly1305(h, r, spec.pad16(authenticated) if last else authenticated)
-    chacha_left(call, shape.flags, h, r, s, (ad_length(shape), total), [after_part(kernel, counter, n // 64)], folder)
+    chacha_left(call, shape.flags, h, r, s, call.lengths, [after_part(kernel, counter, shape.size // 64)], folder)
     return steps
 
 
@@ -221,64 +228,42 @@ class Setup:
         return f"AES-{self.bits}, key set-up"
 
 
-_keys = {}
-
-
 def gcm_key(kernel, bits, trace=None, name="key"):
     """Returns the memory of a key after set-up, and the number of instructions."""
-    found = _keys.get((kernel.name, kernel.code, bits, name))
-    if found is None or found[2] is not symbol(f"{name}0", 32) or trace is not None:
-        call = Call(kernel)
-        call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
-        call.arguments(key=KEY, flags=A["FLAG_SETUP"])
-        call.memory.put_number(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
-        call.memory.poke(KEY + A["GCM_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
-        steps = call.run(trace)
-        cells = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["GCM_KEY_BYTES"]}
-        found = _keys[kernel.name, kernel.code, bits, name] = (cells, steps, symbol(f"{name}0", 32))
-    return found[:2]
+    size = A["GCM_KEY_BYTES"]
+    return key_after(kernel, bits, name, trace, size, ("key", KEY, size, True, True), flags=A["FLAG_SETUP"])
 
 
 def hash_key():
-    return cat(*(symbol(f"hash key{i}", 32) for i in range(4)))
+    return cat(*words_of("hash key", 4))
 
 
 def given_key(kernel, before, flags, trace=None, longest=0):
     """Returns the memory of a key whose table is made from a hash key, as in AES-GCM-SIV, and the number of
     instructions. `before` is the key's memory so far. SCHEDULE is neither read nor written. ROUNDS is read only for
     AES-GCM."""
-    call, table = Call(kernel), A["GCM_KEY_TABLE"]
-    call.regions(("rounds", KEY, 0 if flags else 8, True, False), ("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, True),
-                 ("nonce", NONCE, 16, True, False))
+    call = Call(kernel)
+    call.prepare(None, ("rounds", KEY, 0 if flags else 8, True, False), ("table", TABLE, KEY_END - TABLE, True, True),
+                 key=At(KEY), nonce=At(NONCE, 16), bytes=longest, flags=A["FLAG_SETUP"] | A["FLAG_NONCE"] | flags)
     call.memory.cells.update({a: v for a, v in before.items() if a < KEY + 8})
-    call.arguments(key=KEY, nonce=NONCE, bytes=longest, flags=A["FLAG_SETUP"] | A["FLAG_NONCE"] | flags)
     call.memory.poke(NONCE, hash_key())
     steps = call.run(trace)
-    return {**before, **{a: v for a, v in call.memory.cells.items() if KEY + table <= a < KEY + A["GCM_KEY_BYTES"]}}, steps
+    return {**before, **call.bytes_of(TABLE, KEY_END)}, steps
 
 
 def polyval(kernel, shape, trace=None, function=True):
     """Runs one call, after the call that makes the table. OUT, NONCE and the key's schedule are not accessible."""
-    first, last, n, ad_at, source = shape.flags & FIRST, shape.flags & LAST, shape.size, AD + 1, IN + 1
+    first, last, n = shape.flags & FIRST, shape.flags & LAST, shape.size
     longest = max(n, shape.ad) if first and last else 1 << 20
     cells, made = given_key(kernel, {}, A["FLAG_POLYVAL"], trace, longest)
-    call, table = Call(kernel), A["GCM_KEY_TABLE"]
-    regions = [("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, False), ("in", source, n, True, False)]
-    if first:
-        regions.append(("ad", ad_at, shape.ad, True, False))
-    regions.append(("tag", TAG, 16, True, True) if last else ("state", STATE, 16, True, True))  # the tag may replace the lengths
-    if last and not first:
-        regions.append(("state", STATE, 16, True, False))
-    call.regions(*regions)
-    call.arguments(**{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, tag=TAG, state=None if first and last else STATE,
-                   out=None, nonce=None, total=(total := total_of(shape, 61)), flags=shape.flags | A["FLAG_POLYVAL"])
+    call, total = Call(kernel), total_of(shape, 61)
+    call.prepare(shape, ("table", TABLE, KEY_END - TABLE, True, False), bytes=n, ad=At(AD + 1, shape.ad if first else 0), ad_bytes=shape.ad,
+                 key=At(KEY), tag=At(TAG, 16 if last else 0, True, True),  # the tag may replace the lengths
+                 state=None if first and last else At(STATE, 16, True, not last), out=None, nonce=None, total=total,
+                 flags=shape.flags | A["FLAG_POLYVAL"], **{"in": At(IN + 1, n)})
     memory = call.memory
     memory.cells.update(cells)
-    ad, text, before = text_symbols("ad", shape.ad), text_symbols("text", n), cat(*(symbol(f"y{i}", 32) for i in range(4)))
-    if ad and first:
-        memory.poke(ad_at, ad)
-    if text:
-        memory.poke(source, text)
+    (ad, text), before = put_data(call, shape), cat(*words_of("y", 4))
     if not first:
         memory.poke(STATE, before)
     steps = call.run(trace) + made
@@ -300,7 +285,7 @@ def aesgcm(kernel, shape, trace=None, function=True):
     if isinstance(shape, PolyvalShape):
         return polyval(kernel, shape, trace, function)
     if function:
-        schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
+        schedule = spec.key_schedule(cat(*words_of("key", shape.bits // 32)))
         h = spec.field_element(hash_key() if getattr(shape, "given", False) else spec.aes(schedule, const(0, 128)))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
@@ -310,43 +295,30 @@ def aesgcm(kernel, shape, trace=None, function=True):
     if shape.given:
         cells, _ = given_key(kernel, cells, 0, trace)
     first = shape.flags & FIRST
-    call = Call(kernel)
-    n = shape.size
-    source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
     nonce_bytes = (16 if shape.j0 else 12) if first else 0
-    lay_out(call, shape, (GCM[0], nonce_bytes, GCM[2]), text_regions(source, target, n, shape.in_place), shape.ad if first else 0, ad_at,
-            0 if shape.j0 else A["FLAG_NONCE"], out=target, **{"in": source}, bytes=n, ad_bytes=ad_length(shape), total=(total := total_of(shape, 61)))
-    if not shape.in_place and shape.both:
-        call.memory.apart(source, target)
+    call = Packet(kernel, shape, (GCM[0], nonce_bytes, GCM[2]), 61, 0 if shape.j0 else A["FLAG_NONCE"], cells)
     memory = call.memory
-    memory.cells.update(cells)
     j0 = cat(*nonce_symbols(), symbol("nonce3", 32) if shape.j0 else const(1 << 24, 32))
     memory.poke(NONCE, cut(j0, 0, 128 if shape.j0 else 96))
-    ad, text = text_symbols("ad", shape.ad), text_symbols("text", n)
-    if ad and first:
-        memory.poke(ad_at, ad)
-    if text:
-        memory.poke(source, text)
     y, begins, counter = 0, j0, 1
     mask = spec.aes(schedule, j0) if function else symbol("mask", 128)
     if not first:
         counter = shape.counter if kernel.branches_on_counter and not shape.j0 else 0
         begins = spec.counter_block(j0, counter) if counter else cat(*nonce_symbols(), symbol("state counter", 32))
-        before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
+        before = cat(*words_of("y", 4))
         y = spec.field_element(before)
         memory.poke(STATE + A["GCM_STATE_Y"], before)
         memory.poke(STATE + A["GCM_STATE_COUNTER"], begins)
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
-    steps, behind_ad = run_call(call, shape, trace)
+    steps, behind_ad = call.through(trace)
     if not function:
         return steps
-    result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
-    call.expect("the text", target, result)
-    authenticated = text if shape.opens else result
+    begun = 1 if first else 0
+    authenticated = call.authenticated(spec.gcm_text(schedule, begins, begun, call.text))
     if first:
-        y = spec.ghash(y, h, ad) if behind_ad is None else behind_ad
+        y = spec.ghash(y, h, call.ad) if behind_ad is None else behind_ad
     y = spec.ghash(y, h, authenticated)
-    gcm_left(call, shape.flags, y, h, mask, (ad_length(shape), total), [spec.counter_block(begins, (1 if first else 0) + n // 16)])
+    gcm_left(call, shape.flags, y, h, mask, call.lengths, [spec.counter_block(begins, begun + shape.size // 16)])
     return steps
 
 
@@ -366,58 +338,39 @@ class BatchShape:
         return f"{'open' if self.opens else 'seal'} {len(self.lanes)} lanes " + " ".join(f"{n}" + (f"+{a}" if a else "") for n, a in self.lanes) \
             + ("", ", of one key", ", a key for each two")[self.keys] + (", in place" if self.in_place else "")
 
-LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and the targets of each lane's pointers
+
+LANE, STEP = 0x10000000, 0x1000000  # the targets of each lane's pointers
 
 
 def batch(kernel, shape, folder=None, trace=None, function=True):
     """Runs a batch of lanes with different keys, nonces and texts."""
-    call = Call(kernel)
-    regions, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], []
+    call, lanes = Call(kernel), []
     for i, (n, ad_bytes) in enumerate(shape.lanes):
-        base, k = LANE + i * STEP, shape.key_of(i)
-        lane = {"key": LANE + k * STEP, "nonce": base + 0x10001, "tag": base + 0x20001, "ad": base + 0x30001,
-                "in": base + 0x100003, "bytes": n, "ad_bytes": ad_bytes}
-        lane["out"] = lane["in"] if shape.in_place else base + 0x800001
-        lanes.append(lane)
-        if k == i or k == shape.key_of(i - 1) + 1:
-            regions.append((f"key {k}", lane["key"], 32, True, False))
-        regions += [(f"nonce {i}", lane["nonce"], 12, True, False),
-                    (f"tag {i}", lane["tag"], 16, False, True), (f"ad {i}", lane["ad"], ad_bytes, True, False),
-                    (f"in {i}", lane["in"], n, True, shape.in_place)]
-        if not shape.in_place:
-            regions.append((f"out {i}", lane["out"], n, True, True))
-    call.regions(*regions)
-    memory = call.memory
-    for lane in lanes if not shape.in_place and shape.both else ():
-        memory.apart(lane["in"], lane["out"])
-    memory.poke(ARGS + A["BATCH_LANES"], extend(call.callers("lanes", LANES), 64))
-    memory.poke(ARGS + A["BATCH_COUNT"], const(len(lanes), 64))
-    memory.poke(ARGS + A["BATCH_FLAGS"], const(OPEN if shape.opens else 0, 64))
+        base = LANE + i * STEP
+        lanes.append({"bytes": n, "ad": At(base + 0x30001, ad_bytes), "ad_bytes": ad_bytes, "key": At(LANE + shape.key_of(i) * STEP, 32),
+                      "nonce": At(base + 0x10001, 12), "tag": At(base + 0x20001, 16, False, True),
+                      **texts_at(shape, base + 0x100003, base + 0x800001, n, read=True)})
+    call.prepare(shape, kind="BATCH", lanes=lanes, count=len(lanes), flags=OPEN if shape.opens else 0)
+    data = []
     for i, lane in enumerate(lanes):
-        for slot in ("out", "in", "bytes", "ad", "ad_bytes", "key", "nonce", "tag"):
-            v = const(lane[slot], 64) if slot.endswith("bytes") else extend(call.callers(f"{slot} {i}", lane[slot]), 64)
-            memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], v)
-        memory.poke(lane["key"], cat(*(symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8))))
-        memory.poke(lane["nonce"], cat(*(symbol(f"nonce{i}_{j}", 32) for j in range(3))))
-        for what, size in (("ad", lane["ad_bytes"]), ("in", lane["bytes"])):
-            if size:
-                memory.poke(lane[what], text_symbols(f"{'text' if what == 'in' else 'ad'}{i}_", size))
+        key, nonce = words_of(f"key{shape.key_of(i)}_", 8), words_of(f"nonce{i}_", 3)
+        ad, text = text_symbols(f"ad{i}_", lane["ad_bytes"]), text_symbols(f"text{i}_", lane["bytes"])
+        data.append((key, nonce, ad, text))
+        for slot, v in (("key", cat(*key)), ("nonce", cat(*nonce)), ("ad", ad), ("in", text)):
+            if v:
+                call.memory.poke(lane[slot].address, v)
     steps = call.run(trace)
     if not function:
         return steps
-    for i, lane in enumerate(lanes):
-        n, ad_bytes = lane["bytes"], lane["ad_bytes"]
-        ad, text = text_symbols(f"ad{i}_", ad_bytes), text_symbols(f"text{i}_", n)
-        nonce = [symbol(f"nonce{i}_{j}", 32) for j in range(3)]
-        key = [symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8)]
+    for i, (lane, (key, nonce, ad, text)) in enumerate(zip(lanes, data)):
         result = spec.cipher_text(key, 1, nonce, text)
-        call.expect(f"the text of lane {i}", lane["out"], result)
+        call.expect(f"the text of lane {i}", lane["out"].address, result)
         authenticated = text if shape.opens else result
         r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
         h = 0
         for part in (ad, authenticated):
             if part:
                 h = spec.poly1305(h, r, spec.pad16(part))
-        h = spec.poly1305(h, r, const(ad_bytes | n << 64, 128))
-        reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder, kernel.isa.POINTER == 32)
+        h = spec.poly1305(h, r, const(lane["ad_bytes"] | lane["bytes"] << 64, 128))
+        reduction.prove(call.memory.peek(lane["tag"].address, 16), h % P, s, folder, kernel.isa.POINTER == 32)
     return steps

@@ -17,20 +17,30 @@ def mode(bitwise=False, ascending=False, by_image=False):
         terms.set_order(ascending)
 
 
-def prove(kernel, shape, folder):
-    """Proves a call with separate input and output, and in place, unless the call is in place already. If the result
-    depends on the alignment of a pointer, it proves each case. Returns the number of instructions."""
+def in_cases(run, *arguments):
+    """Runs calls. If the result depends on the alignment of a pointer, it runs each case. Returns the number of instructions."""
     try:
-        return prove_one(kernel, shape, folder)
+        return run(*arguments)
     except Undecided as e:
         before, steps = Call.cases, 0
         try:
             for case in e.cases:
                 Call.cases = {**before, e.pointer: case}
-                steps += prove(kernel, shape, folder)
+                steps += in_cases(run, *arguments)
         finally:
             Call.cases = before
         return steps
+
+
+def prove(kernel, shape, folder):
+    """Proves a call with separate input and output, and in place, unless the call is in place already. Returns the
+    number of instructions."""
+    return in_cases(apart_and_in_place, kernel, shape, folder)
+
+
+def apart_and_in_place(kernel, shape, folder):
+    try:
+        return prove_one(kernel, shape, folder)
     except ReadAgain:
         steps = 0
         for in_place in (False, True):

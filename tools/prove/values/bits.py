@@ -120,7 +120,9 @@ def make(image, parts=()):
     """The number of the bit with this image and these parts."""
     r = mixed.get((image, parts)) if parts else linear.get(image)
     if r is None:
-        a = terms.Bit(len(terms.ATOMS), None if parts else image)
+        a = terms.Atom(len(terms.ATOMS), "bit", (), None, 1, 1)
+        if not parts:
+            a.images = {0: image}  # otherwise it is random
         terms.ATOMS.append(a)
         r = number((a.number, 0, 1), image, parts)
         if parts:

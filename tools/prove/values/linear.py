@@ -34,7 +34,7 @@ class Base:
         self.name, self.least, self.most, self.address, self.modulus, self.of = name, least, most, address, modulus, of
         self.quotient = self.multiple = None  # (base, offset, n): (base + offset) >> n, and that << n
         self.sum = None  # the two bases whose sum this is, or None
-        self.rest = False  # whether it is the remainder of such a division
+        self.rest = None  # the arguments of remainder(), if it is one
         self.callers = None  # for a pointer of the caller: the arguments of pointer()
         self.apart = False  # whether it differs from all others with this flag: the keys of a call are distinct
 
@@ -146,7 +146,7 @@ def remainder(base, offset, multiple):
     if key not in _made:
         _, o, n = multiple
         made = _made[key] = Base(f"{base.name} % {1 << n}", offset - o, offset - o + (1 << n) - 1, width=base.width)
-        made.rest = True
+        made.rest = key
     return _made[key] + 0
 
 

@@ -27,6 +27,7 @@ Besides its upper bound, each value has two numbers:
               or x.
 """
 import bisect
+import functools
 import gc
 import itertools
 import os
@@ -240,36 +241,19 @@ class Atom:
         return f"{self.kind}{self.extra if self.kind == 'symbol' else ''}#{self.number}"
 
 
-class Bit:
-    """The atom of a bit in bits.py. image: that of a sum; for other bits it is random."""
-
-    __slots__ = ("number", "image", "residue")
-    kind, operands, extra, width, most, bits = "bit", (), None, 1, 1, 1
-
-    def __init__(self, number, image):
-        self.number, self.image, self.residue = number, image, None
-
-    def residue_from(self, low):
-        if low == 0 and self.residue is None:
-            self.residue = RANDOM.randrange(P)
-        return 0 if low else self.residue
-
-    def image_from(self, low):
-        if low == 0 and self.image is None:
-            self.image = RANDOM.getrandbits(128)
-        return 0 if low else self.image
-
-    def __repr__(self):
-        return f"bit#{self.number}"
-
-
-_memos = []
+_memos, _kept = [], []
 
 
 def memo():
-    """Returns a dictionary of results by operands, which forget() empties."""
+    """Returns a dictionary of results by operands, which forget_results() empties."""
     _memos.append({})
     return _memos[-1]
+
+
+def kept(operation):
+    """Keeps an operation's results until forget()."""
+    _kept.append(functools.cache(operation))
+    return _kept[-1]
 
 
 ATOMS = []
@@ -324,17 +308,11 @@ def _join(pieces):
         if out:
             atom1, low1, w1 = out[-1]
             atom2, low2, w2 = piece
-            if atom1 == atom2:
-                if atom1 >= 0:
-                    if low2 == low1 + w1:
-                        out[-1] = (atom1, low1, w1 + w2)
-                        continue
-                else:
-                    out[-1] = (atom1, low1 | (low2 << w1), w1 + w2)
-                    continue
+            if atom1 == atom2 and (atom1 < 0 or low2 == low1 + w1):
+                out[-1] = (atom1, low1 if atom1 >= 0 else low1 | low2 << w1, w1 + w2)
+                continue
         out.append(piece)
     return tuple(out)
-
 
 
 def join(pieces, width):
@@ -350,8 +328,7 @@ def cat(*values):
         return values[0]
     r = _cats.get(values)
     if r is None:
-        pieces = []
-        width = 0
+        pieces, width = [], 0
         for v in values:
             pieces.extend(v.pieces)
             width += v.width
@@ -382,26 +359,22 @@ def cut(v, low, width):
     for atom_, plow, w in whole:
         lo, hi = at if at > low else low, at + w if at + w < end else end
         if lo < hi:
+            n = hi - lo
             if atom_ == CONST:
-                pieces.append((CONST, (plow >> (lo - at)) & ((1 << (hi - lo)) - 1), hi - lo))
+                pieces.append((CONST, (plow >> (lo - at)) & ((1 << n) - 1), n))
             elif atom_ < CONST:
-                pieces.append((atom_, 0, hi - lo))
-            else:
-                pieces.append((atom_, plow + lo - at, hi - lo))
+                pieces.append((atom_, 0, n))
+            else:  # bits of an atom above its bound are zeroes
+                plow += lo - at
+                over = plow + n - ATOMS[atom_].bits
+                if over < n:
+                    pieces.append((atom_, plow, n - over if over > 0 else n))
+                if over > 0:
+                    pieces.append((CONST, 0, over if over < n else n))
         at += w
     if end > max(at, low):
         pieces.append((CONST, 0, end - max(at, low)))
-    # Bits of an atom above its bound are zeroes.
-    out = []
-    for atom_, plow, w in pieces:
-        if atom_ >= 0 and plow + w > ATOMS[atom_].bits:
-            keep = max(0, ATOMS[atom_].bits - plow)
-            if keep:
-                out.append((atom_, plow, keep))
-            out.append((CONST, 0, w - keep))
-        else:
-            out.append((atom_, plow, w))
-    r = _slices[key] = _intern(_join(out), width)
+    r = _slices[key] = _intern(_join(pieces), width)
     return r
 
 
@@ -575,7 +548,7 @@ def exact_sum(terms, constant=0, fit=0):
     return r
 
 
-_adds, _modular, _differences = memo(), memo(), memo()
+_adds, _modular = memo(), memo()
 
 
 def add(width, *values, carry=None, closely=False):
@@ -593,7 +566,7 @@ def add(width, *values, carry=None, closely=False):
 def _add(width, values, carry, closely):
     if not all(v.defined for v in values) or (carry is not None and not carry.defined):
         return tainted(width), tainted(1)
-    if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
+    if bitwise and len(values) == 2 and (r := bits.spread_sum(*values)) is not None:
         return r, const(0, 1)
     if lengths and width >= 32 and (r := lengths.add(values, carry)) is not None:
         return r
@@ -640,16 +613,9 @@ def _add_modular(a, b):
     return add(w, a, b)[0]
 
 
+@kept
 def subtract(width, a, b, borrow=None):
     """a - b - borrow modulo 2^width, and the borrow, one bit."""
-    key = width, a, b, borrow
-    r = _differences.get(key)
-    if r is None:
-        r = _differences[key] = _subtract(width, a, b, borrow)
-    return r
-
-
-def _subtract(width, a, b, borrow):
     if not (a.defined and b.defined and (borrow is None or borrow.defined)):
         return tainted(width), tainted(1)
     if a is b:
@@ -677,52 +643,28 @@ def _borrow_of(s, width):
     return atom("borrow", (low, high), None, 1, 1)
 
 
-def _spread(name, a, b):
-    return getattr(bits, name)(a, b)
-
-
-_products = {}
-
-
+@kept
 def product(a, b):
     """The exact product, as wide as its bound requires."""
     if not (a.defined and b.defined):
         return tainted(a.width + b.width)
-    key = (a, b)
-    r = _products.get(key)
-    if r is not None:
-        return r
     ca, cb = a.constant, b.constant
     if ca is not None and cb is not None:
-        r = const(ca * cb, max(1, (ca * cb).bit_length()))
-    elif ca is not None:
-        r = product(b, a)
-    elif cb == 0:
-        r = const(0, 1)
-    elif bitwise and (r := _spread("spread_product", a, b)) is not None:
-        pass
-    elif cb is not None and cb & (cb - 1) == 0:
+        return const(ca * cb, max(1, (ca * cb).bit_length()))
+    if ca is not None:
+        return product(b, a)
+    if cb == 0:
+        return const(0, 1)
+    if bitwise and (r := bits.spread_product(a, b)) is not None:
+        return r
+    if cb is not None and cb & (cb - 1) == 0:
         n = cb.bit_length() - 1
-        r = shift_left(a, n, a.width + n)
-    else:
-        most = a.most * b.most
-        a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))
-        r = atom("mul", (a, b) if a.pieces <= b.pieces else (b, a), None, most.bit_length(), most)
-        ATOMS[r.pieces[0][0]].residue_from(0)  # computed now, because a long message would make the recursion deep
-    _products[key] = r
+        return shift_left(a, n, a.width + n)
+    most = a.most * b.most
+    a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))
+    r = atom("mul", (a, b) if a.pieces <= b.pieces else (b, a), None, most.bit_length(), most)
+    ATOMS[r.pieces[0][0]].residue_from(0)  # computed now, because a long message would make the recursion deep
     return r
-
-
-def _segments(a, b):
-    """The positions at which a piece of either value starts or ends."""
-    cuts = set()
-    for v in (a, b):
-        at = 0
-        for _, _, w in v.pieces:
-            cuts.add(at)
-            at += w
-    cuts.add(a.width)
-    return sorted(cuts)
 
 
 def _constant_segments(a, b):
@@ -742,7 +684,7 @@ def _constant_segments(a, b):
 def merge(a, b):
     """The bitwise or of two values without common set bits."""
     out = []
-    cuts = _segments(a, b)
+    cuts = sorted({*a.starts, *b.starts})  # where a piece of either starts or ends
     for lo, hi in zip(cuts, cuts[1:]):
         x, y = cut(a, lo, hi - lo), cut(b, lo, hi - lo)
         out.append(y if x.constant == 0 else x if y.constant == 0 else either(x, y))
@@ -765,15 +707,15 @@ def fresh(width):
 
 def _chunked(operation):
     """Applies an operation to parts: of 32 bits, and of bytes in texts, because kernels cut these at any byte."""
-    memo = {}
+    known = memo()
 
     def whole(a, b):
         key = (a, b)
-        r = memo.get(key)
+        r = known.get(key)
         if r is None and bitwise and (a.constant is None or b.constant is None):
-            r = memo[key] = memo[b, a] = bits.operation(operation.__name__, a, b)
+            r = known[key] = known[b, a] = bits.operation(operation.__name__, a, b)
         if r is None and lengths and operation.__name__ == "both" and (r := lengths.clear_low(a, b)) is not None:
-            memo[key] = memo[b, a] = r
+            known[key] = known[b, a] = r
         if r is None:
             assert a.width == b.width, (a, b)
             out = []
@@ -788,43 +730,34 @@ def _chunked(operation):
                     cuts = sorted({*cuts, *range(0, w, 8)})
                 for lo, hi in zip(cuts, cuts[1:]):
                     out.append(operation(cut(x, lo, hi - lo), cut(y, lo, hi - lo)))
-            r = memo[key] = memo[b, a] = cat(*out)
+            r = known[key] = known[b, a] = cat(*out)
         return r
     return whole
 
 
 def _parts(v):
     """The operands and constant of v as an exclusive or."""
+    if v.constant is not None:
+        return frozenset(), v.constant
     (n, low, w), = v.pieces[:1]
     if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and low == 0 and w == ATOMS[n].width:
         return ATOMS[n].operands, ATOMS[n].extra
     return frozenset((v,)), 0
 
 
-@_chunked
-def xor(a, b):
-    ca, cb = a.constant, b.constant
-    if ca is not None and cb is not None:
-        return const(ca ^ cb, a.width)
-    if ca == 0:
-        return b
-    if cb == 0:
-        return a
-    if a is b:
-        return const(0, a.width)
-    operands, extra = frozenset(), 0
-    for v, c in ((a, ca), (b, cb)):
-        if c is not None:
-            extra ^= c
-        else:
-            o, e = _parts(v)
-            operands ^= o
-            extra ^= e
+def _xor_of(operands, extra, width):
+    """The opposite of _parts."""
     if not operands:
-        return const(extra, a.width)
+        return const(extra, width)
     if len(operands) == 1 and extra == 0:
         return next(iter(operands))
-    return atom("xor", operands, extra, a.width, (1 << a.width) - 1)
+    return atom("xor", operands, extra, width, (1 << width) - 1)
+
+
+@_chunked
+def xor(a, b):
+    (a_operands, a_extra), (b_operands, b_extra) = _parts(a), _parts(b)
+    return _xor_of(a_operands ^ b_operands, a_extra ^ b_extra, a.width)
 
 
 def invert(v):
@@ -846,11 +779,11 @@ def _by_bit(a, c, keep):
 @_chunked
 def both(a, b):
     """Bitwise and."""
-    ca, cb = a.constant, b.constant
-    if cb is not None:
-        return (lengths and lengths.low_bits(a, cb)) or _by_bit(a, cb, 1)
-    if ca is not None:
-        return (lengths and lengths.low_bits(b, ca)) or _by_bit(b, ca, 1)
+    if a.constant is not None:
+        a, b = b, a
+    c = b.constant
+    if c is not None:
+        return (lengths and lengths.low_bits(a, c)) or _by_bit(a, c, 1)
     if a is b:
         return a
     return atom("and", frozenset((a, b)), None, a.width, (1 << a.width) - 1)
@@ -859,11 +792,10 @@ def both(a, b):
 @_chunked
 def either(a, b):
     """Bitwise or."""
-    ca, cb = a.constant, b.constant
-    if cb is not None:
-        return _by_bit(a, cb, 0)
-    if ca is not None:
-        return _by_bit(b, ca, 0)
+    if a.constant is not None:
+        a, b = b, a
+    if b.constant is not None:
+        return _by_bit(a, b.constant, 0)
     if a is b:
         return a
     if not a.ones & b.ones:
@@ -928,77 +860,57 @@ SBOX = _sbox_table()
 INVERSE_SBOX = [SBOX.index(i) for i in range(256)]
 
 
-_bytes, _byte_parts = {}, {}
 by_image = False  # If set, exclusive ors are identified by their images, for code that collects bits from many places.
-_by_image = {}
+_by_image = memo()
 
 
 def byte_of_xor(v):
     """Returns a byte of an exclusive or as an exclusive or of bytes, so that it does not depend on the neighboring
     bytes."""
-    if by_image:
-        return _by_image.setdefault((v.image, v.width), v)
-    r = _bytes.get(v)
-    if r is None:
-        r = v
-        (n, low, _), = v.pieces[:1]
-        if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and ATOMS[n].width >= 8:
-            operands, extra = set(), ATOMS[n].extra >> low & 255
-            for o in ATOMS[n].operands:
-                key = o, low
-                parts = _byte_parts.get(key)
-                if parts is None:
-                    x = byte_of_xor(cut(o, low, 8))
-                    parts = _byte_parts[key] = _parts(x) if x.constant is None else (frozenset(), x.constant)
-                operands ^= parts[0]
-                extra ^= parts[1]
-            operands = frozenset(operands)
-            r = const(extra, 8) if not operands else next(iter(operands)) if len(operands) == 1 and extra == 0 else \
-                atom("xor", operands, extra, 8, 255)
-        _bytes[v] = r
+    return _by_image.setdefault((v.image, v.width), v) if by_image else _byte_of_xor(v)
+
+
+@kept
+def _byte_of_xor(v):
+    (n, low, _), = v.pieces[:1]
+    if len(v.pieces) > 1 or n < 0 or ATOMS[n].kind != "xor" or ATOMS[n].width < 8:
+        return v
+    operands, extra = frozenset(), ATOMS[n].extra >> low & 255
+    for o in ATOMS[n].operands:
+        more, constant = _parts(_byte_of_xor(cut(o, low, 8)))
+        operands ^= more
+        extra ^= constant
+    return _xor_of(operands, extra, 8)
+
+
+def sbox(v, inverse=False):
+    if not v.defined:
+        return tainted(8)
+    if v.constant is not None:
+        return const((INVERSE_SBOX if inverse else SBOX)[v.constant], 8)
+    if not bitwise:
+        return atom("isbox" if inverse else "sbox", (byte_of_xor(v),), None, 8, 255)
+    if inverse:
+        return inverse_sbox_by_sbox(v)
+    known, r = len(ATOMS), atom("sbox", (v,), None, 8, 255)
+    if len(ATOMS) > known:
+        bits.register(v, r)
     return r
 
 
-def sbox(v):
-    if not v.defined:
-        return tainted(8)
-    c = v.constant
-    if c is not None:
-        return const(SBOX[c], 8)
-    if bitwise:
-        known, r = len(ATOMS), atom("sbox", (v,), None, 8, 255)
-        if len(ATOMS) > known:
-            bits.register(v, r)
-        return r
-    return atom("sbox", (byte_of_xor(v),), None, 8, 255)
-
-
-def mix_column(v):
-    """FIPS 197, 5.1.3, for one column of four bytes."""
+def mix_column(v, inverse=False):
+    """FIPS 197, 5.1.3 and 5.3.3, for one column of four bytes."""
     if not v.defined:
         return tainted(32)
     c = v.constant
-    if c is None and bitwise:
-        return bits.mix_column(v)
+    if inverse and (bitwise or c is not None):  # MixColumns three times: its matrix has order 4
+        return mix_column(mix_column(mix_column(v)))
     if c is None:
-        return atom("mixcol", (v,), None, 32, (1 << 32) - 1)
+        return bits.mix_column(v) if bitwise else atom("imixcol" if inverse else "mixcol", (v,), None, 32, (1 << 32) - 1)
     a = [(c >> 8 * i) & 0xff for i in range(4)]
     double = lambda x: ((x << 1) ^ (0x1b if x & 0x80 else 0)) & 0xff
     return const(sum((double(a[i]) ^ double(a[(i + 1) % 4]) ^ a[(i + 1) % 4] ^ a[(i + 2) % 4] ^ a[(i + 3) % 4]) << 8 * i
                      for i in range(4)), 32)
-
-
-def inverse_mix_column(v):
-    """FIPS 197, 5.3.3, for one column of four bytes."""
-    if not v.defined:
-        return tainted(32)
-    c = v.constant
-    if c is None and not bitwise:
-        return atom("imixcol", (v,), None, 32, (1 << 32) - 1)
-    # MixColumns three times: its matrix has order 4.
-    for _ in range(3):
-        v = mix_column(v)
-    return v
 
 
 def inverse_affine(v):
@@ -1015,86 +927,52 @@ def inverse_sbox_by_sbox(v):
 if any(inverse_sbox_by_sbox(const(_x, 8)).constant != INVERSE_SBOX[_x] for _x in range(256)):
     raise AssertionError("the inverse S-box is not the S-box between two affine maps")
 
-_rounds, _inverse = {}, {}
+
+@kept
+def sub_shift(state, inverse=False):
+    """SubBytes and ShiftRows of 128 bits, or InvSubBytes and InvShiftRows."""
+    byte = [sbox(cut(state, 8 * i, 8), inverse) for i in range(16)]
+    return cat(*(byte[(4 * c + (13 if inverse else 5) * r) % 16] for c in range(4) for r in range(4)))
 
 
 def inverse_sub_shift(state):
-    """InvShiftRows and InvSubBytes of 128 bits."""
-    r = _inverse.get(state)
-    if r is None:
-        byte = [cut(state, 8 * i, 8) for i in range(16)]
-        out = []
-        for v in (byte[(4 * (c - r) + r) % 16] for c in range(4) for r in range(4)):
-            k = v.constant
-            out.append(tainted(8) if not v.defined else const(INVERSE_SBOX[k], 8) if k is not None else
-                       inverse_sbox_by_sbox(v) if bitwise else atom("isbox", (byte_of_xor(v),), None, 8, 255))
-        r = _inverse[state] = cat(*out)
-    return r
-
-
-def sub_shift(state):
-    """SubBytes and ShiftRows of 128 bits."""
-    r = _rounds.get(state)
-    if r is None:
-        byte = [sbox(cut(state, 8 * i, 8)) for i in range(16)]
-        r = _rounds[state] = cat(*(byte[(4 * c + 5 * r) % 16] for c in range(4) for r in range(4)))
-    return r
+    return sub_shift(state, True)
 
 
 def mix_columns(state, inverse=False):
-    return cat(*((inverse_mix_column if inverse else mix_column)(cut(state, 32 * i, 32)) for i in range(4)))
+    return cat(*(mix_column(cut(state, 32 * i, 32), inverse) for i in range(4)))
 
 
-def aes_round(state, key, last=False):
+@kept
+def aes_round(state, key, last=False, inverse=False):
     """One round of the cipher on 128 bits: SubBytes, ShiftRows, MixColumns except in the last round, AddRoundKey."""
-    r = _aes.get((state, key, last))
-    if r is None:
-        sub = sub_shift(state)
-        r = _aes[state, key, last] = xor(sub if last else mix_columns(sub), key)
-    return r
-
-
-_aes = {}
+    sub = sub_shift(state, inverse)
+    return xor(sub if last else mix_columns(sub, inverse), key)
 
 
 def aes_inverse_round(state, key, last=False):
     """One round of the equivalent inverse cipher (FIPS 197, 5.3.5)."""
-    r = _aes.get((state, key, last, "inverse"))
-    if r is None:
-        sub = inverse_sub_shift(state)
-        r = _aes[state, key, last, "inverse"] = xor(sub if last else mix_columns(sub, True), key)
-    return r
+    return aes_round(state, key, last, True)
 
 
-_clmuls = {}
-
-
+@kept
 def carryless(a, b):
     """The 128-bit product of two 64-bit polynomials over GF(2). The top bit is 0."""
     if a.constant == 0 or b.constant == 0:
         return const(0, 128)  # for any other operand
     if not (a.defined and b.defined):
         return tainted(128)
-    r = _clmuls.get((a, b))
-    if r is None:
-        ca, cb = a.constant, b.constant
-        if ca is not None and cb is not None:
-            x = 0
-            for i in range(b.width):
-                if (cb >> i) & 1:
-                    x ^= ca << i
-            r = const(x, 128)
-        elif by_image and (ca is not None or cb is not None):  # a sum of shifts
-            v, c = (b, ca) if cb is None else (a, cb)
-            r = const(0, 128)
-            for i in range(64):
-                if (c >> i) & 1:
-                    r = xor(r, shift_left(v, i, 128))
-        else:
-            width = max(1, a.ones.bit_length() + b.ones.bit_length() - 1)
-            r = extend(atom("clmul", (a, b) if a.pieces <= b.pieces else (b, a), None, width, (1 << width) - 1), 128)
-        _clmuls[a, b] = _clmuls[b, a] = r
-    return r
+    if a.constant is not None:
+        a, b = b, a
+    c = b.constant
+    if c is not None and (by_image or a.constant is not None):  # a sum of shifts
+        r = const(0, 128)
+        for i in range(64):
+            if (c >> i) & 1:
+                r = xor(r, shift_left(a, i, 128))
+        return r
+    width = max(1, a.ones.bit_length() + b.ones.bit_length() - 1)
+    return extend(atom("clmul", (a, b) if a.pieces <= b.pieces else (b, a), None, width, (1 << width) - 1), 128)
 
 
 # ---- Equality ---------------------------------------------------------------------------------------------------------
@@ -1134,8 +1012,10 @@ def secret(v):
 def forget():
     """Starts again, without atoms."""
     many = len(ATOMS) > 100_000
-    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _aes, _clmuls, _bytes, _byte_parts, _by_image, _inverse):
+    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums):
         store.clear()
+    for operation in _kept:
+        operation.cache_clear()
     for more in (bits, lengths):
         if more:
             more.forget()
@@ -1148,5 +1028,3 @@ def forget_results():
     """Forgets the results of operations, but not the values."""
     for store in _memos:
         store.clear()
-    for operation in (xor, both, either):
-        operation.__closure__[[c for c in operation.__code__.co_freevars].index("memo")].cell_contents.clear()
