@@ -28,17 +28,20 @@ from tests.imports import modules, paths
 # The kernels of each induction.
 INDUCTIONS = {
     "chacha_loop": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)|aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon",
-    "chacha_avx512": r"x86_64/chacha20poly1305_avx512", "chacha_arm_open": r"arm/chacha20poly1305_neon",
+    "chacha_avx512": r"x86_64/chacha20poly1305_avx512",
+    "chacha_scalar": r"arm/chacha20poly1305_armv6|mips.*/chacha20poly1305_.*|riscv64/chacha20poly1305_(rv64|zbb)",
+    "chacha_skew": r"arm/chacha20poly1305_neon|riscv64v.*/chacha20poly1305_.*",
     "gcm": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "gcm_ce": r"aarch64/aesgcm_ce",
-    "chacha_armv6": r"arm/chacha20poly1305_armv6", "chacha_risc": r"mips.*/chacha20poly1305_.*|riscv64/chacha20poly1305_(rv64|zbb)", "aes_modes": r"x86_64/aes_(?!ssse3).*|aarch64/aes_ce|arm/aes_ce32",
+    "aes_modes": r"x86_64/aes_(?!ssse3).*|aarch64/aes_ce|arm/aes_ce32",
     "ad": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
           r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
-    "chacha_vector": r"riscv64v.*/chacha20poly1305_.*", "permute": r"x86_64/aes(gcm)?_ssse3", "blocks_mips": r"mips.*/aesgcm_.*",
-    "blocks_arm": r"aarch64/aesgcm_neon|arm/aesgcm_(neon|armv6)", "blocks_modes": r"aarch64/aes_neon|arm/aes_(neon|armv6)",
+    "permute": r"x86_64/aes(gcm)?_ssse3",
+    "blocks_gcm": r"aarch64/aesgcm_neon|arm/aesgcm_(neon|armv6)|mips.*/aesgcm_.*",
+    "blocks_modes": r"aarch64/aes_neon|arm/aes_(neon|armv6)",
 }
 # Kernels whose calls another part shows, in place of run.prove.
-IN_PLACE_OF_CALLS = {f"induction.{name}": INDUCTIONS[name] for name in ("permute", "blocks_mips", "blocks_arm", "blocks_modes")}
-OF_SOURCES = "run.abi", "run.frame"
+IN_PLACE_OF_CALLS = {f"induction.{name}": INDUCTIONS[name] for name in ("permute", "blocks_gcm", "blocks_modes")}
+OF_SOURCES = "run.linked"
 ASK_SOLVER = re.compile(r"run\.prove|induction\.(ad|chacha_.*)")
 # Architecture -> its name in Go, its file of isa/, the folder of its sources. RISC-V with vectors is one for each length of them in bits.
 ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64"), "arm": ("arm", "arm32", "arm"),
@@ -103,8 +106,12 @@ def source(kernel):
 def parts_of(kernel):
     inductions = [f"induction.{name}" for name, kernels in INDUCTIONS.items() if re.fullmatch(kernels, kernel)]
     calls = next((part for part, kernels in IN_PLACE_OF_CALLS.items() if re.fullmatch(kernels, kernel)), "run.prove")
-    return [*([] if calls in inductions else [calls]), *inductions,
-            "run.frame" if kernel.startswith(("mips", "riscv")) else "run.abi"]
+    return [*([] if calls in inductions else [calls]), *inductions, OF_SOURCES]
+
+
+def missing_parts(kernel, said):
+    """Returns the parts to which a part says that it leaves calls, and that are not among those of the kernel."""
+    return [other for other in re.findall(r"are left to ([\w.]+)", said) if other not in parts_of(kernel)]
 
 
 def by(part, kernel):
@@ -147,33 +154,29 @@ def changed(record):
             print(f"{text}: {' '.join(kernels)}")
 
 
-def run(*command):
-    """Runs a part of the prover. Returns its output, and (cases proved, failed)."""
-    found = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
-    said = []
-    for line in found.stdout:
-        print(line, end="", flush=True)
-        said.append(line)
-    counts = re.match(r"[\w.]+: (\d+) passed, (\d+) failed, 0 not run", said[-1] if said else "")
-    if found.wait() or not counts:
-        return said, (int(counts[1]) if counts else 0, int(counts[2]) if counts and int(counts[2]) else 1)
-    return said, (int(counts[1]), int(counts[2]))
+def processor_time():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def prove(part, path, kernel, args):
     """Runs a part for a kernel. Returns its entry for the record, or None after a failure."""
-    options = [] if part in OF_SOURCES else ["--jobs", str(args.jobs)]
+    options = [] if part == OF_SOURCES else ["--jobs", str(args.jobs)]
     options += ["--queries", args.queries] if args.queries and ASK_SOLVER.fullmatch(part) else []
-    before = processor_time()
-    said, (shown, wrong) = run(HERE, part, *options, source(kernel) if part in OF_SOURCES else path)
-    points = re.findall(r"SEALANE_POINT=(\d+)", "".join(said))
-    return None if wrong or not shown else \
-        {"prover": by(part, kernel), "cases": shown, "seconds": round(processor_time() - before), "points": [int(p) for p in points]}
-
-
-def processor_time():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    before, said = processor_time(), ""
+    command = [sys.executable, HERE, part, *options, source(kernel) if part == OF_SOURCES else path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        for line in run.stdout:
+            print(line, end="", flush=True)
+            said += line
+    if missing := missing_parts(kernel, said):
+        print(f"FAIL {kernel}: {part} leaves calls to {' and '.join(missing)}, which does not run for it", flush=True)
+    counts = re.search(r"^[\w.]+: ([1-9]\d*) passed, 0 failed, 0 not run\n\Z", said, re.M)
+    if run.returncode or missing or not counts:
+        return None
+    points = [int(p) for p in re.findall(r"SEALANE_POINT=(\d+)", said)]
+    seconds = round(processor_time() - before)
+    return {"prover": by(part, kernel), "cases": int(counts[1]), "seconds": seconds, "points": points}
 
 
 def main():

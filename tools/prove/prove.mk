@@ -81,18 +81,17 @@ prove-all: $(PROVE_PYTHON) $(PROVE_EVERY) ## prove all kernels, and record it in
 .PHONY: prove-mutants
 MUTANTS ?= 1000
 prove-mutants: $(PROVE_PYTHON) $(PROVE_CHOSEN) ## make MUTANTS mutants, which the proof must refuse: KERNEL=name, or all kernels
-	$(PROVE_PYTHON) tools/prove mutation.mutate --calls 120 --count $(MUTANTS) --least 85 $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove mutation.mutate --calls 120 --count $(MUTANTS) $(PROVE_CHOSEN)
 
 # make test-long uses a new seed each time.
 PROVE_ANY_SEED = --seed $$$$(date +%s)
-PROVE_MUTANTS_FOR_LONG = mutation.mutate --calls 60 --count 100 --least 80 --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
+PROVE_MUTANTS_FOR_LONG = mutation.mutate --calls 60 --count 100 --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
 
 # $(call proof,name,objects,module and options): the suite prove-name of a part of the prover. long_proof: long-prove-name.
 # planted_proof: prove-name, whose options have % for each of the faults of its last argument.
 proof = $(call suite,prove-$(1),$(PROVE_PYTHON) $(2),$(PROVE_PYTHON) tools/prove $(3) $(2))
 long_proof = $(call long_suite,long-prove-$(1),$(PROVE_PYTHON) $(2),$(PROVE_PYTHON) tools/prove $(3) $(2))
 planted_proof = $(call suite,prove-$(1),$(PROVE_PYTHON) $(2),--must-fail "$(PROVE_PYTHON) tools/prove $(3) $(2)" $(4))
-long_planted_proof = $(call long_suite,long-prove-$(1),$(PROVE_PYTHON) $(2),--must-fail "$(PROVE_PYTHON) tools/prove $(3) $(2)" $(4))
 # $(call induction,name,module,objects of prove-name,objects of long-prove-name), both with planted faults
 define induction
 $(call proof,$(1),$(3),induction.$(2) --quick --planted)
@@ -121,18 +120,16 @@ $(eval $(call proof,neighbors-arm,$(PROVE_ARM),tests.semantics --neighbors --inp
 $(eval $(call planted_proof,neighbors-planted-arm,$(PROVE_BODY)/arm/aes_ce32.o,tests.semantics --neighbors --inputs 2 --part 1/4 --%,plant))
 $(eval $(call proof,classic,$(addprefix $(PROVE_BODY)/,$(foreach k,x86_64/ssse3 aarch64/neon arm/armv6,$(subst /,/$(PROVE_CHACHA)_,$(k)).o)) \
     $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS)),mutation.classic))
-$(eval $(call long_proof,branches,,tests.branches))
-$(eval $(call long_planted_proof,branches-planted,,tests.branches --%,plant))
-$(eval $(call long_proof,abi,,run.abi))
+$(eval $(call long_proof,linked,$(wildcard asm/x86_64/*.S asm/aarch64/*.S asm/arm/*.S),run.linked))
 $(eval $(call proof,faults,,mutation.faults))
 $(eval $(call induction,celoops,gcm_ce,$(PROVE_CE_LOOPS),$(PROVE_CE_LOOPS)))
-$(eval $(call induction,arm6loops,chacha_armv6,$(PROVE_ARM6_LOOPS),$(PROVE_ARM6_LOOPS)))
-$(eval $(call long_proof,armopen,$(filter %/arm/$(PROVE_CHACHA)_neon.o,$(PROVE_ARM_LOOPS)),induction.chacha_arm_open --planted))
+$(eval $(call induction,arm6loops,chacha_scalar,$(PROVE_ARM6_LOOPS),$(PROVE_ARM6_LOOPS)))
+$(eval $(call long_proof,armopen,$(filter %/arm/$(PROVE_CHACHA)_neon.o,$(PROVE_ARM_LOOPS)),induction.chacha_skew --planted))
 $(eval $(call long_proof,armloops,$(PROVE_ARM_LOOPS),induction.chacha_loop --planted))
 # The planted faults of the other kernels take 25 to 200 CPU seconds, so they are in long-prove-armblocks and long-prove-armmodes.
-$(eval $(call induction,armblocks,blocks_arm,$(filter %/aesgcm_armv6.o,$(PROVE_ARM_BLOCKS)),$(PROVE_ARM_BLOCKS)))
+$(eval $(call induction,armblocks,blocks_gcm,$(filter %/aesgcm_armv6.o,$(PROVE_ARM_BLOCKS)),$(PROVE_ARM_BLOCKS)))
 $(eval $(call induction,armmodes,blocks_modes,$(filter %/aes_armv6.o,$(PROVE_ARM_MODES)),$(PROVE_ARM_MODES)))
-$(eval $(call proof,armblocks-neon,$(filter %/aesgcm_neon.o,$(PROVE_ARM_BLOCKS)),induction.blocks_arm --quick))
+$(eval $(call proof,armblocks-neon,$(filter %/aesgcm_neon.o,$(PROVE_ARM_BLOCKS)),induction.blocks_gcm --quick))
 $(eval $(call proof,armmodes-neon,$(filter %/aes_neon.o,$(PROVE_ARM_MODES)),induction.blocks_modes --quick))
 $(eval $(call proof,adloops-arm,$(PROVE_CE_LOOPS),induction.ad --quick))
 $(eval $(call long_proof,adloops-arm,$(PROVE_ARM_AD_LOOPS),induction.ad --planted))
@@ -148,18 +145,17 @@ PROVE_RISC_SOME := $(foreach o,$(PROVE_RISC),$(if $(findstring /mips/,$(o))$(fin
 PROVE_RISC_LOOPS := $(foreach o,$(PROVE_RISC_SOME),$(if $(findstring chacha,$(o)),$(o)))
 ifneq ($(PROVE_RISC),)
 $(eval $(call quick_proof,prove-risc,$(PROVE_RISC_LOOPS)))
-$(eval $(call induction,mipsblocks,blocks_mips,$(filter $(PROVE_RISC_SOME),$(PROVE_MIPS_BLOCKS)),$(PROVE_MIPS_BLOCKS)))
-$(eval $(call induction,riscloops,chacha_risc,$(PROVE_RISC_LOOPS),$(filter-out $(PROVE_MIPS_BLOCKS),$(PROVE_RISC))))
+$(eval $(call induction,mipsblocks,blocks_gcm,$(filter $(PROVE_RISC_SOME),$(PROVE_MIPS_BLOCKS)),$(PROVE_MIPS_BLOCKS)))
+$(eval $(call induction,riscloops,chacha_scalar,$(PROVE_RISC_LOOPS),$(filter-out $(PROVE_MIPS_BLOCKS),$(PROVE_RISC))))
 ifneq ($(and $(shell command -v qemu-mips),$(shell command -v qemu-riscv64)),)
 $(eval $(call proof,semantics-risc,$(PROVE_RISC),tests.semantics --inputs 20))
 $(eval $(call planted_proof,planted-risc,$(filter %_zbb.o,$(PROVE_RISC)),tests.semantics --inputs 2 --%,plant))
 $(eval $(call proof,mutants-risc,$(filter %/mips/$(PROVE_CHACHA)_mips32r2.o %/$(PROVE_CHACHA)_mips64r2.o,$(PROVE_RISC_SOME)),\
-    mutation.mutate --calls 6 --count 12 --least 80))
+    mutation.mutate --calls 6 --count 12))
 $(eval $(call long_proof,mutants-risc,$(PROVE_RISC),$(PROVE_MUTANTS_FOR_LONG)))
 $(eval $(call long_proof,semantics-risc,$(PROVE_RISC),tests.semantics --inputs 10000 $(PROVE_ANY_SEED)))
 endif
-$(eval $(call long_suite,long-prove-frame,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove run.frame \
-    $(wildcard asm/mips/*.S asm/mips64/*.S asm/riscv64/*.S)))
+$(eval $(call long_proof,linked-risc,$(wildcard asm/mips/*.S asm/mips64/*.S asm/riscv64/*.S),run.linked))
 $(eval $(call proof,encodings,,tests.encodings))
 $(eval $(call planted_proof,encodings-planted,,tests.encodings --%,plant))
 ifneq ($(PROVE_VECTORS),)
@@ -170,12 +166,12 @@ PROVE_VECTORS_AES := $(filter %_zvkned.o,$(PROVE_VECTORS))
 PROVE_ZVKB := $(filter %v128/$(PROVE_CHACHA)_zvkb.o,$(PROVE_VECTORS))
 $(eval $(call proof,vectors,$(filter $(PROVE_VECTORS_CHACHA),$(PROVE_VECTORS_SOME)),run.prove --quick --part 1/4))
 $(eval $(call proof,vectors-aes,$(filter $(PROVE_VECTORS_AES),$(PROVE_VECTORS_SOME)),run.prove --quick --part 1/2))
-$(eval $(call induction,vectorloops,chacha_vector,$(PROVE_ZVKB),$(PROVE_VECTORS_CHACHA)))
+$(eval $(call induction,vectorloops,chacha_skew,$(PROVE_ZVKB),$(PROVE_VECTORS_CHACHA)))
 $(call proof_of_each,$(PROVE_VECTORS_CHACHA) $(PROVE_VECTORS_AES),run.prove --jobs 1)
 ifneq ($(shell command -v qemu-riscv64),)
 PROVE_VECTORS_FORMS := $(filter %v128/aes_zvkned.o %v128/aesgcm_zvkned.o %v256/$(PROVE_CHACHA)_rvv.o %v256/$(PROVE_CHACHA)_zvkb.o,$(PROVE_VECTORS))
 # Older versions of qemu have no Zvkb.
-$(eval $(call proof,mutants-vectors,$(filter %v128/$(PROVE_CHACHA)_rvv.o,$(PROVE_VECTORS)),mutation.mutate --calls 4 --count 12 --least 80))
+$(eval $(call proof,mutants-vectors,$(filter %v128/$(PROVE_CHACHA)_rvv.o,$(PROVE_VECTORS)),mutation.mutate --calls 4 --count 12))
 $(eval $(call long_proof,mutants-vectors,$(PROVE_VECTORS_CHACHA),$(PROVE_MUTANTS_FOR_LONG)))
 $(eval $(call proof,semantics-vectors,$(PROVE_VECTORS_FORMS),tests.semantics --inputs 6))
 $(eval $(call planted_proof,planted-vectors,$(filter %/aesgcm_zvkned.o,$(PROVE_VECTORS_FORMS)),tests.semantics --inputs 2 --part 1/10 --%,plant))
@@ -210,7 +206,7 @@ $(foreach i,1 2 3 4,$(call proof_of_each,$(foreach o,$(PROVE_OBJECTS) $(PROVE_AR
 $(eval $(call proof,neighbors,$(PROVE_OBJECTS),tests.semantics --neighbors --inputs 10 --part 1/30))
 $(eval $(call planted_proof,neighbors-planted,$(PROVE_X86)/aesgcm_aesni.o,tests.semantics --neighbors --inputs 4 --part 1/4 --%,plant))
 $(eval $(call planted_proof,planted,$(PROVE_X86)/aesgcm_aesni.o,tests.semantics --inputs 4 --%,plant))
-$(eval $(call proof,mutants,$(PROVE_X86)/$(PROVE_CHACHA)_ssse3.o $(PROVE_X86)/aes_avx2.o,mutation.mutate --calls 12 --count 20 --least 80))
+$(eval $(call proof,mutants,$(PROVE_X86)/$(PROVE_CHACHA)_ssse3.o $(PROVE_X86)/aes_avx2.o,mutation.mutate --calls 12 --count 20))
 $(eval $(call planted_proof,mutants-planted,$(PROVE_X86)/$(PROVE_CHACHA)_ssse3.o,mutation.mutate --calls 6 --count 5 --%,plant refuse))
 # All calls of a kernel.
 $(call proof_of_each,$(filter-out $(PROVE_BITWISE),$(PROVE_OBJECTS) $(PROVE_ARM) $(PROVE_RISC)),run.prove --jobs 1)

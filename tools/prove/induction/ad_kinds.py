@@ -8,8 +8,9 @@ from run.kernels import SCRATCH
 from run.packets import one_time
 from spec.args import A, FIRST
 from values import terms
-from values.terms import P, Unproved, cat, const, cut, extend, field_product, symbol
+from values.terms import P, Unproved, cat, const, cut, extend, field_power, field_product, symbol
 
+CUT, REVERSED, LOADED = "the tail is not cut off", "bytes are not reversed", "the block is not loaded"
 FRAME = SCRATCH + chacha_loop.FRAME
 
 
@@ -19,24 +20,25 @@ def text_of(insn):
 
 class Kind:
     """The properties of a section. step: bytes of a pass. places: its start, its end and its loop. leasts: the fewest
-    bytes of associated data with which it is proved. They are `block` for texts of at most `short` bytes, or if sealed
-    `sealed`, if these take another path with fewer. text: the cell with the length of the text, if the section tests
-    that. moved: cells that the section only moves, such as the call's flags. inside, behind: cells of the accumulator,
-    in the loop and after the section."""
+    bytes of associated data with which it is proved. They are `block` for texts of at most `short` bytes, or sealed ones
+    of a length in `sealed`, if these take another path with fewer. text: the cell with the length of the text, if the
+    section tests that. moved: cells that the section only moves, such as the call's flags. inside, behind: cells of the
+    accumulator, in the loop and after the section."""
 
     modulus = 1  # entry and exits depend on the length modulo this number
     counts_blocks = False  # the remaining length is counted in blocks
     given = {}  # cells of the pointer and the length at the start of the section
     most_bytes, text_before = None, 300  # the limit of associated data, if any; bytes of text in the run to the section
+    opens, parts = (False, True), True  # of few bytes: whether calls that seal or open have it, and all kinds of calls
 
-    def __init__(self, step, places, least=1, short=-1, sealed=-1, block=17, text=None, moved=()):
+    def __init__(self, step, places, least=1, short=-1, sealed=(), block=17, text=None, moved=()):
         self.step, self.places, self.block, self.text, self.moved = step, places, block, text, moved
-        self.short, self.sealed = short, max(short, sealed)
+        self.short, self.sealed = short, sealed
         self.leasts = (least, block) if short >= 0 else (least,)
 
     def least(self, text, opens):
         """The fewest bytes of associated data with which a text goes through the section."""
-        return self.leasts[text <= (self.short if opens else self.sealed)]
+        return self.leasts[text <= self.short or not opens and text in self.sealed]
 
     def few(self, residue, least):
         """Returns the numbers of bytes with which the loop may not be reached, and the fewest with which it is."""
@@ -152,7 +154,9 @@ class Padded(Kind):
     comparison of a range of lengths that includes its limit has no result."""
 
     given = {("general", 3): "bytes", ("general", 12): "ad"}
-    text_before, texts = 100, range(129)
+    text_before, texts, parts = 100, range(129), False
+    left_out = [(CUT, "bzhi rcx", 0), ("the tail is not stored", "vmovdqu64 zmmword ptr [r13]", 0),
+                ("blocks are not counted whole", "and rcx", 0), ("text follows elsewhere", "add r13", 0)]
 
     def __init__(self, blocks):
         super().__init__(16 * blocks, places("test rbx, rbx; je"), least=16 * blocks - 15)
@@ -187,7 +191,8 @@ class Block(Ghash):
     """One block of associated data with a short text: it is loaded, and authenticated later. Each length is run but 16
     bytes, as in Padded. given: the register with the length."""
 
-    text_before, most_bytes = 60, 15
+    text_before, most_bytes, parts = 60, 15, False
+    left_out = [(CUT, "bzhi r9d", 0), (REVERSED, "vpshufb", 0), (LOADED, "vmovdqu8", 0)]
 
     def __init__(self, most, register, given, begin, end):
         super().__init__(16, register)
@@ -195,6 +200,33 @@ class Block(Ghash):
 
     def value(self, call, cells, h):
         return field_product(super().value(call, cells, h), h)
+
+
+class Ahead(Ghash):
+    """One block of associated data before a longer text that is sealed. It is multiplied by H^17, without a reduction.
+    The product's parts are in the sums to which the first four vectors are added. There, Y is multiplied by H^16."""
+
+    given, most_bytes, text_before = {("general", 0): "bytes"}, 16, 600
+    opens, texts = (False,), range(304, 1840)
+    left_out = [(CUT, "bzhi r13d", 0), (REVERSED, "vpshufb", 0), (LOADED, "vmovdqu8", 0),
+                ("a product is left out", "vpclmul", 1)]
+
+    def __init__(self):
+        super().__init__(16, 0)
+        self.places = places("mov r10, qword ptr [rdi + 0x18]; mov r13d, 0xffffffff", "vbroadcasti32x4 zmm8")
+        self.inside = self.behind = [("vector", r, i) for r in (16, 17, 18) for i in range(4)]
+
+    def value(self, call, cells, h):
+        found = call.cells()
+        low, mid, high = (cat(*(found[c] for c in cells[i:i + 4])) for i in (0, 4, 8))
+        if not all(v.defined for v in (low, mid, high)):
+            raise Unproved("GHASH is not there")
+        low, mid, high = low.image, mid.image, high.image
+        whole = low ^ terms.times_y(low ^ mid ^ high, 64) ^ terms.times_y(high, 128)
+        # The reduction divides by y^128 = x^-128.
+        for factor in terms.X127, field_power(2, 128), field_power(h, (1 << 128) - 1 - 16):
+            whole = field_product(whole, factor)
+        return whole
 
 
 class Sums(Ghash):
@@ -218,7 +250,7 @@ class Blocks(Ghash):
 
     def __init__(self):
         find = places("ldr r3, [r0, #0x18]", "ldr r6, [r1, #0x144]", "subs r5, r4, #8")
-        Kind.__init__(self, 128, find, least=0, moved=(chacha_loop.scratch(324), chacha_loop.scratch(332)))
+        Kind.__init__(self, 128, find, moved=(chacha_loop.scratch(324), chacha_loop.scratch(332)))
         self.inside = [("vector", n) for n in (62, 63, 60, 61)]
         self.behind = [chacha_loop.scratch(272 + o) for o in (8, 12, 0, 4)]
 
@@ -275,21 +307,21 @@ KINDS = {
     (x86, "aesgcm_aesni"): Ghash(128, 11, short=64),
     (x86, "aesgcm_aesniavx"): Ghash(128, 11, short=64),
     (x86, "aesgcm_avx2"): Ghash(256, 11),
-    (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, sealed=1839, text=("general", 11)),
-    (arm64, "chacha20poly1305_neon"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
-    (arm64, "chacha20poly1305_neon6"): Poly1305(_PLACES64, _ARM64, _ARM64, False, least=0),
+    (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, sealed=Ahead.texts, text=("general", 11)),
+    (arm64, "chacha20poly1305_neon"): Poly1305(_PLACES64, _ARM64, _ARM64, False),
+    (arm64, "chacha20poly1305_neon6"): Poly1305(_PLACES64, _ARM64, _ARM64, False),
     (arm64, "aesgcm_ce"): Sums(),
     (arm32, "aesgcm_ce32"): Blocks(),
     (arm32, "chacha20poly1305_neon"):
-        Poly1305(_PLACES32, _NEON32, _NEON32, least=0, moved=(chacha_loop.scratch(320 - 60),)),
+        Poly1305(_PLACES32, _NEON32, _NEON32, moved=(chacha_loop.scratch(320 - 60),)),
     (arm32, "chacha20poly1305_armv6"):
-        Poly1305(_PLACES6, _ARMV6, _ARMV6, least=0, moved=(chacha_loop.scratch(288 - 20),)),
+        Poly1305(_PLACES6, _ARMV6, _ARMV6, moved=(chacha_loop.scratch(288 - 20),)),
 }
 
 # Kinds of few bytes of associated data, if these take another path with a short text in a whole packet.
 PADDED = {
     (x86, "chacha20poly1305_avx512"): [Padded(blocks) for blocks in range(1, 5)],
-    (x86, "aesgcm_avx512"): [Block(256, 14, 8, "mov r9d, 0xffffffff; bzhi r9d, r9d, r8d", "vpshufd")],
+    (x86, "aesgcm_avx512"): [Block(256, 14, 8, "mov r9d, 0xffffffff; bzhi r9d, r9d, r8d", "vpshufd"), Ahead()],
 }
 
 # Instructions of a section that planted faults omit: (name of the fault, start of their text, which of them).
@@ -331,14 +363,6 @@ LEFT_OUT = {
     (arm32, "chacha20poly1305_armv6"): [
         (_POINTER, "str r8, [r1, #-0x20]", 0), (_PRODUCT, "umaal", 2), (_CARRY, "adcs r4", 1),
         (_HIGH, "adc r6, r6, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
-}
-
-
-_CUT = "the tail is not cut off"
-LEFT_OUT_PADDED = {
-    (x86, "chacha20poly1305_avx512"): [(_CUT, "bzhi rcx", 0), ("the tail is not stored", "vmovdqu64 zmmword ptr [r13]", 0),
-                                       ("blocks are not counted whole", "and rcx", 0), ("text follows elsewhere", "add r13", 0)],
-    (x86, "aesgcm_avx512"): [(_CUT, "bzhi r9d", 0), ("bytes are not reversed", "vpshufb", 0), ("the block is not loaded", "vmovdqu8", 0)],
 }
 
 

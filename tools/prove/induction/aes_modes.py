@@ -1,12 +1,13 @@
-"""AES in ECB, CTR, CBC (decryption) and XTS, for every length: the loop of a kernel over long texts, by induction.
+"""AES in ECB, CTR, CBC and XTS, for every length: the loops of a kernel, by induction.
 
     induction.aes_modes [--quick] [--planted] [--jobs N] OBJECT...
 
-The invariant is computed. A cell is a register, a word of a vector, or four bytes of scratch or stack. S is the
-state of the mode: the counter block, the previous block or the tweak; ECB has none. f(S) is the value in a cell when
-the run from the first instruction reaches the loop with state S. The invariant is that there is an S such that each
-cell has f(S), except pointers and length. The output so far is the specification's, whose state is S. With any 128
-bits as S, these are proved:
+A call has one text, or for CBC encryption as many texts of one length as front ends pass. The invariant is computed.
+A cell is a register, a word of a vector, or four bytes of scratch or stack. S is the state of the mode: the counter
+block, the previous block or the tweak of each text; ECB has none. f(S) is the value in a cell when the run from the
+first instruction reaches the loop with state S. The invariant is that there is an S such that each cell has f(S),
+except places: positions in the texts, and the length. The output so far is the specification's, whose state is S. With
+any 128 bits as S, these are proved:
 
     base   defines f
     step   A pass from f(S) leads to f(S') in each cell, where S' is the state of the specification after the blocks of
@@ -14,126 +15,155 @@ bits as S, these are proved:
            another value counts as never written, and the step is tried again, until nothing changes.
     exit   a pass, and the rest of less than a pass, to the return: output, state, wiping
 
-As in gcm.py, pointers to text and lengths are symbols with bounds.
+On ARM, many lanes of CBC encryption are processed in groups, whose loops follow each other. An exit then leads to the
+next loop. Pointers to text and lengths are symbols with bounds. The text of a pass is at any position behind the
+arguments' pointers.
 """
+import functools
 import re
+from typing import NamedTuple
 
 import spec
-from induction import gcm
 from induction.engine import instructions
 from isa import arm32, arm64, x86
-from run import kernels, modes, proof
-from run.kernels import KEY, SCRATCH, STATE, Call
-from run.modes import blocks_of
+from run import modes, proof
+from run.kernels import Call
+from run.modes import ModeShape, blocks_of, state_at
 from spec import modes as aes
-from spec.args import A, CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
+from spec.args import CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
 from values import linear, terms
 from values.terms import Unproved, add_modular, cat, const, cut, same
 
 LONGEST = 1 << 60  # bytes of text; 2^30 on 32-bit ARM
-END = 0x1000000  # distance from the start to the end of a text in a run: greater than the reach of a loop
+END, AT = 0x1000000, 0x1000  # values in a run: the length of a text before the loop, and the position in a text later
+LANES = 8  # of CBC encryption: TOGETHER of src/aes_api.c; aes/modes.go has the same
 
 
-class Loop:
-    """step: the bytes of a pass. ahead: they are subtracted from the length before the loop starts again, so there a pass
-    always follows. Otherwise they are subtracted where it starts, and there may be none. ends: the kernel is
-    bit-sliced. Its loop also processes the remaining bytes in its last pass, and does not start again without any. least: shorter
-    texts are proved by calls only."""
+class Loop(NamedTuple):
+    """
+    step     the bytes of a pass
+    lanes    for each loop of CBC encryption in the code: for up to how many lanes it is, and how many it has at most
+    ahead    these bytes are subtracted from the length before the loop starts again, so a pass always follows there.
+             If 0, those of a pass are subtracted where the loop starts, and there may be none
+    again    the least rest after a pass for which the loop starts again. It is 16 if the kernel is bit-sliced: its last
+             pass also processes the remaining bytes
+    least    shorter texts are proved by calls only
+    """
 
-    def __init__(self, step, ahead=False, ends=False, least=16):
-        self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else least
-        self.ends, self.again = ends, 16 if ends else 0  # the least rest after a pass for which another one follows
-        self.rests = range(self.again, step + self.again, 16)
+    step: int
+    lanes: tuple = ()
+    ahead: int = 0
+    again: int = 0
+    least: int = 16
+
+    @property
+    def rests(self):
+        return range(self.again, self.step + self.again, 16)
 
 
+EACH = tuple((n, n) for n in range(LANES, 0, -1))
 LOOPS = {
-    (x86, "aesni"): Loop(128, ahead=True),
-    (x86, "avx2"): Loop(256, ahead=True),
-    (x86, "avx512"): Loop(512, ahead=True),
-    (arm64, "ce"): Loop(128),
-    (arm64, "neon"): Loop(128, ends=True, least=80),
-    (arm32, "ce32"): Loop(128),
-    (arm32, "neon"): Loop(128, ends=True),
-    (arm32, "armv6"): Loop(32, ends=True),
+    (x86, "aesni"): Loop(128, ((LANES, LANES), (1, 1)), 128, least=128),
+    (x86, "avx2"): Loop(256, ((LANES, LANES), (1, 1)), 256, least=256),
+    (x86, "avx512"): Loop(512, ((LANES, LANES), (1, 1)), 512, least=512),
+    (arm64, "ce"): Loop(128, EACH),
+    (arm64, "neon"): Loop(128, ((4, 2), (LANES, LANES)), again=16, least=80),
+    (arm32, "ce32"): Loop(128, EACH[2:]),
+    (arm32, "neon"): Loop(128, ((3, 1), (LANES, LANES)), again=16),
+    (arm32, "armv6"): Loop(32, ((2, 2),), again=16),
 }
+OF_LANES = Loop(16, ahead=16)  # those of CBC encryption
+
+
+def level(kernel):
+    return kernel.name.removeprefix("sealane_aes_")
 
 
 def loop_of(kernel):
-    return LOOPS.get((kernel.isa, kernel.name.removeprefix("sealane_aes_")))
+    return LOOPS.get((kernel.isa, level(kernel)))
 
 
-class Shape:
-    def __init__(self, mode, bits, in_place):
-        self.mode, self.bits, self.in_place = mode, bits, in_place
-        self.chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
-
-    def __str__(self):
-        return f"AES-{self.bits}, {modes.NAMES[self.mode]}" + (", in place" if self.in_place else "")
+ORDER = XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CTR_LITTLE, CBC_DECRYPT  # of loops in the code of ARM
+MODES = CTR, CTR_LITTLE, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT
 
 
-ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, CTR_LITTLE, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT)
-              for bits in (128, 192, 256) for in_place in (False, True)]
+def shapes(kernel, modes_of, lanes=(0,)):
+    """The shapes of a kernel in some modes. One that branches on the counter has only calls of CTR."""
+    return [ModeShape(mode, None, bits, in_place, count)
+            for mode in modes_of if mode != CTR or not kernel.branches_on_counter
+            for count in lanes for bits in (128, 192, 256) for in_place in (False, True)]
 
 
-def shapes(kernel):
-    """The shapes of a kernel. One that branches on the counter has only calls of CTR."""
-    return [s for s in ALL_SHAPES if s.mode != CTR or not kernel.branches_on_counter]
+# ---- Where loops start: the code is used only to find it, and the proof shows that a run reaches it -----------------
+
+def heads(kernel):
+    """Returns the start of the loop of each mode with one text. It is the target of jumps that are always taken, to
+    the count of a pass; or of the longest conditional jump."""
+    insns = {i.address: i for i in instructions(kernel)}
+    jumps = [(i, int(i.op_str.lstrip("#"), 0)) for i in insns.values() if i.mnemonic in ("b", "jae", "bne", "b.ne")]
+    each = sorted(to for i, to in jumps if i.mnemonic == "b" and to < i.address and insns[to].mnemonic == "subs")
+    longest = max((i.address - to, to) for i, to in jumps if i.mnemonic != "b")[1]
+    return dict(zip(ORDER, each, strict=True)) if each else dict.fromkeys(ORDER, longest)
 
 
-def jumps_back(kernel, *mnemonics):
-    """Returns the jumps with these mnemonics to an earlier instruction, each with four instructions from there on."""
-    insns = instructions(kernel)
-    at = {i.address: n for n, i in enumerate(insns)}
-    return [(i, insns[at[to]:at[to] + 4]) for i in insns if i.mnemonic in mnemonics and (to := int(i.op_str.lstrip("#"), 0)) < i.address]
+# The end of a loop of CBC encryption: 16 is added to the position in the texts, which is less than their length.
+LANES_END = re.compile(r"^add (rdx|[rx]\d+|ip), (?:\1, #)?0x10\n"
+                       r"(?:str \1, .*\n)?cmp \1, .*\n(?:jb|b\.lo|blo) #?(0x[0-9a-f]+)$", re.M)
 
 
-def head(kernel, shape):
-    """Returns the start of the loop. The code is used only to find it; the proof shows that a run reaches it."""
-    if kernel.head is None:
-        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CTR_LITTLE, CBC_DECRYPT)
-        if loop_of(kernel).ends:  # the target of "not equal", which is the comparison of a pass's bytes with the remaining length
-            step = f"#{loop_of(kernel).step:#x}"
-            place, = {to[0].address for _, to in jumps_back(kernel, "bne", "b.ne") if any(j.op_str.endswith(step) for j in to)}
-            kernel.head = dict.fromkeys(order, place)
-        elif kernel.isa is x86:  # the target of the longest jump with the condition "not below"
-            kernel.head = dict.fromkeys(order, max((i.address - to[0].address, to[0].address) for i, to in jumps_back(kernel, "jae"))[1])
-        else:  # the targets of jumps that are always taken, to the count of a pass
-            kernel.head = dict(zip(order, sorted(to[0].address for _, to in jumps_back(kernel, "b") if to[0].mnemonic == "subs"), strict=True))
-    return kernel.head[shape.mode]
+def groups(kernel, shape):
+    """Returns [(lanes, start of their loop)]."""
+    if not shape.lanes:
+        kernel.head = kernel.head or heads(kernel)
+        return [(range(1), kernel.head[shape.mode])]
+    listing, found, done = "\n".join(f"{i.mnemonic} {i.op_str}" for i in instructions(kernel)), [], 0
+    loops = list(zip(loop_of(kernel).lanes, (int(m[2], 0) for m in LANES_END.finditer(listing)), strict=True))
+    while left := shape.lanes - done:
+        (_, most), place = min((loop for loop in loops if loop[0][0] >= left), default=max(loops))
+        found.append((range(done, done + min(most, left)), place))
+        done = found[-1][0].stop
+    return found
 
 
-class Part(gcm.Part):
-    """A run of a part of a call. at_end: the last block of a text, which is read before the loop."""
+# ---- Runs -----------------------------------------------------------------------------------------------------------
 
-    def __init__(self, kernel, shape, ahead, memory_state, at_end=None):
-        Call.__init__(self, kernel)
-        self.width = kernel.isa.POINTER
-        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
-        self.source = pointer("in", kernels.IN + 1)
-        self.target = self.source if shape.in_place else pointer("out", kernels.OUT + 3)
-        self.length = None
-        regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", self.source.address, ahead, True, shape.in_place)]
-        if not shape.in_place:
-            regions.append(("out", self.target.address, ahead, False, True))
-        if shape.chained:
-            regions.append(("state", STATE, 16, True, True))
-        if at_end:
-            regions.append(("end of in", self.source.address + END - 16, 16, True, False))
-        self.regions(*regions)
-        self.arguments("MODE", key=KEY, state=STATE if shape.chained else None, operation=shape.mode)
-        self.set(**{"in": self.source + 0}, out=self.target + 0)
-        self.memory.cells.update(modes.key_cells(kernel, shape.bits, "key")[0])
-        if shape.chained:
-            self.memory.poke(STATE, memory_state)
-        if at_end:
-            self.memory.poke(self.source.address + END - 16, at_end)
+_texts = terms.memo()
+
+
+class Part(Call):
+    """A run of a part of a call. length: that of each text, as a value. texts: those that the part reads, or None, at a
+    position behind the pointers. last: the last block of a text, which is read before the loop."""
+
+    def __init__(self, kernel, shape, states, length, texts=(), position=AT, last=None):
+        super().__init__(kernel)
+        self.lanes, self.values, more = modes.lanes_of(shape, 0), {}, []
+        for i, text in ((i, v) for i, v in enumerate(texts) if v):
+            source, target = (self.lanes[i][slot].address + position for slot in ("in", "out"))
+            more.append((f"in {i}", source, text.width // 8, True, shape.in_place))
+            if not shape.in_place:
+                more.append((f"out {i}", target, text.width // 8, False, True))
+            self.memory.poke(source, text)
+        if last:
+            more.append(("end of in", self.lanes[0]["in"].address + END - 16, 16, True, False))
+            self.memory.poke(more[-1][1], last)
+        modes.prepare(self, shape, self.lanes, states, terms.extend(length, 64), *more)
+
+    def callers(self, name, address):
+        """A pointer to text is so far from the ends of memory that a length can be added."""
+        if name.split()[0] not in ("in", "out"):
+            return super().callers(name, address)
+        width = self.kernel.isa.POINTER
+        if (address, width) not in _texts:
+            _texts[address, width] = linear.Base(name, 1 << 20, 1 << width - 2, address=address, width=width)
+        return _texts[address, width] + 0
 
     def known(self, v, what):
-        found = linear.place(v)
-        if what == "an address" and found and found[0] is self.length:
-            return END + found[1]
-        if what == "an address" and found and found[0].sum and self.length in found[0].sum:
-            return self.source.address + END + found[1]
+        """Lengths and positions that addresses are made of have a value in the run."""
+        found = linear.any_place(v)
+        if what == "an address" and found and (found[0].sum or found[0] in self.values):
+            values = [self.values.get(base, base.address) for base in found[0].sum or found[:1]]
+            if None not in values:
+                return sum(values) + found[1]
         return super().known(v, what)
 
 
@@ -142,299 +172,160 @@ def alike(a, b):
     return a is b or a.defined and b.defined and all(same(cut(a, i, 8), cut(b, i, 8)) for i in range(0, a.width, 8))
 
 
-def state_last(kernel, shape):
-    """Whether a kernel writes the state after its loop, instead of before it."""
-    return shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) or shape.mode == CTR_LITTLE and loop_of(kernel).ends and kernel.isa is arm32
+def memory_cells(call):
+    """The addresses in scratch that a run has written."""
+    return {c[1] for c in call.cells() if c[0] == "memory"}
 
 
-def begin(kernel, shape, state):
-    """Runs from the first instruction to the loop. In some modes the state is written by then."""
-    last = blocks_of("last", 1)
-    call = Part(kernel, shape, 0, state, last)
-    call.length = length(kernel, "bytes", loop_of(kernel).least)
-    call.set(bytes=call.length + 0)
-    kernel.program().run(call.machine, None, 0, head(kernel, shape))
-    if shape.mode in (CTR, CTR_LITTLE) and not state_last(kernel, shape):
-        first = spec.reverse(cut(state, 96, 32)) if shape.mode == CTR else cut(state, 0, 32)
-        if kernel.isa is not arm64:
-            count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
-        else:  # a 64-bit sum, of which 32 bits are kept: the same number
-            count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
-        call.expect("the state", STATE, cat(cut(state, 0, 96), spec.reverse(count)) if shape.mode == CTR else cat(count, cut(state, 32, 96)))
-    elif shape.mode == CBC_DECRYPT:
-        call.expect("the state", STATE, last)
-    return call
+class Induction:
+    """One kind of a call. For planted faults, other numbers than the kernel's move the state and the places: blocks and
+    step, in bytes."""
 
+    def __init__(self, kernel, shape, blocks=None, step=None):
+        self.kernel, self.shape, self.groups = kernel, shape, groups(kernel, shape)
+        self.loop = OF_LANES if shape.lanes else loop_of(kernel)
+        self.step, self.steps, self.written = step or self.loop.step, 0, set()
+        # Whether the state is written after the loop, instead of before it.
+        self.state_last = shape.mode in (XTS_ENCRYPT, XTS_DECRYPT, CBC_ENCRYPT) or \
+            shape.mode == CTR_LITTLE and self.loop.again and kernel.isa is arm32
+        self.all = range(shape.lanes or 1)
+        self.states = [None if shape.mode in modes.WITHOUT_STATE else blocks_of(f"any state {i} ", 1) for i in self.all]
+        texts = [blocks_of(f"now{i}_", blocks or self.loop.step // 16) for i in self.all]
+        self.following = [after for _, after in self.results(texts)]
+        self.leave_last = self.prove()
 
-def length(kernel, name, least):
-    return linear.Base(name, least, LONGEST if kernel.isa.POINTER == 64 else (1 << 30) - 64, width=kernel.isa.POINTER)
+    def results(self, texts):
+        """Returns the specification's output and state for each text."""
+        schedules = [modes.schedule_of(self.shape.bits, f"key{i}_") for i in self.all]
+        return [aes.result_of(self.shape.mode, *of) for of in zip(schedules, texts, self.states)]
 
-
-class State(dict):
-    """Cell -> value, or the name of an address or length. written: addresses in scratch."""
-
-
-def start(kernel, shape, state, ahead, left):
-    """Starts a run at the loop. Also returns its text, and the specification's result and state."""
-    call = Part(kernel, shape, ahead, state_in_memory(kernel, shape))
-    places = {"in": call.source + 0, "out": call.target + 0, "left": left}
-    call.put({cell: places[v] if isinstance(v, str) else v for cell, v in state.items()})
-    text, schedule = blocks_of("now", ahead // 16), modes.schedule_of(shape.bits, "key")
-    if text:
-        call.memory.poke(call.source.address, text)
-    call.set(bytes=length(kernel, "total", ahead) + 0)
-    return call, *aes.result_of(shape.mode, schedule, text, any_state(shape))
-
-
-def state_in_memory(kernel, shape):
-    """The state in memory. The loop does not keep it, except the part of a counter block beside the counter."""
-    state = blocks_of("state in memory", 1)
-    if state_last(kernel, shape):
-        return state
-    if shape.mode == CTR:
-        return cat(cut(any_state(shape), 0, 96), cut(state, 96, 32))
-    return cat(cut(state, 0, 32), cut(any_state(shape), 32, 96)) if shape.mode == CTR_LITTLE else state
-
-
-def any_state(shape):
-    return blocks_of("any state", 1) if shape.chained else None
-
-
-def induction(kernel, shape, blocks=None, step=None):
-    """Finds the kept cells, by as many steps as necessary. Also returns the number of instructions. blocks and step
-    differ from the kernel's for planted faults."""
-    n = loop_of(kernel).step
-    now = blocks_of("now", blocks or n // 16)
-    following = aes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), now, any_state(shape))[1]
-    called, then = begin(kernel, shape, any_state(shape)), begin(kernel, shape, following)
-    cells, after_pass = called.cells(), then.cells()
-    state, instructions = State(), called.machine.steps
-    for cell, v in cells.items():
-        found = linear.place(v)
-        if found:
-            kinds = {(called.source, 0): "in", (called.target, 0): "out", (called.length, -loop_of(kernel).ahead): "left"}
-            if found in kinds:
-                state[cell] = kinds[found]
-        elif v.defined and after_pass[cell].defined:
-            state[cell] = v
-    state.written = {cell[1] for cell in cells if cell[0] == "memory"}
-    left = length(kernel, "left", n + loop_of(kernel).again)
-    while True:
-        call, result, _ = start(kernel, shape, state, step or n, left + 0)
-        kernel.program().run(call.machine, None, head(kernel, shape), head(kernel, shape))
-        instructions += call.machine.steps
-        after, changed = call.cells(), False
-        moved = {"in": (call.source, step or n), "out": (call.target, step or n), "left": (left, -(step or n))}
-        for cell, v in list(state.items()):
-            if not (linear.place(after[cell]) == moved[v] if isinstance(v, str) else alike(after[cell], after_pass[cell])):
-                del state[cell]
-                changed = True
-        state.written |= {cell[1] for cell in after if cell[0] == "memory"}
-        if not changed:
-            break
-    call.expect("the text", call.target.address, result)
-    if shape.chained:
-        call.expect("the state, in the loop,", STATE, state_in_memory(kernel, shape))
-    if "left" not in state.values():
-        raise Unproved("no cell counts the remaining length")
-    return state, instructions
-
-
-def leave(kernel, shape, state, rest):
-    """Proves the run to the end, with `rest` bytes, and a pass before them if the loop expects one."""
-    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, kernel.isa.POINTER))
-    kernel.program().run(call.machine, None, head(kernel, shape), None)
-    call.left_behind()
-    call.wiped(state.written)
-    call.expect("the text", call.target.address, result)
-    if shape.chained:  # the state when the loop started, or the present one
-        call.expect("the state", STATE, after if state_last(kernel, shape) else state_in_memory(kernel, shape))
-    return call.machine.steps
-
-
-# ---- CBC encryption -----------------------------------------------------------------------------------------------------
-#
-# A call has one text, or as many texts of one length as front ends pass. The state is the chaining block of each lane.
-# On 32-bit ARM, more than six lanes are processed in two groups: the second starts with the results of the first.
-
-CBC_LANES = 8  # TOGETHER of src/aes_api.c; aes/modes.go has the same
-FEW = {arm64: (4, 2), arm32: (3, 1)}  # lanes that aes_neon processes by lookups, and how many at a time
-AT = 0x1000  # the position in the texts in a run
-LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
-
-
-def cbc_loops(kernel):
-    """Returns [(start of a loop, cell with the position in the texts)]. After the last store of a pass, 16 is added to the
-    position. 32-bit ARM may store it to scratch. If it is less than the length, the loop continues."""
-    insns, found = instructions(kernel), []
-    for i, insn in enumerate(insns[:-3]):
-        if m := re.fullmatch(r"add (?:(rdx), |([rx]\d+|ip), \2, #)0x10", f"{insn.mnemonic} {insn.op_str}"):
-            stored, register = insns[i + 1].mnemonic == "str", m[1] or m[2]
-            compare, jump = insns[i + 1 + stored:i + 3 + stored]
-            if compare.mnemonic == "cmp" and compare.op_str.startswith(f"{register},") and jump.mnemonic in ("jb", "b.lo", "blo"):
-                slot = stored and re.fullmatch(rf"{register}, \[r1, #(0x[0-9a-f]+)\]", insns[i + 1].op_str)
-                cell = ("memory", SCRATCH + int(slot[1], 0)) if stored else ("general", 2 if register == "rdx" else int(register[1:]))
-                found.append((int(jump.op_str.lstrip("#"), 0), cell))
-    return found
-
-
-def cbc_groups(kernel, count):
-    """Returns [(lanes, start of their loop, cell with the position in the texts)]. On x86-64, the first loop has
-    many lanes and the second has one. On ARM there is a loop for each number, from 8 or 6 down. Bit-sliced kernels
-    have one loop or two, of which the first has few lanes, by lookups."""
-    loops, groups = cbc_loops(kernel), []
-    if kernel.isa is x86:
-        return [(range(count), *loops[count == 1])]
-    most = 2 if kernel.name.endswith("armv6") else 6 if kernel.name.endswith("ce32") else CBC_LANES
-    while (i := groups[-1][0].stop if groups else 0) < count:
-        n = min(most, count - i)
-        loop = -1 if loop_of(kernel).ends else most - n
-        if loop_of(kernel).ends and len(loops) == 2 and count - i <= FEW[kernel.isa][0]:
-            n, loop = min(FEW[kernel.isa][1], n), 0
-        groups.append((range(i, i + n), *loops[loop]))
-    return groups
-
-
-class CbcPart(Call):
-    def __init__(self, kernel, bits, count, in_place, before, at):
-        """before: the chaining block of each lane at the start of the call. at: the position of the block of a pass."""
-        super().__init__(kernel)
-        self.lanes, regions = [], [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)]
-        self.schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
-        for i in range(count):
-            base = LANE + i * LANE_STEP
-            lane = {"key": base, "chain": base + 0x10001, "in": base + 0x20003}
-            lane["out"] = lane["in"] if in_place else base + 0x80005
-            self.lanes.append(lane)
-            regions += [(f"key {i}", base, A["AES_KEY_BYTES"], True, False), (f"state {i}", lane["chain"], 16, True, True)]
-            if at is not None:
-                regions.append((f"in {i}", lane["in"] + at, 16, True, in_place))
-                if not in_place:
-                    regions.append((f"out {i}", lane["out"] + at, 16, False, True))
-        self.regions(*regions)
-        for i, lane in enumerate(self.lanes):
-            for slot, v in lane.items():
-                self.memory.poke(LANES + i * A["LANE_STRIDE"] + A["MODE_LANE_" + slot.upper()], const(v, 64))
-            self.memory.cells.update({a - KEY + lane["key"]: v for a, v in modes.key_cells(kernel, bits, f"key{i}_")[0].items()})
-            self.memory.poke(lane["chain"], before[i])
-            if at is not None:
-                self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
-        total = self.base("total", 32, modulus=16)
-        self.total = total, 0  # the position at which a group of lanes starts
-        self.arguments("MODE", count=count, operation=CBC_ENCRYPT)
-        self.memory.poke(kernels.ARGS + A["MODE_LANES"], terms.extend(self.callers("lanes", LANES), 64))
-        self.memory.poke(kernels.ARGS + A["MODE_BYTES_EACH"], terms.extend(total + 0, 64))
-
-    def get(self, *cells):
-        return cat(*(self.machine.general[n] if kind == "general" else self.memory.cells[n] for kind, n in cells))
-
-    def base(self, name, least, times=1, **more):
+    def length(self, name, least, times=1):
         width = self.kernel.isa.POINTER
-        return linear.Base(name, least, times * min(LONGEST, 1 << width - 4), width=width, **more)
-
-    def texts(self):
-        return [lane[slot] for lane in self.lanes for slot in ("in", "out")]
-
-    def known(self, v, what):
-        found = linear.any_place(v)
-        if what == "an address" and found and found[0].address is not None and \
-                any(abs(found[1] - near) < kernels.FAR for near in (0, *self.texts())):
-            return found[0].address + found[1]
-        return type(self.machine).known(self.machine, v, what)
-
-    def length_cells(self):
-        """The cells that have the length of the texts: in scratch, or a register."""
-        size = self.kernel.isa.POINTER // 8
-        found = [[("memory", a + i) for i in range(0, size, 4)] for a in sorted(self.memory.cells)
-                 if SCRATCH <= a < SCRATCH + self.scratch_bytes and linear.place(self.memory.peek(a, size)) == self.total]
-        if len(found) != 1:
-            found = [[("general", i)] for i, v in enumerate(self.machine.general) if linear.place(v) == self.total]
-        if len(found) != 1:
-            raise Unproved("the length is not known")
-        return found[0]
-
-
-class Cbc:
-    """CBC encryption of some lanes. by: differs from 16 for a planted fault."""
-
-    def __init__(self, kernel, bits, count, in_place=False, by=16):
-        self.kernel, self.in_place, self.by, self.steps, self.written = kernel, in_place, by, 0, set()
-        self.make = lambda before, at: CbcPart(kernel, bits, count, in_place, before, at)
-        self.groups = cbc_groups(kernel, count)
-        self.before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
-        schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
-        now = [blocks_of(f"now{i}_", 1) for i in range(count)]
-        self.after = [aes.result_of(CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(schedules, now, self.before)]
+        return linear.Base(name, least, times * (LONGEST if width == 64 else (1 << 30) - 64), width=width)
 
     def run(self, call, start, stop):
         self.kernel.program().run(call.machine, None, start, stop)
         self.steps += call.machine.steps
-        self.written |= {c[1] for c in call.cells() if c[0] == "memory"}
+        if stop is not None:
+            self.written |= memory_cells(call)
+        return call
+
+    def begin(self, states):
+        """Runs from the first instruction to the loop. In some modes the state is written by then."""
+        shape, state = self.shape, states[0]
+        length, last = self.length("bytes", self.loop.least), None if shape.lanes else blocks_of("last", 1)
+        call = Part(self.kernel, shape, states, length + 0, last=last)
+        call.values, call.length = {length: END}, length + 0
+        self.run(call, 0, self.groups[0][1])
+        if shape.mode in (CTR, CTR_LITTLE) and not self.state_last:
+            first = spec.reverse(cut(state, 96, 32)) if shape.mode == CTR else cut(state, 0, 32)
+            if self.kernel.isa is not arm64:
+                count = add_modular(first, cut(linear.shift(length + 0, 4, True), 0, 32))
+            else:  # a 64-bit sum, of which 32 bits are kept: the same number
+                count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(length + 0, 4))[0], 0, 32)
+            last = cat(cut(state, 0, 96), spec.reverse(count)) if shape.mode == CTR else cat(count, cut(state, 32, 96))
+        if not self.state_last and state:
+            call.expect("the state", state_at(call.lanes[0]), last)
+        return call
+
+    def in_memory(self, i):
+        """A state in memory. The loop does not keep it, except the part of a counter block beside the counter."""
+        state = blocks_of(f"state in memory {i} ", 1)
+        if self.state_last or self.shape.mode not in (CTR, CTR_LITTLE):
+            return self.states[i] and state
+        if self.shape.mode == CTR:
+            return cat(cut(self.states[i], 0, 96), cut(state, 96, 32))
+        return cat(cut(state, 0, 32), cut(self.states[i], 32, 96))
+
+    def enter(self, lanes, cells, states, rest=None, first=False):
+        """Starts a run at the loop. `rest` bytes follow a pass; if None, any number, and another pass. first: it is the
+        first pass of the call."""
+        loop, width = self.loop, self.kernel.isa.POINTER
+        done, left = self.length("done", 0), self.length("left", loop.ahead + loop.step + loop.again)
+        position = const(0, width) if first else done + 0
+        if rest is not None:
+            left, length = const(rest, width), done + (loop.ahead + rest)
+        else:
+            end = self.length("end", left.least, 2)
+            linear.relate(end, done, left)
+            left, length = left + -loop.ahead, (left if first else end) + 0
+        before = [self.in_memory(i) if i in lanes else v for i, v in enumerate(states)]
+        ahead = loop.step if rest is None else loop.ahead + rest
+        texts = [blocks_of(f"now{i}_", ahead // 16) if i in lanes else None for i in self.all]
+        call = Part(self.kernel, self.shape, before, length, texts, 0 if first else AT)
+        call.values, call.length, call.before, call.texts = {done: AT}, length, before, texts
+        call.places = self.places(call, position, left, length)
+        call.put({cell: self.place(call, *v) if isinstance(v, tuple) else v for cell, v in cells.items()})
+        return call
+
+    def places(self, call, position, left, length):
+        """The places at a position in the texts."""
+        texts = {f"{slot} {i}": terms.add(position.width, call.callers(slot, lane[slot].address), position)[0]
+                 for i, lane in enumerate(call.lanes) for slot in ("in", "out")}
+        return {**texts, "position": position, "left": left, "length": length}
+
+    def place(self, call, name, word=None, after=False):
+        """The value of a place, or a word of it. after: after the pass."""
+        v = call.places[name]
+        if after and name != "length":
+            v = terms.add(v.width, v, const((-self.step if name == "left" else self.step) % (1 << v.width), v.width))[0]
+        return v if word is None else cut(v, 32 * word, 32)
+
+    def invariant(self, begin, lanes, place):
+        """Finds the cells that are kept in a loop, by as many steps as necessary. Returns cell -> value, or the name of
+        a place and a word of it. Where several have one value, the first pass shows which it is."""
+        call, then = begin(self.states), begin(self.following).cells()
+        begun, names = call.cells(), {}
+        ahead = const(-self.loop.ahead % (1 << call.length.width), call.length.width)
+        left = terms.add(ahead.width, call.length, ahead)[0]
+        for name, v in self.places(call, const(0, ahead.width), left, call.length).items():
+            for word in (None, *range(v.width // 32)):
+                names.setdefault(v if word is None else cut(v, 32 * word, 32), []).append((name, word))
+        cells = {c: names.get(v, [v])[0] for c, v in begun.items() if v in names or v.defined and then[c].defined}
+        first = again = True
+        while again:
+            call = self.run(self.enter(lanes, cells, self.states, first=first), place, place)
+            found, before, cells = call.cells(), cells, {}
+            for c, v in before.items():
+                for kind in (begun[c], *names.get(begun[c], ())) if first else (v,):
+                    now = self.place(call, *kind, after=True) if isinstance(kind, tuple) else then[c]
+                    if c not in cells and alike(found[c], now):
+                        cells[c] = kind
+            again, first = first or len(cells) < len(before), False
+        self.expect(call, lanes)
+        if not {"left", "length"} & {v[0] for v in cells.values() if isinstance(v, tuple)}:
+            raise Unproved("no cell counts the remaining length")
+        return cells
+
+    def expect(self, call, lanes, at_end=False):
+        """Requires the specification's output, and its states or unchanged ones. A loop of lanes may change theirs."""
+        for i, (out, after) in enumerate(self.results(call.texts)):
+            if i in lanes:
+                call.expect(f"text {i}", call.lanes[i]["out"].address + AT, out)
+            if self.states[i] and (at_end or not self.shape.lanes or i not in lanes):
+                written = at_end and self.state_last and i in lanes
+                call.expect(f"state {i}", state_at(call.lanes[i]), after if written else call.before[i])
+
+    def leave(self, lanes, cells, place, stop, states, rest=0):
+        """Proves the run from a loop to the next one, or to the end, with `rest` bytes, or more by those of `ahead`."""
+        call = self.run(self.enter(lanes, cells, states, rest), place, stop)
+        self.expect(call, lanes, True)
         return call
 
     def prove(self):
-        """Proves base, step and exit of each group of lanes. Returns the number of instructions."""
-        begin = lambda chained: self.run(self.make(chained, None), 0, self.groups[0][1])
-        for number, (lanes, place, cell) in enumerate(self.groups):
-            last = number == len(self.groups) - 1
-            enter = self.group(begin, lanes, place, cell)
+        """Proves base and step of each loop. Returns a function that proves the exit of the last one."""
+        begin = self.begin
+        for (lanes, place), (_, stop) in zip(self.groups, [*self.groups[1:], (None, None)]):
+            cells = self.invariant(begin, lanes, place)
+            begin = functools.partial(self.leave, lanes, cells, place, stop)
+        return begin
 
-            def begin(chained, enter=enter, place=place, stop=None if last else self.groups[number + 1][1]):
-                call, text = enter(chained, True)
-                self.run(call, place, stop)
-                call.total = text, 16
-                return call
-            call = begin(self.before)
-            self.expect(call, lanes)
-            for i in lanes:
-                call.expect(f"the state of lane {i}", call.lanes[i]["chain"], self.after[i])
+    def end(self, rest):
+        """Proves an exit. Returns the number of instructions."""
+        call = self.leave_last(self.states, rest)
         call.left_behind()
-        call.wiped(self.written)
-        return self.steps
-
-    def expect(self, call, lanes):
-        for i in lanes:
-            call.expect(f"the output of lane {i}", call.lanes[i]["out"] + AT, self.after[i])
-
-    def group(self, begin, lanes, place, cell):
-        """Finds the kept cells in the loop of these lanes, by as many steps as necessary. Returns a function that
-        starts a run there."""
-        called, then = begin(self.before), begin(self.after)
-        for call in (called, then):
-            if call.get(cell).constant != 0:
-                raise Unproved("the first pass is not at the texts' begin")
-        cells, following, length_at = called.cells(), then.cells(), called.length_cells()
-        state = {c: v for c, v in cells.items() if c not in (cell, *length_at) and v.defined and following[c].defined}
-
-        def enter(chained, ends):
-            states = [blocks_of(f"state in memory {i} ", 1) if i in lanes else v for i, v in enumerate(chained)]
-            call = self.make(states, AT)
-            text = call.base("text", 0, address=AT, modulus=16)
-            end, left = call.base("end", 16, 2), call.base("left", 32, modulus=16)
-            linear.relate(end, text, left)
-            length = text + 16 if ends else end + 0
-            call.put({**state, cell: text + 0, **dict(zip(length_at, terms.parts_of(length, length.width // len(length_at))))})
-            call.end = end
-            return call, text
-        gone = True
-        while gone:
-            call, text = enter(self.before, False)
-            found = self.run(call, place, place).cells()
-            gone = [c for c in state if not alike(found[c], following[c])]
-            for c in gone:
-                del state[c]
-        places = linear.place(call.get(cell)), linear.place(call.get(*length_at))
-        if places != ((text, self.by), (call.end, 0)):
-            raise Unproved("the texts do not move by a block")
-        self.expect(call, lanes)
-        return enter
-
-
-def cbc(kernel, bits, count, in_place=False, by=16):
-    return Cbc(kernel, bits, count, in_place, by).prove()
-
-
-CBC_CALLS = [(bits, count, in_place) for count in range(1, CBC_LANES + 1) for bits in (128, 192, 256) for in_place in (False, True)]
+        call.wiped(self.written | memory_cells(call))
+        return call.machine.steps
 
 
 def anew(kernel):
@@ -449,94 +340,98 @@ def least(kernel):
 
 def tasks(kernel, args):
     """Returns the calls by shape; CBC encryption is one task."""
-    return [(str(s), s) for s in shapes(kernel)[::7 if args.quick else 1]] + [("cbc encrypt", CBC_CALLS[7::31] if args.quick else CBC_CALLS)]
+    lanes = shapes(kernel, (CBC_ENCRYPT,), range(1, LANES + 1))
+    return [(str(s), [s]) for s in shapes(kernel, MODES)[::7 if args.quick else 1]] + \
+        [("cbc encrypt", lanes[7::31] if args.quick else lanes)]
 
 
 def one(kernel, task, args, found):
-    anew(kernel)
-    if isinstance(task[1], list):
-        for bits_, count, in_place in task[1]:
-            anew(kernel)
-            before = found.cases
-            found.end(f"AES-{bits_}, {count} lanes{', in place' if in_place else ''}", cbc, kernel, bits_, count, in_place)
-            found.cases += 2 * (found.cases - before)  # base and step, too
-        return
-    shape, rests = task[1], loop_of(kernel).rests
-    state, steps = induction(kernel, shape)
-    found.add(2, steps)
-    for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if args.quick else rests:
-        if len(terms.ATOMS) > terms.MANY:
-            anew(kernel)
-            state, _ = induction(kernel, shape)
-        found.end(f"{rest} bytes left", leave, kernel, shape, state, rest)
+    for shape in task[1]:
+        anew(kernel)
+        shown = Induction(kernel, shape)
+        found.add(2, shown.steps)
+        rests = shown.loop.rests
+        for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if args.quick and len(rests) > 1 else rests:
+            if len(terms.ATOMS) > terms.MANY:
+                anew(kernel)
+                shown = Induction(kernel, shape)
+            found.end(f"{shape}, {rest} bytes left", shown.end, rest)
 
 
-# Instructions that planted faults omit, by instruction set, and for bit-sliced AES by name. Each row has the mode, the name of the
-# fault, a regular expression for the instruction without v, and a number of lanes. It is the first one after the start of the loop.
-LEFT_OUT = {
-    x86: [
-        (CBC_ENCRYPT, "the texts do not move", "add rdx"), (CBC_ENCRYPT, "a lane is not chained", "pxor xmm10"),
-        (CBC_ENCRYPT, "a round is left out", "aesenc xmm9"),
-        (ECB_ENCRYPT, "the text does not move", "add .*r8"), (ECB_ENCRYPT, "the output does not move", "add .*r9"),
-        (ECB_ENCRYPT, "the remaining length does not change", "sub .*r10"), (CTR, "a counter does not move", "paddd "),
-        (CTR, "a round is left out", "aesenc "), (CBC_DECRYPT, "a round of decryption is left out", "aesdec "), (XTS_ENCRYPT, "a tweak is not multiplied", "pclmulqdq ")],
-    arm32: [
-        (CBC_ENCRYPT, "the texts do not move", "add r2, r2, #0x10"), (CBC_ENCRYPT, "a lane is not chained", "eor q1, q1"),
-        (CBC_ENCRYPT, "a round is left out", r"aese\.8 q1"), (CBC_ENCRYPT, "the next lanes are not found", "add r3, r3", 7),
-        (ECB_ENCRYPT, "a load, and the text does not move", r"ld1\.8 .*\[r3\]!"),
-        (ECB_ENCRYPT, "a store, and the output does not move", r"st1\.8 .*\[r4\]!"),
-        (ECB_ENCRYPT, "the remaining length does not change", "subs r5, r5, #0x80"), (CTR, "a counter does not move", "add r2, r2, #1"),
-        (CTR, "a round is left out", r"aese\.8 "), (CBC_DECRYPT, "a round of decryption is left out", r"aesd\.8 "),
-        (XTS_ENCRYPT, "a tweak is not reduced", "eor r2, r2")],
-    arm64: [
-        (CBC_ENCRYPT, "the texts do not move", "add x7, x7, #0x10"), (ECB_ENCRYPT, "a load, and the text does not move", r"ldp .*\], #"),
-        (ECB_ENCRYPT, "a store, and the output does not move", r"stp .*\], #"), (ECB_ENCRYPT, "the remaining length does not change", "subs .*#0x80"),
-        (CTR, "a counter does not move", "add .*#8"), (CTR, "a round is left out", "aese "),
-        (CBC_DECRYPT, "a round of decryption is left out", "aesd "), (XTS_ENCRYPT, "a tweak is not shifted", "extr ")],
-    (arm64, "neon"): [
-        (CBC_ENCRYPT, "the texts do not move", "add x7, x7, #0x10"), (CBC_ENCRYPT, "a lane is not chained", r"stp q0, q1, \[x1"),
-        (ECB_ENCRYPT, "the text does not move", "add x3, x3, x27"), (ECB_DECRYPT, "the output does not move", "add x4, x4, x27"),
-        (ECB_ENCRYPT, "the remaining length does not change", "subs x5, x5, x27"), (CTR_LITTLE, "a counter does not move", "add w9, w9, #1"),
-        (XTS_ENCRYPT, "a tweak is not shifted", "extr "), (CBC_DECRYPT, "what is chained is left out", r"str q24, \[x1")],
-    (arm32, "neon"): [
-        (CBC_ENCRYPT, "the texts do not move", "add r5, r5, #0x10"),
-        (CBC_ENCRYPT, "a lane is not chained", r"st1\.8 \{d16, d17, d18, d19\}, \[r7\]!"),
-        (ECB_ENCRYPT, "the text does not move", "add r3, r3, r8"), (ECB_DECRYPT, "a store, and the output does not move", r"st1\.8 .*\[r4\]!"),
-        (ECB_ENCRYPT, "the remaining length does not change", "subs r7, r7, r8"), (XTS_ENCRYPT, "a tweak is not reduced", "bic sb, fp, sb"),
-        (CBC_DECRYPT, "what is chained is left out", r"st1\.8 \{d8, d9\}, \[r7\]")],
-    (arm32, "armv6"): [
-        (CBC_ENCRYPT, "the texts do not move", "add ip, ip, #0x10"), (CBC_ENCRYPT, "a lane is not chained", "stm r0, "),
-        (CBC_ENCRYPT, "the next lanes are not found", r"str r3, \[r1"), (ECB_ENCRYPT, "the text does not move", "add r3, r3, #0x10"),
-        (ECB_DECRYPT, "the output does not move", "add r4, r4, #0x10"), (ECB_ENCRYPT, "the remaining length does not change", "subs r5, r5, r2"),
-        (CTR, "a counter does not move", "add fp, fp, #2"), (XTS_ENCRYPT, "a tweak is not reduced", "and r8, r8, #0x87"),
-        (CBC_DECRYPT, "what is chained is left out", r"str r0, \[ip")],
-}
+# ---- What must be refused -------------------------------------------------------------------------------------------
+
+# Instructions that planted faults omit, by kernel. Each is the first one after the start of the loop that matches this
+# regular expression, without v. A number at the end is one of lanes.
+FAULTS = [
+    (CBC_ENCRYPT, "the texts do not move", {
+        x86: "add rdx", "ce32": "add r2, r2, #0x10", "ce": "add x7, x7, #0x10", (arm64, "neon"): "add x7, x7, #0x10",
+        (arm32, "neon"): "add r5, r5, #0x10", "armv6": "add ip, ip, #0x10"}),
+    (CBC_ENCRYPT, "a lane is not chained", {
+        x86: "pxor xmm10", "ce32": "eor q1, q1", (arm64, "neon"): r"stp q0, q1, \[x1",
+        (arm32, "neon"): r"st1\.8 \{d16, d17, d18, d19\}, \[r7\]!", "armv6": "stm r0, "}),
+    (CBC_ENCRYPT, "a round is left out", {x86: "aesenc xmm9", "ce32": r"aese\.8 q1"}),
+    (CBC_ENCRYPT, "the next lanes are not found", {"ce32": "add r3, r3", "armv6": r"str r3, \[r1"}, 7),
+    (ECB_ENCRYPT, "the text does not move", {
+        x86: "add .*r8", "ce32": r"ld1\.8 .*\[r3\]!", "ce": r"ldp .*\], #", (arm64, "neon"): "add x3, x3, x27",
+        (arm32, "neon"): "add r3, r3, r8", "armv6": "add r3, r3, #0x10"}),
+    (ECB_ENCRYPT, "the output does not move", {x86: "add .*r9", "ce32": r"st1\.8 .*\[r4\]!", "ce": r"stp .*\], #"}),
+    (ECB_DECRYPT, "the output does not move", {
+        (arm64, "neon"): "add x4, x4, x27", (arm32, "neon"): r"st1\.8 .*\[r4\]!", "armv6": "add r4, r4, #0x10"}),
+    (ECB_ENCRYPT, "the remaining length does not change", {
+        x86: "sub .*r10", "ce32": "subs r5, r5, #0x80", "ce": "subs .*#0x80", (arm64, "neon"): "subs x5, x5, x27",
+        (arm32, "neon"): "subs r7, r7, r8", "armv6": "subs r5, r5, r2"}),
+    (CTR, "a counter does not move", {
+        x86: "paddd ", "ce32": "add r2, r2, #1", "ce": "add .*#8", "armv6": "add fp, fp, #2"}),
+    (CTR_LITTLE, "a counter does not move", {(arm64, "neon"): "add w9, w9, #1"}),
+    (CTR, "a round is left out", {x86: "aesenc ", "ce32": r"aese\.8 ", "ce": "aese "}),
+    (CBC_DECRYPT, "a round of decryption is left out", {x86: "aesdec ", "ce32": r"aesd\.8 ", "ce": "aesd "}),
+    (CBC_DECRYPT, "what is chained is left out", {
+        (arm64, "neon"): r"str q24, \[x1", (arm32, "neon"): r"st1\.8 \{d8, d9\}, \[r7\]", "armv6": r"str r0, \[ip"}),
+    (XTS_ENCRYPT, "a tweak is not the next", {
+        x86: "pclmulqdq ", "ce32": "eor r2, r2", "ce": "extr ", (arm64, "neon"): "extr ",
+        (arm32, "neon"): "bic sb, fp, sb", "armv6": "and r8, r8, #0x87"}),
+]
+
+
+def reading_again(step):
+    """An instruction, behind a fault: pointers to text are those of the arguments again."""
+    def first(v):
+        base = (linear.any_place(v) or [None])[0]
+        return next(b for b in base.sum if b.address) + 0 if base and base.sum else v
+
+    def run(m):
+        m.general = [first(v) for v in m.general]
+        m.memory.cells.update({a: first(v) for a, v in m.memory.cells.items()})
+        return step[0](m)
+    return run, *step[1:]
 
 
 def planted(kernel, args, attempt):
-    n, ends = loop_of(kernel).step, loop_of(kernel).ends
+    loop, program = loop_of(kernel), kernel.program()
+    few = 5 if loop.again else 3  # lanes; 5 are more than are processed by lookups
 
-    def wrong(mode, what, text=None, count=5 if ends else 3, **change):  # 5: more than lookups process
+    def wrong(mode, what, text=None, lanes=few, again=False, **change):
         def show():
             anew(kernel)
-            if mode == CBC_ENCRYPT:
-                cbc(kernel, 128, count, **change)
-                return
-            shape = Shape(mode, 256, False)
-            state, _ = induction(kernel, shape, **change)
-            for rest in loop_of(kernel).rests[::n // 16 - 1]:
-                leave(kernel, shape, state, rest)
-        attempt(f"{modes.NAMES[mode]}: {what}", show, text and omitted(kernel, mode, text, count))
+            if again:
+                program.steps[begin] = reading_again(program.steps.get(begin) or program.meaning(kernel.code, begin))
+            shown = Induction(kernel, shape, **change)
+            for rest in shown.loop.rests[::loop.step // 16 - 1]:
+                shown.end(rest)
+        shape = ModeShape(mode, None, *((128, False, lanes) if mode == CBC_ENCRYPT else (256,)))
+        begin = groups(kernel, shape)[0][1]
+        name = lambda i: f"{i.mnemonic} {i.op_str}".removeprefix("v")
+        insn = next(i for i in instructions(kernel, begin) if re.match(text, name(i))) if text else None
+        attempt(f"{modes.NAMES[mode]}: {what}", show, insn)
 
-    if any(s.mode == CTR for s in shapes(kernel)):
-        wrong(CTR, "the counter is one more after a pass", blocks=n // 16 + 1)
-    wrong(XTS_ENCRYPT, "the tweak is of one block less", blocks=n // 16 - 1)
-    wrong(ECB_ENCRYPT, "a pass has a block more", step=n + 16)
-    wrong(CBC_ENCRYPT, "a pass has two blocks", by=32)
-    for fault in LEFT_OUT[(kernel.isa, kernel.name.removeprefix("sealane_aes_")) if ends else kernel.isa]:
-        wrong(*fault)
-
-
-def omitted(kernel, mode, text, count):
-    place = cbc_groups(kernel, count)[0][1] if mode == CBC_ENCRYPT else head(kernel, Shape(mode, 128, False))
-    return next(i for i in instructions(kernel, place) if re.match(text, f"{i.mnemonic} {i.op_str}".removeprefix("v")))
+    blocks = loop.step // 16
+    if not kernel.branches_on_counter:
+        wrong(CTR, "the counter is one more after a pass", blocks=blocks + 1)
+    wrong(XTS_ENCRYPT, "the tweak is of one block less", blocks=blocks - 1)
+    wrong(ECB_ENCRYPT, "a pass has a block more", step=loop.step + 16)
+    wrong(ECB_ENCRYPT, "pointers to text are read again", again=True)
+    wrong(CBC_ENCRYPT, "a pass has two blocks", step=32)
+    for mode, what, texts, *lanes in FAULTS:
+        text = texts.get(kernel.isa) or texts.get(level(kernel)) or texts.get((kernel.isa, level(kernel)))
+        if text:
+            wrong(mode, what, text, *lanes)

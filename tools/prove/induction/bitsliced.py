@@ -1,39 +1,26 @@
-"""The blocks of ARM's bit-sliced AES. blocks_arm.py and blocks_modes.py use these sections, which are proved for any round keys:
+"""The blocks of ARM's bit-sliced AES. blocks_gcm.py and blocks_modes.py use these sections, which are proved for any
+round keys:
 
-    Spread6, Spread8                               the round keys of one key are spread over the bits of several blocks
-    Rounds6    integer registers of 32 bits        two blocks are encrypted or decrypted with these
-    Rounds8    vectors of 64-bit ARM               eight blocks, or one or two by lookups
-    First, Direct, Secret    vectors of 32 bits    eight blocks from a public or a secret counter on
-    Of128, Of32, Cached                            the same after two rounds, from what 128 and 32 blocks share
-    RoundsOf8                                      the rounds that are left
+    Spread6, Spread8                 the round keys of one key are spread over the bits of several blocks
+    Rounds6    32-bit integers       two blocks are encrypted or decrypted with these
+    Rounds8    vectors of arm64      eight blocks, or one or two by lookups
+    Direct     vectors of arm        eight blocks from a counter on: the first round's input
+    Of128, Of32, Cached              the same after two rounds, from what 128 and 32 blocks share
+    RoundsOf8                        the rounds that are left
 """
-import os
-import re
+import struct
 
 import spec
 from induction.engine import anew
-from induction.sections import ROUNDS, SCHEDULE, Section, expect_blocks, expect_made, expect_rounds, expect_values, in_calls, in_direction, key_of, made, \
-    rounds_of, size_of, words
+from induction.sections import (ROUNDS, SCHEDULE, BlocksSection, Making, Section, counter_blocks, expect_blocks,
+    expect_made, expect_rounds, in_calls, key_of, made, rounds_of, size_of, words, words_of, words_of_vectors)
 from run import proof
 from run.kernels import CONSTS, KEY, SCRATCH
 from run.memory import Memory
-from spec.args import ROOT
 from values import terms
-from values.terms import Unproved, cat, const, cut, extend, same, symbol
+from values.terms import Unproved, cat, const, cut, extend, parts_of, same, symbol
 
 SCRATCH_AT, CONSTS_AT = 1, 2  # registers
-SOURCES = os.path.join(ROOT, "asm")
-
-
-def offsets(*paths):
-    """The numbers that source files define."""
-    found = {}
-    for path in paths:
-        with open(os.path.join(SOURCES, path)) as f:
-            for name, text in re.findall(r"^#define (\w+) +([\w ()+*-]+?) *(?:/\*|$)", f.read(), re.M):
-                if re.fullmatch(r"[\d ()+*-]+", text := re.sub(r"[A-Z]\w*", lambda m: str(found.get(m[0], m[0])), text)):
-                    found[name] = eval(text)
-    return found
 
 
 def with_constant(n, v):
@@ -72,34 +59,43 @@ class Sliced:
 
     def key_regions(self, bits_, count, first=SCHEDULE, behind=0):
         """The readable bytes of some keys. first: their first offset, 0 if the number of rounds is read, too."""
-        return [(f"key {i}", self.key_at(i) + first, SCHEDULE - first + size_of(bits_) + behind, True, False) for i in range(count)]
+        size = SCHEDULE - first + size_of(bits_) + behind
+        return [(f"key {i}", self.key_at(i) + first, size) for i in range(count)]
 
     def spread_bytes(self, key, *_):
         return self.lanes * size_of(key.width)
 
     def spread_keys_in(self, memory):
         """The keys of all lanes, whose round keys are spread."""
-        return expect_made(memory, "spread keys", range(self.spread.place, SCRATCH + self.at[self.keys_end], 4), self.spread_bytes)
+        return self.spread.made_in(memory)
 
     def show_blocks(self, bits_, keys, spread):
         for section in self.rounds:
             section.show(bits_, keys, spread)
 
 
-class KeysSection(Section):
+class KeysSection(Making):
     """behind: how many bytes after a key's round keys are read."""
 
-    pointers, behind, first = (SCRATCH_AT,), 0, SCHEDULE
+    pointers, behind, first, kind = (SCRATCH_AT,), 0, SCHEDULE, "spread keys"
 
     @property
     def place(self):
         return SCRATCH + self.kernel.at["KEYS"]
 
+    @property
+    def cells(self):
+        return range(self.place, SCRATCH + self.kernel.at[self.kernel.keys_end], 4)
+
+    def size(self, *keys):
+        return self.kernel.spread_bytes(*keys)
+
     def show(self, bits_, keys):
         """Returns the spread round keys."""
         k = self.kernel
-        memory, spread = self.alone(self.registers(bits_), k.schedule_cells(keys), *k.key_regions(bits_, len(keys), self.first, self.behind)).memory, \
-            k.spread_keys(keys * (k.lanes // len(keys)))
+        regions = k.key_regions(bits_, len(keys), self.first, self.behind)
+        memory = self.alone(self.registers(bits_), k.schedule_cells(keys), *regions).memory
+        spread = k.spread_keys(keys * (k.lanes // len(keys)))
         self.expect_changes(spread)
         if any(not same(memory.peek(a, 4), v) for a, v in spread.items()):
             raise Unproved("a round key is spread to other bits")
@@ -112,13 +108,10 @@ class KeysSection(Section):
         self.changes = {c for c in self.changes if c[0] != "memory"}
 
     def put_keys(self, m, keys):
-        """The effect of any such section: the spread keys are there."""
-        found = made("spread keys", tuple(keys), self.kernel.spread_bytes(*keys))
-        yield
-        m.memory.cells.update(zip(range(self.place, self.place + 4 * len(found), 4), found))
+        return self.put_made(m, tuple(keys))
 
 
-# ---- Integer registers of 32-bit ARM --------------------------------------------------------------------------------------
+# ---- Integer registers of 32-bit ARM --------------------------------------------------------------------------------
 
 class Planes6(Sliced):
     """The format of round keys of integer registers."""
@@ -137,7 +130,8 @@ class Planes6(Sliced):
         return cat(*(cut(planes[k + i % 2], i, 1) for k in range(0, 8, 2) for i in range(32)))
 
     def spread_keys(self, keys):
-        return {SCRATCH + self.at["KEYS"] + 32 * n + 4 * k: self.plane(n, k, [key[n] for key in keys]) for n in range(len(keys[0])) for k in range(8)}
+        return {self.spread.place + 32 * n + 4 * k: self.plane(n, k, [key[n] for key in keys])
+                for n in range(len(keys[0])) for k in range(8)}
 
 
 class Spread6(KeysSection):
@@ -148,38 +142,36 @@ class Spread6(KeysSection):
     def registers(self, bits_):
         return {self.KEY_AT: self.pointer("key 0", KEY)}
 
-    def effect(self, m):
+    def operands(self, m):
         at = m.known(m.general[self.KEY_AT], "an address")
         key = key_of(m, at + SCHEDULE)
         expect_rounds(m, at + ROUNDS, key.width)
-        yield from self.put_keys(m, self.kernel.lanes * (key,))
+        return self.kernel.lanes * (key,)
 
 
-class Rounds6(Section):
-    """Two blocks. put_direction(memory, bits_) prepares memory, and returns regions. expect_direction(m, key) requires this state."""
+class Rounds6(BlocksSection):
+    """Two blocks. put_direction(memory, bits_) prepares memory, and returns regions. expect_direction(m, key) requires
+    this state."""
 
-    pointers, inverse = (SCRATCH_AT,), 0
-    columns = (0, 3, 5, 7), (2, 4, 6, 8)  # the registers of each block
+    pointers = SCRATCH_AT,
+    source = [[("general", r) for r in block] for block in ((0, 3, 5, 7), (2, 4, 6, 8))]
+
+    @property
+    def target(self):
+        return self.words_at("KEYSTREAM", 2)
 
     def show(self, bits_, keys, spread):
-        k, blocks, memory = self.kernel, [words(f"block {i} ") for i in range(2)], Memory()
-        memory.cells.update(spread)
+        memory = Memory()
         regions = self.put_direction(memory, bits_)
-        results = in_direction(self.inverse, keys, blocks)
-        registers = {r: v for block, of in zip(blocks, self.columns) for r, v in zip(of, terms.parts_of(block, 32))}
-        memory = self.alone(registers, memory.cells, *regions).memory
-        expect_blocks([memory.peek(SCRATCH + k.at["KEYSTREAM"] + 16 * i, 16) for i in range(2)], results)
+        self.show_blocks(keys, {}, {**spread, **memory.cells}, *regions)
 
-    def effect(self, m):
-        k, keys = self.kernel, self.kernel.spread_keys_in(m.memory)
+    def keys(self, m):
+        keys = self.kernel.spread_keys_in(m.memory)
         self.expect_direction(m, keys[0])
-        results = in_calls(self.inverse, keys, [cat(*(m.general[r] for r in of)) for of in self.columns])
-        yield
-        for i, v in enumerate(results):
-            m.memory.poke(SCRATCH + k.at["KEYSTREAM"] + 16 * i, v)
+        return keys
 
 
-# ---- Vectors of 64-bit ARM ------------------------------------------------------------------------------------------------
+# ---- Vectors of 64-bit ARM ------------------------------------------------------------------------------------------
 
 class Planes8(Sliced):
     """Round keys are as in the specification."""
@@ -197,7 +189,8 @@ class Planes8(Sliced):
             for i in range(8):
                 for w in range(4):
                     order = [4 * ((w - n * r) % 4) + r for r in range(4)]
-                    found[SCRATCH + self.at["KEYS"] + 128 * n + 16 * i + 4 * w] = cat(*(cut(v, 8 * b + i, 1) for b in order for v in key))
+                    place = self.spread.place + 128 * n + 16 * i + 4 * w
+                    found[place] = cat(*(cut(v, 8 * b + i, 1) for b in order for v in key))
         return found
 
 
@@ -206,68 +199,63 @@ class Spread8(KeysSection):
     KEY_AT, ROUNDS_AT = 6, 23
 
     def registers(self, bits_):
-        return {self.KEY_AT: self.pointer("key 0", KEY), self.ROUNDS_AT: const(rounds_of(bits_), 64)}
+        return {self.KEY_AT: self.pointer("key 0", KEY), self.ROUNDS_AT: rounds_of(bits_)}
 
-    def effect(self, m):
+    def operands(self, m):
         key = key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE, self.behind)
-        if m.general[self.ROUNDS_AT].constant != rounds_of(key.width):
-            raise Unproved("another number of rounds")
-        yield from self.put_keys(m, 8 * (key,))
+        self.expect(m, {self.ROUNDS_AT: rounds_of(key.width)})
+        return 8 * (key,)
 
 
-class Rounds8(Section):
-    """Eight blocks, or one or two by lookups."""
+class Rounds8(BlocksSection):
+    """Eight blocks, or one or two by lookups. These have the tables of load_table in vectors, and unspread keys."""
 
     pointers = SCRATCH_AT, CONSTS_AT
     ROUNDS_AT, KEYS_AT = 23, (12, 13)
 
     def __init__(self, kernel, begin, end, inverse, count):
         super().__init__(kernel, begin, end)
-        self.inverse, self.count, self.vectors = inverse, count, {}
-        if count < 8:  # those of load_table
+        self.inverse, self.keys_at, self.table = inverse, self.KEYS_AT[:count] if count < 8 else (), {}
+        self.source = self.target = words_of_vectors(*range(count))
+        if self.keys_at:
             at = kernel.at["LOOKUP_INVERSE" if inverse else "LOOKUP_SBOX"]
-            self.vectors = {16 + i: int.from_bytes(kernel.constants[at + 16 * i:at + 16 * i + 16], "little") for i in range(16)}
-            self.vectors |= {10 + i: int.from_bytes(16 * bytes([b]), "little") for i, b in enumerate((64, 128, 27))}
+            table = kernel.constants[at:at + 256] + bytes(16 * [64] + 16 * [128] + 16 * [27])
+            cells = (c for of in words_of_vectors(*range(16, 32), 10, 11, 12) for c in of)
+            self.table = dict(zip(cells, struct.unpack("<76I", table)))
+
+    def needs(self, bits_):
+        return {self.ROUNDS_AT: rounds_of(bits_), **self.table}
 
     def first(self, bits_):
         """The offset of the round key that comes first."""
         return SCHEDULE + 16 * rounds_of(bits_) * self.inverse
 
     def show(self, bits_, keys, spread):
-        k, blocks = self.kernel, [words(f"block {i} ") for i in range(self.count)]
-        results = in_direction(self.inverse, keys, blocks)
-        few = self.count if self.vectors else 0
-        registers = {self.ROUNDS_AT: const(rounds_of(bits_), 64), **{self.KEYS_AT[i]: self.pointer(f"key {i}", k.key_at(i), self.first(bits_)) for i in range(few)}}
-        m = self.alone(registers, k.schedule_cells(keys[:few]) if few else spread, *k.key_regions(bits_, few),
-                       vectors={**{i: const(v, 128) for i, v in self.vectors.items()}, **dict(enumerate(blocks))}).machine
-        expect_blocks([cat(*v) for v in m.vector[:self.count]], results)
+        k, n = self.kernel, len(self.keys_at)
+        at = {r: self.pointer(f"key {i}", k.key_at(i), self.first(bits_)) for i, r in enumerate(self.keys_at)}
+        cells = k.schedule_cells(keys[:n]) if n else spread
+        self.show_blocks(keys, {**self.needs(bits_), **at}, cells, *k.key_regions(bits_, n))
 
-    def effect(self, m):
-        k, rounds = self.kernel, m.general[self.ROUNDS_AT].constant
-        if self.count == 8:
-            keys = k.spread_keys_in(m.memory)
-        elif any(cat(*m.vector[i]).constant != v for i, v in self.vectors.items()):
-            raise Unproved("no table")
-        else:
-            first = self.first(32 * (rounds - 6)) - SCHEDULE
-            keys = [key_of(m, m.known(m.general[r], "an address") - first) for r in self.KEYS_AT[:self.count]]
-        if any(rounds != rounds_of(key.width) for key in keys if key.width > 1):
-            raise Unproved("another number of rounds")
-        results = in_calls(self.inverse, keys, [cat(*v) for v in m.vector[:self.count]])
-        yield
-        for i, v in enumerate(results):
-            m.vector[i] = terms.parts_of(v, 32)
+    def keys(self, m):
+        first = self.first(32 * (m.known(m.general[self.ROUNDS_AT], "a number") - 6)) - SCHEDULE
+        keys = [key_of(m, m.known(m.general[r], "an address") - first) for r in self.keys_at]
+        keys = keys or self.kernel.spread_keys_in(m.memory)
+        for key in keys:
+            if key.width > 1:
+                self.expect(m, self.needs(key.width))
+        return keys
 
 
-# ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------------
+# ---- Vectors of 32-bit ARM ------------------------------------------------------------------------------------------
 
 def name_many(schedule, block):
-    """Names the S-boxes of the first two rounds for 128 counters from that of a block on. Round 2 is also computed once
-    for bytes that depend on the counter's last byte. The S-box of that byte is omitted, and the results are not used."""
+    """Names the S-boxes of the first two rounds for 128 counters from that of a block on. Round 2 is also computed
+    once for bytes that depend on the counter's last byte. The S-box of that byte is omitted, and the results are not
+    used."""
     for i in range(128):
         spec.aes(schedule[:3], spec.counter_block(block, i))
     sub = terms.sub_shift(terms.xor(block, schedule[0]))
-    sub = cat(cut(sub, 0, 24), const(0x63, 8), cut(sub, 32, 96))  # the last byte is now that of row 3 in the first column
+    sub = cat(cut(sub, 0, 24), const(0x63, 8), cut(sub, 32, 96))  # the last byte is now in row 3, column 0
     terms.sub_shift(terms.xor(terms.mix_columns(sub), schedule[1]))
 
 
@@ -283,9 +271,14 @@ class Counters(Sliced):
 
     def spread_keys(self, keys):
         """Planes 7 to 0 of each round key but the first."""
-        return {SCRATCH + self.at["KEYS"] + 128 * (n - 1) + 16 * (7 - i) + 4 * w:
-                cat(*(cut(v, 8 * (4 * w + b) + i, 1) for b in range(4) for v in key))
-                for n in range(1, len(keys[0])) for key in ([self.formatted(n, k[n]) for k in keys],) for i in range(8) for w in range(4)}
+        found = {}
+        for n in range(1, len(keys[0])):
+            key = [self.formatted(n, k[n]) for k in keys]
+            for i in range(8):
+                for w in range(4):
+                    place = self.spread.place + 128 * (n - 1) + 16 * (7 - i) + 4 * w
+                    found[place] = cat(*(cut(v, 8 * (4 * w + b) + i, 1) for b in range(4) for v in key))
+        return found
 
     def spread_bytes(self, key, *_):
         return 128 * rounds_of(key.width)
@@ -296,35 +289,29 @@ class Counters(Sliced):
             raise Unproved("two keys")
 
     def find_passes(self, place, first_input, end):
-        """The sections of a pass, which ends at an instruction."""
+        """The sections of a pass, which ends at an instruction. place: as insn()."""
         left = place("ldr r7, [r1, {}]", "LEFT", behind=place("str r4, [r1, {}]", "PASS", behind=first_input))
         rounds = place("veor q13, q5, q6", behind=left)
         of_128 = place("str r6, [r1, {}]", "CACHED_128", behind=end)
         of_32 = place("ldr r3, [r1, {}]", "COUNTER", behind=of_128)
         cached = place("ldr r3, [r1, {}]", "COUNTER", behind=of_32 + 4)
-        later, secret = place("subs ip, ip, #4", behind=cached), place("add r4, r2, {}", "CONST_SHIFTS", behind=cached)
+        later, secret = (place(*of, behind=cached) for of in (("subs ip, ip, #4",), ("add r4, r2, {}", "CONST_SHIFTS")))
         self.first = First(self, first_input, place("vst1.8 {{d2, d3}}, [r8]", behind=first_input) + 4)
-        self.direct, self.secret = Direct(self, left + 12, rounds), Secret(self, secret, rounds)
-        self.of_128, self.of_32, self.cached = Of128(self, of_128, of_32), Of32(self, of_32, cached), Cached(self, cached, later)
+        self.direct, self.secret = Direct(self, left + 12, rounds, 3), Direct(self, secret, rounds, 0)
+        self.of_128, self.of_32 = Of128(self, of_128, of_32), Of32(self, of_32, cached)
+        self.cached = Cached(self, cached, later)
         self.rounds, self.later = (RoundsOf8(self, begin, end, done) for begin, done in ((rounds, 0), (later, 2)))
         return self.first, self.direct, self.secret, self.of_128, self.of_32, self.cached, self.rounds, self.later
 
-    def cells(self, name, size):
-        return range(SCRATCH + self.at[name], SCRATCH + self.at[name] + size, 4)
-
-    @property
-    def of_128_blocks(self):
-        return [*self.cells("ROUND_1", 64), *self.cells("ROUND_2", 128), *self.cells("VARYING_1", 384)]
-
     def show_blocks(self, bits_, keys, spread):
         def first():
-            key = self.any_keys(bits_)[0]
-            nonce = words("nonce", 3)
-            return key, nonce, {**self.spread_keys(8 * [key]), **self.first.show(self.schedule_cells([key]), nonce, bits_)}
+            key, nonce = self.any_keys(bits_)[0], words("nonce", 3)
+            first_input = self.first.show(self.schedule_cells([key]), nonce, bits_)
+            return key, nonce, {**self.spread_keys(8 * [key]), **first_input}
         key, nonce, cells = first()
-        for section, counter in ((self.direct, cat(const(0, 3), symbol("counter", 29))), (self.secret, symbol("any counter", 32))):
+        for section in (self.direct, self.secret):
             if section in self.sections:
-                section.show(bits_, cells, key, nonce, counter, {3: counter})
+                section.show(bits_, cells, key, nonce, section.any_counter())
         for section in (self.rounds, self.later):
             section.show(bits_, cells, key)
         # Blocks of other counters would be the input of other S-boxes.
@@ -332,204 +319,190 @@ class Counters(Sliced):
         upper = symbol("upper", 25)
         at = lambda low: cat(const(low, 7), upper)
         name_many(key, cat(nonce, spec.reverse(at(0))))
-        of_128 = self.of_128.show(bits_, cells, upper)
+        cells |= self.of_128.show(bits_, cells, at(0))
         for low in range(0, 128, 8):
-            scratch = Memory()
-            scratch.cells.update(of_128)
-            scratch.put_number(SCRATCH + self.at["COUNTER"], terms.add_modular(at(low), const(8, 32)))
-            scratch.cells.update(self.of_32.show(bits_, scratch.cells, at(low)))
-            self.cached.show(bits_, scratch.cells, key, nonce, at(low), {})
+            self.cached.show(bits_, cells | self.of_32.show(bits_, cells, at(low)), key, nonce, at(low))
 
 
-class First(Section):
+class First(Making):
     """The first round's input, without the counter."""
 
     pointers = SCRATCH_AT, CONSTS_AT
-    KEY_AT = 9
-
-    @property
-    def place(self):
-        return self.kernel.cells("BASE", 16)
+    KEY_AT, NONCE_AT, kind, places = 9, [[("vector", i) for i in range(4)]], "first input", (("BASE", 16),)
 
     def show(self, cells, nonce, bits_):
-        memory = self.alone({self.KEY_AT: self.pointer("key", KEY)}, cells, ("schedule", KEY + SCHEDULE, size_of(bits_), True, False),
-                            vectors=dict(enumerate((*terms.parts_of(nonce, 32), const(0, 32))))).memory
-        return {a: memory.peek(a, 4) for a in self.place}
+        state = {self.KEY_AT: self.pointer("key", KEY), **self.in_cells(self.NONCE_AT, [cat(nonce, const(0, 32))])}
+        return self.left_by(self.alone(state, cells, ("schedule", KEY + SCHEDULE, size_of(bits_))))
 
-    def effect(self, m):
-        key, nonce = key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE), cat(*m.vector[:3])
-        if not nonce.defined or m.vector[3].constant != 0:
+    def operands(self, m):
+        key = key_of(m, m.known(m.general[self.KEY_AT], "an address") + SCHEDULE)
+        nonce, = self.blocks(m, self.NONCE_AT)
+        if not nonce.defined or cut(nonce, 96, 32).constant != 0:
             raise Unproved("no nonce")
-        yield
-        m.memory.cells.update(zip(self.place, made("first input", (key, nonce), 16)))
+        return key, cut(nonce, 0, 96)
 
 
 def planes(states, done):
     """The bits of eight states, as words of the first eight vectors, after `done` rounds without ShiftRows."""
     byte = lambda p: 8 * (p // 4 + 4 * ((p - done * (p // 4)) % 4))
-    return [w for k in range(8) for w in terms.parts_of(cat(*(cut(v, byte(p) + k, 1) for p in range(16) for v in states)), 32)]
+    vectors = (cat(*(cut(v, byte(p) + k, 1) for p in range(16) for v in states)) for k in range(8))
+    return [w for v in vectors for w in parts_of(v, 32)]
 
 
 class OfCounters(Section):
-    """A section of a pass. first_done, done: how many rounds are done where it begins, and ends. Or first_done is None, and the
-    section does not use the pointer to round keys."""
+    """A section of a pass, which leaves the planes of eight blocks unless it says otherwise.
+
+    first_done, done    how many rounds are done where it begins, and ends. If first_done is None, the section does not
+                        use the pointer to round keys
+    reads_first         whether vectors have the first round's input
+    uses                the sections whose results it uses
+    given(counter)      the state that tells the counter of the first block. counter(m) reads it
+    """
 
     pointers = SCRATCH_AT, CONSTS_AT
     ROUND_KEYS_AT, ROUNDS_AT, COLUMNS_AT, FIRST_AT, PLANES_AT = 0, 12, 11, range(32, 36), range(32)
-    first_done = done = 0
-
-    def columns(self, bits_):
-        return self.kernel.at["CONST_COLUMNS"] + 16 * (bits_ == 192)
+    first_done, done, reads_first, uses = 0, 0, True, ()
 
     def round_keys(self, done):
-        return SCRATCH + self.kernel.at["KEYS"] + done * 128
+        return {self.ROUND_KEYS_AT: self.pointer("scratch", SCRATCH, self.kernel.at["KEYS"] + done * 128)}
 
-    def run(self, bits_, cells, registers, vectors=None):
-        k, memory = self.kernel, Memory()
-        memory.cells.update(cells)
-        memory.put_number(SCRATCH + k.at["PASS"], symbol("pass", 32))
-        first = {r: cells[a] for r, a in zip(self.FIRST_AT, k.first.place)}
-        if self.first_done is not None:
-            registers = {self.ROUND_KEYS_AT: self.pointer("scratch", SCRATCH, self.round_keys(self.first_done) - SCRATCH), **registers}
-        return self.alone({self.ROUNDS_AT: const(rounds_of(bits_), 32), self.COLUMNS_AT: self.pointer("consts", CONSTS, self.columns(bits_)), **registers},
-                          memory.cells, vectors=vectors or first)
+    def needs(self, bits_):
+        columns = self.kernel.at["CONST_COLUMNS"] + 16 * (bits_ == 192)
+        return {self.ROUNDS_AT: rounds_of(bits_), self.COLUMNS_AT: self.pointer("consts", CONSTS, columns),
+                **({} if self.first_done is None else self.round_keys(self.first_done))}
 
-    def show(self, bits_, cells, schedule, nonce, counter, registers):
-        """Proves that the section leaves the planes of eight blocks."""
+    def run(self, bits_, cells, state):
+        first = zip(self.FIRST_AT, self.kernel.first.cells if self.reads_first else ())
+        vectors = {("vector", r): cells[a] for r, a in first}
+        return self.alone({**self.needs(bits_), "PASS": symbol("pass", 32), **vectors, **state}, cells)
+
+    def given(self, counter):
+        return {"COUNTER": terms.add_modular(counter, const(8, 32))}
+
+    def counter(self, m):
+        return terms.add_modular(self.found(m, "COUNTER"), const(-8, 32))
+
+    def show(self, bits_, cells, schedule, nonce, counter):
         states = []
-        for i in range(8):
-            v = terms.xor(cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))), schedule[0])
+        for block in counter_blocks(nonce, counter):
+            v = terms.xor(block, schedule[0])
             for round_key in schedule[1:self.done + 1]:
                 v = terms.aes_round(v, round_key)
             states.append(v)
-        m = self.run(bits_, cells, registers).machine
+        m = self.run(bits_, cells, self.given(counter)).machine
         if not all(same(m.vector[r], v) for r, v in zip(self.PLANES_AT, planes(states, self.done))):
             raise Unproved(f"the blocks after {self.done} rounds are not what the specification says")
-        if m.known(m.general[self.ROUND_KEYS_AT], "an address") != self.round_keys(self.done):
-            raise Unproved("other round keys")
 
-    def of(self, m, first=True):
-        """Returns the key and the nonce. first: the first round's input is needed."""
+    def left(self, m):
+        begin = self.round_keys(self.done)[self.ROUND_KEYS_AT].more
+        return {self.ROUND_KEYS_AT: terms.add(32, m.general[SCRATCH_AT], const(begin, 32))[0]}
+
+    def of(self, m):
+        """Requires the state. Returns the key and the nonce."""
         k, memory = self.kernel, m.memory
-        of = expect_made(memory, "first input", k.first.place)
+        of = k.first.made_in(memory)
         k.expect_key(memory, of[0])
-        if first and [m.vector[r] for r in self.FIRST_AT] != [memory.cells[a] for a in k.first.place]:
+        if self.reads_first and [m.vector[r] for r in self.FIRST_AT] != [memory.cells[a] for a in k.first.cells]:
             raise Unproved("another first input")
-        bits_ = of[0].width
-        expected = {self.ROUNDS_AT: rounds_of(bits_), self.COLUMNS_AT: CONSTS + self.columns(bits_)}
-        if self.first_done is not None:
-            expected[self.ROUND_KEYS_AT] = self.round_keys(self.first_done)
-        if any(m.known(m.general[r], "an address") != v for r, v in expected.items()):
-            raise Unproved("other round keys, or another number of rounds")
+        self.expect(m, self.needs(of[0].width))
+        for shared in (getattr(k, name) for name in self.uses):
+            if shared.made_in(memory) != (*of, shared.upper(self.counter(m))):
+                raise Unproved("other blocks")
         return of
 
-    def counter(self, m):
-        """That of the pass's first block."""
-        return (m.known(m.memory.number(SCRATCH + self.kernel.at["COUNTER"], 4), "a counter") - 8) % (1 << 32)
-
-    def blocks(self, m, of, counter):
-        """The effect of a section that leaves planes in registers."""
-        (key, nonce), round_keys = of, terms.add(32, m.general[SCRATCH_AT], const(self.round_keys(self.done) - SCRATCH, 32))[0]
-        blocks = [cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))) for i in range(8)]
+    def effect(self, m):
+        (key, nonce), counter = self.of(m), self.counter(m)
+        found = made(f"planes {self.done}", (key, *counter_blocks(nonce, counter)), 128)
         yield
-        for r, v in zip(self.PLANES_AT, made(f"planes {self.done}", (key, *blocks), 128)):
-            m.vector[r] = v
-        m.general[self.ROUND_KEYS_AT] = round_keys
+        self.put(m, {("vector", r): v for r, v in zip(self.PLANES_AT, found)})
 
 
 class Direct(OfCounters):
-    def effect(self, m):
-        counter = m.known(m.general[3], "a counter")
-        if counter % 8:
-            raise Unproved("a counter that is no multiple of 8")
-        yield from self.blocks(m, self.of(m), const(counter, 32))
+    """zeroes: how many of the counter's lowest bits are 0."""
+
+    def __init__(self, kernel, begin, end, zeroes):
+        super().__init__(kernel, begin, end)
+        self.zeroes = zeroes
+
+    def any_counter(self):
+        counter = symbol(f"counter {self.zeroes}", 32 - self.zeroes)
+        return cat(const(0, self.zeroes), counter) if self.zeroes else counter
+
+    def given(self, counter):
+        return {3: counter}
+
+    def counter(self, m):
+        counter = m.general[3]
+        if not counter.defined or self.zeroes and cut(counter, 0, self.zeroes).constant != 0:
+            raise Unproved("no counter, or one that is no multiple of 8")
+        return counter
 
 
-class Secret(OfCounters):
-    def effect(self, m):
-        if not m.general[3].defined:
-            raise Unproved("no counter")
-        yield from self.blocks(m, self.of(m), m.general[3])
+class Shared(OfCounters, Making):
+    """What 2^bits blocks share. slot: the number that says of which blocks this is."""
 
+    effect = Making.effect
 
-class Of128(OfCounters):
-    """What 128 blocks share."""
-
-    def show(self, bits_, cells, upper):
-        memory, k = self.run(bits_, cells, {6: extend(upper, 32)}).memory, self.kernel
-        if memory.number(SCRATCH + k.at["CACHED_128"], 4) is not extend(upper, 32):
-            raise Unproved("other blocks")
-        return {**cells, **{a: memory.peek(a, 4) for a in k.of_128_blocks}}
-
-    def effect(self, m):
-        of, upper = self.of(m), m.known(m.general[6], "a counter")
-        if upper >> 25:
-            raise Unproved("no counter")
-        yield
-        m.memory.cells.update(zip(self.kernel.of_128_blocks, made("128 blocks", (*of, const(upper, 25)), 576)))
-        m.memory.put_number(SCRATCH + self.kernel.at["CACHED_128"], const(upper, 32))
-
-
-class Of32(OfCounters):
-    """What 32 blocks share."""
-
-    first_done = None
+    def upper(self, counter):
+        return cut(counter, self.bits, 32 - self.bits)
 
     def show(self, bits_, cells, counter):
-        memory, k = self.run(bits_, cells, {}).memory, self.kernel
-        if memory.number(SCRATCH + k.at["CACHED_32"], 4) is not extend(cut(counter, 5, 27), 32):
-            raise Unproved("other blocks")
-        return {a: memory.peek(a, 4) for a in k.cells("VARYING_2", 384)}
+        return self.left_by(self.run(bits_, cells, self.given(counter)))
 
-    def of(self, m):
-        of, counter = super().of(m, False), self.counter(m)
-        if expect_made(m.memory, "128 blocks", self.kernel.of_128_blocks) != (*of, const(counter >> 7, 25)):
-            raise Unproved("other blocks")
-        return of
+    def left(self, m):
+        return {self.slot: extend(self.upper(self.counter(m)), 32)}
 
-    def effect(self, m):
-        of, counter = self.of(m), self.counter(m)
-        yield
-        m.memory.cells.update(zip(self.kernel.cells("VARYING_2", 384), made("32 blocks", (*of, const(counter >> 5, 27)), 384)))
-        m.memory.put_number(SCRATCH + self.kernel.at["CACHED_32"], const(counter >> 5, 32))
+    def operands(self, m):
+        return *self.of(m), self.upper(self.counter(m))
 
 
-class Cached(Of32):
+class Of128(Shared):
+    bits, kind, slot, places = 7, "128 blocks", "CACHED_128", (("ROUND_1", 64), ("ROUND_2", 128), ("VARYING_1", 384))
+
+    def given(self, counter):
+        return {6: extend(self.upper(counter), 32)}
+
+    def counter(self, m):
+        if cut(m.general[6], 25, 7).constant != 0:
+            raise Unproved("no counter")
+        return cat(const(0, 7), cut(m.general[6], 0, 25))
+
+
+class Of32(Shared):
+    bits, kind, slot, places = 5, "32 blocks", "CACHED_32", (("VARYING_2", 384),)
+    first_done, reads_first, uses = None, False, ("of_128",)
+
+
+class Cached(OfCounters):
     """The first two rounds."""
 
-    show, done = OfCounters.show, 2
-
-    def effect(self, m):
-        of, counter = self.of(m), self.counter(m)
-        if expect_made(m.memory, "32 blocks", self.kernel.cells("VARYING_2", 384)) != (*of, const(counter >> 5, 27)):
-            raise Unproved("other blocks")
-        yield from self.blocks(m, of, const(counter, 32))
+    first_done, done, reads_first, uses = None, 2, False, ("of_128", "of_32")
 
 
 class RoundsOf8(OfCounters):
     """The rounds of eight blocks after the first `done` ones."""
 
-    BLOCKS_AT = *range(32, 48), *range(16)
+    reads_first = False
+    target = [[("vector", r) for r in range(i, i + 4)] for i in (*range(32, 48, 4), *range(0, 16, 4))]
 
     def __init__(self, kernel, begin, end, done):
         super().__init__(kernel, begin, end)
         self.first_done = self.done = done
 
     def show(self, bits_, cells, schedule):
-        states = [words(f"state {i} ") for i in range(8)]
+        states = words_of("state", 8)
         results = [spec.aes(schedule[self.done:], terms.xor(v, schedule[self.done])) for v in states]
-        m = self.run(bits_, cells, {}, dict(zip(self.PLANES_AT, planes(states, self.done)))).machine
-        expect_blocks([cat(*(m.vector[r] for r in self.BLOCKS_AT[4 * i:4 * i + 4])) for i in range(8)], results)
-        if m.general[4] is not symbol("pass", 32):
-            raise Unproved("another purpose of the pass")
+        vectors = {("vector", r): v for r, v in zip(self.PLANES_AT, planes(states, self.done))}
+        m = self.run(bits_, cells, vectors).machine
+        expect_blocks(self.blocks(m, self.target), results)
+
+    def left(self, m):
+        return {4: self.found(m, "PASS")}
 
     def effect(self, m):
-        key, *blocks = expect_values([m.vector[r] for r in self.PLANES_AT], f"planes {self.done}")
-        if self.of(m, False)[0] is not key:
+        key, *blocks = expect_made([m.vector[r] for r in self.PLANES_AT], f"planes {self.done}")
+        if self.of(m)[0] is not key:
             raise Unproved("two keys")
-        purpose = m.memory.number(SCRATCH + self.kernel.at["PASS"], 4)
         results = in_calls(0, 8 * [key], blocks)
         yield
-        for r, v in zip(self.BLOCKS_AT, (w for v in results for w in terms.parts_of(v, 32))):
-            m.vector[r] = v
-        m.general[4] = purpose
+        self.put(m, self.in_cells(self.target, results))

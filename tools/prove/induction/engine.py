@@ -12,6 +12,7 @@ A file in this folder defines these names:
     planted(kernel, args, attempt)    attempts to prove wrong properties: attempt(name, function, an instruction to
                                       omit)
     OPTIONS                     further options of this induction, as (name, help), if any
+    OF                          what it proves, for the report, if not texts from least() bytes
 """
 import argparse
 import copy
@@ -146,7 +147,13 @@ class Planted:
         self.results.append(why is not None)
 
     def without(self, omitted, show, behind=0):
-        """omitted: (name of the fault, as find() the start of an instruction's text, and which one after `behind`)."""
+        """omitted: (name of the fault, as find() the start of an instruction's text, and which one after `behind`).
+        Requires first that the kernel is not refused as it is."""
+        try:
+            show()
+        except (Unproved, AssertionError) as e:
+            print(f"FAIL {self.kernel}: planted: the kernel as it is: {reason(e)}", flush=True)
+            self.results.append(False)
         for what, text, *number in omitted:
             self(what, show, find(self.kernel, text, *number, behind=behind))
 
@@ -196,7 +203,7 @@ def main(induction):
         try:
             if least is None:
                 raise Unproved("there is no induction for it here")
-            if least > lists.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), least):
+            if least > (lists.by_induction(kernel) or least):
                 raise Unproved(f"run/lists.py has calls up to another length than {least}")
             if hasattr(induction, "prepare"):
                 found.cases, found.steps, found.common = induction.prepare(kernel, args)

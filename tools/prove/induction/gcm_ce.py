@@ -2,24 +2,24 @@
 
     induction.gcm_ce [--quick] [--planted] [--jobs N] OBJECT...
 
-This is like gcm.py, with the same kinds of cells, except for three properties of aesgcm_ce:
+This is like gcm.py, except for three properties of aesgcm_ce:
 
 - Blocks that do not fill a group of eight come first, and the text's last block is read before the loop. So the
   length modulo 128 determines how the call starts, and its last four bits how it ends. There is a class of lengths for
   each.
 - If the caller declares the counter public, the kernel branches on its last byte. That shows whether a higher byte
-  changes in the next group. So the loop has a state for each value of that byte, with any upper three. A step leads from
-  each to the one 8 later.
+  changes in the next group. So a step is proved for each value of that byte, with any upper three. It leads to the
+  state with the value 8 later.
 - GHASH so far is three sums of products that are not reduced yet.
 """
-import spec
-from induction import gcm
-from induction.engine import BOTH, anew, find, text_named
-from induction.gcm import LONGEST, Shape, counter_block, induction, next_word, regions, start
+from induction import engine, gcm, loop as loops
+from induction.engine import BOTH, anew, find
+from induction.gcm import LONGEST, Shape
+from induction.loop import induction
 from run.kernels import text_symbols
 from spec.args import FIRST, LAST
 from values import linear, terms
-from values.terms import Unproved, carryless, cat, const, cut, field_product, symbol, xor
+from values.terms import Unproved, carryless, cat, const, cut, field_product, xor
 
 NAME = "sealane_aesgcm_ce"
 GROUP, LEAST = 128, 256
@@ -29,39 +29,66 @@ POLY = const(0xc200000000000000, 64)
 
 
 class Part(gcm.Part):
+    """tail: bytes of the last block, if it is not full. They are read before the loop."""
+
+    def put_text(self, n, lag=0):
+        """In a run from the first instruction, the last block is far from its text. In one to the end, it follows."""
+        n, tail = n - self.tail if self.done else n, text_symbols("text at the end ", self.tail)
+        text, waiting = super().put_text(n, lag)
+        self.poke(self.source.address + (n if self.done else END - self.tail), tail)
+        return cat(text, tail) if tail and self.done else text, waiting
+
     def known(self, v, what):
         found = linear.place(v)
-        if what == "an address" and found and self.bytes and found[0].sum and self.bytes in found[0].sum and self.source in found[0].sum:
+        if what == "an address" and found and self.left and {self.left, self.source} == set(found[0].sum or ()):
             return self.source.address + END + found[1]
         return super().known(v, what)
 
-    def place_of(self, v, done):
+    def here(self, v):
         found = linear.place(v)
-        if found and found[0].quotient and found[0].quotient[0] is self.bytes and 1 << found[0].quotient[2] == GROUP:
+        length, offset, bits = found and found[0].quotient or (None, 0, 0)
+        if length and length is self.left and 1 << bits == GROUP:
             # Relative to the groups of the loop. The last one is not full if the residue is above that of 7 blocks.
-            (residue,), offset = self.bytes.of, found[0].quotient[1]
+            residue, = self.left.of
             return "steps", found[1] + (residue + offset) // GROUP - (residue > GROUP - 16)
-        return super().place_of(v, done)
+        return super().here(v)
 
 
 class Groups(gcm.Loop):
-    """given: whether the caller declares the counter public."""
+    """given: whether the caller declares the counter public. An exit starts with two groups."""
 
-    part, counts_bytes, places, passes, rest = Part, False, ("in", "out", "steps"), 2, None
-    step, lag, blocks = GROUP, 0, GROUP // 16
+    part, places, step, blocks, least = Part, ("in", "out", "steps"), GROUP, GROUP // 16, LEAST
+    further = 3 << 8 | 8  # also with other upper bytes
+    splits, tail = True, 0
 
     def __init__(self, given):
         self.given = given
 
-    def head(self, kernel, shape):
+    def place(self, kernel, shape):
         """Returns the start of the loop that seals or opens. There the code tests for the rounds of longer keys; the
         other such tests belong to the four kinds of starts."""
         if kernel.head is None:
             kernel.head = [find(kernel, "tbz w22, #2", number).address for number in (4, 5)]
         return kernel.head[shape.opens]
 
-    def word(self, shape):
-        return self.given, const(1, 32) if self.given and shape.flags & FIRST else symbol("counter", 32)
+    def sizes(self, shape, of, absorbs):
+        residue = of or 0
+        return (residue + 15) // 16 % 8 * 16, LEAST + residue
+
+    def make(self, *args, **more):
+        call = super().make(*args, given=self.given, **more)
+        call.tail = self.tail
+        return call
+
+    def regions(self, shape, size, least):
+        source, target = super().regions(shape, size, least)
+        return [*source, (END - least % 16, least % 16, True, False)], target
+
+    def lay_out(self, kernel, shape, size, least, of, **more):
+        """For texts whose length modulo 128 is the residue `of`."""
+        call = super().lay_out(kernel, shape, size, least, (least % GROUP,), **more)
+        call.tail = least % 16
+        return call
 
     def hash_cells(self):
         return HASH
@@ -81,39 +108,26 @@ class Groups(gcm.Loop):
         y = xor(swap(xor(high, half(mid))), mid)
         return field_product(terms.X127, swap(y).image)
 
-    def continued(self, kernel, shape, word, name):
-        return self.begin(kernel, Shape(shape.flags & LAST, shape.opens, shape.in_place, shape.bits), word, self.given, name=name)
+    def processed(self, call):
+        size, _ = self.sizes(call.shape, call.left.of[0], False)
+        return size
 
-    def begin(self, kernel, shape, word, given, residue=0, ad_bytes=0, name="a", section=None):
-        """For texts whose length modulo 128 is the residue."""
-        size, tail = (residue + 15) // 16 % 8 * 16, residue % 16
-        source, target = regions(shape, size)
-        call = Part(kernel, shape, (source + [(END - tail, tail, True, False)] if tail else source, target), word, given, ad_bytes)
-        call.bytes = linear.Base("bytes", LEAST + residue, LONGEST - GROUP + residue, modulus=GROUP, of=(residue,))
-        call.set(bytes=call.bytes + 0, total=symbol("total", 64), ad_bytes=const(ad_bytes, 64))
-        text = call.text(name, size)
-        if tail:
-            call.memory.poke(call.source.address + END - tail, text_symbols("text at the end ", tail))
-        y = call.to_loop(self.head(kernel, shape), name, ad_bytes, section)
-        call.done = size
-        call.begun(self, y, text, size, size)
-        return call
+    def fewest(self, at):
+        """Two groups, of whose last block there may be one byte."""
+        return 2 * GROUP - 15
+
+    def remains(self, call, at, rest, enough):
+        if rest is not None:
+            return {"steps": 2}
+        call.steps = linear.Base("steps", 3, LONGEST >> 4)
+        return {"steps": call.steps}
 
 
 def leave(kernel, shape, state, residue, last, given):
     """Proves the run of the next group and the last one, to the end, for a text of such a length."""
-    loop, word, opens = Groups(given), state.words.word(last), shape.opens
-    tail, n = residue % 16, 2 * GROUP - 16 + (residue % 16 or 16)
-    call, _, y = start(kernel, loop, shape, state, word, n, 2)
-    call.change({c: v for c, v in state.by_residue.get(residue, {}).items() if c in state})
-    text = text_named("now", n - tail)
-    text = cat(text, text_symbols("text at the end ", tail)) if tail else text
-    call.memory.poke(call.source.address, text)
-    call.set(bytes=call.done + n)
-    result = spec.gcm_text(call.schedule, counter_block(word), 0, text)
-    y = spec.ghash(y, call.h, text if opens else result)
-    lengths = symbol("ad bytes", 61), symbol("packet bytes", 61)
-    return call.ended(state, loop.head(kernel, shape), result, y, lengths, [counter_block(next_word(word, (n + 15) // 16))])
+    loop, of_class = engine.changed(Groups(given), tail=residue % 16), engine.changed(state)
+    of_class.update({c: v for c, v in state.by_class.get((residue,), {}).items() if c in state})
+    return loops.leave(kernel, loop, shape, of_class, 2 * GROUP - 16 + (residue % 16 or 16), None, last)
 
 
 # ---- All of it -----------------------------------------------------------------------------------------------------------
@@ -183,10 +197,10 @@ def planted(kernel, args, attempt):
     def wrong(what, text=None, number=0, lasts=(8 * 30 + 6, 254), **change):
         def show():
             anew()
-            state, _, _ = induction(kernel, Groups(True), shape, [64, 59], list(lasts), **change)
+            state, _, _ = induction(kernel, engine.changed(Groups(True), **change), shape, [64, 59], list(lasts))
             for residue in (64, 59):
                 leave(kernel, shape, state, residue, lasts[0], True)
-        attempt(what, show, text and find(kernel, text, number, Groups(True).head(kernel, shape)))
+        attempt(what, show, text and find(kernel, text, number, Groups(True).place(kernel, shape)))
     wrong("the counter goes on by one block more", blocks=9)
     right = HASH
     HASH = right[4:] + right[:4]

@@ -1,5 +1,5 @@
 """All kernels that are proved in sections, and calls of any kernel."""
-from induction import blocks_arm, blocks_mips, blocks_modes, permute
+from induction import blocks_gcm, blocks_modes, permute
 from induction.sections import Sectioned, call, restore
 from run import proof
 from run.kernels import Kernel
@@ -8,7 +8,7 @@ from run.kernels import Kernel
 def opened(path):
     """The kernel in an object."""
     kernel = Kernel(path)
-    found = next(filter(None, (file.of(kernel) for file in (permute, blocks_arm, blocks_modes, blocks_mips))), None)
+    found = next(filter(None, (file.of(kernel) for file in (permute, blocks_gcm, blocks_modes))), None)
     return found(path) if found else kernel
 
 

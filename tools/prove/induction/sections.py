@@ -1,9 +1,18 @@
 """Kernels in which bits.py takes seconds for a block of AES. Sections of their code are proved once, separately, for
-all data. In calls, a section is one instruction, whose meaning is the proved result. Round keys are then unknown
-functions of the key, which only sections can use. Encrypted blocks are unknown, too, but equal blocks have equal
-results.
+all data, with anything in registers and scratch that a section does not read. In calls, a section is one instruction,
+whose meaning is the proved result. Other cells that it changes are unknown after it. Round keys and tables are then
+unknown functions of the key, which only sections can use. Encrypted blocks are unknown, too, but equal blocks have
+equal results.
+
+A section's state is a dictionary, with which it is proved, and which it requires in calls. Its keys are numbers of
+registers, names of numbers in scratch as in the source, and cells as in Call.cells(). Its values are numbers and
+pointers.
 """
 import functools
+import operator
+import os
+import re
+from typing import NamedTuple
 
 import spec
 from induction.engine import anew, find
@@ -12,19 +21,34 @@ from run.kernels import ARGS, CONSTS, KEY, SCRATCH, Call, Kernel
 from run.memory import Memory
 from run.packets import Setup
 from spec import modes as spec_modes
-from spec.args import A
+from spec.args import ROOT, A
 from values import terms
-from values.terms import ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, same, symbol, tainted
+from values.terms import (ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, parts_of, same,
+    symbol, tainted)
 
 SET_UP, CALLS = "set-up", "calls"  # places of planted faults
 OF = "calls of blocks that were shown once"
 BITS = (128, 192, 256)
 INVERSE_X127 = field_power(X127, (1 << 128) - 2)
-ROUNDS, SCHEDULE, TABLE = A["AES_KEY_ROUNDS"], A["AES_KEY_SCHEDULE"], A["GCM_KEY_TABLE"]  # the first two are those of AES-GCM, too
+# The first two are those of AES-GCM, too.
+ROUNDS, SCHEDULE, TABLE = A["AES_KEY_ROUNDS"], A["AES_KEY_SCHEDULE"], A["GCM_KEY_TABLE"]
+SOURCES = os.path.join(ROOT, "asm")
 # Functions that are replaced in calls.
 REPLACED = [(module, name, getattr(module, name)) for module, names in (
     (spec, ("key_schedule", "aes")), (spec_modes, ("inverse_schedule", "decrypt")), (modes, ("key_cells",)),
     (packets, ("gcm_key", "given_key")), (proof, ("prove_one",))) for name in names]
+
+
+def offsets(*paths, **found):
+    """The numbers that source files define. found: those that are known."""
+    for path in paths:
+        with open(os.path.join(SOURCES, path)) as f:
+            text = f.read()
+        for name, value in re.findall(r"^#define (\w+) +([\w ()+*-]+?) *(?:/\*|$)", text, re.M):
+            value = re.sub(r"[A-Z]\w*", lambda m: str(found.get(m[0], m[0])), value)
+            if re.fullmatch(r"[\d ()+*-]+", value):
+                found[name] = eval(value)
+    return found
 
 
 def restore():
@@ -34,6 +58,16 @@ def restore():
 
 def words(name, n=4):
     return cat(*(symbol(f"{name}{i}", 32) for i in range(n)))
+
+
+def words_of(name, count):
+    """Blocks of any data."""
+    return [words(f"{name} {i} ") for i in range(count)]
+
+
+def counter_blocks(nonce, counter, n=8):
+    """n blocks of counter mode, from a counter on."""
+    return [cat(nonce, spec.reverse(terms.add_modular(counter, const(i, 32)))) for i in range(n)]
 
 
 def rounds_of(bits_):
@@ -49,17 +83,21 @@ def cipher(kind, key, block):
     """An unknown function of a block. Exclusive ors are decomposed, so that equal blocks are one value."""
     if not block.defined:
         return tainted(128)
-    return atom(kind, (key, cat(*(terms.byte_of_xor(cut(block, i, 8)) for i in range(0, 128, 8)))), None, 128, (1 << 128) - 1)
+    block = cat(*(terms.byte_of_xor(cut(block, i, 8)) for i in range(0, 128, 8)))
+    return atom(kind, (key, block), None, 128, (1 << 128) - 1)
 
 
 def in_direction(inverse, keys, blocks):
     """What the specification says about blocks under round keys."""
-    return [spec_modes.decrypt(spec_modes.inverse_schedule(key), v) if inverse else spec.aes(key, v) for key, v in zip(keys, blocks)]
+    if inverse:
+        return [spec_modes.decrypt(spec_modes.inverse_schedule(key), v) for key, v in zip(keys, blocks)]
+    return [spec.aes(key, v) for key, v in zip(keys, blocks)]
 
 
 def in_calls(inverse, keys, blocks):
     """The same under keys. An absent lane has no key."""
-    return [cipher("inverse aes" if inverse else "aes", key, v) if key.width > 1 else tainted(128) for key, v in zip(keys, blocks)]
+    kind = "inverse aes" if inverse else "aes"
+    return [cipher(kind, key, v) if key.width > 1 else tainted(128) for key, v in zip(keys, blocks)]
 
 
 def expect_blocks(found, results):
@@ -90,16 +128,44 @@ def call(kernel, shape):
 
 class Sectioned(Kernel):
     """A kernel with sections, which have a start, an end, and the changes that they were proved to make. A section's
-    __call__ is its effect in calls. show(lengths) proves the sections for keys of some lengths, and returns the numbers of
-    cases and instructions. set_up(shape): whether show() has proved this call, too. replace() defines further replacements in
-    calls, in the specification and in keys. made_keys: offset -> the kind of the round keys there. faults: place -> instructions
-    that planted() omits, as (name of the fault, the instruction's text, and which one behind begin_of(place)). A fault of the place
-    CALLS is refused in a call of the shape `called`. Others are refused by attempt(place)."""
+    __call__ is its effect in calls.
 
-    made_keys = {SCHEDULE: "round key"}
+    file             the source of the kernel. at: the numbers that it defines, and some headers
+    show(lengths)    proves the sections for keys of some lengths. Returns the numbers of cases and instructions
+    set_up(shape)    whether this is a call that show() proves, too
+    replace()        defines further replacements in calls, in the specification and in keys
+    made_keys        offset -> the kind of the round keys there
+    faults           place -> instructions that planted() omits, as (name of the fault, the instruction's text, and
+                     which one after begin_of(place)). A fault of the place CALLS is refused in a call of the shape
+                     `called`, others by attempt(place)
+    """
 
-    def changes(self):
-        return tuple(frozenset(s.changes) for s in self.sections)
+    file, made_keys = None, {SCHEDULE: "round key"}
+
+    def __init__(self, path, *headers):
+        super().__init__(path)
+        self.at = offsets(*headers, self.file, WORD=self.isa.POINTER // 8)
+        with open(os.path.join(SOURCES, self.file)) as f:
+            self.source = [""] + [line.partition("/*")[0].strip() for line in f]
+        self.starts = {}
+        for pc, line in sorted(self.lines.items()):
+            file, _, number = (line or "").partition(":")
+            if file == os.path.basename(self.file):
+                self.starts.setdefault(int(number), pc)
+
+    def place(self, text, behind=None):
+        """The first instruction of the first such line of the source, whose operands may be left out, or after such a
+        label. `behind`: an earlier line."""
+        first = self.source.index(behind) if behind else 0
+        first = next(n for n, line in enumerate(self.source) if n >= first and f"{line} ".startswith(f"{text} "))
+        return self.starts[min(n for n in self.starts if n >= first)]
+
+    def insn(self, text, *names, behind=0):
+        """An instruction of ARM, whose text has {} for numbers that the source defines."""
+        return find(self, text.format(*(f"#{self.at[n]:#x}" for n in names)), 0, behind).address
+
+    def set_up(self, shape):
+        return isinstance(shape, Setup) or getattr(shape, "mode", None) == modes.SETUP
 
     def key_of_calls(self, kernel, bits_, name="key", trace=None, encrypts=False):
         """Replaces modes.key_cells."""
@@ -107,7 +173,7 @@ class Sectioned(Kernel):
         memory.put_number(KEY + ROUNDS, const(rounds_of(bits_), 64))
         for at, kind in self.made_keys.items():
             if not (encrypts and at > SCHEDULE):
-                memory.cells.update(zip(range(KEY + at, KEY + at + size_of(bits_), 4), made(kind, (key,), size_of(bits_))))
+                memory.cells.update(made_at(KEY + at, kind, (key,), size_of(bits_)))
         return memory.cells, 0
 
     def in_sections(self):
@@ -117,31 +183,22 @@ class Sectioned(Kernel):
         return self
 
     @classmethod
-    @functools.cache
-    def in_calls(cls, path, changes):
-        kernel = cls(path)
-        for s, found in zip(kernel.sections, changes):
-            s.changes = found
-        return kernel.in_sections()
-
-    @classmethod
     def prepare(cls, kernel, args):
         kernel = cls(kernel.path)
-        return *kernel.show(BITS[:1] if args.quick else BITS), kernel.changes()
+        return *kernel.show(BITS[:1] if args.quick else BITS), kernel.in_sections()
 
     @classmethod
     def tasks(cls, kernel, args):
         """Groups similar calls."""
-        kernel = cls(kernel.path)
-        return [(str(group[0]), group) for group in prove.together(kernel, [s for s in lists.shapes(kernel, args.quick) if not kernel.set_up(s)])]
+        shapes = [s for s in lists.shapes(kernel, args.quick) if not cls.set_up(kernel, s)]
+        return [(str(group[0]), group) for group in prove.together(kernel, shapes)]
 
     @classmethod
     def one(cls, kernel, task, args, found):
-        kernel = cls.in_calls(kernel.path, found.common)
         if len(ATOMS) > terms.MANY:
             terms.forget()
         for shape in task[1]:
-            found.end(str(shape), call, kernel, shape)
+            found.end(str(shape), call, found.common, shape)
 
     def attempt(self, place):
         self.show(BITS[:1])
@@ -163,13 +220,13 @@ class Sectioned(Kernel):
 
 
 def functions(kernels):
-    """Returns the functions of an induction that engine.py calls, for these kernels. Before them comes the class of a kernel."""
+    """The functions of an induction that engine.py calls, for these kernels. The first returns a kernel's class."""
     of = lambda kernel: kernels.get((kernel.isa.MACHINE, kernel.name))
-    return of, lambda kernel: of(kernel) and 0, *((lambda kernel, *more, name=name: getattr(of(kernel), name)(kernel, *more))
-                                                  for name in ("prepare", "tasks", "one", "planted"))
+    in_class = lambda name: lambda kernel, *more: getattr(of(kernel), name)(kernel, *more)
+    return of, lambda kernel: of(kernel) and 0, *map(in_class, ("prepare", "tasks", "one", "planted"))
 
 
-# ---- AES-GCM ----------------------------------------------------------------------------------------------------------------
+# ---- Values in calls -----------------------------------------------------------------------------------------------
 
 _made = terms.memo()
 
@@ -181,14 +238,18 @@ def made(kind, of, size):
     return _made[kind, of, size]
 
 
-def expect_made(memory, kind, addresses, size=None):
-    """Returns the operands of such a function, whose result must be in memory. size: computes its number of bytes from
-    the operands."""
-    return expect_values([memory.cells.get(a, memory.unset) for a in addresses], kind, size)
+def made_at(address, *function):
+    """The same at an address."""
+    return {address + 4 * i: v for i, v in enumerate(made(*function))}
 
 
-def expect_values(values, kind, size=None):
-    """The same for words."""
+def words_in(memory, addresses):
+    return [memory.cells.get(a, memory.unset) for a in addresses]
+
+
+def expect_made(values, kind, size=None):
+    """Returns the operands of such a function, whose result the words are. size: computes its number of bytes from the
+    operands."""
     first = values[0].pieces[0][0]
     if first < 0 or ATOMS[first].kind != kind:
         raise Unproved(f"no {kind} that set-up or a section has made")
@@ -216,26 +277,23 @@ def factor(h, polyval):
 
 def product(of, *pairs):
     """The number that is the sum of numbers, each times a power of h. of: the operands of the table of h."""
+    if not all(v.defined for v, _ in pairs):
+        raise Unproved("a product of what nothing has written")
     y = atom("product", (*of, *(v for pair in pairs for v in (pair[0], const(pair[1], 8)))), None, 128, (1 << 128) - 1)
     found = ATOMS[y.pieces[0][0]]
     if found.images is None:
-        found.images = {0: number(total(factor(*of), ((element(v), power) for v, power in pairs)))}
+        found.images = {0: number(total(factor(*of), pairs))}
     return y
 
 
 def total(h, pairs):
-    """The sum of elements, each times a power of h."""
-    result = 0
-    for v, power in pairs:
-        for _ in range(power):
-            v = field_product(v, h)
-        result ^= v
-    return result
+    """The element that is the sum of numbers, each times a power of h."""
+    return functools.reduce(operator.xor, (field_product(element(v), field_power(h, power)) for v, power in pairs))
 
 
 def key_of(m, at, behind=0, kind="round key"):
     """The key whose round keys are at an address. behind: how many more bytes must be readable."""
-    key, = expect_made(m.memory, kind, range(at, at + 240, 4), lambda key: size_of(key.width))
+    key, = expect_made(words_in(m.memory, range(at, at + 240, 4)), kind, lambda key: size_of(key.width))
     m.memory.allowed(at, size_of(key.width) + behind, False)
     return key
 
@@ -247,63 +305,146 @@ def expect_rounds(m, key, bits_):
         raise Unproved("another number of rounds")
 
 
-class Section:
-    """A section of the code. pointers: the registers that still have the call's arguments, scratch or constants.
-    changes: the cells that the section changes, as in Call.cells(). effect(m) requires the state for which the section was
-    proved, yields, and then puts the results."""
+class Pointer(NamedTuple):
+    """A pointer of the caller, and how many bytes are added to it."""
 
-    pointers = ()
+    name: str
+    address: int
+    more: int = 0
+
+
+def cell_of(place):
+    return ("general", place) if isinstance(place, int) else place
+
+
+def cell(m, kind, n, *word):
+    """The value of a machine's cell, as in Call.cells()."""
+    if kind == "memory":
+        return m.memory.cells.get(n, m.memory.unset)
+    v = getattr(m, kind)[n]
+    return v[word[0]] if word else v
+
+
+def words_of_vectors(*vectors):
+    """The cells of the first four words of each vector."""
+    return [[("vector", r, i) for i in range(4)] for r in vectors]
+
+
+def put_cell(m, v, kind, n, *word):
+    if kind == "memory":
+        m.memory.cells[n] = v
+        return
+    of = getattr(m, kind)
+    of[n] = type(of[n])(v if i == word[0] else w for i, w in enumerate(of[n])) if word else v
+
+
+class Section:
+    """A section of the code.
+
+    pointers     the registers that still have the call's arguments, scratch or constants
+    changes      the cells that the section changes, as in Call.cells()
+    effect(m)    requires the state for which the section was proved, yields, and then puts the results
+    left(m)      the state that the section leaves besides, such as counters. This, and inputs(m), are computed where
+                 the section begins, in its proof and in calls
+    """
+
+    pointers, pointer = (), staticmethod(Pointer)
 
     def __init__(self, kernel, begin, end):
         self.kernel, self.begin, self.end, self.changes, self.steps = kernel, begin, end, set(), 0
 
-    def alone(self, registers, cells, *regions, vectors={}):
-        """Runs the section separately, with these registers, which may be given as functions, and vectors. Returns the
-        call."""
+    def left(self, m):
+        return {}
+
+    def inputs(self, m):
+        return None
+
+    def put(self, m, state, call=None):
+        """Changes the state. call: for pointers."""
+        width = self.kernel.isa.POINTER
+        for place, v in state.items():
+            if isinstance(v, Pointer):
+                v = terms.add(width, call.callers(v.name, v.address), const(v.more, width))[0]
+            elif isinstance(v, int):
+                v = const(v, width if isinstance(place, int) else 32)
+            if isinstance(place, str):
+                m.memory.put_number(SCRATCH + self.kernel.at[place], v)
+            else:
+                put_cell(m, v, *cell_of(place))
+
+    def expect(self, m, state):
+        """Requires a state."""
+        for place, v in state.items():
+            size, of, what = 4, v, "a number"
+            if isinstance(v, Pointer):
+                size, of, what = self.kernel.isa.POINTER // 8, v.address + v.more, "an address"
+            if m.known(self.found(m, place, size), what) != of:
+                raise Unproved(f"a section needs {v} in {place}")
+
+    def found(self, m, place, size=4):
+        """What is there. size: that of a number in scratch."""
+        if isinstance(place, str):
+            return m.memory.number(SCRATCH + self.kernel.at[place], size)
+        return cell(m, *cell_of(place))
+
+    def words_at(self, name, count=1):
+        """The cells of the words of blocks in scratch."""
+        at = SCRATCH + self.kernel.at[name]
+        return [[("memory", a) for a in range(at + 16 * i, at + 16 * i + 16, 4)] for i in range(count)]
+
+    def alone(self, state, values, *regions, vectors={}):
+        """Runs the section separately, with a state, values in memory by their address, and vectors. Returns the call.
+        regions: the name, address and size of those that may be read."""
         call = Call(self.kernel)
-        call.regions(*regions)
+        call.regions(*((*r, True, False)[:5] for r in regions))
         call.arguments(key=KEY)
         m, memory = call.machine, call.memory
-        memory.cells.update(cells)
+        for at, v in values.items():
+            memory.poke(at, v)
         m.general = [v if i in self.pointers else symbol(f"anything in {i}", v.width) for i, v in enumerate(m.general)]
         m.fill_vectors(lambda name, width: symbol(f"anything in {name}", width))
-        for r, v in registers.items():
-            m.general[r] = v(call) if callable(v) else v
+        self.put(m, state, call)
         for r, v in vectors.items():
-            call.change({("vector", r): v} if v.width == 32 else {("vector", r, i): w for i, w in enumerate(terms.parts_of(v, 32))})
-        before, elsewhere = call.cells(), dict(memory.cells)
+            self.put(m, self.in_cells(words_of_vectors(r), [v]) if v.width == 128 else {("vector", r): v})
+        before, elsewhere, left, call.inputs = call.cells(), dict(memory.cells), self.left(m), self.inputs(m)
         if self.kernel.program().run(m, None, self.begin, self.end) is not True:
             raise Unproved(f"{self.end:#x} is not reached")
         self.steps += m.steps
         after = call.cells()
-        self.changes.update(cell for cell, v in after.items() if v is not before.get(cell))
+        self.changes.update(c for c, v in after.items() if v is not before.get(c))
         if any(v is not elsewhere.get(a) and ("memory", a) not in after for a, v in memory.cells.items()):
             raise Unproved("something is written that is not scratch")
+        for place, v in left.items():
+            if self.found(m, place, v.width // 8) is not v:
+                raise Unproved(f"{place} is not what the section leaves in calls")
         return call
-
-    def pointer(self, name, address, more=0):
-        bits_ = self.kernel.isa.POINTER
-        return lambda call: terms.add(bits_, call.callers(name, address), const(more, bits_))[0]
 
     def __call__(self, m):
         """The section in a call."""
-        for r, address, name in zip(self.kernel.isa.ARGUMENTS, (ARGS, SCRATCH, CONSTS), ("arguments", "scratch", "constants")):
+        for r, address in zip(self.kernel.isa.ARGUMENTS, (ARGS, SCRATCH, CONSTS)):
             if r in self.pointers and m.known(m.general[r], "an address") != address:
-                raise Unproved(f"no pointer to {name}")
-        effect = self.effect(m)
+                raise Unproved("no pointer to arguments, scratch or constants")
+        effect, left = self.effect(m), self.left(m)
         next(effect)
-        for kind, n, *word in self.changes:
-            if kind == "memory":
-                m.memory.cells[n] = tainted(32)
-                continue
-            of = getattr(m, kind)
-            of[n] = type(of[n])(tainted(32) if [i] == word else w for i, w in enumerate(of[n])) if word else tainted(of[n].width)
+        for changed in self.changes:
+            put_cell(m, tainted(cell(m, *changed).width), *changed)
         self.lose(m)
         next(effect, None)
+        self.put(m, left)
 
     def lose(self, m):
         """Makes flags unknown."""
         m.carry = m.overflow = m.result = None
+
+    @staticmethod
+    def blocks(m, places):
+        """Blocks, from the cells of each one's words."""
+        return [cat(*(cell(m, *c) for c in of)) for of in places]
+
+    @staticmethod
+    def in_cells(places, blocks):
+        """A state with these blocks."""
+        return {c: w for of, block in zip(places, blocks) for c, w in zip(of, parts_of(block, 32))}
 
     def key(self, m, arguments, slot="ARG_KEY"):
         """Returns the address of the key, from a pointer to the arguments."""
@@ -312,14 +453,88 @@ class Section:
         return m.known(m.memory.number(ARGS + A[slot], self.kernel.isa.POINTER // 8), "an address")
 
 
+class BlocksSection(Section):
+    """Encrypts or decrypts blocks. source, target: the cells of each block's words. keys(m) requires the state for
+    which the section was proved, and returns the keys of the blocks."""
+
+    inverse = 0
+
+    def show_blocks(self, keys, state, values, *regions):
+        blocks = words_of("block", len(self.source))
+        results = in_direction(self.inverse, keys, blocks)
+        m = self.alone({**state, **self.in_cells(self.source, blocks)}, values, *regions).machine
+        expect_blocks(self.blocks(m, self.target), results)
+
+    def effect(self, m):
+        results = in_calls(self.inverse, self.keys(m), self.blocks(m, self.source))
+        yield
+        self.put(m, self.in_cells(self.target, results))
+
+
+class Products(Section):
+    """Sums of products, by a table of h.
+
+    inputs(m)      the numbers in each sum, with the power of h by which each is multiplied
+    target         the cells of words in which the sums are. decoded(blocks): the sums in these, and encoded(sums)
+    table_in(m)    requires the state for which the section was proved, and returns the operands of the table
+    """
+
+    target = property(lambda self: self.words_at("Y"))
+
+    def decoded(self, blocks):
+        return blocks
+
+    def encoded(self, sums):
+        return self.decoded(sums)
+
+    def show_sums(self, h, state, values, *regions):
+        call = self.alone(state, values, *regions)
+        sums = self.decoded(self.blocks(call.machine, self.target))
+        for y, pairs in zip(sums, call.inputs, strict=True):
+            if element(y) != total(h, pairs):
+                raise Unproved("a sum of products is not that of the specification")
+
+    def effect(self, m):
+        of = self.table_in(m)
+        sums = [product(of, *pairs) for pairs in self.inputs(m)]
+        yield
+        self.put(m, self.in_cells(self.target, self.encoded(sums)))
+
+
+class Making(Section):
+    """Leaves the results of an unknown function, named `kind`, in cells of memory. operands(m) requires the state for
+    which the section was proved, and returns the operands. size: computes the number of bytes from the operands, if it
+    is not that of all cells. places: names in scratch and numbers of bytes."""
+
+    @property
+    def cells(self):
+        at = self.kernel.at
+        return [SCRATCH + at[name] + i for name, size in self.places for i in range(0, size, 4)]
+
+    def size(self, *operands):
+        return 4 * len(self.cells)
+
+    def left_by(self, call):
+        return {a: call.memory.peek(a, 4) for a in self.cells}
+
+    def made_in(self, memory):
+        """The operands whose results are in memory."""
+        return expect_made(words_in(memory, self.cells), self.kind, self.size)
+
+    def put_made(self, m, operands):
+        found = made(self.kind, operands, self.size(*operands))
+        yield
+        m.memory.cells.update(zip(self.cells, found))
+
+    def effect(self, m):
+        return self.put_made(m, self.operands(m))
+
+
 class Modes(Sectioned):
-    """A kernel of modes without authentication, whose set-up of keys is proved as it stands. encryption(bits_, cells, schedule,
-    one_way) proves the sections under a key from set-up. one_way: one that is without an inverse."""
+    """A kernel of modes without authentication, whose set-up of keys is proved as it stands. encryption(bits_, cells,
+    schedule, one_way) proves the sections under a key from set-up. one_way: one that is without an inverse."""
 
     gcm = False
-
-    def set_up(self, shape):
-        return shape.mode == modes.SETUP
 
     def replace(self):
         modes.key_cells = self.key_of_calls
@@ -331,7 +546,8 @@ class Modes(Sectioned):
             anew()
             proof.mode(True)
             schedule = spec.key_schedule(words("key", bits_ // 32))
-            (cells, more), (one_way, fewer) = (modes.key_cells(self, bits_, "key", None, encrypts) for encrypts in (False, True))
+            cells, more = modes.key_cells(self, bits_, "key", None, False)
+            one_way, fewer = modes.key_cells(self, bits_, "key", None, True)
             self.encryption(bits_, cells, schedule, one_way)
             cases, steps = cases + 2 + len(self.sections), steps + more + fewer
         anew()
@@ -339,50 +555,57 @@ class Modes(Sectioned):
 
 
 class Gcm(Sectioned):
-    """A kernel of AES-GCM, whose set-up of keys is proved as it stands. table_bytes: those of a hash key's table. orders: for GHASH,
-    and for POLYVAL. at_once: how many blocks set-up encrypts at once. expect_table(call, h) requires the table of a factor h.
-    encryption(bits, cells, schedule) proves the encryption under a key from set-up; products(), if not expect_table, the
-    products."""
+    """A kernel of AES-GCM, whose set-up of keys is proved as it stands.
+
+    table_bytes    those of a hash key's table. orders: for GHASH, and for POLYVAL
+    at_once        how many blocks set-up encrypts at once
+    expect_table(cells, h)              requires the table of a factor h
+    encryption(bits, cells, schedule)   proves the encryption under a key from set-up
+    products()                          proves the products, if expect_table does not
+    """
 
     gcm, orders, at_once = True, (0, 1), 1
-
-    def set_up(self, shape):
-        return isinstance(shape, Setup)
 
     def replace(self):
         packets.gcm_key, packets.given_key = self.gcm_key_of_calls, self.given_of_calls
 
     def gcm_key_of_calls(self, kernel, bits_, trace=None, name="key"):
         """Replaces packets.gcm_key."""
-        return self.table_of_calls(self.key_of_calls(kernel, bits_, name)[0], cipher("aes", words(name, bits_ // 32), const(0, 128)), 0), 0
+        h = cipher("aes", words(name, bits_ // 32), const(0, 128))
+        return self.given_of_calls(kernel, self.key_of_calls(kernel, bits_, name)[0], 0, h=h)
 
-    def table_of_calls(self, cells, h, polyval):
-        return {**cells, **dict(zip(range(KEY + TABLE, KEY + TABLE + self.table_bytes, 4), made("hash table", (h, const(polyval, 1)), self.table_bytes)))}
-
-    def given_of_calls(self, kernel, before, flags, trace=None, longest=0):
+    def given_of_calls(self, kernel, before, flags, trace=None, longest=0, h=None):
         """Replaces packets.given_key."""
-        return self.table_of_calls(before, packets.hash_key(), flags == A["FLAG_POLYVAL"]), 0
+        of = h or packets.hash_key(), const(flags == A["FLAG_POLYVAL"], 1)
+        return {**before, **made_at(KEY + TABLE, "hash table", of, self.table_bytes)}, 0
 
     def table_of(self, memory, at):
         """The operands of the table at an address."""
-        memory.allowed(at, self.table_bytes, False)
-        return expect_made(memory, "hash table", range(at, at + self.table_bytes, 4))
+        return expect_made(list(memory.load_words(at, self.table_bytes // 4)), "hash table")
 
     def set_up_alone(self, bits_, polyval=0):
-        """Proves the set-up of a key, or without bits_, of a given hash key. Returns the key's memory, its schedule, and
-        the number of instructions."""
+        """Proves the set-up of a key, or without bits_, of a given hash key. Returns the key's memory, its schedule,
+        and the number of instructions."""
         restore()
         anew()
         proof.mode(True, self.ascending)
-        schedule = None
         if bits_:
             schedule = spec.key_schedule(words("key", bits_ // 32))
             h = [spec.aes(schedule, const(i << 120, 128)) for i in range(self.at_once)][0]
+            cells, steps = packets.gcm_key(self, bits_)
         else:
-            h = packets.hash_key()
-        cells, steps = packets.gcm_key(self, bits_) if bits_ else packets.given_key(self, {}, polyval * A["FLAG_POLYVAL"])
+            schedule, h = None, packets.hash_key()
+            cells, steps = packets.given_key(self, {}, polyval * A["FLAG_POLYVAL"])
         self.expect_table(cells, factor(h, const(polyval, 1)))
         return cells, schedule, steps
+
+    @property
+    def table(self):
+        """The region of a table."""
+        return "table", KEY + TABLE, self.table_bytes
+
+    def expect_table(self, cells, h):
+        self.product.show(cells, h)
 
     def products(self):
         return 0
@@ -411,4 +634,6 @@ class Gcm(Sectioned):
             self.encryption(128, *self.set_up_alone(128)[:2])
 
     def begin_of(self, place):
-        return max(s.end for s in self.sections) if place == SET_UP else 0 if place == CALLS else vars(self)[place].begin
+        if place == SET_UP:
+            return max(s.end for s in self.sections)
+        return 0 if place == CALLS else vars(self)[place].begin

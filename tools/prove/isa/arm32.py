@@ -6,15 +6,15 @@ tests/semantics.py compares them with an emulator. An unknown instruction stops 
 import re
 
 import capstone
-from isa.arm64 import LANEWISE, LOGIC, SHIFTS, integer, lanewise, look_up, operands, remembered
-from isa.code import ArmFlags, elements, known, split
+from isa.arm64 import LOGIC, SHIFTS, addressed, by_lanes, integer, lanewise, moved, offset_of, operands
+from isa.code import ArmFlags, known
+from isa.lanes import elements, split
 from spec import reverse
-from values import terms
-from values.terms import Unproved, add, add_modular, carryless, cat, const, cut, extend, invert, product, shift_left, shift_right, undefined
+from values import linear, terms
+from values.terms import Unproved, add, add_modular, cat, const, cut, extend, invert, product, undefined
 
 POINTER = 32
 MACHINE = "EM_ARM"
-BITWISE = "neon|armv6"  # levels with bit-sliced AES
 ARGUMENTS = (0, 1, 2)
 REGISTERS = {**{f"r{i}": i for i in range(16)}, "sb": 9, "sl": 10, "fp": 11, "ip": 12, "sp": 13, "lr": 14}
 CONDITIONS = list(ArmFlags.TESTS)
@@ -22,11 +22,9 @@ CONDITIONS = list(ArmFlags.TESTS)
 
 class Machine(ArmFlags):
     def __init__(self, memory):
-        super().__init__()
-        self.memory = memory
+        super().__init__(memory)
         self.general = [undefined(32)] * 16
         self.vector = [undefined(32)] * 64  # two words for each of d0, d1, ...
-        self.steps = 0
 
     def fill_vectors(self, name):
         self.vector = [name(f"vector{i}", 32) if not w.defined else w for i, w in enumerate(self.vector)]
@@ -63,7 +61,7 @@ def shifted(f, how, n):
     def run(m):
         v = f(m)
         out = None if n == 0 else cut(v, 32 - n, 1) if how == "lsl" else cut(v, n - 1, 1)
-        return (terms.lengths and how == "lsr" and terms.lengths.shift(v, n, True)) or (g(v, n) if n else v), out
+        return how == "lsr" and linear.shift(v, n, True) or (g(v, n) if n else v), out
     return run
 
 
@@ -122,12 +120,18 @@ def number_like(v):
 
 
 def logic(name, flags, ops):
-    ops, flags, put = three(flags, ops, name != "tst")
-    a, b, f = read(ops[1]), second(ops, 2), LOGIC[name]
+    """Instructions whose carry, if there is one, is that of the second operand's shift."""
+    if name in ("mov", "mvn", *SHIFTS):
+        put, b = write(ops[0]), shifted(read(ops[1]), name, integer(ops[2])) if name in SHIFTS else second(ops, 1)
+        f = (lambda m, y: invert(y)) if name == "mvn" else lambda m, y: y
+    else:
+        ops, flags, put = three(flags, ops, name != "tst")
+        a, b, g = read(ops[1]), second(ops, 2), LOGIC[name]
+        f = lambda m, y: g(a(m), y)
 
     def run(m):
         y, c = b(m)
-        r = f(a(m), y)
+        r = f(m, y)
         if flags:
             m.result = r
             if c is not None:
@@ -137,102 +141,55 @@ def logic(name, flags, ops):
     return run
 
 
-def move(name, flags, ops):
-    put = write(ops[0])
-    if name in SHIFTS and len(ops) == 3:
-        if not ops[2].startswith("#"):
-            if flags:
-                raise Unproved("flags of a shift by a register")
-            a, n, f = read(ops[1]), read(ops[2]), SHIFTS[name]
-
-            def by_register(m):
-                c = known(cut(n(m), 0, 8), "the count of a shift")
-                if c > 31 and name not in ("lsl", "lsr"):
-                    raise Unproved("a shift by more than the width")
-                put(m, const(0, 32) if c > 31 else f(a(m), c) if c else a(m))
-            return by_register
-        b = shifted(read(ops[1]), name, integer(ops[2]))
-    else:
-        b = second(ops, 1)
+def shift_by_register(name, ops):
+    put, a, n, f = write(ops[0]), read(ops[1]), read(ops[2]), SHIFTS[name]
 
     def run(m):
-        v, c = b(m)
-        if name == "mvn":
-            v = invert(v)
-        if flags:
-            m.result = v
-            if c is not None:
-                m.carry = c
-        put(m, v)
+        c = known(cut(n(m), 0, 8), "the count of a shift")
+        if c > 31 and name not in ("lsl", "lsr"):
+            raise Unproved("a shift by more than the width")
+        put(m, const(0, 32) if c > 31 else f(a(m), c) if c else a(m))
     return run
 
 
+# Multiplications with a result of 64 bits: functions of the product and of the old halves.
+LONG = {"umull": lambda p, x, y: p, "umlal": lambda p, x, y: add(64, cat(x, y), p)[0],
+        "umaal": lambda p, x, y: add(64, p, x, y)[0]}
+
+
 def multiply(name, ops):
+    a, b = read(ops[-2]), read(ops[-1])
     if name == "mul":
-        put, a, b = write(ops[0]), read(ops[1]), read(ops[2])
+        put = write(ops[0])
         return lambda m: put(m, cut(product(a(m), b(m)), 0, 32))
-    low, high, a, b = write(ops[0]), write(ops[1]), read(ops[2]), read(ops[3])
-    x, y = read(ops[0]), read(ops[1])
+    (low, high), (x, y), f = map(write, ops[:2]), map(read, ops[:2]), LONG[name]
 
     def run(m):
-        p = extend(product(a(m), b(m)), 64)
-        if name == "umull":
-            r = p
-        elif name == "umlal":
-            r = add(64, cat(x(m), y(m)), p)[0]
-        else:
-            r = add(64, p, x(m), y(m))[0]
+        r = f(extend(product(a(m), b(m)), 64), x(m), y(m))
         low(m, cut(r, 0, 32))
         high(m, cut(r, 32, 32))
     return run
 
 
-# ---- Memory -----------------------------------------------------------------------------------------------------------
-
-def moved(v, by):
-    """The pointer v, moved by `by` bytes."""
-    return const(v.constant + by, 32) if v.constant is not None else add(32, v, const(by, 32))[0]
-
-
-def offset_of(parts, text):
-    """Returns a function of the machine that computes an offset: a number, or a register with a sign and a shift."""
-    if parts[0].startswith("#"):
-        n = integer(parts[0])
-        return lambda m: n
-    sign, by, f = -1 if parts[0].startswith("-") else 1, 0, read(parts[0].removeprefix("-"))
-    if len(parts) > 1:
-        how, n = parts[1].split()
-        if how != "lsl":
-            raise Unproved(f"address {text}")
-        by = integer(n)
-    return lambda m: sign * (known(f(m), "an address") << by)
-
+# ---- Memory ----------------------------------------------------------------------------------------------------------
 
 def address(ops, i, size=0, alignment=1):
     """Returns a function of the machine that computes the address of operand i, and updates its register. If the operand
     does not say by how much, it is moved by `size`."""
-    inside, before = re.fullmatch(r"\[([^\]]*)\](!?)", ops[i]).groups()
-    first, *offset = [o.strip() for o in inside.split(",")]
+    inside, mark = re.fullmatch(r"\[([^\]]*)\](!?)", ops[i]).groups()
+    first, *parts = [o.strip() for o in inside.split(",")]
     name, _, align = first.partition(":")
-    base, alignment, behind = number(name), int(align, 0) // 8 if align else alignment, len(ops) > i + 1
-    by = offset_of(ops[i + 1:] if behind else offset or ["#0"], ops[i])
+    alignment, behind = int(align, 0) // 8 if align else alignment, len(ops) > i + 1 or bool(mark and size)
+    updates = behind or bool(mark)
+    parts = ops[i + 1:] or ([f"#{size}"] if behind else parts or ["#0"])
+    at = addressed(number(name), offset_of(parts, updates, read), updates, behind)
 
-    def at(m):
-        v = m.general[base]
-        a = m.known(v, "an address")
-        if behind:
-            m.general[base] = moved(v, by(m))
-        elif before and size:
-            m.general[base] = moved(v, size)
-        else:
-            n = by(m)
-            a = (a + n) & 0xffffffff
-            if before:
-                m.general[base] = moved(v, n)
+    def aligned(m):
+        a = at(m)
         if alignment > 1:
             m.memory.aligned(a, alignment)
         return a
-    return at
+    return aligned
 
 
 def transfer(loads, registers, places, at):
@@ -248,13 +205,14 @@ def transfer(loads, registers, places, at):
 
 
 def load_store(name, ops):
-    if name in ("ldrd", "strd"):
+    loads, size = name.startswith("ldr"), {"b": 1, "h": 2}.get(name[-1], 4)
+    if name[-1] == "d":
         a, b = number(ops[0]), number(ops[1])
         if a % 2 or b != a + 1:
             raise Unproved("registers of ldrd or strd")
-        return transfer(name == "ldrd", "general", (a, b), address(ops, 2, alignment=4))
-    at, size = address(ops, 1), {"b": 1, "h": 2}.get(name[-1], 4)
-    if name.startswith("ldr"):
+        return transfer(loads, "general", (a, b), address(ops, 2, alignment=4))
+    at = address(ops, 1)
+    if loads:
         put = write(ops[0])
         return lambda m: put(m, extend(m.memory.load(at(m), size), 32))
     get = read(ops[0])
@@ -291,8 +249,8 @@ def multiple(name, ops):
     places, loads = words_of(names) if vectors else [number(n) for n in names], base.startswith("ldm")
     if places != sorted(places) or loads and back and not vectors and r in places:
         raise Unproved("registers of a load of many")
-    size, down, first = 4 * len(places), base.endswith(("db", "da")), base.endswith(("ib", "db"))
-    low = -size if down and first else 4 - size if down else 4 if first and not vectors else 0
+    size, down = 4 * len(places), base.endswith("db")
+    low = -size if down else 4 if base.endswith("ib") and not vectors else 0
 
     def at(m):
         v = m.general[r]
@@ -338,86 +296,64 @@ def place(text):
     return slice(k * int(m[2]), k * int(m[2]) + k)
 
 
-def shift_by_register(x, y, w):
-    out = []
-    for a, b in zip(elements(x, w), elements(y, w)):
-        n = known(cut(b, 0, 8), "the count of a shift")
-        n -= 256 if n & 0x80 else 0
-        out.append(const(0, w) if abs(n) >= w else shift_left(a, n) if n >= 0 else shift_right(a, -n))
-    return split(out)
+def get_vector(text):
+    p = place(text)
+    return lambda m: m.vector[p]
 
 
-def places_of(ops):
-    """The places of all vector registers in operands."""
-    names = {r for o in ops for r in re.findall(r"[dq]\d+", o)}
-    for o in ops:
-        if ends := re.fullmatch(r"\{d(\d+)-d(\d+)\}", o):
-            names |= {f"d{n}" for n in range(int(ends[1]), int(ends[2]) + 1)}
-    return [place(n) for n in sorted(names)]
+def put_vector(text):
+    p = place(text)
+
+    def put(m, words):
+        m.vector[p] = words
+    return put
 
 
-ELEMENT = r"d(\d+)\[(\d)\]"
+def element(text, width):
+    """Returns a function of the machine: an element of a vector, a number, or the low bits of a register."""
+    if m := re.fullmatch(r"(d\d+)\[(\d)\]", text):
+        get, i = get_vector(m[1]), int(m[2])
+        return lambda m: elements(get(m), width)[i]
+    if text[0] == "#":
+        return lambda m: const(integer(text), width)
+    g = read(text)
+    return lambda m: cut(g(m), 0, width)
+
+
 # The names of instructions in arm64.py's table.
-PLAIN = {**{"v" + n: n for n in "and orr eor mov add ext bit bif bsl shl sli sri rev32 rev64".split()}, "vtst": "cmtst", "vshr": "ushr"}
+PLAIN = {**{"v" + n: n for n in "and orr eor mov add ext bit bif bsl shl sli sri rev32 rev64 tbl tbx".split()},
+         "vtst": "cmtst", "vshr.u": "ushr", "vshr.s": "sshr", "vshl.u": "ushl", "vmull.p": "pmull"}
 
 
 def vector(name, ops):
     base, _, width = name.partition(".")
     w = int(width.lstrip("iusp")) if width else 32  # floating point is not supported
-    to, what = re.fullmatch(ELEMENT, ops[0]), re.fullmatch(ELEMENT, ops[1])
-    if base == "vmov" and to and w == 32:
-        i, g = 2 * int(to[1]) + int(to[2]), read(ops[1])
+    if base == "vmov" and w == 32 and ops[0].endswith("]"):
+        i, g = words_of([ops[0][:-3]])[int(ops[0][-2])], element(ops[1], 32)
         return lambda m: m.vector.__setitem__(i, g(m))
-    if base == "vmov" and what and w == 32:
-        i, put = 2 * int(what[1]) + int(what[2]), write(ops[0])
-        return lambda m: put(m, m.vector[i])
-    d, n = place(ops[0]), integer(ops[-1]) if ops[-1].startswith("#") else None
-    size = 32 * (d.stop - d.start)
+    if base == "vmov" and w == 32 and ops[1].endswith("]"):
+        put, g = write(ops[0]), element(ops[1], 32)
+        return lambda m: put(m, g(m))
+    put = put_vector(ops[0])
     if base == "vmov" and len(ops) == 3:
         a, b = read(ops[1]), read(ops[2])
-        return lambda m: m.vector.__setitem__(d, [a(m), b(m)])
-    if base == "vmov" and n is not None:
-        return lambda m: m.vector.__setitem__(d, split([const(n, w)] * (size // w)))
-    if base == "vdup" and what:
-        k, i = place("d" + what[1]), int(what[2])
-        return lambda m: m.vector.__setitem__(d, split([elements(m.vector[k], w)[i]] * (size // w)))
-    if base == "vdup":
-        g = read(ops[1])
-        return lambda m: m.vector.__setitem__(d, split([cut(g(m), 0, w)] * (size // w)))
-    if base in ("vtbl", "vtbx"):
-        names, control = register_list(ops[1])[0], place(ops[2])
+        return lambda m: put(m, [a(m), b(m)])
+    if base == "vdup" or base == "vmov" and ops[1].startswith("#"):
+        count, g = (2 if ops[0][0] == "d" else 4) * 32 // w, element(ops[1], w)
+        return lambda m: put(m, split([g(m)] * count))
+    if base in ("vswp", "vtrn", "vzip") and ops[0] != ops[1]:
+        x, y, other = get_vector(ops[0]), get_vector(ops[1]), put_vector(ops[1])
+        f, g = (lanewise(base[1:] + i, w, None, False)[-1] for i in "12") if base != "vswp" else \
+            (lambda sources: sources[1], lambda sources: sources[0])
 
-        def table(m):
-            t = [b for n in names for b in elements(m.vector[place(n)], 8)]
-            m.vector[d] = split(look_up(t, elements(m.vector[control], 8), elements(m.vector[d], 8) if base == "vtbx" else None))
-        return table
-    s, *others = (place(o) for o in ops[1:] if not o.startswith("#"))
-    if base == "vmull" and width[0] == "p":
-        t, = others
-
-        def multiply_polynomials(m):
-            m.vector[d] = split([extend(p, 2 * w) for p in map(carryless, elements(m.vector[s], w), elements(m.vector[t], w))])
-        return multiply_polynomials
-    if base == "vswp":
-        def swap(m):
-            m.vector[d], m.vector[s] = m.vector[s], m.vector[d]
-        return swap
-    if base in ("vtrn", "vzip") and d != s:
-        f, g = LANEWISE[base[1:] + "1"][-1], LANEWISE[base[1:] + "2"][-1]
-
-        def interleave(m):
-            x, y = elements(m.vector[d], w), elements(m.vector[s], w)
-            m.vector[d], m.vector[s] = split(f(x, y)), split(g(x, y))
-        return interleave
-    if base == "vshl" and n is None and width[0] == "u" and others:
-        return lambda m: m.vector.__setitem__(d, shift_by_register(m.vector[s], m.vector[others[0]], w))
-    plain = "sshr" if base == "vshr" and width[0] == "s" else PLAIN.get(base, base)
-    found = lanewise(plain, w, n, [s] == others)
-    if found is None or len(others) + 1 != found[2]:
-        raise Unproved(f"instruction {name} {', '.join(ops)} is not known")
-    w, f = found[0] or w, found[3]
-    sources, together = [d] * found[1] + [s, *others], list if w == 32 else split
-    return lambda m: m.vector.__setitem__(d, together(f(*[elements(m.vector[p], w) for p in sources])))
+        def both_changed(m):
+            sources = tuple(x(m)), tuple(y(m))
+            put(m, f(sources))
+            other(m, g(sources))
+        return both_changed
+    texts = [n for o in ops if not o.startswith("#") for n in (register_list(o)[0] if o[0] == "{" else [o])]
+    plain = PLAIN.get(f"{base}.{width[:1]}") or PLAIN.get(base, base)
+    return by_lanes(plain, 2 * w if plain == "pmull" else w, ops, texts, get_vector, put)
 
 
 def step(name, flags, ops):
@@ -425,18 +361,17 @@ def step(name, flags, ops):
         return lambda m: None
     if re.fullmatch(r"v(ld|st)(1\.\d+|r)", name):
         return vector_load_store(name, ops)
-    if re.fullmatch(r"v?(ld|st)m(i[ab]|d[ab])?", name):
+    if re.fullmatch(r"v?(ld|st)m(i[ab]|db)?", name):
         return multiple(name, ops)
     if name.startswith(("v", "aes")):
-        vectors = all(re.match(r"\{?[dq]\d|#", o) for o in ops)
-        return remembered(vector(name, ops), places_of(ops)) if vectors else vector(name, ops)
+        return vector(name, ops)
     if name in ("add", "adc", "sub", "sbc", "rsb", "cmp", "cmn"):
         return arithmetic(name, flags, ops)
-    if name in LOGIC:
+    if name in SHIFTS and not flags and not ops[2].startswith("#"):
+        return shift_by_register(name, ops)
+    if name in (*LOGIC, "mov", "mvn", *SHIFTS):
         return logic(name, flags, ops)
-    if name in ("mov", "mvn", *SHIFTS):
-        return move(name, flags, ops)
-    if name in ("mul", "umull", "umlal", "umaal") and not flags:
+    if name in ("mul", *LONG) and not flags:
         return multiply(name, ops)
     if name == "rev":
         put, g = write(ops[0]), read(ops[1])

@@ -3,28 +3,28 @@
 Capstone decodes instructions into text. The semantics follow Arm's manual (DDI 0487). tests/semantics.py
 compares them with an emulator. An unknown instruction stops the run.
 """
+import functools
 import re
 
 import capstone
-from isa.code import ArmFlags, elements, known, split
+from isa.code import ArmFlags, known
+from isa.lanes import by_elements, each, elements, interleave, look_up, split
 from spec import reverse
-from values import bits, linear, terms
-from values.terms import (Unproved, add, add_modular, atom, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert,
+from values import linear, terms
+from values.terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, equal, extend,
+    inverse_sub_shift, invert,
     mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 POINTER = 64
 MACHINE = "EM_AARCH64"
-BITWISE = "neon"  # levels with bit-sliced AES
 ARGUMENTS = (0, 1, 2)
 
 
 class Machine(ArmFlags):
     def __init__(self, memory):
-        super().__init__()
-        self.memory = memory
+        super().__init__(memory)
         self.general = [undefined(64)] * 31
         self.vector = [[undefined(32)] * 4 for _ in range(32)]
-        self.steps = 0
 
     def fill_vectors(self, name):
         self.vector = [[name(f"vector{r}.{i}", 32) if not w.defined else w for i, w in enumerate(v)] for r, v in enumerate(self.vector)]
@@ -100,19 +100,19 @@ def second(ops, i, width):
     return f
 
 
-def compared(ops):
-    """The operands of an instruction whose result is not kept."""
-    return ["xzr" if width_of(ops[0]) == 64 else "wzr", *ops]
+def with_flags(name, ops):
+    """Returns the plain name and operands of an instruction, and whether it sets flags."""
+    zero = "xzr" if width_of(ops[0]) == 64 else "wzr"
+    if name == "neg":
+        return "sub", [ops[0], zero, *ops[1:]], False
+    if name in ("cmp", "cmn", "tst"):
+        return {"cmp": "sub", "cmn": "add", "tst": "and"}[name], [zero, *ops], True
+    return name.removesuffix("s"), ops, name.endswith("s")
 
 
 def arithmetic(name, ops):
-    flags = name in ("adds", "adcs", "subs", "cmp", "cmn")
-    adds, carry = name in ("add", "adds", "adc", "adcs", "cmn"), name in ("adc", "adcs")
-    if name in ("cmp", "cmn"):
-        ops = compared(ops)
-    if name == "neg":
-        ops = [ops[0], compared(ops)[0], *ops[1:]]
-    w = width_of(ops[0])
+    name, ops, flags = with_flags(name, ops)
+    w, adds, carry = width_of(ops[0]), name != "sub", name == "adc"
     put, a, b = write(ops[0]), read(ops[1]), second(ops, 2, w)
 
     def run(m):
@@ -140,14 +140,12 @@ def compare_if(name, ops):
     return run
 
 
-LOGIC = {"and": both, "ands": both, "tst": both, "orr": either, "eor": xor, "bic": lambda a, b: both(a, invert(b))}
+LOGIC = {"and": both, "tst": both, "orr": either, "eor": xor, "bic": lambda a, b: both(a, invert(b))}
 
 
 def logic(name, ops):
-    if name == "tst":
-        ops = compared(ops)
-    w = width_of(ops[0])
-    put, a, b, f, flags = write(ops[0]), read(ops[1]), second(ops, 2, w), LOGIC[name], name in ("ands", "tst")
+    name, ops, flags = with_flags(name, ops)
+    put, a, b, f = write(ops[0]), read(ops[1]), second(ops, 2, width_of(ops[0])), LOGIC[name]
 
     def run(m):
         r = f(a(m), b(m))
@@ -159,93 +157,99 @@ def logic(name, ops):
 
 
 def shift(name, ops):
-    w = width_of(ops[0])
     put, a, f = write(ops[0]), read(ops[1]), SHIFTS[name]
     if ops[2].startswith("#"):
-        n = integer(ops[2])
-
-        def run(m):
-            v = a(m)
-            put(m, (name in ("lsl", "lsr") and linear.shift(v, n, name == "lsr")) or f(v, n))
-        return run
+        n, of_length = integer(ops[2]), name in ("lsl", "lsr")
+        return lambda m: put(m, of_length and linear.shift(a(m), n, name == "lsr") or f(a(m), n))
     c = read(ops[2])
-    return lambda m: put(m, f(a(m), known(c(m), "the count of a shift") % w))
+    return lambda m: put(m, f(v := a(m), known(c(m), "the count of a shift") % v.width))
 
 
-def field(name, ops):
-    """ubfx, sbfx, extr, rev, mul, umulh, madd, csel and similar instructions."""
-    w, put = width_of(ops[0]), write(ops[0])
-    s = [read(o) for o in ops[1:] if re.fullmatch(r"[xw](\d+|zr)", o)]
-    if name in ("ubfx", "sbfx"):
-        low, n = integer(ops[2]), integer(ops[3])
-        if name == "ubfx":
-            def bits(m):
-                v = s[0](m)
-                k = terms.lengths and terms.lengths.low_bits(v, ((1 << n) - 1) << low)
-                put(m, shift_right(k, low) if k else extend(cut(v, low, n), w))
-            return bits
-        return lambda m: put(m, sign_fill(shift_left(s[0](m), w - low - n), w - n))
-    if name == "extr":
-        n = integer(ops[3])
-        return lambda m: put(m, cut(cat(s[1](m), s[0](m)), n, w))
-    if name == "rev":
-        return lambda m: put(m, reverse(s[0](m)))
-    if name == "mul":
-        return lambda m: put(m, cut(product(s[0](m), s[1](m)), 0, w))
-    if name == "umulh":
-        return lambda m: put(m, cut(product(s[0](m), s[1](m)), 64, 64))
-    if name == "madd":
-        return lambda m: put(m, add(w, cut(product(s[0](m), s[1](m)), 0, w), s[2](m))[0])
-    code = ops[-1]
-    if name == "csel":
-        return lambda m: put(m, select(m.condition(code), s[0](m), s[1](m)))
-    if name == "csinc":
-        return lambda m: put(m, select(m.condition(code), s[0](m), add_modular(s[1](m), const(1, w))))
-    if name == "cset":
-        return lambda m: put(m, extend(m.condition(code), w))
-    raise Unproved(f"{name} is not known")
+def low_product(x, y):
+    return cut(product(x, y), 0, x.width)
 
 
-# ---- Memory -----------------------------------------------------------------------------------------------------------
+def unsigned_field(v, low, n):
+    k = linear.low_bits(v, (1 << n) - 1 << low)
+    return shift_right(k, low) if k else extend(cut(v, low, n), v.width)
 
-def address(text, *behind):
-    """Returns a function of the machine that computes the address, and updates its register. behind: the number or
-    register that is added to it afterwards."""
-    inside = [o.strip() for o in text[1:text.index("]")].split(",")]
-    after = second(behind, 0, 64) if behind else None
-    base = number(inside[0])
-    offset, index, by = 0, None, 0
-    if len(inside) > 1:
-        if inside[1].startswith("#"):
-            offset = integer(inside[1])
-        else:
-            index = read(inside[1])
-            if len(inside) > 2:
-                how, _, n = inside[2].partition(" ")
-                if how != "lsl":
-                    raise Unproved(f"address {text}")
-                by = integer(n)
-            if width_of(inside[1]) != 64:
-                raise Unproved(f"address {text}")
-    before = text.endswith("!")
 
+def keep(old, v, at=0):
+    """movk: replaces 16 bits."""
+    return cat(*(p for p in (cut(old, 0, at), const(v, 16), cut(old, at + 16, old.width - at - 16)) if p.width))
+
+
+# Functions of registers, and of the numbers after them.
+PLAIN = {
+    "rev": reverse, "mul": low_product, "umulh": lambda x, y: cut(product(x, y), 64, 64),
+    "madd": lambda x, y, z: add(x.width, low_product(x, y), z)[0], "extr": lambda x, y, n: cut(cat(y, x), n, x.width),
+    "ubfx": unsigned_field,
+    "sbfx": lambda v, low, n: sign_fill(shift_left(v, v.width - low - n), v.width - n), "movk": keep,
+}
+# Functions of the bit of a condition, and of registers.
+CONDITIONAL = {"cset": lambda c: c, "csel": select,
+               "csinc": lambda c, x, y: select(c, x, add_modular(y, const(1, y.width)))}
+
+
+def compute(name, ops):
+    put, w, conditional = write(ops[0]), width_of(ops[0]), name in CONDITIONAL
+    sources = [read(o) for o in (ops if name == "movk" else ops[1:]) if re.fullmatch(r"[xw](\d+|zr)", o)]
+    if conditional:
+        f, code = CONDITIONAL[name], ops[-1]
+        return lambda m: put(m, extend(f(m.condition(code), *[s(m) for s in sources]), w))
+    f, numbers = PLAIN[name], [integer(o.removeprefix("lsl ")) for o in ops if "#" in o]
+    return lambda m: put(m, f(*[s(m) for s in sources], *numbers))
+
+
+# ---- Memory ----------------------------------------------------------------------------------------------------------
+
+def offset_of(parts, updates, read):
+    """Returns a function of the machine and of a base register's value: the offset from it. That is a number, or a
+    register with a sign and a shift. updates: whether it is added to the base register."""
+    if parts[0].startswith("#"):
+        n = integer(parts[0])
+        return lambda m, base: n
+    sign, index = -1 if parts[0].startswith("-") else 1, read(parts[0].removeprefix("-"))
+    how, by = parts[1].split() if len(parts) > 1 else ("lsl", "#0")
+    if how != "lsl":
+        raise Unproved(f"an offset shifted by {how}")
+    by = integer(by)
+
+    def offset(m, base):
+        i = index(m)
+        if updates:
+            return sign * (known(i, "an address") << by)
+        linear.one_pointer(base, i)
+        if (by or sign < 0) and linear.any_place(i):
+            raise Unproved("an address that is a multiple of a pointer")
+        return sign * (m.known(i, "an address") << by)
+    return offset
+
+
+def moved(v, by):
+    """The pointer v, moved by `by` bytes."""
+    return const(v.constant + by, v.width) if v.constant is not None else add(v.width, v, const(by, v.width))[0]
+
+
+def addressed(base, offset, updates, behind):
+    """Returns a function of the machine that computes an address, and updates its register. behind: whether the address
+    is the register's value before that."""
     def at(m):
         v = m.general[base]
-        b = m.known(v, "an address")
-        moved = lambda by: const(b + by, 64) if v.constant is not None else add(64, v, const(by, 64))[0]
-        if after:
-            m.general[base] = moved(known(after(m), "an address"))
-            return b
-        a = b + offset
-        if index:
-            linear.one_pointer(v, i := index(m))
-            if by and linear.any_place(i):
-                raise Unproved("an address that is a multiple of a pointer")
-            a += m.known(i, "an address") << by
-        if before:
-            m.general[base] = moved(a - b)
-        return a & ((1 << 64) - 1)
+        a, n = m.known(v, "an address"), offset(m, v)
+        if updates:
+            m.general[base] = moved(v, n)
+        return a if behind else a + n & (1 << v.width) - 1
     return at
+
+
+def address(text, *behind):
+    """behind: the number or register that is added to the register afterwards."""
+    base, *inside = [o.strip() for o in text[1:text.index("]")].split(",")]
+    parts, updates = list(behind) or inside or ["#0"], bool(behind) or text.endswith("!")
+    if parts[0][0] == "w":
+        raise Unproved(f"address {text}")
+    return addressed(number(base), offset_of(parts, updates, read), updates, bool(behind))
 
 
 BYTES = {"q": 16, "d": 8, "s": 4, "x": 8, "w": 4}
@@ -310,37 +314,27 @@ def lane(text):
     return (int(r[1]), ELEMENT[r[2]], int(r[3], 0)) if r else None
 
 
-def narrow(words, size):
-    return words if size == 16 else words[:size // 4]
+def get_vector(text):
+    n, _, size = vector(text)
+    return (lambda m: m.vector[n]) if size == 16 else lambda m: m.vector[n][:size // 4]
 
 
 def put_vector(n, size):
     """Writes a vector. The bytes above size become zero."""
-    if size == 16:
-        def put(m, words):
-            m.vector[n] = words
-    else:
-        def put(m, words):
-            m.vector[n] = words + [const(0, 32)] * (4 - len(words))
+    def put(m, words):
+        m.vector[n] = words if size == 16 else [*words, *[const(0, 32)] * (4 - size // 4)]
     return put
 
 
-def interleave(which, first):
-    """Returns trn, zip or uzp as a function of two lists of elements."""
-    def run(x, y):
-        n = len(x)
-        if which == "trn":
-            return [e for i in range(0, n, 2) for e in (x[i + first], y[i + first])]
-        if which == "uzp":
-            return [*x, *y][first::2]
-        half = n // 2 * first
-        return [e for i in range(n // 2) for e in (x[half + i], y[half + i])]
-    return run
-
-
-def by_each(f):
-    """Applies f to each element separately."""
-    return lambda *vectors: list(map(f, *vectors))
+def element(text, width):
+    """Returns a function of the machine: an element of a vector, a number, or the low bits of a register."""
+    if found := lane(text):
+        n, w, i = found
+        return lambda m: elements(m.vector[n], w)[i]
+    if text[0] == "#":
+        return lambda m: const(integer(text), width)
+    g = read(text)
+    return lambda m: cut(g(m), 0, width)
 
 
 def chosen(x, y, bit):
@@ -348,134 +342,101 @@ def chosen(x, y, bit):
     return xor(x, both(xor(x, y), bit))
 
 
+def shift_by(v, count):
+    """Shifts to the left, or to the right by a negative number."""
+    n = known(cut(count, 0, 8), "the count of a shift")
+    n -= n >> 7 << 8
+    return shift_left(v, n) if n >= 0 else shift_right(v, -n)
+
+
 # Instructions that compute elements from elements. The width of elements is 0 if the text has it. Then: whether the old
 # destination is the first operand; how many other operands there are; a function of lists of elements.
 LANEWISE = {
-    **{name: (32, False, 2, by_each(LOGIC[name])) for name in ("eor", "and", "orr", "bic")},
-    "mvn": (32, False, 1, by_each(invert)), "mov": (32, False, 1, list), "bit": (32, True, 2, by_each(chosen)),
-    "bif": (32, True, 2, by_each(lambda old, x, y: chosen(x, old, y))), "bsl": (32, True, 2, by_each(lambda old, x, y: chosen(y, x, old))),
+    **{name: (32, False, 2, each(LOGIC[name])) for name in ("eor", "and", "orr", "bic")},
+    "mvn": (32, False, 1, each(invert)), "mov": (32, False, 1, list), "bit": (32, True, 2, each(chosen)),
+    "bif": (32, True, 2, each(lambda old, x, y: chosen(x, old, y))),
+    "bsl": (32, True, 2, each(lambda old, x, y: chosen(y, x, old))),
     **{name + str(k + 1): (0, False, 2, interleave(name, k)) for name in ("trn", "zip", "uzp") for k in (0, 1)},
-    "cmtst": (0, False, 2, by_each(lambda x, y: cat(*[invert(equal(both(x, y), const(0, x.width)))] * x.width))),
-    "add": (0, False, 2, by_each(lambda x, y: add_modular(x, y) if x.width == 32 else add(x.width, x, y)[0])),
-    "sub": (0, False, 2, by_each(lambda x, y: subtract(x.width, x, y)[0])),
-    "rbit": (8, False, 1, by_each(lambda v: cat(*reversed(terms.parts_of(v, 1))))),
-    "aese": (128, True, 1, by_each(lambda old, key: sub_shift(xor(old, key)))),
-    "aesd": (128, True, 1, by_each(lambda old, key: inverse_sub_shift(xor(old, key)))),
-    "aesmc": (128, False, 1, by_each(mix_columns)), "aesimc": (128, False, 1, by_each(lambda e: mix_columns(e, True))),
+    "cmtst": (0, False, 2, each(lambda x, y: cat(*[invert(equal(both(x, y), const(0, x.width)))] * x.width))),
+    "add": (0, False, 2, each(lambda x, y: add_modular(x, y) if x.width == 32 else add(x.width, x, y)[0])),
+    "sub": (0, False, 2, each(lambda x, y: subtract(x.width, x, y)[0])), "ushl": (0, False, 2, each(shift_by)),
+    "rbit": (8, False, 1, each(lambda v: cat(*reversed(terms.parts_of(v, 1))))),
+    "aese": (128, True, 1, each(lambda old, key: sub_shift(xor(old, key)))),
+    "aesd": (128, True, 1, each(lambda old, key: inverse_sub_shift(xor(old, key)))),
+    "aesmc": (128, False, 1, each(mix_columns)), "aesimc": (128, False, 1, each(lambda e: mix_columns(e, True))),
+    "tbl": (8, False, None, lambda *lists: look_up(sum(lists[:-1], []), lists[-1])),
+    "tbx": (8, True, None, lambda old, *lists: look_up(sum(lists[:-1], []), lists[-1], old)),
 }
 
 
-def lanewise(name, w, n, same):
-    """Returns an entry like those of LANEWISE, or None. w: the width of elements in the text. n: the constant operand,
-    or None. same: whether the sources are one register."""
+def row(name, w, n, same):
+    """Returns an entry like those of LANEWISE, or None."""
     if n is None and name == "eor" and same:
         return 32, False, 2, lambda x, y: [const(0, 32)] * len(x)
     if n is None and re.fullmatch(r"rev\d+", name):
         size = int(name[3:]) // w
         return 0, False, 1, lambda x: [e for i in range(0, len(x), size) for e in reversed(x[i:i + size])]
+    if n is None and name in ("pmull", "pmull2"):
+        half = lambda x: x[len(x) // 2:] if name == "pmull2" else x
+        return w // 2, False, 2, lambda x, y: [extend(carryless(*e), w) for e in zip(half(x), half(y))]
     if n is None:
         return LANEWISE.get(name)
     if name == "ext":
         return 0, False, 2, lambda x, y: [*x, *y][n:n + len(x)]
+    if name == "shrn":
+        return 2 * w, False, 1, each(lambda v: cut(v, n, w))
     f = {"shl": lambda d, s: shift_left(s, n), "ushr": lambda d, s: shift_right(s, n),
          "sshr": lambda d, s: sign_fill(s, min(n, w - 1)), "cmlt": n == 0 and (lambda d, s: sign_fill(s, w - 1)),
          "sli": lambda d, s: cat(*([cut(d, 0, n)] if n else []), cut(s, 0, w - n)),
          "sri": lambda d, s: cat(*([cut(s, n, w - n)] if n < w else []), cut(d, w - n, n))}.get(name)
-    return f and (0, True, 1, by_each(f))
+    return f and (0, True, 1, each(f))
 
 
-def look_up(table, control, beyond=None):
-    """tbl and tbx: looks up bytes of a table. An index beyond it gives zero, or the old byte. The index may be data,
-    because the whole table is read."""
-    out = []
-    for i, c in enumerate(control):
-        before = beyond[i] if beyond else const(0, 8)
-        if (n := c.constant) is not None:
-            out.append(table[n] if n < len(table) else before)
-        elif not all(v.defined for v in (c, before, *table)):
-            out.append(terms.tainted(8))
-        elif terms.bitwise:
-            out.append(bits.look_up(table, c, before))
-        else:
-            out.append(atom("look", (c, before, *table), None, 8, 255))
-    return out
+@functools.cache
+def lanewise(name, w, n, same):
+    """Returns whether the old destination is the first source, the number of the others, and a function of registers.
+    Returns None for an unknown instruction. w: the width of elements in the text. n: the constant operand, or None.
+    same: whether the sources are one register."""
+    found = row(name, w, n, same)
+    return found and (*found[1:3], by_elements(found[0] or w, found[3]))
 
 
-def polynomial(ops, o):
-    """pmull of bytes or of 64 bits, from word o on."""
-    (d, _, _), (a, w, _), (b, _, _) = map(vector, ops)
-
-    def run(m):
-        products = map(carryless, elements(m.vector[a][o:o + 2], w), elements(m.vector[b][o:o + 2], w))
-        m.vector[d] = split([extend(p, 2 * w) for p in products])
-    return run
-
-
-def remembered(f, places):
-    """Returns f, with its results kept: the instruction reads and writes only vectors, at these places."""
-    memo = terms.memo()
-
-    def run(m):
-        v = m.vector
-        key = tuple([tuple(v[p]) for p in places])
-        found = memo.get(key)
-        if found is None:
-            f(m)
-            memo[key] = [tuple(v[p]) for p in places]
-            return
-        for p, words in zip(places, found):
-            v[p] = words
-    return run
+def by_lanes(name, w, ops, texts, get, put):
+    """Returns the function of an instruction by elements. texts: the names of the vectors among the operands `ops`."""
+    n = integer(ops[-1]) if ops[-1].startswith("#") else None
+    old, count, f = lanewise(name, w, n, texts[1:2] == texts[2:]) or (False, 0, None)
+    if f is None or count not in (len(texts) - 1, None):
+        raise Unproved(f"instruction {name} {', '.join(ops)} is not known")
+    sources = [get(t) for t in texts[not old:]]
+    return lambda m: put(m, f([tuple(s(m)) for s in sources]))
 
 
 def simd(name, ops):
     if name == "fmov" and re.fullmatch(r"d\d+ x\w+", " ".join(ops)):
-        n, g = int(ops[0][1:]), read(ops[1])
-        return lambda m: m.vector.__setitem__(n, split([g(m)]) + [const(0, 32)] * 2)
+        put, g = put_vector(int(ops[0][1:]), 8), read(ops[1])
+        return lambda m: put(m, split([g(m)]))
     if name == "fmov" and re.fullmatch(r"x\w+ d\d+", " ".join(ops)):
         put, n = write(ops[0]), int(ops[1][1:])
         return lambda m: put(m, cat(*m.vector[n][:2]))
-    to, what = lane(ops[0]), lane(ops[1])
-    if name == "mov" and to:
+    if name == "mov" and (to := lane(ops[0])):
         n, w, i = to
-        g = None if what else read(ops[1])
+        g = element(ops[1], w)
 
         def insert(m):
             e = list(elements(m.vector[n], w))
-            e[i] = elements(m.vector[what[0]], w)[what[2]] if what else cut(g(m), 0, w)
+            e[i] = g(m)
             m.vector[n] = split(e)
         return insert
-    if name == "mov" and what:  # to a general register
-        (n, w, i), put, wide = what, write(ops[0]), width_of(ops[0])
-        return lambda m: put(m, extend(elements(m.vector[n], w)[i], wide))
-    if name in ("pmull", "pmull2"):
-        return polynomial(ops, 2 if name == "pmull2" else 0)
-    (d, w, size), n = vector(ops[0]), integer(ops[-1]) if ops[-1].startswith("#") else None
-    put, count = put_vector(d, size), 8 * size // w
-    if name == "dup" and what:
-        return lambda m: put(m, split([elements(m.vector[what[0]], w)[what[2]]] * count))
-    if name == "dup":
-        g = read(ops[1])
-        return lambda m: put(m, split([cut(g(m), 0, w)] * count))
-    if name == "movi" and len(ops) == 2:
-        return lambda m: put(m, split([const(n, w)] * count))
-    if name in ("tbl", "tbx"):
-        b, tables = vector(ops[2])[0], [vector(v.strip())[0] for v in ops[1].strip("{}").split(",")]
-
-        def look(m):
-            table = [e for a in tables for e in elements(m.vector[a], 8)]
-            beyond = elements(narrow(m.vector[d], size), 8) if name == "tbx" else None
-            put(m, split(look_up(table, elements(narrow(m.vector[b], size), 8), beyond)))
-        return look
-    if name == "shrn":
-        a, wide, _ = vector(ops[1])
-        return lambda m: put(m, split([cut(e, n, w) for e in elements(m.vector[a], wide)]))
-    sources, found = [vector(o)[0] for o in ops[1:] if not o.startswith("#")], lanewise(name, w, n, ops[1:2] == ops[2:])
-    if found is None or len(sources) != found[2]:
-        raise Unproved(f"instruction {name} {', '.join(ops)} is not known")
-    w, f = found[0] or w, found[3]
-    numbers, together = [d] * found[1] + sources, list if w == 32 else split
-    return lambda m: put(m, together(f(*[elements(narrow(m.vector[n], size), w) for n in numbers])))
+    if name == "mov" and lane(ops[1]):  # to a general register
+        put, g, wide = write(ops[0]), element(ops[1], 0), width_of(ops[0])
+        return lambda m: put(m, extend(g(m), wide))
+    n, w, size = vector(ops[0])
+    put = put_vector(n, size)
+    if name in ("dup", "movi") and len(ops) == 2:
+        g = element(ops[1], w)
+        return lambda m: put(m, split([g(m)] * (8 * size // w)))
+    texts = [t.strip() for o in ops if not o.startswith("#") for t in o.strip("{}").split(",")]
+    return by_lanes(name, w, ops, texts, get_vector, put)
 
 
 def step(name, ops):
@@ -485,31 +446,23 @@ def step(name, ops):
     if name == "st1":
         return store_element(ops)
     if any(re.match(r"\{?v\d", o) for o in ops[:2]) or name == "fmov":
-        f = simd(name, ops)
-        numbers = sorted({int(r) for o in ops for r in re.findall(r"\bv(\d+)", o)})
-        return remembered(f, numbers) if all(re.match(r"\{?v\d|#", o) for o in ops) else f
-    if name in ("mov", "movz", "mvn"):
+        return simd(name, ops)
+    if name in ("mov", "mvn"):
         put, g = write(ops[0]), second(ops, 1, width_of(ops[0]))
         return (lambda m: put(m, invert(g(m)))) if name == "mvn" else lambda m: put(m, g(m))
-    if name == "movk":
-        put, g, w = write(ops[0]), read(ops[0]), width_of(ops[0])
-        at, v = integer(ops[2].split()[1]) if len(ops) > 2 else 0, const(integer(ops[1]), 16)
-
-        def keep(m):
-            old = g(m)
-            put(m, cat(*(p for p in (cut(old, 0, at), v, cut(old, at + 16, w - at - 16)) if p.width)))
-        return keep
     if name in ("add", "adds", "adc", "adcs", "sub", "subs", "cmp", "cmn", "neg"):
         return arithmetic(name, ops)
     if name == "ccmp":
         return compare_if(name, ops)
-    if name in LOGIC:
+    if name in (*LOGIC, "ands"):
         return logic(name, ops)
     if name in SHIFTS:
         return shift(name, ops)
     if re.fullmatch(r"(ld|st)(r|rb|rh|ur|urb|urh|p)", name):
         return load_store(name, ops)
-    return field(name, ops)
+    if name in PLAIN or name in CONDITIONAL:
+        return compute(name, ops)
+    raise Unproved(f"{name} is not known")
 
 
 _md = decoder()

@@ -1,28 +1,8 @@
-"""Shared code of the instruction sets: conditions, values as words, and code that is decoded once."""
-from values.terms import Unproved, add, both, cat, const, cut, equal, invert, subtract, xor
+"""Shared code of the instruction sets: conditions, and code that is decoded once."""
+from values.terms import Unproved, add, both, const, cut, equal, invert, subtract, xor
 
 # Exceptions that decoding bytes that are no instruction may raise, besides Unproved.
 STOPS = (RecursionError, AssertionError, ValueError, IndexError, KeyError, TypeError, AttributeError)
-
-
-def pairs(words):
-    return [cat(words[i], words[i + 1]) for i in range(0, len(words), 2)]
-
-
-def split(values):
-    """Concatenates values of any width, and splits the result into words."""
-    v = cat(*values)
-    return [cut(v, i, 32) for i in range(0, v.width, 32)]
-
-
-def elements(words, width):
-    """Returns words as elements of another width."""
-    if width == 32:
-        return words
-    if width == 64:
-        return pairs(words)
-    v = cat(*words)
-    return [cut(v, i, width) for i in range(0, v.width, width)]
 
 
 def known(v, what):
@@ -41,7 +21,8 @@ class Flags:
 
     TESTS = {}  # condition -> (function of the machine, whether its result is inverted)
 
-    def __init__(self):
+    def __init__(self, memory):
+        self.memory, self.steps = memory, 0
         self.carry = self.overflow = self.result = None
 
     def known(self, v, what):

@@ -82,35 +82,46 @@ class Registers:
             raise Unproved(f"an access of {size} bytes that may not be aligned")
         return a
 
+    def ordered(self, v):
+        """Bytes of memory as a number, or the opposite."""
+        return reverse(v) if self.memory.big else v
+
+    def load(self, r, base, offset, size, whole=extend):
+        """whole: how the value fills a register."""
+        self.write(r, whole(self.ordered(self.memory.load(self.address(base, offset, size), size)), self.bits))
+
     def stored(self, at, v):
         self.memory.store(at, v)
         self.half.clear()
         self.half_stored = None
 
+    def store(self, r, base, offset, size):
+        self.stored(self.address(base, offset, size), self.ordered(extend(self.read(r), 8 * size)))
 
-def halves_of(loads, size, base, r, offset, first, isa):
-    """Returns half of an unaligned access (lwl, lwr, ...). It accesses the bytes from an address to the end of its
-    word, or from the word's start to the address. first: whether the address is that of the first byte. The number
-    of bytes depends on the address, but both halves together access all bytes. So the result is unknown after the
-    first half, and known after the second. In between, nothing may be stored, and the register must stay the same."""
-    swap = reverse if isa.big else lambda v: v
-
-    def run(m):
-        at = m.address(base, offset) - (0 if first else size - 1)
+    def half_access(self, loads, size, r, base, offset, first):
+        """Executes half of an unaligned access (lwl, lwr, ...). It accesses the bytes from an address to the end of its
+        word, or from the word's start to the address. first: whether the address is that of the first byte. The number
+        of bytes depends on the address, but both halves together access all bytes. So the result is unknown after the
+        first half, and known after the second. In between, nothing may be stored, and the register must not change."""
+        at = self.address(base, offset) - (0 if first else size - 1)
         key = at, size, not first
         if loads:
-            v = m.memory.load(at, size)
-            whole = m.half.get(r) == key
-            m.write(r, from_word(swap(v), isa.POINTER) if whole else tainted(isa.POINTER))
+            v = self.memory.load(at, size)
+            whole = self.half.get(r) == key
+            self.write(r, from_word(self.ordered(v), self.bits) if whole else tainted(self.bits))
             if not whole:
-                m.half[r] = at, size, first
+                self.half[r] = at, size, first
             return
-        v = swap(extend(m.read(r), 8 * size))
-        whole = m.half_stored == (*key, v)
-        m.stored(at, v if whole else tainted(8 * size))
+        v = self.ordered(extend(self.read(r), 8 * size))
+        whole = self.half_stored == (*key, v)
+        self.stored(at, v if whole else tainted(8 * size))
         if not whole:
-            m.half_stored = at, size, first, v
-    return run
+            self.half_stored = at, size, first, v
+
+
+def of_registers(f):
+    """Returns the meaning of an instruction: a function of its fields that returns a function of the machine."""
+    return lambda s, t, d: lambda m: m.write(d, f(m.read(s), m.read(t)))
 
 
 # ---- Words in registers of 64 bits ------------------------------------------------------------------------------------------
@@ -132,9 +143,13 @@ def is_word(v):
     return r
 
 
-def of_words(f, x, y):
-    """Applies a bitwise operation. Its result for two words is a word."""
-    return from_word(f(cut(x, 0, 32), cut(y, 0, 32)), x.width) if x.width > 32 and is_word(x) and is_word(y) else f(x, y)
+def of_words(f):
+    """Returns the bitwise operation f. Its result for two words is a word."""
+    def of(x, y):
+        if x.width > 32 and is_word(x) and is_word(y):
+            return from_word(f(cut(x, 0, 32), cut(y, 0, 32)), x.width)
+        return f(x, y)
+    return of
 
 
 # ---- Sums and comparisons -------------------------------------------------------------------------------------------------

@@ -4,10 +4,11 @@ Encodings and semantics follow MIPS's manuals (MD00086, MD00087). tests/semantic
 emulator. Only instructions of the kernels are known; another one stops the run. A branch and its delay slot are one
 step.
 """
+import functools
+
 import capstone
-from isa.integer import (Registers, decoded, encodings, equals, from_word, halves_of, is_word, less, low_bits, minus, of_pointers, of_words, plus,
-    signed, text_of)
-from spec import reverse
+from isa.integer import (Registers, decoded, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers,
+    of_registers, of_words, plus, signed, text_of)
 from values import terms
 from values.terms import Unproved, add, both, cat, const, cut, extend, invert, product, rotate_left, select, shift_left, shift_right, sign_fill, xor
 
@@ -46,29 +47,6 @@ def swapped(v, width, size):
     return cat(*(p for at in range(0, v.width, width) for p in reversed(terms.parts_of(cut(v, at, width), size))))
 
 
-def nor(x, y):
-    return invert(terms.either(x, y))
-
-
-# Operations of registers s and t, or of s and a constant.
-WHOLE = {"and": lambda x, y: of_words(both, x, y), "or": lambda x, y: of_words(of_pointers, x, y), "xor": lambda x, y: of_words(xor, x, y),
-         "nor": lambda x, y: of_words(nor, x, y), "andi": low_bits, "ori": terms.either, "xori": xor, "sltu": less, "sltiu": less,
-         "daddu": plus, "daddiu": plus, "dsubu": minus}
-# Operations of register t and a number.
-OF_ONE = {"dsll": shift_left, "dsrl": shift_right, "dsll32": lambda v, n: shift_left(v, n + 32), "dsrl32": lambda v, n: shift_right(v, n + 32),
-          "drotr32": lambda v, n: rotate_left(v, 32 - n), "dsbh": lambda v, _: swapped(v, 16, 8), "dshd": lambda v, _: swapped(v, 64, 16)}
-# Both kinds, of the lower 32 bits. MIPS64 sign-extends the result. sll and sra allow operands with any upper half, which
-# the prover refuses.
-WORDS_OF_ONE = {"sll": shift_left, "srl": shift_right, "sra": sign_fill, "rotr": lambda v, n: rotate_left(v, 32 - n),
-                "wsbh": lambda v, _: swapped(v, 16, 8)}
-OF_WORDS = {"addu": plus, "addiu": plus, "subu": minus, "mul": lambda x, y: extend(product(x, y), 32), **WORDS_OF_ONE}
-SIZES = {"lbu": 1, "sb": 1, "lw": 4, "sw": 4, "ld": 8, "sd": 8}
-HALVES = {f"{kind}{size}{side}": (kind, bytes_, side) for kind in "ls" for size, bytes_ in (("w", 4), ("d", 8)) for side in "lr"}
-
-
-WIDE = {"daddu", "daddiu", "dsubu", *OF_ONE, "dinsu", "dmultu", *(n for n, size in SIZES.items() if size == 8), *(n for n in HALVES if n[1] == "d")}
-
-
 class Machine(Registers):
     def __init__(self, memory, bits):
         super().__init__(memory, bits)
@@ -82,16 +60,98 @@ def word(v):
     return cut(v, 0, 32)
 
 
+def of_constant(f, number=lambda i: signed(i, 16)):
+    return lambda s, t, i: lambda m: m.write(t, f(m.read(s), const(number(i), m.bits)))
+
+
+def of_one(f):
+    return lambda t, d, a=0: lambda m: m.write(d, f(m.read(t), a))
+
+
+def on_words(f):
+    """Returns f of the lower 32 bits. MIPS64 sign-extends the result. sll and sra allow operands with any upper half,
+    which the prover refuses."""
+    return lambda x, y: from_word(f(word(x), word(y) if isinstance(y, terms.Value) else y), x.width)
+
+
+def multiply_words(s, t, d):
+    def run(m):
+        m.write(d, from_word(cut(product(word(m.read(s)), word(m.read(t))), 0, 32), m.bits))
+        m.product = terms.tainted(2 * m.bits)  # HI and LO are then unpredictable
+    return run
+
+
+def multiply(s, t, adds=False):
+    def run(m):
+        p = extend(product(m.read(s), m.read(t)), 2 * m.bits)
+        m.product = add(2 * m.bits, m.product, p)[0] if adds else p
+    return run
+
+
+def insert(s, t, e, a, wide=False):
+    low, size = a + 32 * wide, e + 1 - a
+    if size <= 0:
+        raise Unproved("an insertion of no bits")
+
+    def run(m):
+        width, x, y = (64, m.read(s), m.read(t)) if wide else (32, word(m.read(s)), word(m.read(t)))
+        r = cat(*(p for p in (cut(y, 0, low), cut(x, 0, size), cut(y, low + size, width - low - size)) if p.width))
+        m.write(t, from_word(r, m.bits))
+    return run
+
+
+def half_access(kind, size, side):
+    loads, left = kind == "l", side == "l"
+    return lambda s, t, i: lambda m: m.half_access(loads, size, t, s, signed(i, 16), left == m.memory.big)
+
+
+def access(name, size):
+    if name[0] == "l":
+        return lambda s, t, i: lambda m: m.load(t, s, signed(i, 16), size, from_word if name == "lw" else extend)
+    return lambda s, t, i: lambda m: m.store(t, s, signed(i, 16), size)
+
+
+HALVES = {f"{kind}{size}{side}": (kind, bytes_, side)
+          for kind in "ls" for size, bytes_ in (("w", 4), ("d", 8)) for side in "lr"}
+SIZES = {"lbu": 1, "sb": 1, "lw": 4, "sw": 4, "ld": 8, "sd": 8}
+# On MIPS64, the operands of these must be words.
+OF_WORDS = "addu", "addiu", "subu", "mul", "sll", "srl", "sra", "rotr", "wsbh"
+MEANINGS = {
+    "and": of_registers(of_words(both)), "or": of_registers(of_words(of_pointers)), "xor": of_registers(of_words(xor)),
+    "nor": of_registers(of_words(lambda x, y: invert(terms.either(x, y)))),
+    "sltu": of_registers(less), "daddu": of_registers(plus), "dsubu": of_registers(minus),
+    "addu": of_registers(on_words(plus)), "subu": of_registers(on_words(minus)), "mul": multiply_words,
+    "sltiu": of_constant(less), "daddiu": of_constant(plus), "addiu": of_constant(on_words(plus)),
+    "andi": of_constant(low_bits, int), "ori": of_constant(terms.either, int), "xori": of_constant(xor, int),
+    "sll": of_one(on_words(shift_left)), "srl": of_one(on_words(shift_right)), "sra": of_one(on_words(sign_fill)),
+    "rotr": of_one(on_words(lambda v, n: rotate_left(v, 32 - n))),
+    "wsbh": of_one(on_words(lambda v, _: swapped(v, 16, 8))),
+    "dsll": of_one(shift_left), "dsll32": of_one(lambda v, n: shift_left(v, n + 32)),
+    "dsrl": of_one(shift_right), "dsrl32": of_one(lambda v, n: shift_right(v, n + 32)),
+    "drotr32": of_one(lambda v, n: rotate_left(v, 32 - n)),
+    "dsbh": of_one(lambda v, _: swapped(v, 16, 8)), "dshd": of_one(lambda v, _: swapped(v, 64, 16)),
+    "lui": lambda t, i: lambda m: m.write(t, from_word(const(i << 16, 32), m.bits)),
+    "movz": lambda s, t, d: lambda m: m.write(d, select(equals(m.read(t), const(0, m.bits)), m.read(s), m.read(d))),
+    "ins": insert, "dinsu": functools.partial(insert, wide=True), "multu": multiply, "dmultu": multiply,
+    "maddu": functools.partial(multiply, adds=True),
+    "mfhi": lambda d: lambda m: m.write(d, cut(m.product, m.bits, m.bits)),
+    "mflo": lambda d: lambda m: m.write(d, cut(m.product, 0, m.bits)),
+    **{name: half_access(*how) for name, how in HALVES.items()},
+    **{name: access(name, size) for name, size in SIZES.items()},
+}
+WIDE = {name for name in MEANINGS if name[0] == "d" or name[:2] in ("ld", "sd")}  # of MIPS64
+NARROW = "multu", "maddu"  # MIPS64's kernels do not have these
+
+
 class Isa:
     """MIPS of 32 or 64 bits, in either byte order."""
 
     MACHINE, ARGUMENTS, COUNTER = MACHINE, (4, 5, 6), 32  # COUNTER: bits of ChaCha20's counter
     BY_INDUCTION = {"chacha20poly1305_mips32r2": 128, "chacha20poly1305_mips64r2": 128}  # run/lists.py
-    BITWISE = "mips32r2|mips64r2"  # levels with bit-sliced AES
     BRANCHES = BRANCHES
 
     def __init__(self, bits, big):
-        self.known = [k for k in KNOWN if bits == 64 or k[2] not in WIDE]
+        self.known = [k for k in KNOWN if k[2] not in (NARROW if bits == 64 else WIDE)]
         self.POINTER, self.big, self.__name__ = bits, big, f"isa.mips{'64' if bits == 64 else ''}{'' if big else 'el'}"
 
     def Machine(self, memory):
@@ -108,11 +168,11 @@ class Isa:
         name, f = self.fields(code, pc)
         text = text_of(name, f)
         if name != "jr" and name not in BRANCHES:
-            return self.step(name, **f), pc + 4, None, text
+            return MEANINGS[name](**f), pc + 4, None, text
         slot, g = self.fields(code, pc + 4)
         if slot == "jr" or slot in BRANCHES:
             raise Unproved("a branch in the delay slot of another")
-        run = self.step(slot, **g)
+        run = MEANINGS[slot](**g)
         text += "; " + text_of(slot, g)
         if name == "jr":
             if (slot, *g.values()) != ("sll", 0, 0, 0):
@@ -127,66 +187,6 @@ class Isa:
             run(m)
             return taken
         return None, pc + 8, (decide, target), text
-
-    def step(self, name, s=0, t=0, d=0, a=0, e=0, i=0):
-        bits, number = self.POINTER, i if name in ("andi", "ori", "xori") else signed(i, 16)
-        if name in HALVES:
-            kind, size, side = HALVES[name]
-            return halves_of(kind == "l", size, s, t, number, (side == "l") == self.big, self)
-        if name in SIZES:
-            return self.memory(name, SIZES[name], s, t, number)
-        if name == "lui":
-            return lambda m: m.write(t, from_word(const(i << 16, 32), bits))
-        if name in WHOLE and name.endswith(("i", "iu")):
-            f = WHOLE[name]
-            return lambda m: m.write(t, f(m.read(s), const(number, bits)))
-        if name in WHOLE:
-            f = WHOLE[name]
-            return lambda m: m.write(d, f(m.read(s), m.read(t)))
-        if name in OF_ONE:
-            f = OF_ONE[name]
-            return lambda m: m.write(d, f(m.read(t), a))
-        if name in WORDS_OF_ONE:
-            f = WORDS_OF_ONE[name]
-            return lambda m: m.write(d, from_word(f(word(m.read(t)), a), bits))
-        if name == "addiu":
-            return lambda m: m.write(t, from_word(plus(word(m.read(s)), const(number, 32)), bits))
-        if name in OF_WORDS:
-            f = OF_WORDS[name]
-
-            def arithmetic(m):
-                m.write(d, from_word(f(word(m.read(s)), word(m.read(t))), bits))
-                if name == "mul":  # HI and LO are then unpredictable
-                    m.product = terms.tainted(2 * bits)
-            return arithmetic
-        if name == "movz":
-            return lambda m: m.write(d, select(equals(m.read(t), const(0, bits)), m.read(s), m.read(d)))
-        if name in ("ins", "dinsu"):
-            low, size = a + 32 * (name == "dinsu"), e + 1 - a
-            if size <= 0:
-                raise Unproved(f"{name} of no bits")
-
-            def insert(m):
-                width, x, y = (32, word(m.read(s)), word(m.read(t))) if name == "ins" else (64, m.read(s), m.read(t))
-                r = cat(*(p for p in (cut(y, 0, low), cut(x, 0, size), cut(y, low + size, width - low - size)) if p.width))
-                m.write(t, from_word(r, bits))
-            return insert
-        if name in ("multu", "maddu") and bits == 32:
-            def multiply(m):
-                p = extend(product(m.read(s), m.read(t)), 64)
-                m.product = add(64, m.product, p)[0] if name == "maddu" else p
-            return multiply
-        if name == "dmultu":
-            return lambda m: setattr(m, "product", extend(product(m.read(s), m.read(t)), 128))
-        if name in ("mfhi", "mflo"):
-            return lambda m: m.write(d, cut(m.product, bits if name == "mfhi" else 0, bits))
-        raise Unproved(f"instruction {name} is not known")
-
-    def memory(self, name, size, s, t, offset):
-        swap, whole, bits = reverse if self.big else lambda v: v, from_word if name == "lw" else extend, self.POINTER
-        if name[0] == "l":
-            return lambda m: m.write(t, whole(swap(m.memory.load(m.address(s, offset, size), size)), bits))
-        return lambda m: m.stored(m.address(s, offset, size), swap(extend(m.read(t), 8 * size)))
 
 
 def of(elf):

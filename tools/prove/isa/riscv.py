@@ -11,14 +11,13 @@ import importlib
 import sys
 
 import capstone
-from isa.integer import (Registers, decoded, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers, of_words, plus, signed,
-    text_of)
-from values import linear, terms
+from isa.integer import (Registers, decoded, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers,
+    of_registers, of_words, plus, signed, text_of)
+from values import terms
 from values.terms import cat, const, cut, extend, invert, product, rotate_left, shift_left, shift_right, xor
 
 MACHINE, POINTER, COUNTER = "EM_RISCV", 64, 32  # COUNTER: bits of ChaCha20's counter
 ARGUMENTS = (10, 11, 12)
-BITWISE = "(?!)"
 BY_INDUCTION = {"chacha20poly1305_rv64": 128, "chacha20poly1305_zbb": 128}  # run/lists.py
 RESERVED = (1, 2, 3, 4, 27)
 
@@ -89,14 +88,7 @@ def add(x, y):
 def exclusive_or(x, y):
     if x in _halves or y in _halves:
         return half(xor(cut(x, 0, 32), cut(y, 0, 32)))
-    return of_words(xor, x, y)
-
-
-@remembered
-def either(x, y):
-    if linear.any_place(x) and linear.any_place(y):
-        return of_pointers(x, y)
-    return of_words(terms.either, x, y)
+    return of_words(xor)(x, y)
 
 
 def on_word(f):
@@ -104,11 +96,32 @@ def on_word(f):
     return remembered(lambda v, n: from_word(f(cut(v, 0, 32), n), 64))
 
 
-TWO = {"add": add, "sub": minus, "sltu": less, "xor": exclusive_or, "or": either, "and": low_bits,
-       "mul": lambda x, y: cut(product(x, y), 0, 64), "mulhu": lambda x, y: cut(product(x, y), 64, 64)}
-IMMEDIATE = {"addi": add, "sltiu": less, "andi": low_bits, "xori": exclusive_or}
-SHIFTS = {"slli": remembered(shift_left), "srli": remembered(shift_right), "slliw": on_word(shift_left), "srliw": on_word(shift_right),
-          "roriw": on_word(lambda v, n: rotate_left(v, 32 - n))}
+def access(name, size):
+    if name[0] == "l":
+        return lambda s, d, i: lambda m: m.load(d, s, signed(i, 12), size, from_word if name == "lw" else extend)
+    return lambda h, t, s, l: lambda m: m.store(t, s, signed(h << 5 | l, 12), size)
+
+
+def of_constant(f):
+    return lambda s, d, i: lambda m: m.write(d, f(m.read(s), const(signed(i, 12), 64)))
+
+
+def of_number(f):
+    return lambda s, d, a=0, w=0: lambda m: m.write(d, f(m.read(s), a or w))
+
+
+MEANINGS = {
+    "add": of_registers(add), "sub": of_registers(minus), "sltu": of_registers(less), "xor": of_registers(exclusive_or),
+    "or": of_registers(remembered(of_words(of_pointers))), "and": of_registers(low_bits),
+    "mul": of_registers(lambda x, y: cut(product(x, y), 0, 64)),
+    "mulhu": of_registers(lambda x, y: cut(product(x, y), 64, 64)),
+    "addi": of_constant(add), "sltiu": of_constant(less), "andi": of_constant(low_bits),
+    "xori": of_constant(exclusive_or),
+    "slli": of_number(remembered(shift_left)), "slliw": of_number(on_word(shift_left)),
+    "srli": of_number(remembered(shift_right)),
+    "srliw": of_number(on_word(shift_right)), "roriw": of_number(on_word(lambda v, n: rotate_left(v, 32 - n))),
+    **{name: access(name, size) for name, size in SIZES.items()},
+}
 BRANCHES = {"beq": equals, "bne": lambda x, y: invert(equals(x, y)), "bltu": lambda x, y: cut(less(x, y), 0, 1),
             "bgeu": lambda x, y: invert(cut(less(x, y), 0, 1))}
 
@@ -129,21 +142,7 @@ def meaning(code, pc):
         h, low, test = f["h"], f["l"], BRANCHES[name]
         target = pc + signed((h >> 6) << 12 | (low & 1) << 11 | (h & 0x3f) << 5 | (low >> 1) << 1, 13)
         return None, pc + 4, (lambda m: test(m.read(f["s"]), m.read(f["t"])), target), text
-    return step(name, **f), pc + 4, None, text
-
-
-def step(name, s=0, t=0, d=0, a=0, w=0, i=0, h=0, l=0):
-    if name in TWO:
-        return lambda m: m.write(d, TWO[name](m.read(s), m.read(t)))
-    if name in IMMEDIATE:
-        return lambda m: m.write(d, IMMEDIATE[name](m.read(s), const(signed(i, 12), 64)))
-    if name in SHIFTS:
-        return lambda m: m.write(d, SHIFTS[name](m.read(s), w if name.endswith("w") else a))
-    size = SIZES[name]
-    if name[0] == "s":
-        return lambda m: m.stored(m.address(s, signed(h << 5 | l, 12), size), extend(m.read(t), 8 * size))
-    whole = from_word if name == "lw" else extend
-    return lambda m: m.write(d, whole(m.memory.load(m.address(s, signed(i, 12), size), size), 64))
+    return MEANINGS[name](**f), pc + 4, None, text
 
 
 def of(elf):

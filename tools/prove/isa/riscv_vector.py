@@ -14,11 +14,11 @@ import functools
 
 import spec
 from isa import riscv
-from isa.code import elements, split
 from isa.integer import decoded, encodings, from_word, signed, text_of
+from isa.lanes import elements, split
 from values import linear, terms
 from values.terms import (X127, Unproved, add_modular, aes_inverse_round, aes_round, cat, const, cut, extend, field_product, mix_columns, rotate_left,
-                          sbox, shift_left, shift_right, tainted, xor)
+                          shift_left, shift_right, tainted, xor)
 
 # Fields as in riscv.py. x, y and z are vector registers; n and k are 5-bit numbers, k signed; u is 0 if masked; v and e
 # are vtype.
@@ -104,8 +104,8 @@ class Machine(riscv.Machine):
                 raise Unproved("masked-off elements that do not stay as they are")
             mask = self.known(cut(cat(*self.vector[0]), 0, self.vl), "a mask")
             found = [e if mask >> i & 1 else old for i, (e, old) in enumerate(zip(found, self.elements(first)))]
-        odd = -len(found) * self.sew % 32
-        self.put_words(first, found if self.sew == 32 else split([*found, const(0, odd)] if odd else found))
+        absent = -len(found) * self.sew % 32 // self.sew
+        self.put_words(first, split([*found, *[const(0, self.sew)] * absent]))
 
     def number(self, r):
         """The value of an integer register, as an element."""
@@ -230,10 +230,6 @@ def cipher(f, m, x, y):
     m.put_blocks(x, [f(b, key) for b in m.blocks(x)])
 
 
-def sub_word(v, rotated):
-    return cat(*(sbox(cut(v, 8 * ((i + rotated) % 4), 8)) for i in range(4)))
-
-
 def following(block, first):
     """Returns the words of a round key, from the words before them (FIPS 197, 5.2). `first` is added to the first one."""
     out = []
@@ -249,13 +245,9 @@ def expand(long, m, x, y, n):
     found = []
     for before, b in zip(m.blocks(x if long else y), m.blocks(y)):
         last, odd = cut(b, 96, 32), long and n % 2
-        last = sub_word(last, 0) if odd else xor(sub_word(last, 1), const(rcon(n // 2 if long else n), 32))
+        last = spec.sub_word(last) if odd else xor(spec.sub_word(last, 1), spec.rcon(n // 2 if long else n))
         found.append(following(before, last))
     m.put_blocks(x, found)
-
-
-def rcon(n):
-    return 1 << n - 1 if n < 9 else (0x1b, 0x36)[n - 9]
 
 
 def times_x(v):

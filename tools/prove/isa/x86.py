@@ -9,10 +9,12 @@ import re
 
 import capstone
 from capstone import x86_const as X
-from isa.code import Flags, carry_set, elements, known, less, overflow_of, pairs, split, tests, top
+from isa.code import Flags, carry_set, known, less, overflow_of, tests, top
+from isa.lanes import by_elements, each, elements, interleave, look_up, split
 from spec import reverse
-from values import bits as bitwise, linear, terms
-from values.terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, atom, both, carryless, cat, const, cut, either, equal,
+from values import linear, terms
+from values.terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut,
+    either, equal,
     extend, invert, mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
 
 
@@ -33,7 +35,6 @@ RSP, RBP = 4, 5
 
 POINTER = 64
 MACHINE = "EM_X86_64"
-BITWISE = "ssse3"  # levels with bit-sliced AES
 ARGUMENTS = (7, 6, 2)  # rdi, rsi, rdx
 
 
@@ -42,12 +43,10 @@ class Machine(Flags):
                   lambda m: either(less(m), m.zero()), Flags.sign, lambda m: m.bit(m.overflow))
 
     def __init__(self, memory):
-        super().__init__()
-        self.memory = memory
+        super().__init__(memory)
         self.general = [undefined(64)] * 16
         self.vector = [(undefined(32),) * 16] * 32
         self.mask = [undefined(64)] * 8
-        self.steps = 0
 
     def fill_vectors(self, name):
         self.vector = [tuple(name(f"vector {i} {j}", 32) for j in range(16)) for i in range(32)]
@@ -195,12 +194,40 @@ def logic(insn):
     return run
 
 
-@handles("mov movabs movzx not bswap")
-def move(insn):
+def count_of(n, width):
+    return known(n, "the count of a shift") & (63 if width == 64 else 31)
+
+
+def deposit(v, mask):
+    """pdep: the lowest bits of v, at the places of the ones of a mask."""
+    places = [i for i in range(v.width) if known(mask, "a mask of bits") >> i & 1]
+    found = [const(0, 1)] * v.width
+    for i, at in enumerate(places):
+        found[at] = cut(v, i, 1)
+    return cat(*found)
+
+
+# Instructions that compute their first operand from the last ones, and need no flags.
+PLAIN = {
+    **dict.fromkeys(("mov", "movabs", "movzx"), lambda v: v), "not": invert, "bswap": reverse, "pdep": deposit,
+    "shlx": lambda v, n: shift_left(v, count_of(n, v.width)), "shrx": lambda v, n: shift_right(v, count_of(n, v.width)),
+    "imul": lambda x, y: cut(product(x, y), 0, x.width),
+}
+
+
+@handles(" ".join(PLAIN))
+def compute(insn):
     name, ops = insn.mnemonic, insn.operands
-    width, put = 8 * ops[0].size, target(insn, ops[0])
-    a, f = source(insn, ops[-1], width), {"movzx": lambda v: extend(v, width), "not": invert, "bswap": reverse}.get(name)
-    return (lambda m: put(m, f(a(m)))) if f else lambda m: put(m, a(m))
+    if name == "imul" and len(ops) == 1:
+        raise Unproved("imul with one operand")
+    f, width, put = PLAIN[name], 8 * ops[0].size, target(insn, ops[0])
+    sources = [source(insn, o, width) for o in (ops[-2:] if name == "imul" else ops[1:] or ops)]
+
+    def run(m):
+        put(m, extend(f(*[s(m) for s in sources]), width))
+        if name == "imul":
+            m.carry = m.overflow = m.result = None
+    return run
 
 
 @handles("lea")
@@ -220,60 +247,36 @@ def load_address(insn):
     return run
 
 
-@handles("shl shr sar rol ror")
+@handles("shl shr sar rol ror shld shrd")
 def shift(insn):
     name, ops = insn.mnemonic, insn.operands
-    o1, o2 = ops[0], ops[1] if len(ops) > 1 else None
-    width = 8 * o1.size
-    a, put = source(insn, o1), target(insn, o1)
-    n = source(insn, o2, 8) if o2 is not None else lambda m: const(1, 8)
-    f = {"shl": shift_left, "shr": shift_right, "sar": sign_fill}.get(name)
+    width, a, put = 8 * ops[0].size, source(insn, ops[0]), target(insn, ops[0])
+    n = source(insn, ops[-1], 8) if len(ops) > 1 else lambda m: const(1, 8)
+    b = source(insn, ops[1]) if name in ("shld", "shrd") else None
+    f, left = {"shl": shift_left, "shr": shift_right, "sar": sign_fill}.get(name), name in ("shl", "rol", "shld")
 
     def run(m):
-        v = a(m)
-        c = known(n(m), "the count of a shift") & (63 if width == 64 else 31)
+        v, c = a(m), count_of(n(m), width)
         if c == 0:  # leaves the flags, but clears the upper half of a 32-bit register
             put(m, v)
             return
+        m.overflow = None
         if name in ("rol", "ror"):
-            r = rotate_left(v, c if name == "rol" else width - c % width)
-            m.carry = cut(r, 0, 1) if name == "rol" else top(r)
-            m.overflow = None
+            r = rotate_left(v, c if left else width - c % width)
+            m.carry = cut(r, 0, 1) if left else top(r)
             put(m, r)
             return
         if c > width:
             raise Unproved("a shift by more than the width")
-        r = terms.lengths.shift(v, c, name == "shr") if terms.lengths and width == 64 and name != "sar" else None
-        m.carry = cut(v, width - c if name == "shl" else c - 1, 1) if r is None else None
-        m.overflow, m.result = None, f(v, c) if r is None else r
+        m.carry = cut(v, width - c if left else c - 1, 1)
+        if b:
+            m.result = cut(cat(b(m), v), width - c, width) if left else cut(cat(v, b(m)), c, width)
+        elif width == 64 and name != "sar" and (r := linear.shift(v, c, not left)) is not None:
+            m.carry, m.result = None, r
+        else:
+            m.result = f(v, c)
         put(m, m.result)
     return run
-
-
-@handles("shrd shld")
-def shift_double(insn):
-    o1, o2, o3 = insn.operands
-    a, b, n, put, width = source(insn, o1), source(insn, o2), source(insn, o3, 8), target(insn, o1), 8 * o1.size
-    right = insn.mnemonic == "shrd"
-
-    def run(m):
-        c = known(n(m), "the count of a shift") & (63 if width == 64 else 31)
-        if c == 0:
-            put(m, a(m))
-            return
-        x, y = a(m), b(m)
-        r = cut(cat(x, y), c, width) if right else cut(cat(y, x), width - c, width)
-        m.carry, m.overflow, m.result = cut(x, c - 1 if right else width - c, 1), None, r
-        put(m, r)
-    return run
-
-
-@handles("shlx shrx")
-def shift_without_flags(insn):
-    o1, o2, o3 = insn.operands
-    a, n, put, width = source(insn, o2), source(insn, o3), target(insn, o1), 8 * o1.size
-    f = shift_left if insn.mnemonic == "shlx" else shift_right
-    return lambda m: put(m, f(a(m), known(n(m), "the count of a shift") & (width - 1)))
 
 
 @handles("mul mulx")
@@ -296,34 +299,6 @@ def multiply(insn):
     return run
 
 
-@handles("imul")
-def multiply_signed(insn):
-    ops = insn.operands
-    if len(ops) == 1:
-        raise Unproved("imul with one operand")
-    width = 8 * ops[0].size
-    a, b, put = source(insn, ops[-2]), source(insn, ops[-1], width), target(insn, ops[0])
-
-    def run(m):
-        m.carry = m.overflow = m.result = None
-        put(m, cut(product(a(m), b(m)), 0, width))
-    return run
-
-
-@handles("pdep")
-def deposit(insn):
-    a, b, put = source(insn, insn.operands[1]), source(insn, insn.operands[2]), target(insn, insn.operands[0])
-
-    def run(m):
-        v, mask, at, out = a(m), known(b(m), "a mask of bits"), 0, []
-        for i in range(v.width):
-            chosen = mask >> i & 1
-            out.append(cut(v, at, 1) if chosen else const(0, 1))
-            at += chosen
-        put(m, cat(*out))
-    return run
-
-
 @handles("andn bzhi")
 def bits(insn):
     o1, o2, o3 = insn.operands
@@ -333,8 +308,8 @@ def bits(insn):
         if complements:
             r, m.carry = both(invert(a(m)), b(m)), const(0, 1)
         else:
-            n = known(b(m), "a count of bits") & 0xff
-            r, m.carry = cut(cut(a(m), 0, min(n, width)), 0, width) if n else const(0, width), const(n > width - 1, 1)
+            x, n = a(m), known(b(m), "a count of bits") & 0xff
+            r, m.carry = cut(cut(x, 0, min(n, width)), 0, width) if n else const(0, width), const(n > width - 1, 1)
         m.overflow, m.result = const(0, 1), r
         put(m, r)
     return run
@@ -361,6 +336,11 @@ def element_bytes(name):
     return next((n for end, n in (("8", 1), ("16", 2), ("64", 8), ("64x2", 8), ("64x4", 8), ("b", 1), ("w", 2), ("q", 8)) if name.endswith(end)), 4)
 
 
+@terms.kept
+def zeroes(n):
+    return (const(0, 32),) * n
+
+
 class Vectors:
     """The operands of a vector instruction, as sequences of 32-bit words. ops: without a mask and the immediate."""
 
@@ -384,12 +364,6 @@ class Vectors:
         """The number of words of register i."""
         return {"x": 4, "y": 8, "z": 16}[self.insn.reg_name(self.ops[i].reg)[0]]
 
-    def aligned(self, loads):
-        """Whether the instruction requires alignment of its operand in memory."""
-        if "dqa" in self.name:
-            return True
-        return loads and not self.vex and self.name not in ("movdqu", "movups", "movhps")
-
     def chosen(self, m):
         """The elements that the mask selects: an access skips the others."""
         return known(m.mask[self.mask], "the mask of an access")
@@ -405,35 +379,46 @@ class Vectors:
         if self.broadcast:
             w = o.size // 4
             return lambda m: m.memory.load_words(at(m), w) * (n // w)
-        aligned, element, mask = self.aligned(True), self.element, self.mask
+        aligned = "dqa" in self.name or not self.vex and n >= 4 and self.name not in ("movdqu", "movups")
 
         def load(m):
             a = at(m)
             if aligned:
                 m.memory.aligned(a, 4 * n)
-            if mask is None:
+            if self.mask is None:
                 return m.memory.load_words(a, n)
-            return load_elements(m, a, 4 * n // element, element, self.chosen(m))
+            return load_elements(m, a, 4 * n // self.element, self.element, self.chosen(m))
         return load
 
+    def part(self, i, n):
+        """As read, of the lowest n words, which may also be in a general register."""
+        if self.ops[i].type == X.X86_OP_MEM or self.is_vector(i):
+            return self.read(i, n)
+        s = source(self.insn, self.ops[i])
+        return lambda m: split([s(m)])
+
+    def write_part(self):
+        """Writes words to a general register or to memory."""
+        put, width = target(self.insn, self.ops[0]), 8 * self.ops[0].size
+        return lambda m, words: put(m, extend(cat(*words), width))
+
     def write(self):
-        o = self.ops[0]
-        element, mask, zeroing = self.element, self.mask, self.zeroing
+        o, element, mask, zeroing = self.ops[0], self.element, self.mask, self.zeroing
         if o.type == X.X86_OP_REG:
-            r, vex, zeroes = int(self.insn.reg_name(o.reg)[3:]), self.vex, (const(0, 32),) * 16
+            r, vex = int(self.insn.reg_name(o.reg)[3:]), self.vex
 
             def put(m, words):
                 # The old value is read only if a part of it remains.
                 old = m.vector[r] if not vex or mask is not None and not zeroing else ()
                 if mask is not None:
                     words = blend(m.mask[mask], words, old, element)
-                m.vector[r] = (*words, *(zeroes[len(words):] if vex else old[len(words):]))
+                m.vector[r] = (*words, *(zeroes(16 - len(words)) if vex else old[len(words):]))
             return put
-        at, aligned = address(self.insn, o), self.aligned(False)
+        at = address(self.insn, o)
 
         def store(m, words):
             a = at(m)
-            if aligned:
+            if "dqa" in self.name:
                 m.memory.aligned(a, 4 * len(words))
             if mask is None:
                 m.memory.store_words(a, words)
@@ -457,56 +442,14 @@ def blend(mask, words, old, size):
     return split([select(cut(mask, i, 1), x, y) for i, (x, y) in enumerate(zip(new, was))])
 
 
-def halves(values):
-    return [half for v in values for half in (cut(v, 0, 32), cut(v, 32, 32))]
-
-
-def lanes(words):
-    return [words[i:i + 4] for i in range(0, len(words), 4)]
-
-
-def remembered(f):
-    """Returns f, with its results kept."""
-    memo = terms.memo()
-
-    def run(*operands):
-        r = memo.get(operands)
-        if r is None:
-            r = memo[operands] = tuple(f(*operands))
-        return r
-    return run
-
-
-def by_words(f):
-    return remembered(lambda a, b: [f(x, y) for x, y in zip(a, b)])
-
-
-def by_pairs(f):
-    return remembered(lambda a, b: halves([f(x, y) for x, y in zip(pairs(a), pairs(b))]))
-
-
-def by_lanes(f):
-    return remembered(lambda a, b: split([f(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))]))
-
-
-def unpack(*order):
-    """Returns a function that takes words of each lane, in this order. 4 is the second source's first word."""
-    return lambda a, b: [joined[i] for x, y in zip(lanes(a), lanes(b)) for joined in ((*x, *y),) for i in order]
+def in_lanes(n, f):
+    """Returns the function of two lists that applies f to each lane of n elements."""
+    return lambda a, b: [e for i in range(0, len(a), n) for e in f(a[i:i + n], b[i:i + n])]
 
 
 def shuffle_bytes(v, control):
-    """Looks up bytes by bits 0 to 3 of each index; with bit 7 set, the byte is 0. The index may be data, because the
-    whole table is read."""
-    table, zero, picked = terms.parts_of(v, 8), const(0, 8), []
-    for c in terms.parts_of(control, 8):
-        if (n := c.constant) is not None:
-            picked.append(zero if n & 0x80 else table[n & 15])
-        elif not all(e.defined for e in (c, *table)):
-            picked.append(terms.tainted(8))
-        else:
-            all_ = [*table * 8, *[zero] * 128]
-            picked.append(bitwise.look_up(all_, c, zero) if terms.bitwise else atom("look", (c, zero, *all_), None, 8, 255))
-    return cat(*picked)
+    """Looks up bytes by bits 0 to 3 of each index; with bit 7 set, the byte is 0."""
+    return cat(*look_up([*terms.parts_of(v, 8) * 8, *[const(0, 8)] * 128], terms.parts_of(control, 8)))
 
 
 def greater(x, y):
@@ -515,71 +458,40 @@ def greater(x, y):
 
 
 def by_count(f):
-    return by_pairs(lambda v, n: f(v, known(n, "the count of a shift")))
+    return each(lambda v, n: f(v, known(n, "the count of a shift")))
 
 
-def shift_elements(f, width):
-    narrow = halves if width == 64 else list
-    return remembered(lambda a, n: narrow([f(x, n) for x in elements(a, width)]))
+def by_number(f):
+    return lambda vector, n: [f(v, n) for v in vector]
 
 
-def shift_lanes(f):
-    return remembered(lambda a, n: split([f(cat(*x), 8 * n) for x in lanes(a)]))
-
-
-def shuffle_words(a, imm):
-    return [x[(imm >> 2 * i) & 3] for x in lanes(a) for i in range(4)]
-
-
-def permute_pairs(a, imm):
-    out = []
-    for o in range(0, len(a), 8):
-        for i in range(4):
-            j = o + 2 * ((imm >> 2 * i) & 3)
-            out += a[j:j + 2]
-    return out
+def shuffle(vector, imm):
+    """Takes elements of each four."""
+    return [vector[i & ~3 | imm >> 2 * (i & 3) & 3] for i in range(len(vector))]
 
 
 def permute_halves(a, b, imm):
-    parts = lanes(a) + lanes(b)
-    return [w for c in (imm & 15, imm >> 4) for w in ([const(0, 32)] * 4 if c & 8 else parts[c & 3])]
+    return [const(0, 128) if c & 8 else (a + b)[c & 3] for c in (imm & 15, imm >> 4)]
 
 
 def shuffle_lanes(a, b, imm):
-    n = len(a) // 8  # lanes from each source, and bits of the immediate for each
-    return [w for i in range(2 * n) for w in lanes(a if i < n else b)[imm >> n * i & (1 << n) - 1]]
-
-
-def align_right(a, b, imm):
-    return split([cut(cat(*y, *x), 8 * imm, 128) for x, y in zip(lanes(a), lanes(b))])
-
-
-def align_elements(a, b, imm):
-    """valignq: the concatenation of both sources, with the second one below, from an element on."""
-    first = 2 * (imm & (len(a) // 2 - 1))
-    return (b + a)[first:first + len(a)]
-
-
-def blend_words(a, b, imm):
-    return [y if (imm >> i) & 1 else x for i, (x, y) in enumerate(zip(a, b))]
+    n = len(a) // 2  # lanes from each source, and bits of the immediate for each
+    return [(a if i < n else b)[imm >> n * i & (1 << n) - 1] for i in range(2 * n)]
 
 
 def insert_single(a, b, imm):
     """insertps: moves one word, and zeroes some."""
-    x = list(a)
-    x[(imm >> 4) & 3] = b[imm >> 6]
-    return [const(0, 32) if (imm >> i) & 1 else w for i, w in enumerate(x)]
+    moved = [b[imm >> 6] if i == imm >> 4 & 3 else w for i, w in enumerate(a)]
+    return [const(0, 32) if imm >> i & 1 else w for i, w in enumerate(moved)]
 
 
 def polynomial_product(a, b, imm):
-    i, j = 2 * (imm & 1), 2 * (imm >> 4 & 1)
-    return split([carryless(cat(*x[i:i + 2]), cat(*y[j:j + 2])) for x, y in zip(lanes(a), lanes(b))])
+    return [carryless(cut(x, 64 * (imm & 1), 64), cut(y, 64 * (imm >> 4 & 1), 64)) for x, y in zip(a, b)]
 
 
 TERNARY = {0x96: lambda x, y, z: xor(xor(x, y), z), 0xa8: lambda x, y, z: both(either(x, y), z), 0xff: lambda x, y, z: const(-1, 32)}
 
 
-@remembered
 def ternary_logic(a, b, c, imm):
     """vpternlog: a function of three bits, whose value for x, y, z is bit 4x + 2y + z of the immediate."""
     if imm not in TERNARY:
@@ -589,45 +501,53 @@ def ternary_logic(a, b, c, imm):
 
 def multiply_52(low):
     """Adds 52 bits of the product of numbers of 52 bits, from bit `low` on."""
-    def f(s, x, y):
-        return add(64, s, extend(cut(product(cut(x, 0, 52), cut(y, 0, 52)), low, 52), 64))[0]
-    return remembered(lambda *sources: halves([f(*e) for e in zip(*map(pairs, sources))]))
+    return each(lambda s, x, y: add(64, s, extend(cut(product(cut(x, 0, 52), cut(y, 0, 52)), low, 52), 64))[0])
 
 
-def permute(table, control, width):
+def permute(table, control):
     """The elements of a table at the low bits of a control's elements."""
-    table, out = elements(table, width), []
-    for x in elements(control, width):
-        out.append(table[known(x, "the control of a permutation") & len(table) - 1] if x.defined else terms.tainted(width))
-    return split(out)
+    return [table[known(x, "the control of a permutation") & len(table) - 1] if x.defined else terms.tainted(x.width)
+            for x in control]
 
 
-AND, OR, XOR, AND_NOT = map(by_words, (both, either, xor, lambda x, y: both(invert(x), y)))
-# Instructions that compute vectors from vectors: the number of sources, and a function of these.
+# Instructions that compute vectors from vectors: the width of elements, the number of sources, a function of these.
 FUNCTIONS = {
-    "paddd": (2, by_words(add_modular)), "paddq": (2, by_pairs(lambda x, y: add(64, x, y)[0])),
-    "psubq": (2, by_pairs(lambda x, y: subtract(64, x, y)[0])),
-    **{name + end: (2, f) for name, f in (("pand", AND), ("por", OR), ("pxor", XOR), ("pandn", AND_NOT)) for end in ("", "d", "q")},
-    "punpckldq": (2, unpack(0, 4, 1, 5)), "punpckhdq": (2, unpack(2, 6, 3, 7)),
-    "punpcklqdq": (2, unpack(0, 1, 4, 5)), "punpckhqdq": (2, unpack(2, 3, 6, 7)),
-    "pshufb": (2, by_lanes(shuffle_bytes)), "pcmpeqd": (2, by_words(lambda x, y: cat(*[equal(x, y)] * 32))), "pmaxsq": (2, by_pairs(greater)),
-    "psllvq": (2, by_count(shift_left)), "psrlvq": (2, by_count(shift_right)),
-    "permd": (2, lambda b, c: permute(c, b, 32)), "permq": (2, lambda b, c: permute(c, b, 64)),
-    "permi2d": (3, lambda a, b, c: permute(b + c, a, 32)), "permi2q": (3, lambda a, b, c: permute(b + c, a, 64)),
-    "permt2d": (3, lambda a, b, c: permute(a + c, b, 32)), "pmadd52luq": (3, multiply_52(0)), "pmadd52huq": (3, multiply_52(52)),
-    "aesenc": (2, by_lanes(aes_round)), "aesenclast": (2, by_lanes(lambda x, y: aes_round(x, y, True))),
-    "aesdec": (2, by_lanes(aes_inverse_round)), "aesdeclast": (2, by_lanes(lambda x, y: aes_inverse_round(x, y, True))),
-    "aesimc": (1, lambda a: split([mix_columns(cat(*a), True)])),
+    "paddd": (32, 2, each(add_modular)), "paddq": (64, 2, each(lambda x, y: add(64, x, y)[0])),
+    "psubq": (64, 2, each(lambda x, y: subtract(64, x, y)[0])),
+    **{name: (32, 2, each(f)) for names, f in (
+        ("pand pandq", both), ("pandn pandnq", lambda x, y: both(invert(x), y)), ("por porq", either),
+        ("pxor pxord pxorq", xor)) for name in names.split()},
+    "punpckldq": (32, 2, in_lanes(4, interleave("zip", 0))), "punpckhdq": (32, 2, in_lanes(4, interleave("zip", 1))),
+    "punpcklqdq": (64, 2, in_lanes(2, interleave("zip", 0))), "punpckhqdq": (64, 2, in_lanes(2, interleave("zip", 1))),
+    "pshufb": (128, 2, each(shuffle_bytes)), "pcmpeqd": (32, 2, each(lambda x, y: cat(*[equal(x, y)] * 32))),
+    "pmaxsq": (64, 2, each(greater)),
+    "psllvq": (64, 2, by_count(shift_left)), "psrlvq": (64, 2, by_count(shift_right)),
+    "permd": (32, 2, lambda b, c: permute(c, b)), "permq": (64, 2, lambda b, c: permute(c, b)),
+    "permi2d": (32, 3, lambda a, b, c: permute(b + c, a)), "permi2q": (64, 3, lambda a, b, c: permute(b + c, a)),
+    "permt2d": (32, 3, lambda a, b, c: permute(a + c, b)), "pmadd52luq": (64, 3, multiply_52(0)),
+    "pmadd52huq": (64, 3, multiply_52(52)),
+    "aesenc": (128, 2, each(aes_round)), "aesenclast": (128, 2, each(lambda x, y: aes_round(x, y, True))),
+    "aesdec": (128, 2, each(aes_inverse_round)),
+    "aesdeclast": (128, 2, each(lambda x, y: aes_inverse_round(x, y, True))),
+    "aesimc": (128, 1, each(lambda x: mix_columns(x, True))),
 }
 # The same with an immediate, which is the function's last argument.
 WITH_IMMEDIATE = {
-    "pslld": (1, shift_elements(shift_left, 32)), "psllq": (1, shift_elements(shift_left, 64)), "pslldq": (1, shift_lanes(shift_left)),
-    "psrld": (1, shift_elements(shift_right, 32)), "psrlq": (1, shift_elements(shift_right, 64)), "psrldq": (1, shift_lanes(shift_right)),
-    "psrad": (1, shift_elements(lambda v, n: sign_fill(v, min(n, 32)), 32)), "prold": (1, shift_elements(rotate_left, 32)),
-    "pshufd": (1, shuffle_words), "permq": (1, permute_pairs), "perm2i128": (2, permute_halves), "pblendd": (2, blend_words),
-    "shufi32x4": (2, shuffle_lanes), "shufi64x2": (2, shuffle_lanes), "palignr": (2, align_right), "alignq": (2, align_elements),
-    "insertps": (2, insert_single), "pclmulqdq": (2, polynomial_product), "pternlogd": (3, ternary_logic), "pternlogq": (3, ternary_logic),
+    "pslld": (32, 1, by_number(shift_left)), "psllq": (64, 1, by_number(shift_left)),
+    "psrld": (32, 1, by_number(shift_right)), "psrlq": (64, 1, by_number(shift_right)),
+    "pslldq": (128, 1, by_number(lambda v, n: shift_left(v, 8 * n))),
+    "psrldq": (128, 1, by_number(lambda v, n: shift_right(v, 8 * n))),
+    "psrad": (32, 1, by_number(lambda v, n: sign_fill(v, min(n, 32)))), "prold": (32, 1, by_number(rotate_left)),
+    "pshufd": (32, 1, shuffle), "permq": (64, 1, shuffle), "perm2i128": (128, 2, permute_halves),
+    "shufi32x4": (128, 2, shuffle_lanes), "shufi64x2": (128, 2, shuffle_lanes),
+    "palignr": (128, 2, lambda a, b, imm: [cut(cat(y, x), 8 * imm, 128) for x, y in zip(a, b)]),
+    "alignq": (64, 2, lambda a, b, imm: (b + a)[imm & len(a) - 1:][:len(a)]),
+    "pblendd": (32, 2, lambda a, b, imm: [y if imm >> i & 1 else x for i, (x, y) in enumerate(zip(a, b))]),
+    "insertps": (32, 2, insert_single), "pclmulqdq": (128, 2, polynomial_product),
+    "pternlogd": (32, 3, ternary_logic), "pternlogq": (32, 3, ternary_logic),
 }
+for _table in FUNCTIONS, WITH_IMMEDIATE:
+    _table.update({name: (count, by_elements(width, f)) for name, (width, count, f) in _table.items()})
 
 
 def vector_function(insn):
@@ -635,31 +555,26 @@ def vector_function(insn):
     found = (FUNCTIONS if v.imm is None else WITH_IMMEDIATE).get(v.name.removeprefix("v"))
     if found is None or "insertps" in v.name and not v.is_vector(-1):  # from memory, it moves the only word there
         raise Unproved(f"instruction {v.name} {insn.op_str} is not known")
-    n, put, imm, (count, f) = v.words(0), v.write(), v.imm, found
+    n, put, imm, (count, f) = v.words(0), v.write(), () if v.imm is None else (v.imm,), found
     sources = [v.read(i, n) for i in range(-count, 0)]
     if re.search("xor|cmpeq", v.name) and all(o.type == X.X86_OP_REG and o.reg == v.ops[-1].reg for o in v.ops[-2:]):
         ones = 0 if "xor" in v.name else -1
         return lambda m: put(m, [const(ones, 32)] * n)  # whatever the register has
-    if imm is not None:
-        sources.append(lambda m: imm)
-    if len(sources) == 2:
+    if count == 2:
         a, b = sources
-        return lambda m: put(m, f(a(m), b(m)))
-    return lambda m: put(m, f(*[s(m) for s in sources]))
+        return lambda m: put(m, f((a(m), b(m)), *imm))
+    return lambda m: put(m, f([s(m) for s in sources], *imm))
 
 
 def part_words(name):
-    """The number of words of the part that an instruction inserts, extracts or repeats."""
-    return {"d": 1, "q": 2}.get(name[-1]) or (8 if name.endswith("64x4") else 4)
+    """The number of words of the part that an instruction moves or repeats."""
+    return {"d": 1, "q": 2, "s": 2}.get(name[-1]) or (8 if name.endswith("64x4") else 4)
 
 
 @handles("vpbroadcastd vpbroadcastq vbroadcasti128 vbroadcasti32x4")
 def broadcast(insn):
     v = Vectors(insn)
     n, w, put = v.words(0), part_words(v.name), v.write()
-    if v.ops[1].type == X.X86_OP_REG and not v.is_vector(1):
-        s = source(insn, v.ops[1])
-        return lambda m: put(m, split([s(m)] * (n // w)))
     if v.ops[1].type == X.X86_OP_MEM and v.mask is not None:
         at, count = address(insn, v.ops[1]), 4 * w // v.element
 
@@ -669,30 +584,27 @@ def broadcast(insn):
                 read |= chosen >> e  # an element is read if any of its copies is written
             put(m, load_elements(m, at(m), count, v.element, read) * (n // w))
         return run
-    a = v.read(1, w)
-    return lambda m: put(m, a(m) * (n // w))
+    a = v.part(1, w)
+    return lambda m: put(m, (*a(m),) * (n // w))
 
 
-@handles("pinsrd pinsrq vpinsrd vpinsrq vinserti128 vinserti32x4 vinserti64x4")
-def insert(insn):
+@handles("movd movq vmovd vmovq movhps vmovlps vmovhps "
+         "pinsrd pinsrq vpinsrd vpinsrq vinserti128 vinserti32x4 vinserti64x4 "
+         "pextrq vpextrd vpextrq vextracti128 vextracti32x4 vextracti64x4")
+def move_part(insn):
+    """Moves a part of a vector: the lowest words (movd, movq), a half (movlps, movhps), or the part at an immediate."""
     v = Vectors(insn)
-    n, w, put = v.words(0), part_words(v.name), v.write()
-    a, first = v.read(-2, n), w * (v.imm & n // w - 1)
-    s = source(insn, v.ops[-1]) if w < 4 else None
-    b = v.read(-1, w) if s is None else lambda m: split([s(m)])
-    return lambda m: put(m, (*(x := a(m))[:first], *b(m), *x[first + w:]))
-
-
-@handles("pextrq vpextrd vpextrq vextracti128 vextracti32x4 vextracti64x4")
-def extract(insn):
-    v = Vectors(insn)
-    n, w = v.words(1), part_words(v.name)
-    a, first = v.read(1, n), w * (v.imm & n // w - 1)
-    if w >= 4:
-        put = v.write()
+    w, moves, extracts = part_words(v.name), "mov" in v.name, "extr" in v.name or not v.is_vector(0)
+    n = v.words(1 if extracts else 0)
+    first = 2 * ("h" in v.name) if moves else w * (v.imm & n // w - 1)
+    if extracts:
+        a, put = v.read(1, n), v.write() if w >= 4 else v.write_part()
         return lambda m: put(m, a(m)[first:first + w])
-    put, size = target(insn, v.ops[0]), 8 * v.ops[0].size
-    return lambda m: put(m, extend(cat(*a(m)[first:first + w]), size))
+    b, put = v.part(-1, w), v.write()
+    if moves and v.name[-1] != "s":  # zeroes the words above
+        return lambda m: put(m, (*b(m), *zeroes(4 - w)))
+    a = v.read(-2, n)
+    return lambda m: put(m, (*(x := a(m))[:first], *b(m), *x[first + w:]))
 
 
 @handles("movdqa movdqu movups vmovdqa vmovdqu vmovdqa64 vmovdqu64 vmovdqu8")
@@ -700,32 +612,6 @@ def move_vector(insn):
     v = Vectors(insn)
     a, put = v.read(1, v.words(0 if v.is_vector(0) else 1)), v.write()
     return lambda m: put(m, a(m))
-
-
-@handles("movd movq vmovd vmovq")
-def move_scalar(insn):
-    """Moves one or two low words, and zeroes the words above."""
-    v = Vectors(insn)
-    words = part_words(v.name)
-    if v.is_vector(0):
-        s = v.read(1, words) if v.is_vector(1) else None
-        g = None if s else source(insn, v.ops[1])
-        put, zero = v.write(), const(0, 32)
-        return lambda m: put(m, (*(s(m) if s else split([g(m)])), *[zero] * 4)[:4])
-    a, put = v.read(1, words), target(insn, v.ops[0])
-    return lambda m: put(m, cat(*a(m)))
-
-
-@handles("movhps vmovlps vmovhps")
-def move_half(insn):
-    """Moves a half of a register from or to memory."""
-    v = Vectors(insn)
-    high = "h" in v.name
-    if v.is_vector(0):
-        a, b, put = v.read(-2, 4), v.read(-1, 2), v.write()
-        return lambda m: put(m, a(m)[:2] + b(m) if high else b(m) + a(m)[2:])
-    a, at = v.read(1, 4), address(insn, v.ops[0])
-    return lambda m: m.memory.store_words(at(m), a(m)[2:] if high else a(m)[:2])
 
 
 @handles("vpblendmq")
@@ -739,11 +625,11 @@ def blend_mask(insn):
 @handles("vzeroupper")
 def zero_vectors(insn):
     def run(m):
-        m.vector[:16] = [v[:4] + (const(0, 32),) * 12 for v in m.vector[:16]]
+        m.vector[:16] = [v[:4] + zeroes(12) for v in m.vector[:16]]
     return run
 
 
-@handles("nop lfence endbr64")
+@handles("nop lfence")
 def nothing(insn):
     return lambda m: None
 

@@ -6,13 +6,12 @@ import re
 from typing import NamedTuple
 
 import isa
-import spec
 from elftools.elf.elffile import ELFFile
 from isa.code import Code
 from run.memory import Memory
 from spec.args import A
 from values import linear, terms
-from values.terms import Unproved, cat, const, cut, extend, same, secret, symbol
+from values.terms import Unproved, cat, const, cut, same, secret, symbol
 
 
 def isa_of(elf):
@@ -331,11 +330,16 @@ class Call:
         if got is value:
             return
         for i, (x, y) in enumerate(zip(terms.parts_of(got, 32), terms.parts_of(value, 32))):
-            for at in range(0, x.width, 8) if x is not y else ():
-                if not same(cut(x, at, 8), cut(y, at, 8)):
-                    e = Unproved(f"byte {4 * i + at // 8} of {what} is not what the specification says")
-                    e.address = address + 4 * i + at // 8
-                    raise e
+            if x is not y and (at := other_byte(x, y)) is not None:
+                e = Unproved(f"byte {4 * i + at} of {what} is not what the specification says")
+                e.address = address + 4 * i + at
+                raise e
+
+
+@terms.kept
+def other_byte(x, y):
+    """Returns the first byte in which two words are not the same, or None."""
+    return next((at // 8 for at in range(0, x.width, 8) if not same(cut(x, at, 8), cut(y, at, 8))), None)
 
 
 _keys = {}

@@ -19,6 +19,11 @@ BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1472, "c
                 "chacha20poly1305_neon": 960, "chacha20poly1305_neon6": 1409, "chacha20poly1305_armv6": 128, "aesgcm_ce": 256, "aesgcm_ce32": 256}
 
 
+# From this length of text on, the whole packets and first parts without associated data are left to induction/ad.py. It
+# proves them together with those that have some.
+ANY_DATA = {"aesgcm_avx512": 257}
+
+
 # Counters before a carry, for kernels that branch on public counters: carries of bytes, and at 2^32.
 COUNTERS = (1, 5, 2, 0xfffffffd, 250, 9, 0xfffffffe, 0x1fe, 16)
 # For AES-GCM: one block, and four, eight, sixteen, ... blocks.
@@ -141,14 +146,27 @@ def lane_shapes():
                          opens=not (parity ^ n // 16) & 1, in_place=bool(i & 2))
 
 
+def by_induction(kernel):
+    """The length from which induction proves a kernel's texts, or None."""
+    return {**BY_INDUCTION, **getattr(kernel.isa, "BY_INDUCTION", {})}.get(kernel.name.removeprefix("sealane_"))
+
+
+def left_to_ad(kernel, shape):
+    """Whether run.prove leaves a call of shapes() to induction/ad.py, which requires that it has them all."""
+    name = kernel.name.removeprefix("sealane_")
+    if name not in ANY_DATA or type(shape) not in (Shape, GcmShape) or shape.ad or shape.in_place:
+        return False
+    return ANY_DATA[name] <= shape.size < BY_INDUCTION[name] and shape.flags & FIRST and not getattr(shape, "given", False)
+
+
 def shapes(kernel, quick):
     if kernel.of_modes:
         found = modes.shapes(kernel, quick)
     elif "_batch_" in kernel.name:
         found = list(batch_shapes(quick))
     else:
-        induction = {**BY_INDUCTION, **getattr(kernel.isa, "BY_INDUCTION", {})}.get(kernel.name.removeprefix("sealane_"))
-        found = list((gcm_shapes if "aesgcm" in kernel.name else chacha_shapes)(quick, kernel.isa is not x86, induction))
+        make = gcm_shapes if "aesgcm" in kernel.name else chacha_shapes
+        found = list(make(quick, kernel.isa is not x86, by_induction(kernel)))
     if not kernel.has_siv:
         found = [s for s in found if not isinstance(s, PolyvalShape)]
     if not quick:

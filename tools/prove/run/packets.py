@@ -1,6 +1,6 @@
 """Calls of kernels that authenticate: whole packets, parts and batches, with the conditions after a call."""
 import spec
-from run.kernels import AD, IN, KEY, LANES, NONCE, OUT, STATE, TAG, At, Call, key_after, text_symbols, texts_at, words_of
+from run.kernels import AD, IN, KEY, NONCE, OUT, STATE, TAG, At, Call, key_after, text_symbols, texts_at, words_of
 from spec import reduction
 from spec.args import A, FIRST, LAST, OPEN, WHOLE
 from values import terms

@@ -50,6 +50,10 @@ def shapes_of(kernel, args):
         found = [(GcmShape if "aesgcm" in kernel.name else Shape)(n, ad=ad, opens=o) for n in args.sizes for ad in args.ad for o in (False, True)]
     else:
         found = lists.shapes(kernel, args.quick)
+        left = [] if args.quick else [s for s in found if lists.left_to_ad(kernel, s)]
+        if left:
+            print(f"     {kernel}: {len(left)} calls are left to induction.ad", flush=True)
+            found = [s for s in found if s not in left]
     return chosen_part(found, args.part)
 
 

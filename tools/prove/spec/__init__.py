@@ -69,16 +69,24 @@ def cipher_text(key, counter, nonce, text):
 
 # ---- AES-GCM (NIST SP 800-38D) --------------------------------------------------------------------------------------
 
+def sub_word(v, rotated=0):
+    """SubWord, after RotWord if `rotated` is 1."""
+    return cat(*(sbox(cut(v, 8 * ((i + rotated) % 4), 8)) for i in range(4)))
+
+
+def rcon(n):
+    return const(1 << n - 1 if n < 9 else (0x1b, 0x36)[n - 9], 32)
+
+
 def key_schedule(key):  # FIPS 197, 5.2
     nk = key.width // 32
-    w, rcon = [cut(key, 32 * i, 32) for i in range(nk)], 1
+    w = [cut(key, 32 * i, 32) for i in range(nk)]
     while len(w) < 4 * (nk + 7):
         t = w[-1]
         if len(w) % nk == 0:
-            t = cat(*(sbox(cut(t, 8 * ((i + 1) % 4), 8)) for i in range(4)))
-            t, rcon = xor(t, const(rcon, 32)), (rcon << 1) ^ (0x11b if rcon & 0x80 else 0)
+            t = xor(sub_word(t, 1), rcon(len(w) // nk))
         elif nk > 6 and len(w) % nk == 4:
-            t = cat(*(sbox(cut(t, 8 * i, 8)) for i in range(4)))
+            t = sub_word(t)
         w.append(xor(w[-nk], t))
     return [cat(*w[i:i + 4]) for i in range(0, len(w), 4)]
 

@@ -1,6 +1,7 @@
 """AES modes without authentication, on values of values/terms.py: NIST SP 800-38A, and 800-38E with IEEE 1619."""
 import spec
-from spec.args import CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
+from spec.args import CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, MASKS, XTS_DECRYPT, \
+    XTS_ENCRYPT
 from values import terms
 from values.terms import cat, const, cut, xor
 
@@ -23,28 +24,27 @@ def times_x(t):
     return xor(terms.shift_left(t, 1), cat(top, top, top, zero, zero, zero, zero, top, const(0, 120)))
 
 
+def next_little(counter):
+    """RFC 8452, section 4."""
+    return cat(terms.add_modular(cut(counter, 0, 32), const(1, 32)), cut(counter, 32, 96))
+
+
 def result_of(mode, schedule, text, state):
     """Returns the output and the state after it (SP 800-38A, 6.1, 6.2, 6.5; IEEE 1619, 5.3 and 5.4)."""
-    out, inverse = [], inverse_schedule(schedule) if mode in (ECB_DECRYPT, CBC_DECRYPT, XTS_DECRYPT) else None
+    inverse = inverse_schedule(schedule) if mode in (ECB_DECRYPT, CBC_DECRYPT, XTS_DECRYPT) else None
+    encrypted, decrypted = lambda v: spec.aes(schedule, v), lambda v: decrypt(inverse, v)
+    function, out = {  # of a block b and the state s before it: the output and the state after it
+        ECB_ENCRYPT: lambda b, s: (encrypted(b), None),
+        ECB_DECRYPT: lambda b, s: (decrypted(b), None),
+        MASKS: lambda b, s: (encrypted(b), None),
+        CTR: lambda b, s: (xor(b, encrypted(s)), spec.counter_block(s, 1)),
+        CTR_LITTLE: lambda b, s: (xor(b, encrypted(s)), next_little(s)),
+        CBC_ENCRYPT: lambda b, s: 2 * (encrypted(xor(b, s)),),
+        CBC_DECRYPT: lambda b, s: (xor(decrypted(b), s), b),
+        XTS_ENCRYPT: lambda b, s: (xor(encrypted(xor(b, s)), s), times_x(s)),
+        XTS_DECRYPT: lambda b, s: (xor(decrypted(xor(b, s)), s), times_x(s)),
+    }[mode], []
     for b in spec.blocks(text, 16) if text else ():
-        if mode == ECB_ENCRYPT:
-            out.append(spec.aes(schedule, b))
-        elif mode == ECB_DECRYPT:
-            out.append(decrypt(inverse, b))
-        elif mode == CTR:
-            out.append(xor(b, spec.aes(schedule, state)))
-            state = spec.counter_block(state, 1)
-        elif mode == CTR_LITTLE:  # RFC 8452, section 4
-            out.append(xor(b, spec.aes(schedule, state)))
-            state = cat(terms.add_modular(cut(state, 0, 32), const(1, 32)), cut(state, 32, 96))
-        elif mode == CBC_DECRYPT:
-            out.append(xor(decrypt(inverse, b), state))
-            state = b
-        elif mode == CBC_ENCRYPT:
-            state = spec.aes(schedule, xor(b, state))
-            out.append(state)
-        else:
-            e = spec.aes(schedule, xor(b, state)) if mode == XTS_ENCRYPT else decrypt(inverse, xor(b, state))
-            out.append(xor(e, state))
-            state = times_x(state)
+        v, state = function(b, state)
+        out.append(v)
     return cat(*out) if out else None, state

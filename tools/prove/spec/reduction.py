@@ -19,35 +19,27 @@ CANDIDATES = 400
 EFFORT = 2_000_000_000
 
 
+def _operands(value):
+    """Returns the values from which a value's atoms were made, by steps of the last reduction."""
+    return [o[1] if isinstance(o, tuple) else o for n, _, _ in value.pieces
+            if n >= 0 and ATOMS[n].kind in ("sum", "select", "and", "or", "xor", "equal") for o in ATOMS[n].operands]
+
+
 def _cone(value):
     """Returns the values from which a value was made, nearest first."""
     seen, order, level = set(), [], [value]
     while level and len(order) < CANDIDATES:
-        following = []
-        for v in level:
-            if v in seen or v.constant is not None:
-                continue
-            seen.add(v)
-            order.append(v)
-            for n, _, _ in v.pieces:
-                if n >= 0 and ATOMS[n].kind in ("sum", "select", "and", "or", "xor", "borrow", "equal"):
-                    for o in ATOMS[n].operands:
-                        following.append(o[1] if isinstance(o, tuple) else o)
-        level = following
+        fresh = [v for v in dict.fromkeys(level) if v not in seen and v.constant is None]
+        seen.update(fresh)
+        order += fresh
+        level = [o for v in fresh for o in _operands(v)]
     return order
 
 
 def find_limbs(tag, residue):
     """Finds the limbs of h, lowest first, and their radix."""
-    found = _cone(tag)
-    known = []
-    for v in found:
-        try:
-            known.append((v.residue, v))
-        except Unproved:
-            pass
     zero = terms.const(0, 1)
-    known.append((0, zero))
+    known = [(v.residue, v) for v in _cone(tag) if v.defined] + [(0, zero)]
     # If the bounds show that h < p, the tag does not depend on the highest limb. That is then among all values of few
     # bits.
     wide = [(r, v) for r, v in known if v.most >> 32 or v is zero]  # for the lower limbs; excludes the words of s
@@ -91,25 +83,21 @@ def find_words(tag, residue):
     for i in range(4):
         level, found = [cut(tag, 32 * i, 32)], []
         for _ in range(4):
-            level = [o[1] if isinstance(o, tuple) else o for v in level for n, _, _ in v.pieces
-                     if n >= 0 and ATOMS[n].kind in ("sum", "select", "and", "or", "xor") for o in ATOMS[n].operands]
+            level = [o for v in level for o in _operands(v)]
             found += [v for v in level if v.width <= 32 and v.most >> 16 and v not in found and v.defined]
         choices.append(found[:12])
     top = small_at(128)
     r = [[(v.residue << 32 * i, v) for v in c] for i, c in enumerate(choices)]
-    for r0, v0 in r[0]:
-        for r1, v1 in r[1]:
-            for r2, v2 in r[2]:
-                for r3, v3 in r[3]:
-                    for v4 in top.get((residue - r0 - r1 - r2 - r3) % P, ()):
-                        yield (v0, v1, v2, v3, v4), (0, 32, 64, 96, 128)
+    for (r0, v0), (r1, v1), (r2, v2), (r3, v3) in itertools.product(*r):
+        for v4 in top.get((residue - r0 - r1 - r2 - r3) % P, ()):
+            yield (v0, v1, v2, v3, v4), (0, 32, 64, 96, 128)
 
 
 class Formula:
     """Writes values as terms of SMT-LIB. Bits of the limbs and of s are variables."""
 
     def __init__(self):
-        self.names, self.lines, self.places, self.open = {}, [], {}, 0
+        self.names, self.lines, self.places = {}, [], {}
 
     def variable(self, name, v):
         self.lines.append(f"(declare-const {name} (_ BitVec {v.width}))")
@@ -141,10 +129,6 @@ class Formula:
                 low, w = low + take, w - take
         return parts[0] if len(parts) == 1 else "(concat " + " ".join(reversed(parts)) + ")"
 
-    def wide(self, v, width):
-        v = cut(v, 0, width)
-        return self.term(v)
-
     def atom(self, n):
         if n in self.names:
             return self.names[n]
@@ -153,7 +137,7 @@ class Formula:
             w = a.width + 1
             t = f"(_ bv{a.extra % (1 << w)} {w})"
             for s, v in a.operands:
-                t = f"({'bvadd' if s > 0 else 'bvsub'} {t} {self.wide(v, w)})"
+                t = f"({'bvadd' if s > 0 else 'bvsub'} {t} {self.term(cut(v, 0, w))})"
             t = f"((_ extract {a.width - 1} 0) {t})"
         elif a.kind == "xor":
             t = f"(_ bv{a.extra} {a.width})"
@@ -167,13 +151,10 @@ class Formula:
             t = f"(ite (= {self.term(c)} #b1) {self.term(x)} {self.term(y)})"
         elif a.kind == "mul" and None in (a.operands[0].constant, a.operands[1].constant) and \
                 any(v.constant is not None for v in a.operands):
-            t = f"(bvmul {self.wide(a.operands[0], a.width)} {self.wide(a.operands[1], a.width)})"
+            t = "(bvmul {} {})".format(*(self.term(cut(v, 0, a.width)) for v in a.operands))
         elif a.kind == "equal":
             x, y = (sorted(a.operands, key=lambda v: v.pieces) * 2)[:2]
             t = f"(ite (= {self.term(x)} {self.term(y)}) #b1 #b0)"
-        elif a.kind == "borrow":
-            low, high = a.operands
-            t = f"(ite (and (= {self.term(low)} #b0) (= {self.term(high)} #b1)) #b0 #b1)"
         else:
             raise Unproved(f"the tag depends on {a}, not on the accumulator alone")
         name = self.names[n] = f"t{len(self.names)}"
@@ -233,10 +214,10 @@ def prove(tag, residue, s, folder=None, words=False):
         except Unproved:
             continue
         answer = solve(text, folder)
-        if answer == "unsat":
-            return
-        if answer == "sat":
-            raise Unproved("the tag is not (h mod p) + s for all accumulators h within the limbs' bounds")
-        raise Unproved(f"the solver says {answer} of the last reduction")
+        if answer != "unsat":
+            raise Unproved(
+                "the tag is not (h mod p) + s for all accumulators h within the limbs' bounds" if answer == "sat" else
+                f"the solver says {answer} of the last reduction")
+        return
     raise Unproved("no limbs in the tag are the polynomial of the specification" if not tried else
                    "the tag depends on more than the accumulator and s")

@@ -1,19 +1,21 @@
-"""x86-64 and ARM for semantics.py: how to execute an instruction on this CPU or in qemu with a given state, and which state is allowed.
+"""x86-64 and ARM for semantics.py: how to execute an instruction on this CPU or in qemu with a given state, and which
+state is allowed.
 
-The test skips branches (branches.py has them) and instructions with the stack pointer.
+A branch has instructions behind it that show whether it was taken. The test skips instructions with the stack pointer.
 """
 import re
 
 import numpy as np
 from capstone import x86_const as X
 from isa import arm64, x86
-from isa.code import STOPS
+from isa.code import STOPS, Code
 from mutation.machine import WINDOW, Server, assemble
 from run.memory import Memory
 from values.terms import Unproved, const
 
 BUFFER, RECORDS = 0x30000800, 0x40000000  # addresses: the memory that an instruction may access, and the records
 AIM = BUFFER + 128  # where addresses point
+TAKE = 8  # the register that instructions after a branch increase, and that --plant changes
 
 
 class Machine:
@@ -27,14 +29,13 @@ class Machine:
         enter, leave     assembly that keeps argument 0, a record's address, and that returns
         moves()          (load, store) of each part of the state; a load may change what follows, and a store what precedes
         decode(code)     the instruction, or None;  form(insn): its form, or None if the test skips it
-        prepare(insn, rng, records)   sets addresses, counts and controls in the first record of a group, and returns the
-                         places that must be equal in the whole group. With self.aligned, addresses are aligned
+        prepare(insn, rng, records)   sets counts and controls in the first record of a group, and returns the places
+                         that must be equal in the whole group, except pointers; or None
     """
 
     by, slots, masks, vectors, lanes = "the emulator", 34, 0, 0, 1  # vectors: number of words; lanes: words of a register
     flag_bits, set_flags = {}, 0  # the bits of the flags' word, and those that are always set
-    spoiled = 8  # the register that --plant changes
-    aligned, hidden = False, frozenset()
+    hidden = frozenset()
 
     def __init__(self, isa, folder):
         self.isa, self.bits, self.big, self.server = isa, isa.POINTER, getattr(isa, "big", False), Server(isa, folder)
@@ -66,15 +67,28 @@ class Machine:
             words = records.view(np.uint32)[:, at:at + width // 32]
             words[:] = words[0].copy()
 
+    def put(self, records, name, value):
+        """Sets a place of the first record."""
+        width, at = self.places[name]
+        if width == 64:
+            records[0, at // 2] = value % (1 << 64)
+        else:
+            records.view(np.uint32)[0, at] = value % (1 << 32)
+
     def more_places(self):
         return {}
 
     def code(self, insn):
-        return bytes(insn.bytes)
+        """The instruction. After a branch, which goes over one instruction: two that increase register TAKE."""
+        code = bytes(insn.bytes)
+        return self.over_one(insn, code) + 2 * self.increase if self.conditional.fullmatch(insn.mnemonic) else code
 
     def step(self, insn):
         """A function that executes the instruction."""
-        return self.isa.meaning(self.code(insn), 0)[0]
+        code = self.code(insn)
+        program = Code(code, self.isa.meaning)
+        program.steps[0] = self.isa.meaning(code, 0)
+        return lambda m: program.run(m, stop=len(code))
 
     def lacks(self, insn):
         """The feature that this machine lacks, or None."""
@@ -142,7 +156,7 @@ class Machine:
     def neighbors(self, forms):
         found = {}
         for insn in forms.values():
-            code = self.code(insn)
+            code = bytes(insn.bytes)
             for bit in range(8 * len(code)):
                 other = self.decode((int.from_bytes(code, "little") ^ 1 << bit).to_bytes(len(code), "little"))
                 if other is None or other.size != len(code) or self.lacks(other):
@@ -174,6 +188,10 @@ class Cpu(Machine):
     hidden = frozenset() if WIDE else frozenset([*(f"v{j}" for j in range(512) if j >= 256 or j % 16 > 7), *(f"k{i}" for i in range(8))])
 
     enter, leave = ("push rbp", "mov rbp, rdi"), ("vzeroupper", "pop rbp", "ret")
+    conditional, increase = re.compile(r"j(?!mp)\w+"), bytes.fromhex("4d8d4001")  # lea r8, [r8 + 1]
+
+    def over_one(self, insn, code):
+        return code[:1] + b"\4" if len(code) == 2 else code[:2] + b"\4\0\0\0"
 
     def moves(self):
         vectors = [("vmovdqu64", f"zmm{i}", 26 + 8 * i) for i in range(32)] if WIDE else [("vmovdqu", f"ymm{i}", 26 + 8 * i) for i in range(16)]
@@ -185,7 +203,7 @@ class Cpu(Machine):
     def made(self, insn, get):
         m = super().made(insn, get)
         m.mask = [get(f"k{i}", 64) for i in range(8)]
-        if not insn.mnemonic.startswith(("cmov", "set")):
+        if not insn.mnemonic.startswith(("cmov", "set", "j")):
             m.result = None  # only these read zero and sign
         return m
 
@@ -195,34 +213,19 @@ class Cpu(Machine):
     def prepare(self, insn, rng, records):
         """Counts stay in the range that the manual defines, as in kernels."""
         self.random_flags(rng, records)
-        first, fixed = records[0], set()
-        name, ops = insn.mnemonic, insn.operands
-
-        def put(register, value):
-            first[register] = value % (1 << 64)
-            fixed.add(f"g{register}")
+        first, name, ops = records[0], insn.mnemonic, insn.operands
         if name in ("shl", "shr", "sar", "rol", "ror", "shrd", "shld"):
             first[1] = rng.randrange(8 * ops[0].size)
         if name in ("bsr", "bsf"):
             for i in self.free:
                 first[i] |= np.uint64(1 << rng.randrange(8 * ops[1].size))
-        for o in ops:
-            if o.type == X.X86_OP_MEM and name != "lea":
-                base, index = (x86.GENERAL[insn.reg_name(r)][0] if r else None for r in (o.mem.base, o.mem.index))
-                aim = BUFFER + rng.choice((0, 64, 128, 192) if self.aligned else (0, 5, 64, 77, 130, 192)) - o.mem.disp
-                if base is not None and base == index:
-                    raise Unproved("base and index are one register")
-                if index is not None:
-                    put(index, rng.randrange(16) if base is not None else aim // o.mem.scale)
-                    aim -= int(first[index]) * o.mem.scale
-                if base is not None:
-                    put(base, aim)
-        return fixed
 
     def form(self, insn):
-        if insn.mnemonic.startswith("j") or insn.mnemonic in ("ret", "endbr64", "nop", "lfence") or \
-                re.search(r"\b([re]?[sb]p|[sb]pl|rip)\b", insn.op_str):
+        skipped = insn.mnemonic in ("jmp", "ret", "endbr64", "nop", "lfence")
+        if skipped or re.search(r"\b([re]?[sb]p|[sb]pl|rip)\b", insn.op_str):
             return None
+        if self.conditional.fullmatch(insn.mnemonic):
+            return insn.mnemonic, str(insn.size)
         kinds, registers = [], [o.reg for o in insn.operands if o.type == X.X86_OP_REG]
         for o in insn.operands:
             if o.type == X.X86_OP_REG:
@@ -243,17 +246,17 @@ class Cpu(Machine):
         return min(needs - CPU, default=None)
 
 
-SKIPPED = re.compile(r"(b|b\..*|b(eq|ne|cs|hs|lo|cc|mi|pl|hi|ls|gt|lt|ge|le)|cbn?z|tbn?z|ret|bx|v?push|v?pop)$")
-
-
 class Arm(Machine):
     flag_bits = {"carry": 29, "overflow": 28, "zero": 30, "sign": 31}
+    conditional = re.compile(r"b\.\w\w|b(eq|ne|cs|hs|lo|cc|mi|pl|vs|vc|hi|ls|gt|lt|ge|le)|cbn?z|tbn?z")
 
     def form(self, insn):
         """Shifts, lanes and lists of registers are part of the form."""
         text = insn.op_str
-        if SKIPPED.match(insn.mnemonic) or "sp" in re.split(r"\W+", text):
+        if re.fullmatch("b|ret|bx|v?push|v?pop", insn.mnemonic) or "sp" in re.split(r"\W+", text):
             return None
+        if self.conditional.fullmatch(insn.mnemonic):
+            return insn.mnemonic, re.sub(r"\d*(, )?#\w+$", "", text)
         names = re.findall(r"\b[wxvqdsr]\d+\b|\b(?:sb|fp|ip)\b", re.sub(r"\[[^\]]*\]", "", text))
         same = "same" if len(set(names)) < len(names) else ""
         short = re.sub(r"\b(?:sb|fp|ip)\b", "r", re.sub(r"\b([wxvqdsr])\d+(?!\w)", r"\1", text))
@@ -266,33 +269,9 @@ class Arm(Machine):
     def prepare(self, insn, rng, records):
         """Counts and controls are those of kernels."""
         self.random_flags(rng, records)
-        first, fixed, find = records[0], set(), self.isa.number
-        name, text = insn.mnemonic, insn.op_str
-
-        def put(register, value):
-            first[register] = value % (1 << self.bits)
-            fixed.add(f"g{register}")
-        one = re.search(r"\[([a-z][^\]]*)\](!?)", text) if re.match(r"v?(ld|st)", name) else None
-        many = re.match(r"(\w+)!?, \{", text) if re.match(r"v?(ldm|stm)", name) else None
-        if many:
-            put(find(many[1]), AIM)
-        elif one:
-            inside = [o.strip() for o in one[1].split(",")]
-            base, aim = find(inside[0].split(":")[0]), AIM + (0 if ":" in inside[0] or name in ("ldrd", "strd") else rng.choice((0, 0, 1, 3)))
-            if name.startswith(("vldr", "vstr")):
-                aim &= ~3
-            index = inside[1] if len(inside) > 1 else text[one.end():].strip(" ,")
-            if len(inside) > 1 and index.startswith("#"):
-                aim -= int(index[1:], 0)
-            elif re.fullmatch(r"-?[a-z]\w*", index.split(",")[0]):
-                i, value = find(index.split(",")[0].lstrip("-")), rng.randrange(16)
-                if i == base:
-                    raise Unproved("base and index are one register")
-                put(i, value)
-                if len(inside) > 1:
-                    by = int(inside[2].split("#")[1], 0) if len(inside) > 2 and "#" in inside[2] else 0
-                    aim -= (value << by) * (-1 if index.startswith("-") else 1)
-            put(base, aim)
+        first, name, text = records[0], insn.mnemonic, insn.op_str
+        if name in ("cbz", "cbnz") and rng.random() < 0.5:
+            first[self.isa.number(text.split(",")[0])] = 0
         bytes_ = first.view(np.uint8)[8 * self.slots:]
         if name.startswith(("tbl", "tbx", "vtbl", "vtbx")):
             at, size = int(re.search(r"(\d+)(\.\w+)?$", text)[1]), 16 if self.isa is arm64 else 8
@@ -300,13 +279,16 @@ class Arm(Machine):
         if name.startswith("vshl.u32") and "#" not in text:
             at = 16 * int(re.search(r"q(\d+)$", text)[1])
             bytes_[at:at + 16].view(np.int32)[:] = [rng.choice((-31, -7, 0, 5, 31, -40, 40)) for _ in range(4)]
-        return fixed
 
 
 class Arm64(Arm):
     vectors, lanes = 128, 4
     free = [i for i in range(31) if i not in (18, 28, 29, 30)]
-    enter, leave = ("mov x28, x0",), ("ret",)
+    enter, leave, increase = ("mov x28, x0",), ("ret",), bytes.fromhex("08050091")  # add x8, x8, #1
+
+    def over_one(self, insn, code):
+        of_bit = insn.mnemonic.startswith("tb")
+        return (int.from_bytes(code, "little") & ~((0x3fff if of_bit else 0x7ffff) << 5) | 2 << 5).to_bytes(4, "little")
 
     def moves(self):
         move = lambda r, at: (f"ldr {r}, [x28, #{at}]", f"str {r}, [x28, #{at}]")
@@ -318,6 +300,10 @@ class Arm32(Arm):
     slots, vectors = 18, 64
     free = [i for i in range(13) if i != 10]
     enter, leave = ("push {r10, lr}", "mov r10, r0"), ("pop {r10, pc}",)
+    increase = bytes.fromhex("018088e2")  # add r8, r8, #1
+
+    def over_one(self, insn, code):
+        return bytes(3) + code[3:]
 
     def moves(self):
         vectors = "add r0, r10, #144\nv{0}mia r0!, {{d0-d15}}\nv{0}mia r0, {{d16-d31}}"

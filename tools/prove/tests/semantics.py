@@ -19,7 +19,7 @@ import numpy as np
 from isa.code import STOPS
 from run import kernels
 from tests import columns
-from tests.machines import Arm32, Arm64, Cpu
+from tests.machines import AIM, BUFFER, TAKE, Arm32, Arm64, Cpu
 from tests.machines_risc import Mips, RiscV, Vectors
 from values import terms
 from values.terms import Unproved, const, symbol
@@ -40,38 +40,51 @@ def results(machine, m, changed, out):
 def execute(machine, step, m, plant):
     step(m)
     if plant:
-        m.general[machine.spoiled] = terms.xor(m.general[machine.spoiled], const(1, machine.bits))
+        m.general[TAKE] = terms.xor(m.general[TAKE], const(1, machine.bits))
 
 
 class Wrong(Exception):
     """A difference from the machine, or the prover refuses an instruction."""
 
 
-def compare_group(machine, insn, step, records, rng, constants, plant):
-    """Compares a group of inputs. Returns whether the prover executed symbols, and whether more than addresses had to be
-    equal in the group."""
-    machine.aligned, controls = False, set()
-    while True:
-        fixed = machine.prepare(insn, rng, records) | controls
-        for name in fixed:
+def on_symbols(machine, insn, step, records, rng, plant):
+    """Executes an instruction on symbols. Places that must be known get the first record's value in all records, and
+    pointers a value for which the access is in the buffer. Returns (places that are known, those of them that are no
+    pointers and that machine.prepare has not named, the state before, the machine). The machine is None if data decide
+    that cannot be known."""
+    prepared = machine.prepare(insn, rng, records) or set()
+    known, pointers = set(prepared), []
+    for _ in range(1000):
+        for name in known:
             machine.fix(records, name)
-        known = {name: int(machine.column(records[:1], name)[0]) for name in fixed}
-        m = machine.made(insn, lambda name, w: const(known[name], w) if name in known else symbol(name, w))
+        values = {name: int(machine.column(records[:1], name)[0]) for name in known}
+        m = machine.made(insn, lambda name, w: const(values[name], w) if name in values else symbol(name, w))
         before = machine.values(m)
         try:
             execute(machine, step, m, plant)
-            break
+            return known, known - prepared - set(pointers), before, m
         except Unproved as e:
-            of_data = columns.symbols_of([e.value]) if getattr(e, "value", None) is not None else set()
-            if "to be at a multiple of" in str(e) and not machine.aligned:
-                machine.aligned, controls = True, set()
-            elif of_data:
-                controls |= of_data
-            elif "depends on data" in str(e):
-                m = None
-                break
-            else:
+            of_data = columns.symbols_of([e.value]) - known if getattr(e, "value", None) is not None else set()
+            if "an address" in str(e) and of_data:
+                for name in of_data:  # first a base, then an index
+                    value = rng.randrange(16) if pointers else AIM + rng.choice((0, 1, 3, 5, 64, -51))
+                    machine.put(records, name, value)
+                    pointers.append(name)
+            elif pointers and (at := re.search(r" bytes at (0x\w+) |buffer \+ (\d+) that is to be at a mult", str(e))):
+                accessed = int(at[1], 16) if at[1] else BUFFER + int(at[2])
+                machine.put(records, pointers[0], values[pointers[0]] + AIM - accessed)
+            elif "depends on data" in str(e) and not of_data:
+                return known, set(), before, None
+            elif not of_data:
                 raise Wrong(str(e)) from e
+            known |= of_data
+    raise Wrong("stopped: an access that no pointer moves to the buffer")
+
+
+def compare_group(machine, insn, step, records, rng, constants, plant):
+    """Compares a group of inputs. Returns whether the prover executed symbols, and whether more than addresses had to be
+    equal in the group."""
+    fixed, controls, before, m = on_symbols(machine, insn, step, records, rng, plant)
     out = machine.run(insn, records)
     if out is None:
         raise Wrong(f"a trap by {machine.by}")
@@ -84,7 +97,7 @@ def compare_group(machine, insn, step, records, rng, constants, plant):
         evaluate = columns.Columns(lambda name: machine.column(records, name), len(records)).value
         try:
             for name, v, got in results(machine, m, changed, out):
-                mine = evaluate(v)[0]
+                mine = evaluate(v)
                 if (wrong := mine != got).any():
                     i = int(wrong.argmax())
                     raise Wrong(f"{name}: {int(mine[i]):#x} here, {int(got[i]):#x} by {machine.by} (symbols)")

@@ -385,8 +385,6 @@ def spread_product(a, b):
     if not x or not y or not sparse(x) or not sparse(y) or a.width > 64 or b.width > 64:
         return None
     width, bound = 64 if max(a.width, b.width) <= 32 else 128, {}
-    if b.constant and y & (y - 1) == 0:
-        return of_columns({i + y.bit_length() - 1: (terms.cut(a, i, 1), 1) for i in range(a.width) if x >> i & 1}, width)
     for i in range(a.width):
         for j in range(b.width) if x >> i & 1 else ():
             if y >> j & 1:

@@ -36,7 +36,6 @@ class Base:
         self.sum = None  # the two bases whose sum this is, or None
         self.rest = None  # the arguments of remainder(), if it is one
         self.callers = None  # for a pointer of the caller: the arguments of pointer()
-        self.apart = False  # whether it differs from all others with this flag: the keys of a call are distinct
 
     def __add__(self, offset):
         """base + offset as a value of its width, into which it must fit."""
@@ -67,8 +66,9 @@ def pointer(name, address, align, of, width, least=1 << 16):
     `address`."""
     key = address, align, of, width, least
     if key not in _made:
-        made = _made[key] = Base(name, least, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, of=of, width=width)
-        made.apart, made.callers = name.split()[0] == "key", key
+        most = (1 << (62 if width == 64 else width)) - (1 << 20)
+        _made[key] = Base(name, least, most, address=address, modulus=align, of=of, width=width)
+        _made[key].callers = key
     return _made[key] + 0
 
 
@@ -203,23 +203,15 @@ def subtract(a, b):
         return d[0] + d[1], const(0, 1)
     if x and y and (d := _difference(y, x)) and d[0].least + d[1] > 0:
         return _negative(*d), const(1, 1)
-    if x and y and x[0].apart and y[0].apart and x[1] == y[1]:
-        key = x[0], y[0], "apart"
-        if key not in _made:
-            _made[key] = Base(f"{x[0].name} - {y[0].name}", 1, (1 << a.width) - 1, width=a.width)
-        return _made[key] + 0, terms.fresh(1)
     if x and b.constant is not None:
         base, offset = x[0], x[1] - b.constant
         if base.least + offset >= 0:
             return base + offset, const(0, 1)
         if base.most + offset < 0:
             return base + (offset + (1 << base.width)), const(1, 1)
-    if y and a.constant == 0 and y[0].least + y[1] > 0:
-        return _negative(*y), const(1, 1)
-    if y and a.constant is not None:
-        # The difference is not base + constant, so it may have any value.
-        if a.constant < y[0].least + y[1]:
-            return terms.fresh(a.width), const(1, 1)
+    if y and a.constant is not None and a.constant < y[0].least + y[1]:
+        # Unless it is the negative, the difference is not base + constant, so it may have any value.
+        return _negative(*y) if a.constant == 0 else terms.fresh(a.width), const(1, 1)
     return None
 
 

@@ -319,40 +319,24 @@ def join(pieces, width):
     return _intern(_join(pieces), width)
 
 
-_cats = memo()
-
-
+@kept
 def cat(*values):
     """Concatenates values, lowest first."""
     if len(values) == 1:
         return values[0]
-    r = _cats.get(values)
-    if r is None:
-        pieces, width = [], 0
-        for v in values:
-            pieces.extend(v.pieces)
-            width += v.width
-        r = _cats[values] = _intern(_join(pieces), width)
-    return r
+    return _intern(_join([piece for v in values for piece in v.pieces]), sum([v.width for v in values]))
 
 
-_slices = {}
-
-
+@kept
 def cut(v, low, width):
     """Bits low .. low + width - 1. Bits above the value are zeroes."""
     if low == 0 and width == v.width:
         return v
-    key = (v, low, width)
-    r = _slices.get(key)
-    if r is not None:
-        return r
     pieces, at, end, whole = [], 0, low + width, v.pieces
     if len(whole) == 1 and end <= v.width:  # the usual case
         (atom_, plow, _), = whole
         if atom_ >= 0 and plow + end <= ATOMS[atom_].bits:
-            r = _slices[key] = _intern(((atom_, plow + low, width),), width)
-            return r
+            return _intern(((atom_, plow + low, width),), width)
     if len(whole) > 8:  # only the pieces in the range
         first = bisect.bisect_right(v.starts, low, 0, len(whole)) - 1
         at, whole = v.starts[first], whole[first:bisect.bisect_left(v.starts, end, first, len(whole))]
@@ -374,27 +358,12 @@ def cut(v, low, width):
         at += w
     if end > max(at, low):
         pieces.append((CONST, 0, end - max(at, low)))
-    r = _slices[key] = _intern(_join(pieces), width)
-    return r
+    return _intern(_join(pieces), width)
 
 
 def parts_of(v, width):
-    """Splits a value into parts of `width` bits, the last possibly shorter. The results equal those of cut(), which
-    would also remember each."""
-    if any(n >= 0 and low + w > ATOMS[n].bits for n, low, w in v.pieces):  # zeroes above an atom's bound
-        return [cut(v, at, min(width, v.width - at)) for at in range(0, v.width, width)]
-    out, pieces, room = [], [], width
-    for n, low, w in v.pieces:
-        while w:
-            k = w if w < room else room
-            pieces.append((n, low & (1 << k) - 1 if n == CONST else low, k))
-            low, w, room = low >> k if n == CONST else low + k if n >= 0 else low, w - k, room - k
-            if not room:
-                out.append(join(pieces, width))
-                pieces, room = [], width
-    if pieces:
-        out.append(join(pieces, width - room))
-    return out
+    """Splits a value into parts of `width` bits, the last possibly shorter."""
+    return [cut(v, at, min(width, v.width - at)) for at in range(0, v.width, width)]
 
 
 def extend(v, width):
@@ -548,21 +517,13 @@ def exact_sum(terms, constant=0, fit=0):
     return r
 
 
-_adds, _modular = memo(), memo()
-
-
 def add(width, *values, carry=None, closely=False):
     """The sum modulo 2^width, and the part above it. With undefined bits, both are unknown, as in all operations.
     Bounds of 32-bit sums, most of which are ChaCha20's, are computed closely only on demand."""
-    key = width, values, carry, closely
-    r = _adds.get(key)
-    if r is None:
-        r = _add(width, values, carry, closely)
-        if not bitwise:  # later, more may be known of it
-            _adds[key] = r
-    return r
+    return (_add.__wrapped__ if bitwise else _add)(width, values, carry, closely)
 
 
+@kept  # but not if bitwise: more may be known of the operands later
 def _add(width, values, carry, closely):
     if not all(v.defined for v in values) or (carry is not None and not carry.defined):
         return tainted(width), tainted(1)
@@ -580,15 +541,10 @@ def _add(width, values, carry, closely):
 def add_modular(a, b):
     """The sum modulo 2^width of two values of one width, if the carry is not used. Constants are combined, so (x + 1)
     + 2 is x + 3."""
-    key = a, b
-    r = _modular.get(key)
-    if r is None:
-        r = _add_modular(a, b)
-        if not bitwise:
-            _modular[key] = r
-    return r
+    return (_add_modular.__wrapped__ if bitwise else _add_modular)(a, b)
 
 
+@kept  # as _add
 def _add_modular(a, b):
     w = a.width
     if a.constant is not None:
@@ -622,25 +578,8 @@ def subtract(width, a, b, borrow=None):
         return (const(0, width), const(0, 1)) if borrow is None else (cat(*[borrow] * width), borrow)
     if lengths and width >= 32 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
         return r
-    terms = [(1, a), (-1, b)]
-    constant = 1 << width
-    if borrow is not None:
-        terms.append((-1, borrow))
-        if b.most + borrow.most > constant:
-            constant <<= 1
-    s = exact_sum(terms, constant)
-    if constant != 1 << width:
-        return cut(s, 0, width), _borrow_of(s, width)
+    s = exact_sum([(1, a), (-1, b), *([] if borrow is None else [(-1, borrow)])], 1 << width)
     return cut(s, 0, width), invert(cut(s, width, 1))
-
-
-def _borrow_of(s, width):
-    """The borrow of s = a - b - c + 2^(width + 1). It is 1, unless bits width and width + 1 of s are 0 and 1."""
-    low, high = cut(s, width, 1), cut(s, width + 1, 1)
-    c = (low.constant, high.constant)
-    if None not in c:
-        return const(0 if c[1] and not c[0] else 1, 1)
-    return atom("borrow", (low, high), None, 1, 1)
 
 
 @kept
@@ -655,11 +594,11 @@ def product(a, b):
         return product(b, a)
     if cb == 0:
         return const(0, 1)
-    if bitwise and (r := bits.spread_product(a, b)) is not None:
-        return r
     if cb is not None and cb & (cb - 1) == 0:
         n = cb.bit_length() - 1
         return shift_left(a, n, a.width + n)
+    if bitwise and (r := bits.spread_product(a, b)) is not None:
+        return r
     most = a.most * b.most
     a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))
     r = atom("mul", (a, b) if a.pieces <= b.pieces else (b, a), None, most.bit_length(), most)
@@ -841,19 +780,16 @@ def equal(a, b):
 
 def _sbox_table():
     """FIPS 197, 5.1.1: the inverse in GF(2^8), then an affine map."""
-    table, a, b = [0x63] * 256, 1, 1
-    while True:
-        a ^= ((a << 1) ^ (0x11b if a & 0x80 else 0)) & 0xff  # times 3
-        b ^= b << 1
-        b ^= b << 2
-        b ^= b << 4
-        b &= 0xff
-        if b & 0x80:
-            b ^= 0x09
-        rot = lambda n: ((b << n) | (b >> (8 - n))) & 0xff
-        table[a] = b ^ rot(1) ^ rot(2) ^ rot(3) ^ rot(4) ^ 0x63
-        if a == 1:
-            return table
+    powers, table = [1], []
+    for _ in range(254):
+        a = powers[-1]
+        powers.append(a ^ a << 1 ^ (0x11b if a & 0x80 else 0))  # times 3
+    inverse = {a: powers[-i] for i, a in enumerate(powers)}
+    for a in range(256):
+        b = inverse.get(a, 0)
+        b ^= b << 1 ^ b << 2 ^ b << 3 ^ b << 4
+        table.append((b ^ b >> 8) & 0xff ^ 0x63)
+    return table
 
 
 SBOX = _sbox_table()
@@ -1012,7 +948,7 @@ def secret(v):
 def forget():
     """Starts again, without atoms."""
     many = len(ATOMS) > 100_000
-    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums):
+    for store in (ATOMS, SMALL, _atoms, _values, _sums):
         store.clear()
     for operation in _kept:
         operation.cache_clear()
