@@ -316,6 +316,29 @@ func TestSumCMAC(t *testing.T) {
 	})
 }
 
+// TestCCMBatchPanic opens a forgery together with a packet that panics. None of the forgery's plaintext may be left.
+func TestCCMBatchPanic(t *testing.T) {
+	forEachLevel(t, func(t *testing.T, level kernel.Level) {
+		a, err := ours(t, level, make([]byte, 16)).NewCCM(12, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nonce, secret := make([]byte, 12), bytes.Repeat([]byte("secret"), 50)
+		for _, inPlace := range []bool{false, true} {
+			forged, out := a.Seal(nil, nonce, secret, nil), make([]byte, len(secret))
+			forged[len(secret)] ^= 1
+			if inPlace {
+				out = forged[:len(secret)]
+			}
+			ops := []batch.Op{{AEAD: a, Dst: out[:0], Nonce: nonce, Src: forged}, {AEAD: a, Nonce: nonce[1:], Src: forged}}
+			mustPanic(t, "crypto/cipher: incorrect nonce length given to CCM", func() { batch.OpenBatch(ops) })
+			if !bytes.Equal(out, make([]byte, len(out))) {
+				t.Errorf("in place %v: the output has %q", inPlace, out[:6])
+			}
+		}
+	})
+}
+
 // TestCCMBatch processes packets of many lengths and keys side by side, with some of another cipher, some too short,
 // and some forged.
 func TestCCMBatch(t *testing.T) {

@@ -120,8 +120,13 @@ var sidesBySide = sync.Pool{New: func() any {
 
 func newSideBySide() *sideBySide { return sidesBySide.Get().(*sideBySide) }
 
-// done wipes the data of the calls, also after a panic.
+// done wipes the data of the calls, also after a panic. Packets that were in progress then may be forgeries.
 func (s *sideBySide) done() {
+	for _, j := range s.of[:s.count] {
+		if j.open {
+			clear(j.out)
+		}
+	}
 	clear(s.jobs[:])
 	for i := range s.unused {
 		clear(s.unused[i][:s.longest])

@@ -16,11 +16,13 @@ typedef struct sealane_gcm_key {
 
 /* The state between the parts of a packet, the same at every level. */
 typedef struct sealane_gcm_state {
-    uint8_t y[16];       /* GHASH so far */
-    uint8_t counter[16]; /* the next counter block */
-    uint8_t mask[16];    /* the encrypted J0 */
+    _Alignas(uint64_t) uint8_t y[16]; /* GHASH so far */
+    uint8_t counter[16];              /* the next counter block */
+    uint8_t mask[16];                 /* the encrypted J0 */
     uint8_t unused[16];
 } sealane_gcm_state;
+
+_Static_assert(_Alignof(sealane_gcm_state) == _Alignof(sealane_state), "kernels are proved for one alignment of both");
 
 /* The limits of plaintext, associated data (section 5.2.1.1) and nonce, in bytes. */
 #define AESGCM_TEXT_MAX (((uint64_t)1 << 36) - 32)

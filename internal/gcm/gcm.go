@@ -56,7 +56,7 @@ const (
 // fields of args are set, with the key from k.Pointer. Input and output are equal or disjoint. Opened text must not be
 // released unless the computed tag matches the received one.
 func (k *Key) Run(args *Args, nonceBytes int) {
-	if args.Bytes > packet.SlowPartBytes || nonceBytes != nonceSize {
+	if args.Bytes|args.ADBytes > packet.SlowPartBytes || nonceBytes != nonceSize {
 		k.runSeldom(args, nonceBytes)
 	} else {
 		kernel.AESGCM(k.level, args)
@@ -82,11 +82,11 @@ func load(b []byte) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// runSeldom handles packets whose nonce does not have 12 bytes, and long packets.
+// runSeldom handles packets whose nonce does not have 12 bytes, long packets, and long associated data.
 //
 //go:noinline
 func (k *Key) runSeldom(args *kernel.PacketArgs, nonceBytes int) {
-	if args.Bytes <= packet.GCMPart(k.level) && nonceBytes == nonceSize {
+	if args.Bytes <= packet.GCMPart(k.level) && args.ADBytes <= packet.PartBytes && nonceBytes == nonceSize {
 		kernel.AESGCM(k.level, args)
 	} else {
 		packet.AESGCM(k.level, args, nonceBytes)

@@ -5,6 +5,9 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -98,6 +101,46 @@ func TestPeer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLongData seals with much associated data, as TestPreempted of package aead does. Another goroutine must
+// run in the meantime.
+func TestLongData(t *testing.T) {
+	var k Key
+	if testing.Short() || raceEnabled || unsafe.Sizeof(uintptr(0)) < 8 || os.Getenv("SEALANE_TEST_EXEC") != "" || !k.Init(make([]byte, 16)) {
+		t.Skip("NOT RUN: needs a kernel on a real CPU of 64 bits")
+	}
+	b, err := aes.NewCipher(make([]byte, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := cipher.NewGCM(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var turns, stop atomic.Int64
+	go func() {
+		for stop.Load() == 0 {
+			turns.Add(1)
+			runtime.Gosched()
+		}
+	}()
+	defer stop.Store(1)
+	data, nonce, text := make([]byte, 1<<28), make([]byte, nonceSize), make([]byte, 100)
+	out := make([]byte, len(text)+tagSize)
+	runtime.Gosched()
+	before := turns.Load()
+	seal(&k, out, nonce, text, data, tagSize)
+	if turns.Load() == before {
+		t.Error("no other goroutine ran while the data was authenticated")
+	}
+	for _, n := range []int{4096, 4097, 65536, 65537, 65551} {
+		seal(&k, out, nonce, text, data[:n], tagSize)
+		if !bytes.Equal(out, peer.Seal(nil, nonce, text, data[:n])) {
+			t.Errorf("%d bytes of associated data: sealed wrongly", n)
+		}
 	}
 }
 
