@@ -44,7 +44,7 @@ fn from_source(kernels: &str, objects: &str) {
     }
     let version = env!("CARGO_PKG_VERSION").replace('.', "_");
     let mut build = cc::Build::new();
-    build.flag_if_supported("-Wa,-O2").flag_if_supported("-fcf-protection");
+    build.flag_if_supported("-fcf-protection");
     for file in std::fs::read_dir(format!("asm/{kernels}")).expect("asm/ is in the crate") {
         let path = file.expect("a file").path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".S")) else { continue };

@@ -397,6 +397,7 @@ func TestCheck(t *testing.T) {
 		{"declaration", edit(outputDir+"/kernels_amd64.go", "//go:noescape", "//"), 1, "kernels_amd64.go:9: differs"},
 		{"machine code in Rust", edit(rustSum, ",0xc98548c0", ",0xc98548c1"), 1, rustSum + ":2: differs from its source"},
 		{"comment in Rust", edit(rustSum, "; xor eax,eax", "; xor eax, eax"), 0, "same except comments (by another version of objdump?): " + rustSum},
+		{"machine code after a comment in Rust", edit(rustSum, "; xor eax,eax", "; xor eax,eax\r.byte 0x90 // "), 1, rustSum + ":2: differs from its source"},
 		{"constant in Rust", edit(rustDir+"/x86_64.rs", "    0x67, ", "    0x68, "), 1, "x86_64.rs"},
 		{"table in C", edit(cTables, "{4, 4, 6}", "{4, 4, 5}"), 1, cTables + ":"},
 		{"table in Go", edit("internal/kernel/levels_amd64.go", "{7, 3}", "{7, 4}"), 1, "levels_amd64.go:"},
