@@ -12,6 +12,7 @@ import ast
 import functools
 import glob
 import hashlib
+import importlib.metadata
 import io
 import json
 import os
@@ -51,6 +52,8 @@ ARCHITECTURES = {"x86_64": ("amd64", "x86", "x86_64"), "aarch64": ("arm64", "arm
 # Those that have only some of a folder's kernels. fewest: isa/riscv_vector.py.
 KERNELS = {"riscv64": r".*_(rv64|zbb)", "riscv64v128fewest": r"chacha20poly1305_(rvv|zvkb)", **dict.fromkeys(
     ("riscv64v128", "riscv64v256", "riscv64v512", "riscv64v1024"), r".*_(rvv|zvkb|zvkned)")}
+# Files that all parts rest on: what the specification knows of arguments, and the versions of packages.
+ARGS, PACKAGES = os.path.join(ROOT, "asm", "args.h"), os.path.join(HERE, "prove.mk")
 SAID = ("changed since they were proved", "proved by another version of the prover, or in part", "without a record")
 
 
@@ -60,9 +63,17 @@ def digest(*names):
 
 @functools.cache
 def code(path):
-    """The bytes of a file that count: in Python no comments, docstrings and empty lines."""
+    """The bytes of a file that count. In Python these are not comments, docstrings and empty lines, and in sources
+    without strings not comments. Of the Makefile only the versions of packages count."""
     with open(path, "rb") as f:
         text = f.read()
+    if path.endswith((".S", ".h")):
+        rest = re.sub(rb"/\*.*?\*/|//[^\n]*", b" ", text, flags=re.S)
+        if b'"' in rest or b"'" in rest:  # what looks like a comment may be in a string, and spaces count there
+            return text
+        return b"\n".join(b" ".join(line.split()) for line in rest.split(b"\n") if line.strip())
+    if path == PACKAGES:
+        return b"\n".join(re.findall(rb"^PROVE_PACKAGES := .*|^pass$", text, re.M))
     if not path.endswith(".py"):
         return text
     lines = text.decode().split("\n")
@@ -89,7 +100,7 @@ def prover(part, isa):
         found |= following
         following = {m for name in following for m in graph.get(name, ())
                      if name.startswith("isa.") or not m.startswith("isa.") or m in ("isa.code", own)} - found
-    return digest(*(paths()[name] for name in sorted(found & set(graph))))
+    return digest(*(paths()[name] for name in sorted(found & set(graph))), ARGS, PACKAGES)
 
 
 def generated(kernel):
@@ -115,7 +126,21 @@ def missing_parts(kernel, said):
 
 
 def by(part, kernel):
-    return prover(part, ARCHITECTURES[kernel.split("/")[0]][1])
+    found = prover(part, ARCHITECTURES[kernel.split("/")[0]][1])
+    # What C links is not in the generated file.
+    return hashlib.sha256((found + digest(*sources(kernel))).encode()).hexdigest() if part == OF_SOURCES else found
+
+
+def sources(kernel):
+    """A kernel's source and the files that it includes."""
+    found, following = [], [source(kernel)]
+    while following:
+        path = os.path.realpath(following.pop())
+        if path not in found:
+            found.append(path)
+            following += [os.path.join(os.path.dirname(path), name.decode())
+                          for name in re.findall(rb'^\s*(?:#\s*include|\.include|\.incbin)\s+"([^"]+)"', code(path), re.M)]
+    return sorted(found)
 
 
 def open_parts(kernel, entry):
@@ -191,6 +216,9 @@ def main():
     if args.changed:
         return changed(args.changed)
     known, wrong = read(args.record) if args.record else {}, []
+    for name, version in re.findall(r"(\S+)==(\S+)", code(PACKAGES).decode()):
+        if importlib.metadata.version(name) != version:
+            raise SystemExit(f"{name} is not {version}, as {PACKAGES} says")
     for path in args.objects:
         kernel = "/".join(path.removesuffix(".o").split(os.sep)[-2:])
         entry = known.get(kernel, {})

@@ -36,6 +36,7 @@ from induction.loop import State, induction
 from isa import arm32
 from run import kernels, lists, packets
 from run.kernels import AD, ARGS, CONSTS, NONCE, SCRATCH, TAG, Call, text_symbols
+from run.memory import Near
 from run.packets import GcmShape, Shape
 from spec.args import A, FIRST, WHOLE
 from values import linear, terms
@@ -71,9 +72,7 @@ def either(cell, values):
         other = functools.reduce(operator.or_, (n ^ numbers[0] for n in numbers))
         bit = lambda i: symbol(f"bit {i} of {cell}", 1) if other >> i & 1 else const(numbers[0] >> i, 1)
         return cat(*map(bit, range(values[0].width)))
-    if cell[0] == "memory" and any(map(secret, values)):
-        return symbol(f"one of several in {cell}", values[0].width)
-    return terms.undefined(values[0].width)
+    return (terms.tainted if any(map(secret, values)) else terms.undefined)(values[0].width)
 
 
 def alike(a, b):
@@ -111,8 +110,8 @@ def recorded(items):
 
 class Lemma:
     """The proved properties of the section, without terms. needed: cells. changed: cell -> (kind, value, bits). The
-    kind is "constant", "pointer" (of the caller), "argument", "cell" (its value at the start of the section), "data"
-    (in scratch), or "dead". most: bounds of the accumulator after the section."""
+    kind is "constant", "pointer" (of the caller), "argument", "cell" (its value at the start of the section), "data",
+    or "dead". most: bounds of the accumulator after the section."""
 
     def __init__(self, needed):
         self.needed, self.changed, self.most = needed, None, ()
@@ -178,7 +177,7 @@ class Section:
         def known(v, what):
             found = linear.place(v)
             if what == "an address" and found and found[0] is pointer and abs(found[1]) < 1 << 16:
-                return AD + found[1]
+                return Near(AD, found[1])
             return call.known(v, what)
         call.machine.known = known
         if text:
@@ -360,8 +359,7 @@ class Section:
             elif one and first in arguments:
                 changed[cell] = "argument", arguments[first], 64
             else:
-                data = cell[0] == "memory" and any(secret(v) for v in ends)
-                changed[cell] = "data" if data else "dead", cell, first.width
+                changed[cell] = "data" if any(map(secret, ends)) else "dead", cell, first.width
         return changed
 
     # ---- Calls in which it is not executed ---------------------------------------------------------------------------
@@ -407,7 +405,7 @@ class Section:
             "constant": const, "cell": lambda v, _: found[v], "dead": lambda _, width: terms.undefined(width),
             "pointer": lambda v, _: linear.any_place(linear.pointer("of the caller", *v[0]))[0] + v[1],
             "argument": lambda v, _: call.memory.peek(ARGS + A["ARG_" + v.upper()], 8),
-            "data": lambda cell, width: symbol(f"ad left {cell}", width)}
+            "data": lambda _, width: terms.tainted(width)}
         call.change({cell: values[what](v, width) for cell, (what, v, width) in self.lemma.changed.items()})
         self.set_behind(call)
 

@@ -28,6 +28,7 @@ from induction.engine import instructions
 from isa import arm32, arm64, x86
 from run import modes, proof
 from run.kernels import Call
+from run.memory import Near
 from run.modes import ModeShape, blocks_of, state_at
 from spec import modes as aes
 from spec.args import CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT
@@ -137,6 +138,7 @@ class Part(Call):
     def __init__(self, kernel, shape, states, length, texts=(), position=AT, last=None):
         super().__init__(kernel)
         self.lanes, self.values, more = modes.lanes_of(shape, 0), {}, []
+        self.memory.by_pointers = not shape.lanes  # whose pointers are numbers
         for i, text in ((i, v) for i, v in enumerate(texts) if v):
             source, target = (self.lanes[i][slot].address + position for slot in ("in", "out"))
             more.append((f"in {i}", source, text.width // 8, True, shape.in_place))
@@ -163,7 +165,7 @@ class Part(Call):
         if what == "an address" and found and (found[0].sum or found[0] in self.values):
             values = [self.values.get(base, base.address) for base in found[0].sum or found[:1]]
             if None not in values:
-                return sum(values) + found[1]
+                return Near(sum(values), found[1])
         return super().known(v, what)
 
 

@@ -33,7 +33,7 @@ from induction.chacha_loop import (ADS, CARRY, COUNTER, LEFT, OUTPUT, PRODUCT, R
 from induction.engine import BOTH, SHAPES, Way, anew, text_named
 from induction.loop import alike, texts
 from run import packets
-from run.kernels import AD, ARGS, IN, KEY, NONCE, OUT, Call
+from run.kernels import AD, ARGS, IN, OUT, Call
 from run.packets import Shape
 from run.proof import in_cases, prove
 from spec.args import A, FIRST, LAST, WHOLE
@@ -69,7 +69,6 @@ class Layout(NamedTuple):
     faults: list  # instructions that planted faults omit: name, start of its text, which one
     waiting: dict = {}
     block_0: bool = False  # whether E makes block 0
-    short: dict = {}  # Call.cases of short texts with associated data of any length
     behind_ad: Loop | None = None
     ad_faults: list = []
 
@@ -133,7 +132,7 @@ def riscv(isa):
         *two_loops(("lw t0, 0x100(a1)", 0), (24, 25, 26), (12, 13, 14), 6, False, limbs),
         {(0,): "ld s5, 0(a2)", (4,): "lwu s5, 0(a2)", (1, 2, 3, 5, 6, 7): "lbu s5, 0(a2)"}, (general(15), 1),
         [(TEXT, "addi s8, s8, 0x40"), (PRODUCT, "mulhu", 2), (CARRY, "sltu", 2), (WIPE, "sd zero, 0x110(a1)")],
-        block_0=True, short={KEY: (4, (0,)), NONCE: (4, (0,))},
+        block_0=True,
         behind_ad=Loop((f"ld s3, {A['ARG_FLAGS']:#x}(a0)", 1), limbs, {}),
         ad_faults=[(MOVE, "addi a2, a2, 0x10", 2), (END, "sb s3, 0(s4)"), (AD_CARRY, "sltu", 12)])
 
@@ -187,8 +186,9 @@ class Invariant:
     """What holds wherever a loop begins. kept: cells with unchanged values. bounds: those of limbs, in the first pass
     or later. written: addresses in scratch. first: whether put() starts the first pass."""
 
-    def __init__(self, kernel, loop):
-        self.loop, self.at, self.cells = loop, head(kernel, loop), [c for c, _ in loop.limbs]
+    def __init__(self, kernel, loop, name=""):
+        """name: distinguishes the symbols of runs from here, which another loop's kept cells may have."""
+        self.loop, self.at, self.cells, self.name = loop, head(kernel, loop), [c for c, _ in loop.limbs], name
         self.kept, self.written, self.first = None, set(), False
         self.bounds = {first: [0] * len(loop.limbs) for first in ((False, True) if loop.carries else (False,))}
 
@@ -217,12 +217,12 @@ class Invariant:
 
     def put(self, call, **values):
         """Starts a run with this state. Returns its accumulator."""
-        call.put(self.kept)
+        call.put(self.kept, self.written)
         for c, name in self.loop.places.items():
             v = values[name]
             call.set_cell(c, v[0] + v[1] if isinstance(v, tuple) else v)
         for i, (c, most) in enumerate(zip(self.cells, self.bounds[self.first])):
-            call.set_cell(c, at_most(f"h{i}", most))
+            call.set_cell(c, at_most(f"h{i}{self.name}", most))
         return call.accumulated(self.loop)
 
 
@@ -289,6 +289,7 @@ class Blocks(Proof):
         text = text_named("block", size)
         call.memory.poke(AHEAD, text)
         limit = linear.Base("limit", 1 << 20, (1 << width - 1) - 1, width=width)
+        limit.limits = True
         linear.relate(limit, message, linear.Base("blocks left", 32, 1 << width - 2, modulus=16, width=width))
         call.values = {"message": (message, 0), "limit": (limit, 0) if rest is None else (message, self.step),
                        "rest": extend(symbol("rest", 4), width) if rest is None else const(rest, width),
@@ -318,8 +319,8 @@ class TwoLoops(Blocks):
     def prove(self):
         layout, opens, last = layout_of(self.kernel), self.shape.opens, self.shape.flags & LAST
         self.layout, self.at = layout, IN + 1 if opens or self.shape.in_place else OUT + 3
-        self.e = Invariant(self.kernel, layout.encrypts)
-        self.a = Invariant(self.kernel, layout.a(case_of(self.at)[1], opens))
+        self.e = Invariant(self.kernel, layout.encrypts, " of E")
+        self.a = Invariant(self.kernel, layout.a(case_of(self.at)[1], opens), " of A")
         self.invariants = first, second = (self.a, self.e) if opens else (self.e, self.a)
         rests = range(16) if last else (0,)
         for i, of in enumerate(rests if opens else (None,)):
@@ -357,7 +358,7 @@ class TwoLoops(Blocks):
         return {"begin_in": (call.begin_in, 0), "begin_out": (call.begin_out, 0), "left": (call.left, 0)}
 
     def before_a(self):
-        call = inside(self.kernel, self.shape, ([], []))
+        call = inside(self.kernel, self.shape, ([], []), name=self.a.name)
         call.left = call.length("bytes", LEAST)
         call.set(bytes=call.left + 0)
         return call, self.at, self.waiting(call)
@@ -365,7 +366,7 @@ class TwoLoops(Blocks):
     def encrypt(self, n, to):
         """Runs E with n remaining bytes, or (None) any number with which more than a pass follows."""
         size = n or 64
-        call = inside(self.kernel, self.shape, texts(self.shape, size, again=False))
+        call = inside(self.kernel, self.shape, texts(self.shape, size, again=False), name=self.e.name)
         call.left = call.length("left", 65)
         call.set(bytes=call.done + n if n else call.length("bytes", 1) + 0)
         h = self.e.put(call, **here(call, **({"left": const(n, call.width)} if n else {})))
@@ -525,7 +526,7 @@ def tasks(kernel, args):
             residues = [f"{of} of {modulus}" for d in case for modulus, of in d.values()]
             found.append((f"{shape}, residues {', '.join(residues)}", shape, case))
     short = short_texts(args.quick) if layout.behind_ad else []
-    return found[::3 if args.quick else 1] + [(f"{s}, any associated data", s, (layout.short,)) for s in short]
+    return found[::3 if args.quick else 1] + [(f"{s}, any associated data", s, ({},)) for s in short]
 
 
 def short_texts(quick):

@@ -173,7 +173,7 @@ class Behind(Proof):
 
     def prove(self):
         first = 64 if self.shape.flags & FIRST else 0
-        self.states = states = {lead: Invariant(self.kernel, BEGIN) for lead in sorted({first, 0}, reverse=True)}
+        self.states = states = {lead: Invariant(self.kernel, BEGIN, f" with lead {lead}") for lead in sorted({first, 0}, reverse=True)}
         self.at, self.begun = states[0].at, {}
         for ad_bytes in ADS if first else (0,):
             self.begin(first, ad_bytes)
@@ -202,7 +202,8 @@ class Behind(Proof):
     def start(self, lead, size, bounds=None):
         """A run from where a pass begins, with `size` bytes of text. bounds: of the bytes left, if these are others.
         Returns it, the accumulator after the previous ciphertext, and the text."""
-        call = inside(self.kernel, self.shape, texts(self.shape, size, again=False))
+        name = self.states[lead].name
+        call = inside(self.kernel, self.shape, texts(self.shape, size, again=False), name=name)
         total = call.done + size
         if bounds:
             all_ = call.length("bytes", 64)
@@ -210,7 +211,7 @@ class Behind(Proof):
             total = all_ + 0
         call.set(bytes=total)
         h = self.states[lead].put(call, done=(call.done, 0), counter=call.counter)
-        before = text_named("before", self.bytes - lead)
+        before = text_named(f"before{name}", self.bytes - lead)
         call.poke(CIPHERTEXT + lead, before)
         return call, spec.poly1305(h, call.r, before), call.put_text(size)[0]
 

@@ -23,7 +23,7 @@ import time
 from typing import NamedTuple
 
 from run import lists, packets, proof, prove
-from run.kernels import ARGS, IN, OUT, POINTERS, Call, Kernel, text_symbols
+from run.kernels import ARGS, IN, OUT, POINTERS, STATE, Call, Kernel, text_symbols
 from run.memory import WINDOW
 from spec.args import A, FIRST, LAST, WHOLE
 from values import linear, terms
@@ -81,7 +81,11 @@ class Part(Call):
             put(ARGS + A["ARG_" + name.upper()], v if name in POINTERS else terms.extend(v, 64))
 
     def go(self, start, stop):
+        """A run to `stop` must not change the state of a later part: the next run starts with it as the caller left it."""
+        before = self.bytes_of(STATE, STATE + 0x10000)
         self.kernel.program().run(self.machine, None, start, stop)
+        if stop is not None and not self.shape.flags & FIRST and self.bytes_of(STATE, STATE + 0x10000) != before:
+            raise Unproved("the state is written before the end")
 
 
 def text_named(name, n):

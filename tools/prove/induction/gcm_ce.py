@@ -17,6 +17,7 @@ from induction.engine import BOTH, anew, find
 from induction.gcm import LONGEST, Shape
 from induction.loop import induction
 from run.kernels import text_symbols
+from run.memory import Near
 from spec.args import FIRST, LAST
 from values import linear, terms
 from values.terms import Unproved, carryless, cat, const, cut, field_product, xor
@@ -41,7 +42,7 @@ class Part(gcm.Part):
     def known(self, v, what):
         found = linear.place(v)
         if what == "an address" and found and self.left and {self.left, self.source} == set(found[0].sum or ()):
-            return self.source.address + END + found[1]
+            return Near(self.source.address + END, found[1])
         return super().known(v, what)
 
     def here(self, v):
@@ -133,7 +134,8 @@ def leave(kernel, shape, state, residue, last, given):
 # ---- All of it -----------------------------------------------------------------------------------------------------------
 
 SHAPES = [(Shape(opens=o), True) for o in BOTH] + [(Shape(opens=o, bits=b, in_place=b == 256), True) for b in (192, 256) for o in BOTH] + \
-    [(Shape(opens=o, j0=True), False) for o in BOTH] + [(Shape(f, opens=o), g) for f in (FIRST, 0, LAST) for o in BOTH for g in BOTH]
+    [(Shape(opens=o, j0=True), False) for o in BOTH] + [(Shape(f, opens=o), g) for f in (FIRST, 0, LAST) for o in BOTH for g in BOTH] + \
+    [(Shape(f, opens=o, bits=b), True) for f in (FIRST, 0, LAST) for o in BOTH for b in (192, 256)]
 # Last bytes of counters: those near a carry, and some others.
 SOME = (0, 7, 8, 9, 15, 100, 128, 201, 232, *range(239, 256))
 

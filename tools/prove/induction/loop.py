@@ -64,15 +64,16 @@ class Part(engine.Part):
     authenticated byte from there. left, rest: the remaining length, and that after all passes. found: the cells where
     the loop begins."""
 
-    done, passed, left, rest = None, 0, None, None
+    done, passed, left, rest, name = None, 0, None, None, ""
 
     @classmethod
-    def inside(cls, kernel, shape, regions, least=64, most=None, **more):
-        """A run that starts in the middle of a call, `least` to `most` bytes after its start, with any counter."""
+    def inside(cls, kernel, shape, regions, least=64, most=None, name="", **more):
+        """A run that starts in the middle of a call, `least` to `most` bytes after its start, with any counter. name:
+        distinguishes its symbols."""
         width = kernel.isa.POINTER
         done = linear.Base("done", least, (most or cls.LONGEST[width]) - cls.BLOCK, modulus=cls.BLOCK, width=width)
         call = cls(kernel, shape, regions, done, **more)
-        call.done, call.counter = done, symbol("any counter", 32)
+        call.done, call.counter, call.name = done, symbol(f"any counter{name}", 32), name
         return call
 
     def length(self, name, least, **more):
@@ -105,7 +106,7 @@ class Part(engine.Part):
     def put_text(self, n, lag=0):
         """Names n bytes of text, and `lag` bytes before them that are still to be authenticated. Returns both. A run
         from the first instruction has other names, because a cell may keep its text."""
-        text, waiting = text_named("now" if self.done else "begun", n), text_named("before", lag)
+        text, waiting = text_named(f"now{self.name}" if self.done else "begun", n), text_named("before", lag)
         self.poke(self.source.address, text)
         self.poke((self.source if self.shape.opens or self.shape.in_place else self.target).address - lag, waiting)
         return text, waiting
@@ -337,7 +338,7 @@ class State(dict):
         for of in {call.left.of for call in calls}:
             v, *others = [call.found.get(cell) for call in calls if call.left.of == of]
             good = v is not None and v.defined and all(alike(other, v) for other in others)
-            self.by_class.setdefault(of, {})[cell] = v if good else terms.undefined(width)
+            self.by_class.setdefault(of, {})[cell] = v if good else terms.tainted(width) if any(map(terms.secret, filter(None, (v, *others)))) else terms.undefined(width)
         self.add(cell, symbol(f"kept {cell}", width), "kept")
 
 
@@ -356,7 +357,7 @@ def start(kernel, loop, shape, at, counter, ahead, more=0, rest=None, enough=0):
             return now[cell] if at.kinds[cell] == "moving" else v
         base, offset = bases[v[0]], v[1]
         return const(base + offset, call.width) if isinstance(base, int) else base + offset
-    call.put({cell: value(cell, v) for cell, v in at.items()})
+    call.put({cell: value(cell, v) for cell, v in at.items()}, at.written)
     call.put_accumulator(loop, at.limbs)
     return call, *call.put_text(ahead + more, lag), call.accumulated(loop)
 

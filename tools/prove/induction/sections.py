@@ -18,11 +18,11 @@ import spec
 from induction.engine import anew, find
 from run import lists, modes, packets, proof, prove
 from run.kernels import ARGS, CONSTS, KEY, SCRATCH, Call, Kernel
-from run.memory import Memory
+from run.memory import Memory, Near
 from run.packets import Setup
 from spec import modes as spec_modes
 from spec.args import ROOT, A
-from values import terms
+from values import linear, terms
 from values.terms import (ATOMS, X127, Unproved, atom, cat, const, cut, field_power, field_product, parts_of, same,
     symbol, tainted)
 
@@ -294,13 +294,13 @@ def total(h, pairs):
 def key_of(m, at, behind=0, kind="round key"):
     """The key whose round keys are at an address. behind: how many more bytes must be readable."""
     key, = expect_made(words_in(m.memory, range(at, at + 240, 4)), kind, lambda key: size_of(key.width))
-    m.memory.allowed(at, size_of(key.width) + behind, False)
+    m.memory.allowed(Near(int(at)), size_of(key.width) + behind, False)
     return key
 
 
 def expect_rounds(m, key, bits_):
     memory = m.memory
-    memory.allowed(key, 8, False)
+    memory.allowed(Near(int(key)), 8, False)
     if memory.number(key, 8).constant != rounds_of(bits_):
         raise Unproved("another number of rounds")
 
@@ -581,7 +581,7 @@ class Gcm(Sectioned):
 
     def table_of(self, memory, at):
         """The operands of the table at an address."""
-        return expect_made(list(memory.load_words(at, self.table_bytes // 4)), "hash table")
+        return expect_made(list(memory.load_words(Near(int(at)), self.table_bytes // 4)), "hash table")
 
     def set_up_alone(self, bits_, polyval=0):
         """Proves the set-up of a key, or without bits_, of a given hash key. Returns the key's memory, its schedule,
@@ -595,7 +595,9 @@ class Gcm(Sectioned):
             cells, steps = packets.gcm_key(self, bits_)
         else:
             schedule, h = None, packets.hash_key()
-            cells, steps = packets.given_key(self, {}, polyval * A["FLAG_POLYVAL"])
+            width = self.isa.POINTER
+            longest = linear.Base("longest", 0, 1 << width - 4, width=width) + 0 if polyval else const(0, width)
+            cells, steps = packets.given_key(self, {}, polyval * A["FLAG_POLYVAL"], None, terms.extend(longest, 64))
         self.expect_table(cells, factor(h, const(polyval, 1)))
         return cells, schedule, steps
 

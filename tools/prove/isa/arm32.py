@@ -6,7 +6,7 @@ tests/semantics.py compares them with an emulator. An unknown instruction stops 
 import re
 
 import capstone
-from isa.arm64 import LOGIC, SHIFTS, addressed, by_lanes, integer, lanewise, moved, offset_of, operands
+from isa.arm64 import LOGIC, SHIFTS, addressed, by_lanes, integer, lanewise, moved, offset_of, one_change, operands
 from isa.code import ArmFlags, known
 from isa.lanes import elements, split
 from spec import reverse
@@ -162,6 +162,8 @@ def multiply(name, ops):
     if name == "mul":
         put = write(ops[0])
         return lambda m: put(m, cut(product(a(m), b(m)), 0, 32))
+    if ops[0] == ops[1]:
+        raise Unproved("both halves of a product in one register")
     (low, high), (x, y), f = map(write, ops[:2]), map(read, ops[:2]), LONG[name]
 
     def run(m):
@@ -206,7 +208,12 @@ def transfer(loads, registers, places, at):
 
 def load_store(name, ops):
     loads, size = name.startswith("ldr"), {"b": 1, "h": 2}.get(name[-1], 4)
-    if name[-1] == "d":
+    count = 2 if name[-1] == "d" else 1
+    one_change(ops[count], ops[count + 1:], ops[:count], number)
+    if count == 2:
+        index = re.findall(r"-?(\w+)", ",".join(ops[count:]))[1:]
+        if {*ops[:2]} & {*index}:
+            raise Unproved("ldrd or strd of its index")
         a, b = number(ops[0]), number(ops[1])
         if a % 2 or b != a + 1:
             raise Unproved("registers of ldrd or strd")
@@ -247,7 +254,7 @@ def multiple(name, ops):
     vectors, base, back = name.startswith("v"), name.removeprefix("v"), ops[0].endswith("!")
     r, names = number(ops[0].rstrip("!")), register_list(ops[1])[0]
     places, loads = words_of(names) if vectors else [number(n) for n in names], base.startswith("ldm")
-    if places != sorted(places) or loads and back and not vectors and r in places:
+    if places != sorted(places) or back and not vectors and r in places[not loads:]:
         raise Unproved("registers of a load of many")
     size, down = 4 * len(places), base.endswith("db")
     low = -size if down else 4 if base.endswith("ib") and not vectors else 0
@@ -400,6 +407,8 @@ def unspecified(name, word):
         return word >> 12 & 15
     if kind in (0, 1) and name in ("mov", "mvn", *SHIFTS):
         return word >> 16 & 15
+    if name == "mul":
+        return word >> 12 & 15
     if kind == 0 and re.fullmatch(r"(ldr|str)[hd]", name) and not word & 1 << 22:  # the offset is a register
         return word >> 8 & 15
     count, first = word & 0xff, word >> 12 & 15 | word >> 18 & 16

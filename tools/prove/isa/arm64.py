@@ -270,8 +270,15 @@ def transfer(loads, register, size):
     return lambda m, a: m.memory.store(a, cut(get(m), 0, 8 * size))
 
 
+def one_change(place, behind, registers, number):
+    """Refuses a load or store of a register that it also moves: the manual leaves open what happens."""
+    if (behind or place.endswith("!")) and number(re.match(r"\[(\w+)", place)[1]) in map(number, registers):
+        raise Unproved(f"a load or store that moves its own register: {place}")
+
+
 def load_store(name, ops):
     loads, count = name.startswith("ld"), 2 if name in ("ldp", "stp") else 1
+    one_change(ops[count], ops[count + 1:], [r for r in ops[:count] if r[0] in "xw"], number)
     at, size = address(*ops[count:]), {"b": 1, "h": 2}.get(name[-1], BYTES[ops[0][0]])
     f, *more = (transfer(loads, r, size) for r in ops[:count])
     if not more:

@@ -9,6 +9,7 @@ import functools
 import capstone
 from isa.integer import (Registers, decoded, encodings, equals, from_word, is_word, less, low_bits, minus, of_pointers,
     of_registers, of_words, plus, signed, text_of)
+from spec.args import A
 from values import terms
 from values.terms import Unproved, add, both, cat, const, cut, extend, invert, product, rotate_left, select, shift_left, shift_right, sign_fill, xor
 
@@ -47,10 +48,31 @@ def swapped(v, width, size):
     return cat(*(p for at in range(0, v.width, width) for p in reversed(terms.parts_of(cut(v, at, width), size))))
 
 
+ARGS_AT = 4  # the register of the arguments
+POINTERS = {A["ARG_" + name] for name in "OUT IN AD KEY NONCE TAG STATE".split()}
+
+
 class Machine(Registers):
     def __init__(self, memory, bits):
         super().__init__(memory, bits)
         self.product = terms.undefined(2 * bits)  # HI and LO
+
+    def address(self, r, offset, size=1):
+        """With pointers of 32 bits, big-endian C has them elsewhere in their slots than Go. linked.py finds the loads of
+        pointers by their code, so no other code may read these slots."""
+        a = super().address(r, offset, size)
+        if self.bits == 32:
+            region = self.memory.at(a)
+            of_pointer = region is not None and region.name == "args" and (a - region.start) & -8 in POINTERS
+            if of_pointer and not (r == ARGS_AT and size == 4 and offset in POINTERS):
+                raise Unproved("a load from a pointer's slot that C's form does not adapt")
+        return a
+
+    def half_access(self, loads, size, r, base, offset, first):
+        region = self.memory.at(self.address(base, offset))
+        if region is not None and region.name == "args":
+            raise Unproved("a part of an argument")
+        super().half_access(loads, size, r, base, offset, first)
 
 
 def word(v):

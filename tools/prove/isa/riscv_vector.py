@@ -155,6 +155,8 @@ def store_segments(m, s, t, x):
     (at, _, _), stride = place(m, s, 32), m.known(m.read(t), "a stride")
     if m.group > 1 or x > 24 or stride % 4:
         raise Unproved(f"segments of {m.group} registers from v{x} on, {stride} bytes apart")
+    if m.vl > 1 and not 32 <= stride < 1 << 32:
+        raise Unproved(f"segments {stride} bytes apart, which are not stored in order")
     for i in range(m.vl):
         m.memory.store_words(at + i * stride, [m.vector[x + j][i] for j in range(8)])
 
@@ -187,6 +189,13 @@ def each(f, *operands):
 
 def bitwise(f, m, x, y, z):
     m.put_words(x, each(f, m.words(y), m.words(z)))
+
+
+def unmasked(m, x, *sources):
+    """Returns x. The mask, v0, has elements of one bit, so it may be no source of others (RISC-V, V 5.2)."""
+    if 0 in sources:
+        raise Unproved("a mask that is also a source")
+    return x
 
 
 def shift(f, m, x, y, n):
@@ -290,8 +299,8 @@ MEANINGS = {
     "srli": lambda m, s, a, d: m.write(d, linear.shift(m.read(s), a, True) or shift_right(m.read(s), a)),  # of lengths too
     "vsetvli": set_length, "vsetivli": set_length_to,
     "vle8.v": of(load, 8), "vle32.v": of(load, 32), "vse8.v": of(store, 8), "vse32.v": of(store, 32), "vssseg8e32.v": store_segments,
-    "vadd.vv": lambda m, x, y, z, u: m.put(x, each(add_modular, m.elements(y), m.elements(z)), u),
-    "vadd.vx": lambda m, x, y, s, u: m.put(x, each(add_modular, m.elements(y), [m.number(s)] * m.vl), u),
+    "vadd.vv": lambda m, x, y, z, u: m.put(x if u else unmasked(m, x, y, z), each(add_modular, m.elements(y), m.elements(z)), u),
+    "vadd.vx": lambda m, x, y, s, u: m.put(x if u else unmasked(m, x, y), each(add_modular, m.elements(y), [m.number(s)] * m.vl), u),
     "vxor.vv": of(bitwise, xor), "vor.vv": of(bitwise, terms.either),
     "vsll.vi": of(shift, shift_left), "vsrl.vi": of(shift, shift_right), "vror.vi": of(shift, lambda v, n: rotate_left(v, v.width - n)),
     "vmv.v.v": lambda m, x, z: m.put_words(x, m.words(z)), "vmv.v.x": lambda m, x, s: m.put(x, [m.number(s)] * m.vl),

@@ -45,7 +45,8 @@ class Machine(Flags):
     def __init__(self, memory):
         super().__init__(memory)
         self.general = [undefined(64)] * 16
-        self.vector = [(undefined(32),) * 16] * 32
+        self.untouched = (undefined(32),) * 16
+        self.vector = [self.untouched] * 32
         self.mask = [undefined(64)] * 8
 
     def fill_vectors(self, name):
@@ -220,6 +221,8 @@ def compute(insn):
     name, ops = insn.mnemonic, insn.operands
     if name == "imul" and len(ops) == 1:
         raise Unproved("imul with one operand")
+    if name == "bswap" and ops[0].size < 4:
+        raise Unproved("bswap of 16 bits")
     f, width, put = PLAIN[name], 8 * ops[0].size, target(insn, ops[0])
     sources = [source(insn, o, width) for o in (ops[-2:] if name == "imul" else ops[1:] or ops)]
 
@@ -333,6 +336,8 @@ def element_bytes(name):
     """The size of an EVEX instruction's elements, as far as masks require it."""
     if name in ("vpunpckldq", "vpunpckhdq"):
         return 4
+    if name == "vpalignr":
+        return 1
     return next((n for end, n in (("8", 1), ("16", 2), ("64", 8), ("64x2", 8), ("64x4", 8), ("b", 1), ("w", 2), ("q", 8)) if name.endswith(end)), 4)
 
 
@@ -380,12 +385,13 @@ class Vectors:
             w = o.size // 4
             return lambda m: m.memory.load_words(at(m), w) * (n // w)
         aligned = "dqa" in self.name or not self.vex and n >= 4 and self.name not in ("movdqu", "movups")
+        whole = self.mask is None or "movdq" not in self.name  # shuffles, for example, read what their mask leaves out
 
         def load(m):
             a = at(m)
             if aligned:
                 m.memory.aligned(a, 4 * n)
-            if self.mask is None:
+            if whole:
                 return m.memory.load_words(a, n)
             return load_elements(m, a, 4 * n // self.element, self.element, self.chosen(m))
         return load
@@ -415,6 +421,8 @@ class Vectors:
                 m.vector[r] = (*words, *(zeroes(16 - len(words)) if vex else old[len(words):]))
             return put
         at = address(self.insn, o)
+        if mask is not None and "movdq" not in self.name:
+            raise Unproved(f"a store of a part with a mask: {self.name}")
 
         def store(m, words):
             a = at(m)
@@ -722,6 +730,9 @@ def no_instruction(insn):
     broadcasts. There are no mask registers above k7, and no vectors of a fourth length.
     """
     code = bytes(insn.bytes)
+    rest = code.lstrip(PREFIXES)
+    if rest[0] in (0xc4, 0xc5, 0x62) and set(code[:len(code) - len(rest)]) & {0x66, 0xf0, 0xf2, 0xf3, *range(0x40, 0x50)}:
+        return True  # VEX and EVEX allow none of these before them
     if code[0] != 0x62 or not insn.operands:
         return False
     zeroing, register, broadcast = code[3] & 0x80, insn.operands[0].type == X.X86_OP_REG, code[3] & 0x10

@@ -8,6 +8,7 @@ The exit status is 1 if the prover accepts a fault or refuses a kernel, or if a 
 import argparse
 import contextlib
 import functools
+import importlib
 import itertools
 import os
 import re
@@ -15,22 +16,31 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from typing import NamedTuple
 
-from induction import ad, chacha_loop, engine, sectioned, sections
+from induction import engine, sectioned, sections
 from run import linked, lists, modes, packets, proof
+from run.kernels import Kernel
 from run.report import summary
 from spec.args import A, FIRST, LAST, OPEN, ROOT, WHOLE
 from values.terms import Unproved
 
 COMPILERS = {isa + order: command for isa, found in linked.CONVENTIONS.items() for order, command in zip(("", "el"), found.values())}
 ENTRY, LEAVE = r"^( *function (?:KERNEL\w*|sealane_\w+)(?:, later)?\n)", r"^( *endfunction\b)"
-ABI, OBJECT, TEXTS, AD = "abi", "object", "texts of every length", "associated data of every length"
+ABI, OBJECT = "abi", "object"
+
+
+class Every(NamedTuple):
+    """The tasks of an induction whose names match a pattern. quick: as with --quick."""
+
+    induction: str
+    names: str
+    quick: bool = False
 
 
 class Fault:
     """kernel: ISA/name. changes: (file, pattern, replacement). calls: a function that selects calls of a full run, or of
-    --lanes. Or it is ABI for the code that C links (run/linked.py); OBJECT for only reading the object; TEXTS
-    or AD for the start of an induction."""
+    --lanes. Or it is ABI for the code that C links (run/linked.py); OBJECT for only reading the object; or Every."""
 
     def __init__(self, what, kernel, changes, calls):
         self.what, self.kernel, self.changes, self.calls = what, kernel, changes, calls
@@ -98,6 +108,47 @@ KEYS_OF_LANES = "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 3; jb 9f; mov rax, [rd
 IF_MODE = "cmp dword ptr [rdi+SEALANE_MODE_OPERATION], SEALANE_AES_{}; jne 9f; "
 IF_COUNTER = "ldr x3, [x0, #SEALANE_ARG_FLAGS]; and x3, x3, #~SEALANE_FLAG_OPEN; cmp x3, #SEALANE_FLAG_NONCE; b.ne 9f; " \
     "ldr x4, [x0, #SEALANE_ARG_STATE]; ldr w3, [x4, #SEALANE_GCM_STATE_COUNTER+12]; rev w3, w3; cmn w3, #{}; b.eq {}; 9:"
+MORE_SCRATCH = r"^scratch_end FRAME \+ END\n", "scratch_end FRAME + END + 64\n"
+# A long middle part of AES-GCM leaves another state, if it has what the text in place of {} asks for.
+PART_WITH = """\\g<0>    test flag_bits, SEALANE_FLAG_FIRST + SEALANE_FLAG_POLYVAL
+    jnz 9f{}
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 384
+    jbe 9f
+    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm0
+9:
+"""
+FINISH_PART = r"^\.Lfinish_part:\n.*\n    vmovdqu \[rax \+ SEALANE_GCM_STATE_Y\], xmm11\n"
+# The last block of a text of at least 128 bytes, of which it has 5, gets the counter in r2.
+ARMV6, ARMV6_TEXT = "arm/chacha20poly1305_armv6", "arm/chacha20poly1305_armv6.S"
+BLOCK, ENCRYPT = r"^\.Lblock:\n    add r12, r1, #STATE \+ 32\n", r"^\.Lencrypt:\n"
+OF_LAST_BLOCK = """\\g<0>    ldr r2, [r1, #PHASE]
+    cmp r2, #PHASE_TEXT
+    ldreq r2, [r1, #60]
+    cmpeq r2, #1
+    ldreq r2, [r1, #REMAINING]
+    cmpeq r2, #5
+    bne 9f{}
+    str r2, [r1, #STATE + 48]
+9:
+"""
+KEPT_AT_ENCRYPT = """\\g<0>    ldr r12, [r1, #STATE + 48]
+    str r12, [r1, #56]
+    mov r12, #0
+    ldr r11, [r1, #REMAINING]
+    cmp r11, #128
+    movhs r12, #1
+    str r12, [r1, #60]
+"""
+COMPLEMENT = """    ldr r11, [r1, #FLAGS]
+    tst r11, #7
+    bne 9f
+    ldr r2, [r1, #ARGS]
+    ldr r2, [r2, #SEALANE_ARG_STATE]
+    ldr r3, [r2, #SEALANE_STATE_S]
+    mvn r3, r3
+    str r3, [r2, #SEALANE_STATE_S]
+9:
+"""
 
 FAULTS = [
     # Memory
@@ -151,9 +202,9 @@ FAULTS = [
     when("a first part of 192 bytes", SSSE3, of_bytes(192, flags=FIRST), ARG_FLAGS=FIRST, ARG_BYTES=192),
     when("a middle part of 384 bytes", SSSE3, of_bytes(384, flags=0), ARG_FLAGS=0, ARG_BYTES=384),
     when("a last part of 37 bytes", SSSE3, of_bytes(37, flags=LAST), ARG_FLAGS=LAST, ARG_BYTES=37),
-    when("a text of 1,000,000 bytes", SSSE3, TEXTS, ARG_BYTES=1_000_000),
+    when("a text of 1,000,000 bytes", SSSE3, Every("chacha_loop", "seal", True), ARG_BYTES=1_000_000),
     Fault("1,000,000 bytes of associated data", SSSE3, [("x86_64/chacha20poly1305_integer.h", r"(jz \.Lpoly_ad_none\\@\n    poly_load\n)",
-                                                         r"\1    cmp rcx, 1000000\n    je .Lplanted\n"), (TEXT, LEAVE, r".Lplanted:\n\1")], AD),
+                                                         r"\1    cmp rcx, 1000000\n    je .Lplanted\n"), (TEXT, LEAVE, r".Lplanted:\n\1")], Every("ad", "seal 1, .*")),
     first("a last part of a packet with associated data", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST; jne 9f; "
           "cmp qword ptr [rdi+SEALANE_ARG_AD_BYTES], 0; jne .Lplanted; 9:", of_bytes(37, flags=LAST)),
     first("a part whose counter is 12345", SSSE3, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; jnz 9f; "
@@ -193,7 +244,7 @@ FAULTS = [
     when("masks of 19 lanes", "x86_64/chacha20masks_avx2", calls(mode=None, lanes=19), MODE_COUNT=19),
     when("masks of 37 lanes by AES", AES, calls(mode=modes.MASKS, lanes=37), MODE_OPERATION=modes.MASKS, MODE_COUNT=37),
     Fault("masks of 9 lanes: a branch on a word of scratch", "arm/aes_neon", [("arm/aes_neon.S", r" *ldr r0, \[r1, #ARGS\] .*used r0 \*/\n", "")],
-          calls(mode=modes.MASKS, lanes=9)),
+          calls(mode=modes.MASKS, lanes=9, bits=128, same_key=False)),
     when("CBC encryption of 7 lanes", AES, calls(mode=modes.CBC_ENCRYPT, lanes=7),
          MODE_OPERATION=modes.CBC_ENCRYPT, MODE_COUNT=7),
     when("CTR of five blocks", AES, of_mode(modes.CTR, 5), MODE_OPERATION=modes.CTR, MODE_BYTES=80),
@@ -305,6 +356,198 @@ FAULTS = [
           calls(mode=modes.XTS_ENCRYPT, bits=128, blocks=(*range(9),))),
     Fault("vectors, AES-GCM: the first chunk's power for the last", GCM_ZVKNED, [(GCM_ZVKNED + ".S", r"(bne src, last, \\label\n)    mv factors, weights\n", r"\1")],
           calls(size=200, bits=128, flags=WHOLE)),
+    # Addresses
+    first("an address that is right only in a run", SSSE3, "movzx eax, byte ptr [rdi+0x30000]", SOME),
+    first("a constant address", SSSE3, "mov eax, 0x40000; movzx eax, byte ptr [rax]", SOME),
+    first("AArch64: an index that reaches another buffer", NEON, "mov x3, #0x30000; ldrb w3, [x0, x3]", SOME),
+    first("a pointer in the lowest 64 KiB", SSSE3, "cmp qword ptr [rdi+SEALANE_ARG_TAG], 65536; jb .Lplanted", SOME),
+    first("AArch64: a tagged pointer", NEON, "ldr x3, [x0, #SEALANE_ARG_IN]; tbnz x3, #63, .Lplanted", SOME),
+    Fault("a mask that leaves out bytes, which vpermq reads", "x86_64/aes_avx512",
+          [("x86_64/aes_avx512.S", r"vmovdqu64 (\\to\{k1\}\{z\}, \[\\at\])", r"vpermq \1, 0xe4")], of_mode(modes.CTR, 1, 5)),
+    first("AArch64: a store of the register that it moves", NEON,
+          "add x3, x1, #PLANTED; .inst 0xf8008463; ldr x4, [x3, #-8]; cmp x3, x4; b.ne .Lplanted", SOME),
+    first("32-bit ARM: a load of the register that it moves", "arm/chacha20poly1305_neon",
+          "ldr r3, [r0, #SEALANE_ARG_NONCE]; .inst 0xe4933004", SOME),
+    first("32-bit ARM: both halves of a product in one register", "arm/chacha20poly1305_neon", "mov r4, #3; mov r5, #5; .inst 0xe0833594", SOME),
+    first("a prefix that VEX does not allow", AVX512, ".byte 0x66, 0xc5, 0xf9, 0x6f, 0xc1", SOME),
+    # Secrets of other calls
+    first("wiping: old output stays behind", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_BYTES], 0; je 9f; mov rax, [rdi+SEALANE_ARG_OUT]; "
+          "movzx eax, byte ptr [rax]; mov [rsi+FRAME+END-8], al; 9:", SOME),
+    first("wiping: the last packet's r stays behind", SSSE3, "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; jne 9f; "
+          "mov rax, [rdi+SEALANE_ARG_STATE]; mov rax, [rax+SEALANE_STATE_R]; mov [rsi+FRAME+END-8], rax; 9:", of_bytes(64, flags=FIRST)),
+    Fault("wiping: old scratch in the upper half of a vector", "x86_64/chacha20poly1305_avx2",
+          [("x86_64/chacha20poly1305_vex.h", r"^    vzeroupper\n", r"\g<0>    vmovdqu ymm5, [rsi+END-64]\n")], of_bytes(10)),
+    Fault("wiping: a product stays behind associated data of any length", SSSE3, [(TEXT, *MORE_SCRATCH), (TEXT, r"^    poly_associated_data\n",
+          r"\g<0>    cmp qword ptr [rdi+SEALANE_ARG_BYTES], 3\n    jne 9f\n    mov [rsi+END], rax\n9:\n")], Every("ad", "seal 3, .*")),
+    Fault("wiping: a text of any length whose last 293 bytes come", SSSE3, [(TEXT, *MORE_SCRATCH), (TEXT, r"^\.Lpassed:\n", """\\g<0>
+    mov rcx, [rsi+CHUNK]
+    cmp ecx, 256
+    jne 9f
+    cmp qword ptr [rsi+LEFT], 256+37
+    jne 9f
+    mov rdi, [rsi+ARGS]
+    cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST+SEALANE_FLAG_LAST
+    jne 9f
+    movdqa [rsi+END], A0
+9:
+"""), ("x86_64/chacha20poly1305_integer.h", r"^    mov rcx, \[rsi\+CHUNK\]\n(?=    mov MA, \[rsi\+OUT\])", "")], Every("chacha_loop", "seal")),
+    first("AES-GCM: the set-up changes the upper half of the number of rounds", GCM, "test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_SETUP; "
+          "jz 9f; mov rax, [rdi+SEALANE_ARG_KEY]; mov dword ptr [rax+4], 1; 9:", of_gcm(0)),
+    Fault("two symbols of constants", SSSE3, [(TEXT, r"^endconstants\n", r"\g<0>constants sealane_z\n    .long 1\nendconstants\n")], OBJECT),
+    # All lengths of keys, and arguments of set-ups
+    first("the set-up of a key for encryption alone, asked for by 1", AES, IF_MODE.format("SETUP") +
+          "cmp qword ptr [rdi+SEALANE_MODE_ENCRYPTS_ONLY], 1; je .Lplanted; 9:", of_mode(modes.SETUP, 1)),
+    first("the set-up of POLYVAL before 64 bytes", "x86_64/aesgcm_ssse3", "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], "
+          "SEALANE_FLAG_SETUP+SEALANE_FLAG_NONCE+SEALANE_FLAG_POLYVAL; jne 9f; cmp qword ptr [rdi+SEALANE_ARG_BYTES], 64; je .Lplanted; 9:", of_gcm(0)),
+    first("CTR depends on the keys of decryption", AES, IF_MODE.format("CTR_LITTLE") + "mov rax, [rdi+SEALANE_MODE_KEY]; "
+          "cmp dword ptr [rax+SEALANE_AES_KEY_ROUNDS], 10; jne 9f; mov rcx, [rax+SEALANE_AES_KEY_SCHEDULE+160]; "
+          "xor rcx, [rax+SEALANE_AES_KEY_INVERSE]; mov rax, [rdi+SEALANE_MODE_STATE]; xor [rax], rcx; 9:", of_mode(modes.CTR_LITTLE, 2)),
+    first("three blocks, not in place", AES, IF_MODE.format("ECB_ENCRYPT") + "cmp qword ptr [rdi+SEALANE_MODE_BYTES], 48; jne 9f; "
+          "mov rax, [rdi+SEALANE_MODE_IN]; cmp rax, [rdi+SEALANE_MODE_OUT]; jne .Lplanted; 9:", of_mode(modes.ECB_ENCRYPT, 3)),
+    first("five blocks with a key of 192 bits", AES, IF_MODE.format("CTR") + "mov rax, [rdi+SEALANE_MODE_KEY]; "
+          "cmp dword ptr [rax+SEALANE_AES_KEY_ROUNDS], 12; jne 9f; cmp qword ptr [rdi+SEALANE_MODE_BYTES], 80; je .Lplanted; 9:", of_mode(modes.CTR, 5)),
+    # What the passes of a loop leave to later ones
+    Fault("a long middle part with a nonce of 12 bytes", GCM, [(GCM_TEXT, FINISH_PART, PART_WITH.format("""
+    test flag_bits, SEALANE_FLAG_NONCE
+    jz 9f"""))], Every("gcm", "AES-128, seal, middle part")),
+    Fault("a long middle part with a key of 256 bits", GCM, [(GCM_TEXT, FINISH_PART, PART_WITH.format("""
+    mov r10, [args + SEALANE_ARG_KEY]
+    cmp dword ptr [r10 + SEALANE_GCM_KEY_ROUNDS], 14
+    jne 9f"""))], Every("gcm", "AES-256, seal, middle part")),
+    Fault("the last five bytes have the keystream of another block", ARMV6, [(ARMV6_TEXT, BLOCK, OF_LAST_BLOCK.format("""
+    ldr r2, [r1, #FLAGS]
+    tst r2, #SEALANE_FLAG_OPEN
+    beq 9f
+    ldr r2, [r1, #56]""")), (ARMV6_TEXT, ENCRYPT, KEPT_AT_ENCRYPT)], Every("chacha_scalar", "open, residues.*")),
+    Fault("the last five bytes of input at a negative address", ARMV6, [(ARMV6_TEXT, BLOCK, OF_LAST_BLOCK.format("""
+    ldr r2, [r1, #IN]
+    cmp r2, #0
+    bpl 9f
+    mov r2, #1""")), (ARMV6_TEXT, ENCRYPT, KEPT_AT_ENCRYPT)], Every("chacha_scalar", "open, residues.*")),
+    Fault("each block of a middle part complements s in the state", ARMV6, [
+        (ARMV6_TEXT, BLOCK, "\\g<0>" + COMPLEMENT),
+        (ARMV6_TEXT, r"^    bne \.Lblock\n    b \.Lencrypted\n", "    beq .Lencrypted\n" + COMPLEMENT + "    b .Lblock\n"),
+        (ARMV6_TEXT, r"^    stmia r0!, \{r6, r8, r9, r11\}\n(?=    str r12, \[r0\])", """    ldr r2, [r1, #FLAGS]
+    tst r2, #SEALANE_FLAG_FIRST
+    addeq r0, r0, #16
+    stmiane r0!, {r6, r8, r9, r11}
+""")], Every("chacha_scalar", "seal, middle part.*")),
+    Fault("vectors: the last five bytes depend on an earlier pass", ZVKB, [
+        (VECTORS, r"^    beqz k2, \.Ldone .*\n", "\\g<0>    sltiu k2, k1, 1025\n    sw k2, 464(a1)\n"),
+        (VECTORS, r"^    vse8\.v v8, \(u1\)\n(?=    add u1, u1, k0)", """\\g<0>    beqz q1, 9f
+    li k1, 5
+    bne k0, k1, 9f
+    bne limit, message, 9f
+    lw k1, 464(a1)
+    bnez k1, 9f
+    lw k1, 460(a1)
+    lbu k2, 0(limit)
+    xor k1, k1, k2
+    sb k1, 0(u1)
+9:
+"""), (VECTORS, r"^\.Lcrypted:\n", "\\g<0>    lbu k0, 0(message)\n    sw k0, 460(a1)\n")], Every("chacha_skew", "open")),
+    # C's objects
+    Fault("C: other constants", SSSE3, [(TEXT, r'^    \.ascii "expand 32-byte k"\n', """#if defined(SEALANE_GO)
+    .ascii "expand 32-byte k"
+#else
+    .ascii "expand 16-byte k"
+#endif
+""")], ABI),
+    Fault("C: constants at an odd address", SSSE3, [(MACROS, r"(    \.type \\name, \\type\n)    \.p2align 6\n", """\\1#if defined(SEALANE_GO)
+    .p2align 6
+#else
+    .byte 0
+#endif
+""")], ABI),
+    first("Linux: a relocation", SSSE3, "add rdi, 0x12345678; sub rdi, 0x12345678; #if defined(__ELF__) && !defined(SEALANE_GO); "
+          ".reloc .-4, R_X86_64_32S, 0x12345700; #endif", ABI),
+    first("macOS: a branch to another function", SSSE3, ".Lhere: cmp rdi, 0; #if defined(__APPLE__); je _other; #else; je .Lhere; #endif", ABI),
+    Fault("Windows: the function begins behind an instruction of the frame", SSSE3,
+          [(MACROS, r"^#elif defined\(_WIN32\)\n    \.globl \\name\n    \.p2align 6\n", "\\g<0>    .ifc \\\\type, %function\n    sub rsp, 216\n    .endif\n"),
+           (MACROS, r"^    sub rsp, WIN64_FRAME\n", "#if !defined(_WIN32)\n\\g<0>#endif\n")], ABI),
+    Fault("CET: no mark", SSSE3, [(MACROS, r"^    \.byte 0xf3, 0x0f, 0x1e, 0xfa.*\n", "")], ABI),
+    Fault("BTI: no mark", NEON, [(MACROS, r"^    hint #34.*\n", "")], ABI),
+    first("C: an instruction only where code is optimized", SSSE3, "#if defined(__OPTIMIZE__); add rdi, 8; #endif", ABI),
+    Fault("C: a number that r8 no longer holds", GCM, [(FILES[GCM], ENTRY, r"\1" + "mov r8d, 0; cmp r8d, 5; ja 7f; mov r8d, [rdi+SEALANE_ARG_FLAGS]; "
+          "and r8d, 7; cmp r8d, 5; ja 8f; jmp 7f; 8: mov r12d, 1; 7:".replace("; ", "\n") + "\n")], ABI),
+    Fault("C: a test of another byte of the flags", GCM, [(FILES[GCM], ENTRY, r"\1" + "mov eax, [rdi+SEALANE_ARG_FLAGS]; test ah, 4; je 6f; jmp 7f; "
+          "6: test al, 4; jne 8f; jmp 7f; 8: mov r12d, 1; 7:".replace("; ", "\n") + "\n")], ABI),
+    # Calls that only few lists had
+    first("CBC encryption of five blocks", "x86_64/aes_ssse3", IF_MODE.format("CBC_ENCRYPT") +
+          "cmp qword ptr [rdi+SEALANE_MODE_BYTES_EACH], 80; je .Lplanted; 9:", calls(mode=modes.CBC_ENCRYPT, blocks=5, bits=128, lanes=1)),
+    first("AES-GCM: associated data and a nonce of another length than 12 bytes", GCM, "cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST; "
+          "jne 9f; cmp qword ptr [rdi+SEALANE_ARG_AD_BYTES], 0; jne .Lplanted; 9:", calls(packets.GcmShape, ad=(1, 13, 16), flags=FIRST, j0=True)),
+    first("six opened lanes with separate keys", BATCH, "cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 6; jne 9f; "
+          "cmp dword ptr [rdi+SEALANE_BATCH_FLAGS], 0; je 9f; mov rax, [rdi+SEALANE_BATCH_LANES]; mov rcx, [rax+SEALANE_LANE_KEY]; "
+          "cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]; jne .Lplanted; 9:", lambda s: len(s.lanes) == 6 and s.opens),
+    when("masks by ChaCha20 that are asked for", "x86_64/chacha20masks_avx2", calls(mode=None, lanes=1), MODE_OPERATION=modes.MASKS),
+    first("a part without a tag", SSSE3, "cmp qword ptr [rdi+SEALANE_ARG_TAG], 0; je .Lplanted", of_bytes(64, flags=FIRST)),
+    first("a tag in the input is written first", SSSE3, "test byte ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST; jz 9f; "
+          "mov rax, [rdi+SEALANE_ARG_TAG]; mov qword ptr [rax], 0; 9:", of_bytes(10)),
+    first("the set-up of a key that is not at a multiple of 16", ZVKNED, "ld t0, SEALANE_MODE_OPERATION(a0); bnez t0, 9f; "
+          "ld t0, SEALANE_MODE_KEY(a0); andi t0, t0, 15; bnez t0, .Lplanted; 9:", of_mode(modes.SETUP, 1)),
+    first("wiping: a vector of the caller stays behind", SSSE3, "movdqu [rsi+FRAME+END-16], xmm5", of_bytes(0)),
+    first("AArch64, wiping: a vector of the caller stays behind", NEON, "add x3, x1, #PLANTED; str d20, [x3]", of_bytes(0)),
+    first("32-bit ARM: a text at the end of the addresses", "arm/chacha20poly1305_neon",
+          "ldr r3, [r0, #SEALANE_ARG_IN]; add r4, r3, #0x80000; cmp r4, r3; blo .Lplanted", of_bytes(10)),
+    first("32-bit ARM: a tag at the end of the addresses", "arm/chacha20poly1305_neon",
+          "ldr r3, [r0, #SEALANE_ARG_TAG]; cmn r3, #0x80000; beq .Lplanted", of_bytes(0)),
+    Fault("MIPS: a pointer that is loaded by another register than the arguments'", MIPS, [("mips/chacha20poly1305_text.h",
+          r"    load_pointer k1, SEALANE_ARG_NONCE, args\n", "    or k1, args, $0\n    lw k1, SEALANE_ARG_NONCE(k1)\n")], ONE),
+    first("MIPS: the other half of a pointer's slot", MIPS, "lw k1, SEALANE_ARG_NONCE + 4(args); bne k1, $0, .Lplanted; nop", ONE),
+    Fault("RISC-V: a short text behind 2,000 bytes of associated data, by a key that is not aligned", RISCV,
+          [("riscv64/chacha20poly1305_text.h", r"^\.Ltext:\n", """\\g<0>    ld k0, SEALANE_ARG_BYTES(a0)
+    sltiu k1, k0, 128
+    beqz k1, 9f
+    ld k0, SEALANE_ARG_FLAGS(a0)
+    andi k0, k0, SEALANE_FLAG_FIRST
+    beqz k0, 9f
+    ld k0, SEALANE_ARG_KEY(a0)
+    andi k0, k0, 3
+    beqz k0, 9f
+    ld k0, SEALANE_ARG_AD_BYTES(a0)
+    li k1, 2000
+    bltu k0, k1, 9f
+    li h0, 0
+9:
+""")], Every("chacha_scalar", "seal 0, any associated data", True)),
+    Fault("vectors: segments in one place", ZVKB, [(VECTORS, r"    vssseg8e32\.v v8, \(k1\), k2\n", """\\g<0>    addi k1, blocks, -1
+    slli k1, k1, 6
+    add k0, k0, k1
+    vssseg8e32.v v0, (k0), zero
+""")], of_bytes(100)),
+    first("vectors: a mask that is also a source", RVV,
+          "vsetivli zero, 4, e32, m1, tu, mu; vmv.v.i v0, 1; vmv.v.i v16, 0; vadd.vv v16, v0, v16, v0.t", ONE),
+    Fault("Linux: the function begins before what has its name", SSSE3, [
+        (MACROS, r"^    \.hidden \\name\n    \.globl \\name\n    \.type \\name, \\type\n    \.p2align 6\n\\name:\n", """    .hidden \\\\name
+    .globl \\\\name
+    .p2align 6
+\\\\name:
+#if !defined(SEALANE_GO)
+    .ifc \\\\type, %function
+    add rdi, 8
+    .endif
+    .type \\\\name\\\\()_body, \\\\type
+\\\\name\\\\()_body:
+    .macro end_symbol
+        .size \\\\name\\\\()_body, . - \\\\name\\\\()_body
+        .purgem end_symbol
+    .endm
+#else
+    .type \\\\name, \\\\type
+"""), (MACROS, r"        \.size \\name, \. - \\name\n        \.purgem end_symbol\n    \.endm\n#endif", "\\g<0>\n#endif")], ABI),
+    first("Linux: code that runs when a program starts", SSSE3,
+          '#if defined(__ELF__) && !defined(SEALANE_GO); .pushsection .init_array, "aw"; .quad main; .popsection; #endif', ABI),
+    first("C: an encoding that no CPU has", AVX512,
+          "#if defined(SEALANE_GO); vmovdqa xmm0, xmm1; #else; .byte 0x66, 0xc5, 0xf9, 0x6f, 0xc1; #endif", ABI),
+    first("C: an instruction without NDEBUG", SSSE3, "#if defined(NDEBUG); add rdi, 8; #endif", ABI),
+    first("C: an instruction by another name of a condition", SSSE3, "#define PLANT_X __OPTIMIZE__; #if PLANT_X; add rdi, 8; #endif", ABI),
+    Fault("MIPS: C has constants at an odd address", MIPS, [(MACROS, r"(    \.type \\name, \\type\n    \.p2align 6\n)", """\\1#if !defined(SEALANE_GO)
+    .ifc \\\\type, %object
+    .byte 0
+    .endif
+#endif
+""")], ABI),
 ]
 
 
@@ -327,13 +570,19 @@ def build(fault, folder, changed):
     return path
 
 
-def begin_induction(kernel, what):
-    """Proves a beginning for every length."""
-    engine.anew()
-    if what is AD:
-        ad.Section(kernel).prove(True)
-    else:
-        chacha_loop.loop_of(kernel).begin(kernel, engine.SHAPES[0])
+def in_tasks(path, of):
+    """The first refusal in tasks of an induction, or None; and their number."""
+    induction = importlib.import_module(f"induction.{of.induction}")
+    args, kernel = argparse.Namespace(quick=of.quick, queries=None), Kernel(path)
+    common = induction.prepare(kernel, args)[2] if hasattr(induction, "prepare") else None
+    engine.begin(induction, path, args, common)
+    tried = 0
+    for task in induction.tasks(kernel, args):
+        if re.fullmatch(of.names, task[0]):
+            tried += 1
+            for why in engine.one(task)[3][:1]:
+                return f"{task[0]}: {why}", tried
+    return None, tried
 
 
 def refusal(fault, folder, changed):
@@ -344,12 +593,11 @@ def refusal(fault, folder, changed):
             with contextlib.redirect_stdout(None):
                 results = list(linked.conventions(os.path.join(folder, "asm", fault.source), folder))
             return next((f"{what}: {why}" for what, why in results if why), None), len(results)
+        if isinstance(calls, Every):
+            return in_tasks(path, calls)
         kernel = sectioned.opened(path)
-        if calls in (OBJECT, TEXTS, AD):
-            tried = 1
-            if calls is not OBJECT:
-                begin_induction(kernel, calls)
-            return None, tried
+        if calls is OBJECT:
+            return None, 1
         for shape in itertools.chain(lists.shapes(kernel, False), lists.lane_shapes() if "_batch_" in kernel.name else ()):
             if calls(shape) and not lists.left_to_ad(kernel, shape):
                 tried += 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import isa
 from elftools.elf.elffile import ELFFile
 from isa.code import Code
-from run.memory import Memory
+from run.memory import FAR, Memory, Near
 from spec.args import A
 from values import linear, terms
 from values.terms import Unproved, cat, const, cut, same, secret, symbol
@@ -63,6 +63,8 @@ class Kernel:
             self.code = content(function)
             self.scratch_end = next((s["st_value"] for s in symbols if s.name == "sealane_scratch_end"), None)
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
+            if len(constants) > 1:
+                raise Unproved(f"{path}: {len(constants)} symbols of constants")
             self.constants = content(constants[0]) if constants else b""
             self.lines = lines_of(elf, function["st_value"], function["st_size"])
         self.steps, self.head = None, None
@@ -146,7 +148,6 @@ def text_symbols(name, size):
 # ones.
 ALIGNMENTS = {"scratch": (64, 64), "consts": (32, 8), **dict.fromkeys(("args", "lanes"), (8, 4))}
 ALIGNMENT_OF_OWN = {"key": (8, 4), "rounds": (8, 4), "schedule": (8, 4), "inverse": (8, 4), "state": (8, 4)}  # of a level's keys and states
-FAR = 1 << 16
 POINTERS = {"out", "in", "ad", "key", "nonce", "tag", "state", "chain", "lanes"}
 
 
@@ -178,7 +179,12 @@ class Call:
     def __init__(self, kernel):
         self.kernel, self.memory, self.scratch_bytes = kernel, Memory(getattr(kernel.isa, "big", False)), kernel.scratch_bytes
         isa, self.consts = kernel.isa, CONSTS
+        self.memory.by_pointers = self.symbolic
         self.machine = m = isa.Machine(self.memory)
+        self.fill()  # the caller's secrets, for example of an earlier call
+        if hasattr(m, "untouched"):
+            m.untouched = m.vector[0]
+            m.vector = [m.untouched] * len(m.vector)
         m.known = self.known
         for r, name, address in zip(isa.ARGUMENTS, ("args", "scratch", "consts"), (ARGS, SCRATCH, self.consts)):
             m.general[r] = self.callers(name, address)
@@ -195,14 +201,14 @@ class Call:
         """A pointer of the caller, as a value. If no bytes are there, it may be null."""
         if not self.symbolic:
             return const(address, self.kernel.isa.POINTER)
-        least = [] if name.split()[0] not in ("in", "out", "ad") or self.memory.at(address) and self.memory.at(address).start == address else [0]
+        least = [] if name.split()[0] not in ("in", "out", "ad", "tag") or self.memory.at(address) and self.memory.at(address).start == address else [0]
         return linear.pointer(name, address, *self.cases.get(address, (self.alignment(name), (0,))), self.kernel.isa.POINTER, *least)
 
     def known(self, v, what):
         """A pointer may have any value. If it is used as an address, that is near the pointer's address in this run."""
         found = linear.any_place(v)
         if what == "an address" and found and found[0].address is not None and abs(found[1]) < FAR:
-            return found[0].address + found[1]
+            return Near(found[0].address, found[1])
         return type(self.machine).known(self.machine, v, what)
 
     def regions(self, *more):
@@ -230,6 +236,7 @@ class Call:
             if isinstance(v, At):
                 regions.setdefault((name, v.address), (name + number, *v))
         self.regions(*regions.values(), *more)
+        self.memory.seals = not getattr(shape, "opens", True)
         for texts in (arguments, *lanes):
             if isinstance(texts.get("out"), At) and shape.both and not shape.in_place:
                 self.memory.apart(texts["in"].address, texts["out"].address)
@@ -277,8 +284,8 @@ class Call:
         m = self.machine
         if self.kernel.wide:
             for i in range(16):
-                # It is zero, or still has the caller's value.
-                if any(w.constant != 0 and any(n != terms.UNDEF for n, _, _ in w.pieces) for w in m.vector[i][4:]):
+                # It is zero, or nothing has written the register. Memory that nothing has written may have any value.
+                if m.vector[i] is not m.untouched and any(w.constant != 0 for w in m.vector[i][4:]):
                     raise Unproved(f"the upper half of vector register {i} is not zero")
 
     def cells(self):
@@ -299,9 +306,20 @@ class Call:
                 found["memory", a] = v
         return found
 
-    def put(self, cells):
+    def fill(self):
+        """Registers may have any data."""
         m = self.machine
-        m.general = [terms.undefined(self.kernel.isa.POINTER)] * len(m.general)
+        m.general = [terms.tainted(self.kernel.isa.POINTER)] * len(m.general)
+        m.fill_vectors(lambda name, width: terms.tainted(width))
+        if hasattr(m, "mask"):
+            m.mask = [terms.tainted(64)] * len(m.mask)
+        if hasattr(m, "product"):
+            m.product = terms.tainted(2 * m.bits)
+
+    def put(self, cells, written=()):
+        """Sets the state. Other registers, and words of scratch at the addresses written, may have any data."""
+        self.fill()
+        self.memory.cells.update((a, terms.tainted(32)) for a in written)
         self.change(cells)
 
     def change(self, cells):
@@ -347,7 +365,7 @@ _keys = {}
 
 def key_after(kernel, bits, name, trace, size, *regions, kind="ARG", **arguments):
     """Returns the memory of an AES key after set-up, and the number of instructions."""
-    key, first = (kernel.name, kernel.code, bits, name, *arguments.values()), symbol(f"{name}0", 32)
+    key, first = (kernel.name, kernel.code, bits, name, *arguments.values(), *Call.cases.items()), symbol(f"{name}0", 32)
     found = _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)

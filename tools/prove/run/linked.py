@@ -22,6 +22,7 @@ Calls of Go's code show which loads these are.
 The exit status is 1 if a condition does not hold.
 """
 import argparse
+import glob
 import io
 import os
 import re
@@ -129,42 +130,132 @@ SAVES, LOADS = ([form.format(r, number(8 * i)) for i, r in enumerate(RED_ZONE, 1
 
 # ---- Instructions -----------------------------------------------------------------------------------
 
-def text_of(path):
-    """Returns the machine code in an object: in ELF that of the function, in other formats the text section, which has
-    only it."""
+class Object(NamedTuple):
+    """The machine code in an object, its constants, and the alignment of these."""
+
+    text: bytes
+    constants: bytes
+    align: int
+
+
+def one(found, path, what):
+    if len(found) != 1:
+        raise Unproved(f"{path}: {len(found)} {what}, not one")
+    return found[0]
+
+
+def text_of(path, name):
+    """Returns the machine code and constants in an object: in ELF those of the symbols, in other formats their sections,
+    which have only them. The code has no relocations but branches in itself."""
     with open(path, "rb") as f:
         data = f.read()
     if data[:4] == b"\x7fELF":
-        elf = ELFFile(io.BytesIO(data))
-        s, = (s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_FUNC")
-        return elf.get_section(s["st_shndx"]).data()[s["st_value"]:s["st_value"] + s["st_size"]]
-    if data[:4] == b"\xcf\xfa\xed\xfe":  # Mach-O of 64 bits
-        at, text, symbols = 32, None, None
-        for _ in range(struct.unpack_from("<I", data, 16)[0]):
-            command, size = struct.unpack_from("<2I", data, at)
-            if command == 0x19:  # LC_SEGMENT_64
-                for i in range(struct.unpack_from("<I", data, at + 64)[0]):
-                    section = at + 72 + 80 * i
-                    if data[section:section + 16].rstrip(b"\0") == b"__text":
-                        text = struct.unpack_from("<QI4xII", data, section + 40)
-            elif command == 2:  # LC_SYMTAB
-                symbols, = struct.unpack_from("<I", data, at + 8)
-            at += size
-        n, offset, relocations, count = text
-        code = bytearray(data[offset:offset + n])
-        for i in range(count):  # branches to labels, as the linker resolves them
-            place, what = struct.unpack_from("<2I", data, relocations + 8 * i)
-            if what >> 24 != 0x2d:  # X86_64_RELOC_BRANCH: of a symbol, 4 bytes, relative to the program counter
-                raise Unproved(f"{path}: a relocation of kind {what >> 24:#x}")
-            to, = struct.unpack_from("<Q", data, symbols + 16 * (what & 0xffffff) + 8)
-            struct.pack_into("<i", code, place, to + struct.unpack_from("<i", code, place)[0] - place - 4)
-        return bytes(code)
-    sections, = struct.unpack_from("<H", data, 2)  # COFF
+        return of_elf(ELFFile(io.BytesIO(data)), path, name)
+    return (of_macho if data[:4] == b"\xcf\xfa\xed\xfe" else of_coff)(data, path, name)
+
+
+def of_elf(elf, path, name):
+    symbols = [*elf.get_section_by_name(".symtab").iter_symbols()]
+    function = one([s for s in symbols if s["st_info"]["type"] == "STT_FUNC"], path, "functions")
+    places = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
+    only_these(elf, [function, *places], name)
+    section = lambda s: elf.get_section(s["st_shndx"])
+    content = lambda s: section(s).data()[s["st_value"]:s["st_value"] + s["st_size"]]
+    used = {s["st_shndx"] for s in (function, *places)}
+    for s in elf.iter_sections():
+        if s["sh_type"] in ("SHT_REL", "SHT_RELA") and s["sh_info"] in used and s.num_relocations():
+            raise Unproved(f"{path}: relocations in {s.name}")
+    if not places:
+        return Object(content(function), b"", 0)
+    constants = one(places, path, "symbols of constants")
+    at = constants["st_value"] | section(constants)["sh_addralign"]
+    return Object(content(function), content(constants), at & -at)
+
+
+def only_these(elf, symbols, name):
+    """Requires that the first symbol is the one that C calls, and that no other of ours can be linked, nor other code or
+    variables. After its link, an object of RISC-V has the linker's symbols too."""
+    known = {s.name for s in symbols}
+    for s in elf.get_section_by_name(".symtab").iter_symbols():
+        if s["st_info"]["bind"] != "STB_LOCAL" and s.name not in known and (s.name.startswith("sealane_") or s["st_shndx"] == "SHN_UNDEF"):
+            raise Unproved(f"another symbol, {s.name}")
+    if symbols[0].name != name:
+        raise Unproved(f"the function is {symbols[0].name}, not {name}")
+    used = {s["st_shndx"] for s in symbols}
+    for i, s in enumerate(elf.iter_sections()):
+        if i not in used and s["sh_size"] and s["sh_flags"] & 2 and (s["sh_flags"] & 5 or s["sh_type"] == "SHT_INIT_ARRAY"):  # ALLOC, EXECINSTR, WRITE
+            raise Unproved(f"a section {s.name}")
+
+
+def of_macho(data, path, wanted):  # of 64 bits
+    at, sections, symbols, names = 32, [], None, None
+    for _ in range(struct.unpack_from("<I", data, 16)[0]):
+        command, size = struct.unpack_from("<2I", data, at)
+        if command == 0x19:  # LC_SEGMENT_64
+            for i in range(struct.unpack_from("<I", data, at + 64)[0]):
+                section = at + 72 + 80 * i
+                sections.append((data[section:section + 16].rstrip(b"\0"), *struct.unpack_from("<2Q4I", data, section + 32)))
+        elif command == 2:  # LC_SYMTAB
+            symbols, count, names, _ = struct.unpack_from("<4I", data, at + 8)
+        at += size
+    of_text = one([i for i, s in enumerate(sections, 1) if s[0] == b"__text"], path, "sections of code")
+    found = [struct.unpack_from("<I2BHQ", data, symbols + 16 * i) for i in range(count)]
+    _, begin, n, offset, _, relocations, count = sections[of_text - 1]
+    name = lambda s: data[names + s[0]:data.index(b"\0", names + s[0])]
+    first = one([s for s in found if s[2] == of_text and name(s).startswith(b"_sealane_")], path, "functions")
+    if name(first) != b"_" + wanted.encode():
+        raise Unproved(f"{path}: another function")
+    if others := {s[0] for s in sections if s[2]} - {b"__text", b"__const", b"__eh_frame", b"__compact_unwind"}:
+        raise Unproved(f"{path}: further sections {others}")
+    if first[4] != begin:
+        raise Unproved(f"{path}: code before the function")
+    code = bytearray(data[offset:offset + n])
+    for i in range(count):  # branches to labels, as the linker resolves them
+        place, what = struct.unpack_from("<2I", data, relocations + 8 * i)
+        if what >> 24 != 0x2d or struct.unpack_from("<I", data, 4)[0] != 0x1000007:
+            raise Unproved(f"{path}: a relocation of kind {what >> 24:#x}")  # not X86_64_RELOC_BRANCH of a symbol
+        _, kind, where, _, to = found[what & 0xffffff]
+        if kind & 0x0e != 0x0e or where != of_text:
+            raise Unproved(f"{path}: a branch to another function")
+        struct.pack_into("<i", code, place, to + struct.unpack_from("<i", code, place)[0] - place - 4)
+    constants = [s for s in sections if s[0] == b"__const"]
+    if not constants:
+        return Object(bytes(code), b"", 0)
+    _, _, n, offset, align, _, count = one(constants, path, "sections of constants")
+    if count:
+        raise Unproved(f"{path}: relocations in constants")
+    return Object(bytes(code), data[offset:offset + n], 1 << align)
+
+
+def of_coff(data, path, wanted):
+    sections, _, symbols, count = struct.unpack_from("<HIII", data, 2)
+    found = {}
     for i in range(sections):
-        name, _, _, n, offset = struct.unpack_from("<8s4I", data, 20 + 40 * i)
-        if name.rstrip(b"\0") == b".text" and n:
-            return data[offset:offset + n]
-    raise Unproved(f"{path} has no text")
+        name, _, _, n, offset, _, _, relocations, _, flags = struct.unpack_from("<8s6I2HI", data, 20 + 40 * i)
+        name = name.rstrip(b"\0")
+        if n and name in (b".text", b".rdata"):
+            if relocations or name in found:
+                raise Unproved(f"{path}: relocations in {name.decode()}, or two such sections")
+            found[name] = i + 1, data[offset:offset + n], 1 << (flags >> 20 & 15) >> 1
+    if b".text" not in found:
+        raise Unproved(f"{path} has no text")
+    number_, text, _ = found[b".text"]
+    table, i = [], 0
+    while i < count:
+        at = symbols + 18 * i
+        name, value, section, kind, scope, more = struct.unpack_from("<8sIhHBB", data, at)
+        if name[:4] == b"\0\0\0\0":
+            begin = symbols + 18 * count + struct.unpack_from("<I", data, at + 4)[0]
+            name = data[begin:data.index(b"\0", begin)]
+        if section == number_ and scope == 2:
+            table.append((name.rstrip(b"\0").decode(), value))
+        i += 1 + more
+    if one(table, path, "functions")[0] != wanted:
+        raise Unproved(f"{path}: another function")
+    if table[0][1]:
+        raise Unproved(f"{path}: code before the function")
+    _, constants, align = found.get(b".rdata", (0, b"", 0))
+    return Object(text, constants, align)
 
 
 BRANCH = re.compile(rf"j\w+|b(\.\w\w)?|cbn?z|tbn?z|b({'|'.join(arm32.CONDITIONS)})")
@@ -173,13 +264,14 @@ BRANCH = re.compile(rf"j\w+|b(\.\w\w)?|cbn?z|tbn?z|b({'|'.join(arm32.CONDITIONS)
 class Insn:
     """text: without the target of a branch. names: the registers in it, and implicit ones."""
 
-    def __init__(self, insn):
+    def __init__(self, insn, meaning):
+        self.bytes, self.meaning = bytes(insn.bytes), meaning
         self.address, self.name, self.target, operands = insn.address, insn.mnemonic, None, insn.op_str
         if BRANCH.fullmatch(self.name):
             operands, _, target = operands.rpartition(",")
             self.target = int(target.strip().lstrip("#"), 0)
         self.text = f"{self.name} {operands}".strip()
-        self.nothing, self.returns = self.name in ("nop", "endbr64", "bti", "hint"), self.name in ("ret", "bx")
+        self.nothing, self.returns = self.name in ("nop", "endbr64", "bti"), self.name in ("ret", "bx")
         self.frame = None  # SAVES or LOADS, of which this is the first
         self.reads, self.writes = (set(map(insn.reg_name, found)) for found in insn.regs_access())
         self.names = self.reads | self.writes | set(re.findall(r"\b[a-z]\w*", operands))
@@ -195,7 +287,7 @@ def instructions(isa, code):
     found = [*md.disasm(code, 0)]
     if not found or found[-1].address + found[-1].size != len(code):
         raise Unproved("not all code is instructions")
-    found, moved, following = [*map(Insn, found)], {}, None
+    found, moved, following = [Insn(insn, lambda at: isa.meaning(code, at)) for insn in found], {}, None
     for insn in reversed(found):
         following = following if insn.nothing else insn.address
         moved[insn.address] = following
@@ -220,6 +312,8 @@ def same(go, other, index):
     for mine, insn in zip(go, other):
         if mine.text != insn.text:
             raise Unproved(f"{insn}: where Go has {mine}")
+        if mine.bytes != insn.bytes:  # a decoder may print alike what no CPU has
+            insn.meaning(insn.address)
         if mine.target is not None:
             want = go_index.get(mine.target)
             if want is None or index.get(insn.target) != want:
@@ -309,7 +403,7 @@ def ways(code, n, targets, state):
     insn, facts = code[n], dict(state.facts)
     before = "" if insn.address in targets else code[n - 1].text
     earlier = "" if code[n - 1].address in targets else code[n - 2].text
-    compared = re.fullmatch(r"cmp (r\w+), (0x[\da-f]{1,3}|\d)", before)
+    compared = re.fullmatch(rf"cmp ({'|'.join(x86.NAMES64)}), (0x[\da-f]{{1,3}}|\d)", before)
     tested = re.fullmatch(rf"test (.*), {A['FLAG_OPEN']}", before)
     if compared and insn.name == "ja":
         r, most = compared[1], int(compared[2], 0)
@@ -319,7 +413,7 @@ def ways(code, n, targets, state):
         return [(False, state.knowing(less[1], int(compared[2], 0))), (True, state)]
     if compared and insn.name == "je" and facts.get(compared[1]) == KEY:
         return [(False, state)]
-    if tested and insn.name in ("je", "jne"):
+    if tested and insn.name in ("je", "jne") and x86.GENERAL.get(tested[1], (0, 0))[1] == 0:
         of_arguments = facts.get("rdi") == ARGUMENTS and tested[1] == FLAGS
         if of_arguments or FLAGS in map(facts.get, whole([tested[1]])):
             return [(branches, state.knowing(OPENS, opens)) for branches in (False, True)
@@ -396,6 +490,8 @@ def pointer_loads(go, candidates):
 def prove_words(go, other):
     """Compares two forms of a kernel. Returns how many instructions are not Go's."""
     isa, mine, code = go.isa, words(go), words(other)
+    if go.constants != other.constants:
+        raise Unproved("the constants are not Go's")
     frame = of_riscv() if isa.MACHINE == "EM_RISCV" else of_mips(isa.POINTER)
     go_body = between(mine, mine, [], frame.go_end, "Go's")
     body = between(code, code, frame.begin, frame.end, "the frame's")
@@ -424,22 +520,72 @@ def prove(isa, name, source, folder):
     def assembled(command, *flags):
         path = os.path.join(folder, "a.o")
         subprocess.run([*command, *flags, "-o", path, source], check=True)
-        return (text_of if isa in FRAMES else Kernel)(path)
+        name = "sealane_" + os.path.basename(source).removesuffix(".S")
+        if isa in FRAMES:
+            return text_of(path, name)
+        with open(path, "rb") as f:
+            found = of_elf(ELFFile(f), path, name)
+        if found.constants and found.align < 64 and not flags:
+            raise Unproved(f"constants are only at a multiple of {found.align}")
+        return Kernel(path)
     command = CONVENTIONS[isa][name]
     if isa not in FRAMES:
         return prove_words(assembled(command, "-DSEALANE_GO"), assembled(command))
     go, (module, frames) = assembled(CONVENTIONS[isa]["Linux"], "-DSEALANE_GO"), FRAMES[isa]
-    return prove_text(module, go, assembled(command), frames.get(name, frames.get("others")))
+    other, mark = assembled(command), MARKS.get(name, "")
+    same_constants(go, other)
+    if mark and mark != f"{(first := next(module.decoder().disasm(other.text, 0))).mnemonic} {first.op_str}".strip():
+        raise Unproved(f"it does not begin with {mark}, to which calls by a pointer may go")
+    return prove_text(module, go.text, other.text, frames.get(name, frames.get("others")))
 
 
+def same_constants(go, other):
+    """C's are aligned to 64 bytes (asm/asm.S). Sections of other formats than ELF may end with further zeroes."""
+    if other.constants[:len(go.constants)] != go.constants or any(other.constants[len(go.constants):]):
+        raise Unproved("the constants are not Go's")
+    if go.constants and other.align < 64:
+        raise Unproved(f"constants are only at a multiple of {other.align}")
+
+
+# What functions begin with where indirect calls must land on it.
+MARKS = {"Linux, CET": "endbr64", "Linux, BTI": "bti c"}
 # On x86-64 and ARM: the file of isa/, and the frame of a convention.
 FRAMES = {"x86_64": (x86, dict.fromkeys(("Windows", "ms_abi"), windows())), "aarch64": (arm64, {"others": of_arm64()}),
           "arm": (arm32, {"others": of_arm32(True)})}
 
 
+# What a source may ask of a compiler: with these, each of the conventions above is as a library's user compiles it.
+ASKED = {"__ELF__", "__APPLE__", "_WIN32", "__clang__", "__x86_64__", "__CET__", "__aarch64__", "__ARM_FEATURE_BTI_DEFAULT", "__arm__",
+         "__riscv", "__riscv_xlen", "__mips__", "__mips64", "__mips_isa_rev", "__MIPSEB__", "_ABIO32", "_ABI64", "_MIPS_SIM"}
+
+
+WORDS = ASKED | {"if", "elif", "ifdef", "ifndef", "defined", "SEALANE_GO", "SEALANE_TEST_WIN64"}
+
+
+def conditions(source):
+    """Refuses conditions on anything else, such as optimization."""
+    folder, own = os.path.dirname(source), set()
+    paths = source, *glob.glob(folder + "/*.h"), *glob.glob(os.path.dirname(folder) + "/*.[hS]")
+    for path in glob.glob(os.path.dirname(folder) + "/**/*.[hS]", recursive=True):
+        with open(path) as f:
+            own |= {*re.findall(r"^\s*#\s*define\s+(\w+)", f.read(), re.M)} - {"NDEBUG", "DEBUG", "PIC", "linux", "unix"}
+    for path in paths:
+        with open(path) as f:
+            for n, line in enumerate(f, 1):
+                others = set(re.findall(r"\b_[A-Z_]\w*", line)) - ASKED - {"__TEXT", "__const"}
+                if re.match(r"\s*#\s*(el)?if", line):
+                    others |= set(re.findall(r"\b[A-Za-z]\w*", line.partition("/*")[0])) - WORDS - own
+                if others:
+                    raise Unproved(f"{path}:{n}: {', '.join(others)}, on which code must not depend")
+
+
 def conventions(source, folder):
     """Yields (source and convention, reason of a refusal or None)."""
     isa, file = source.split(os.sep)[-2:]
+    try:
+        conditions(source)
+    except Unproved as e:
+        yield f"{isa}/{file}", str(e)
     for name in CONVENTIONS[isa]:
         what = f"{isa}/{file}, {name}"
         try:

@@ -1,4 +1,5 @@
 """The calls of a kernel that are run: all of them, or a few in a quick run."""
+import itertools
 import random
 
 from isa import x86
@@ -49,13 +50,13 @@ def texts(sizes):
                 yield n, opens, flags
 
 
-def with_data(shape, quick, third, **first):
-    """Calls with associated data. third: one of the lengths of text. first: more about first parts."""
+def with_data(shape, quick, third):
+    """Calls with associated data. third: one of the lengths of text."""
     for ad in (1, 13, 64, 130) if quick else ADS:
         for n in (0, 61, third):
             yield shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 1))
         for n in (0, 64, 192):
-            yield shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 64), flags=FIRST, **first)
+            yield shape(n, ad=ad, opens=bool(ad & 1) != bool(n & 64), flags=FIRST)
     for n in (100, 700):
         for opens in BOTH:
             yield shape(n, ad=5, opens=opens, in_place=True)
@@ -91,7 +92,12 @@ def gcm_shapes(quick, arm=False, induction=None):
             made += 1
             yield GcmShape(n, opens=opens, flags=flags, j0=j0, bits=(128, 192, 256)[(made + made // 4) % 3],
                            counter=COUNTERS[made // 2 % len(COUNTERS)])
-    yield from with_data(GcmShape, quick, 200, bits=192)
+    made = itertools.count()
+
+    def of_any_key(n, **more):
+        i = next(made)
+        return GcmShape(n, bits=(128, 192, 256)[(i + i // 6) % 3], j0=(i + i // 36) % 2 == 1, **more)
+    yield from with_data(of_any_key, quick, 200)
     # For AES-GCM-SIV: MIPS kernels get a hash key for GHASH; the others have POLYVAL.
     for n in (64, 640):
         yield GcmShape(n, opens=True, flags=FIRST, given=True)
@@ -111,8 +117,7 @@ def batch_shapes(quick):
     order. Also some of one length, or unsorted."""
     lengths = lambda count, most, ad: sorted(((n * 37 % most, n * 11 % ad) for n in range(count)), key=lambda lane: -(lane[0] // 64))
     for count in (1, 3, 9, 17, MOST_LANES) if quick else range(1, MOST_LANES + 1):
-        for keys in range(3):
-            opens = (count + keys) % 2 == 1
+        for keys, opens in ((0, False), (0, True), (1, count % 2 == 0), (2, count % 2 == 1)):
             yield BatchShape(lengths(count, 66 if quick else 170 + count, 20), opens=opens, keys=keys)
     sizes = (0, 64, 100) if quick else (0, 1, 16, 63, 64, 65, 100, 128, 129, 256, 300, 512)
     for i, n in enumerate(sizes):

@@ -2,13 +2,46 @@
 import bisect
 
 from spec import reverse
-from values.terms import Unproved, cat, const, cut, undefined
+from values.terms import Unproved, cat, const, cut, tainted, undefined
 
+FAR = 1 << 15  # no region is so near behind the begin of another, or so long
 WINDOW = 0x900000  # longer than any text of a run
 
 
 class ReadAgain(Unproved):
     """A call with separate input and output does not prove the call in place."""
+
+
+class Near(int):
+    """An address in a run: that of a pointer, `of`, and constants. They stay with it in sums."""
+
+    def __new__(cls, of, offset=0):
+        made = super().__new__(cls, of + offset)
+        made.of = of
+        return made
+
+    def near(self, v):
+        return Near(self.of, v - self.of)
+
+    def __add__(self, n):
+        of = getattr(n, "of", 0)  # of a length that has a value in the run
+        return Near(self.of + of, int(self) - self.of + int(n) - of)
+
+    __radd__ = __add__
+
+    def __sub__(self, n):
+        return self.near(int(self) - n)
+
+    def __and__(self, mask):
+        return self.near(int(self) & mask)
+
+    def __mul__(self, n):
+        return self if n == 1 else int(self) * n
+
+    __rmul__ = __mul__
+
+    def __lshift__(self, n):
+        return self * (1 << n)
 
 
 class Region:
@@ -18,6 +51,7 @@ class Region:
     def __init__(self, name, start, size, read, write, align):
         self.name, self.start, self.end, self.read, self.write, self.align = name, start, start + size, read, write, align
         self.stored = None
+        self.kind, _, self.lane = name.partition(" ")
 
 
 class Memory:
@@ -25,7 +59,9 @@ class Memory:
 
     def __init__(self, big=False):
         self.cells, self.regions, self.starts, self.big = {}, [], [], big
-        self.unset = undefined(32)
+        self.unset, self.tagged = undefined(32), set()  # tagged: the lanes whose tag has been written
+        self.seals = False  # then a tag may lie in the input
+        self.by_pointers = False  # whether each address must be near a pointer, which may have any value
 
     def region(self, name, start, size, read=True, write=False, align=1):
         at = bisect.bisect(self.starts, start)
@@ -33,20 +69,31 @@ class Memory:
         assert at == len(self.starts) or start + size <= self.starts[at]
         self.regions.insert(at, Region(name, start, size, read, write, align))
         self.starts.insert(at, start)
+        if read and write and name != "scratch":  # what a call finds there may be secrets of another one
+            for a in range(start & ~3, start + size, 4):
+                self.cells.setdefault(a, tainted(32))
 
     def at(self, address):
         i = bisect.bisect_right(self.starts, address) - 1
         return self.regions[i] if i >= 0 else None
 
     def allowed(self, address, size, write):
+        if self.by_pointers and not (hasattr(address, "of") and abs(int(address) - address.of) < FAR):
+            raise Unproved(f"an access at {address:#x}, which is not near a pointer of the call")
         r = self.at(address)
         if r is None or address + size > r.end or not (r.write if write else r.read):
             near = "nothing" if r is None else f"{r.name}, {address - r.start} of {r.end - r.start} bytes"
             raise Unproved(f"{'write' if write else 'read'} of {size} bytes at {address:#x} ({near})")
+        if self.seals and write and r.kind == "tag":
+            self.tagged.add(r.lane)
+        elif r.kind == "in" and not r.write and r.lane in self.tagged:
+            raise Unproved(f"{r.name} is read after the tag was written, which may lie in it")
         if r.stored is not None:
             first = address - r.from_
             if write:
                 r.stored.update(range(first, first + size))
+            elif not r.is_input and r.write and not (first >= 0 and r.stored.issuperset(range(first, first + size))) and not first + size <= r.low:
+                raise Unproved(f"{r.name} is read, {address - r.start} of {r.end - r.start} bytes, before it is written")
             elif r.is_input and (first < r.low or not r.stored.isdisjoint(range(first, first + size))):
                 raise ReadAgain(f"{r.name} is read, {address - r.start} of {r.end - r.start} bytes, where output has been written: "
                                "in place this is no input any more")

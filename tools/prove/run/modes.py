@@ -6,13 +6,14 @@ from run.kernels import KEY, At, Call, key_after, texts_at, words_of
 from spec.args import A, CBC_DECRYPT, CBC_ENCRYPT, CTR, CTR_LITTLE, ECB_DECRYPT, ECB_ENCRYPT, MASKS, NAMES, SETUP, \
     XTS_DECRYPT, XTS_ENCRYPT
 from spec.modes import result_of
-from values import terms
+from values import linear, terms
 from values.terms import cat, const, cut
 
 LONG = (47, 63, 64, 65, 71, 95, 96, 100)  # blocks
 MASK_LANES = 64  # the most lanes of callers: CHUNK of src/quic.c, batchLanes of quic/
 LANE, STEP = 0x10000000, 0x100000  # the targets of each lane's pointers, or of the one text's
 WITHOUT_STATE = ECB_ENCRYPT, ECB_DECRYPT, MASKS, None
+DECRYPTING = ECB_DECRYPT, CBC_DECRYPT, XTS_DECRYPT  # others do not need INVERSE, which set-up may have left unwritten
 
 
 class ModeShape:
@@ -42,12 +43,27 @@ def shapes(kernel, quick):
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), *LONG)
     little = (CTR_LITTLE,) if kernel.has_siv else ()
     for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, *little):
-        found += [ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3) for n in counts]
+        found += [ModeShape(mode, n, b) for n in counts for b in bits if n < 35 or b == bits[(n + mode) % 3]]
     for n in (1, 2, 9) if quick else range(1, MASK_LANES + 1):
         for blocks in (1, 3) if n < 18 or n in (24, 25) else ():
-            found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], n % 8 == 2, n, same_key=blocks == 3))
-        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n, same_key=s) for s in (False, True)]
+            found += [ModeShape(CBC_ENCRYPT, blocks, b, False, n, same_key=s) for b in bits for s in (False, True)]
+        found += [ModeShape(MASKS, 1, b, lanes=n, same_key=s) for b in bits for s in (False, True)]
+    # Without induction (aes_modes.py, blocks_modes.py), each number of blocks to 34 is run, with alternating numbers of lanes.
+    for blocks in () if quick or not kernel.name.endswith(("_ssse3", "_zvkned")) else (2, *range(4, 35), *LONG):
+        for b in bits:
+            for n in (1, 2 + blocks % 7):
+                found.append(ModeShape(CBC_ENCRYPT, blocks, b, False, n))
     return found
+
+
+_not_zero = terms.memo()
+
+
+def not_zero(width):
+    """Any number that fits in registers but 0."""
+    if width not in _not_zero:
+        _not_zero[width] = linear.Base("not 0", 1, (1 << width - 1) - 1, width=width)
+    return terms.extend(_not_zero[width] + 0, 64)
 
 
 def key_cells(kernel, bits, name, trace=None, encrypts=False):
@@ -58,7 +74,7 @@ def key_cells(kernel, bits, name, trace=None, encrypts=False):
     return key_after(kernel, bits, name, trace, end, ("rounds", KEY, schedule, True, False),
                      ("schedule", KEY + schedule, inverse - schedule, True, True),
                      ("inverse", KEY + inverse, 0 if left else end - inverse, True, True), kind="MODE", operation=SETUP,
-                     encrypts_only=bits if encrypts else 0)  # 256: the lowest byte is 0
+                     encrypts_only=not_zero(kernel.isa.POINTER) if encrypts else 0)
 
 
 def schedule_of(bits, name):
@@ -67,6 +83,11 @@ def schedule_of(bits, name):
 
 def blocks_of(name, n):
     return cat(*words_of(name, 4 * n)) if n else None
+
+
+def key_bytes(mode):
+    """Those of a key whose contents a mode may use."""
+    return A["AES_KEY_BYTES" if mode in DECRYPTING else "AES_KEY_INVERSE"]
 
 
 def lanes_of(shape, n):
@@ -92,14 +113,14 @@ def prepare(call, shape, lanes, states, size, *more):
         arguments = {"lanes": lanes, "count": len(lanes), **({"bytes_each": size} if shape.mode == CBC_ENCRYPT else {})}
     else:
         arguments = {"state": None, **lanes[0], "bytes": size}
-    call.prepare(shape, *more, kind="MODE", operation=shape.mode or 0, **arguments)
+    call.prepare(shape, *more, kind="MODE", operation=shape.mode, **arguments)  # masks by ChaCha20: any operation
     for i, (lane, state) in enumerate(zip(lanes, states)):
         name, at = key_name(shape, i), lane["key"].address
         if shape.mode is None:
             call.memory.poke(at, cat(*words_of(name, 8)))
         else:
             cells = key_cells(call.kernel, shape.bits, name, None, shape.encrypts)[0]
-            call.memory.cells.update({a - KEY + at: v for a, v in cells.items()})
+            call.memory.cells.update({a - KEY + at: v for a, v in cells.items() if a < KEY + key_bytes(shape.mode)})
         if state:
             call.memory.poke(state_at(lane), state)
 

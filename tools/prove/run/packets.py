@@ -27,8 +27,9 @@ class Shape:
         return ", ".join(parts)
 
 
+SCHEDULE = A["GCM_KEY_SCHEDULE"]
 TABLE, KEY_END = KEY + A["GCM_KEY_TABLE"], KEY + A["GCM_KEY_BYTES"]
-CHACHA, GCM = (32, 12, A["STATE_BYTES"]), (A["GCM_KEY_BYTES"], 12, A["GCM_STATE_BYTES"])  # bytes of key, nonce and state
+CHACHA, GCM = (32, 12, A["STATE_BYTES"]), (A["GCM_KEY_BYTES"], 12, A["GCM_STATE_MASK"] + 16)  # bytes of key, nonce and state
 
 
 def lay_out(call, shape, sizes, texts, ad_size=0, ad_at=AD, flags=0, **arguments):
@@ -231,7 +232,7 @@ class Setup:
 def gcm_key(kernel, bits, trace=None, name="key"):
     """Returns the memory of a key after set-up, and the number of instructions."""
     size = A["GCM_KEY_BYTES"]
-    return key_after(kernel, bits, name, trace, size, ("key", KEY, size, True, True), flags=A["FLAG_SETUP"])
+    return key_after(kernel, bits, name, trace, size, ("rounds", KEY, SCHEDULE, True, False), ("key", KEY + SCHEDULE, size - SCHEDULE, True, True), flags=A["FLAG_SETUP"])
 
 
 def hash_key():

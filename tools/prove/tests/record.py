@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,8 @@ CHANGES = [
      lambda kernel: {*everything.parts_of(kernel)} & {*everything.IN_PLACE_OF_CALLS}),
     ("tools/prove/induction/gcm_ce.py",
      lambda kernel: {*everything.parts_of(kernel)} & {"induction.gcm_ce", "induction.ad"}),
+    ("asm/args.h", EVERY), ("asm/asm.S", EVERY), ("tools/prove/prove.mk", EVERY),
+    ("asm/x86_64/aes_modes.h", lambda kernel: re.fullmatch(r"x86_64/aes_(?!ssse3).*", kernel)),
     ("internal/kernel/aes_ce_arm64.s", lambda kernel: kernel == "aarch64/aes_ce"),
 ]
 TERMS = os.path.join(HERE, "values", "terms.py")

@@ -36,13 +36,22 @@ class Base:
         self.sum = None  # the two bases whose sum this is, or None
         self.rest = None  # the arguments of remainder(), if it is one
         self.callers = None  # for a pointer of the caller: the arguments of pointer()
+        self.limits = False  # whether it is made from a pointer, or is one that has no address in a run
+
+    @property
+    def points(self):
+        """Whether it is a pointer, or made from one. Its bounds are those of a run. Nothing may depend on them: a caller's
+        pointer may be any number."""
+        return self.limits or self.address is not None or self.sum is not None and any(b.points for b in self.sum)
 
     def __add__(self, offset):
         """base + offset as a value of its width, into which it must fit."""
         most = self.most + offset
         assert self.least + offset >= 0 and most >> self.width == 0
         half = 1 << self.width - 1
-        if self.least + offset >= half:  # negative, as a signed number
+        if self.points:
+            v = symbol(f"{self.name}{offset:+d}", self.width)
+        elif self.least + offset >= half:  # negative, as a signed number
             v = cat(symbol(f"{self.name}{offset:+d}", self.width - 1, most - half), const(1, 1))
         else:
             v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), self.width)
@@ -102,7 +111,16 @@ def _negative(base, offset):
         least, most = ((1 << base.width) - n - offset for n in (base.most, base.least))
         known = residues(base.modulus, [-r - offset for r in base.of])
         _made[key] = Base(f"-({base.name}{offset:+d})", least, most, width=base.width, **known)
+        _made[key].limits = base.points
     return _made[key] + 0
+
+
+NEAR = 1 << 15  # no pointer is so near the ends of the address space
+
+
+def near(*places):
+    """Whether no sum of a pointer and its offset can have wrapped around."""
+    return all(not base.points or abs(offset) < NEAR for base, offset in places)
 
 
 def residues(modulus, numbers):
@@ -120,6 +138,8 @@ def shift(v, n, right):
     base, offset = found
     if not right and n == 1 and base.address is not None:
         return add((v, v), None)[0]
+    if base.points:
+        return None
     key = base, offset, n, right
     if key not in _made:
         if right:
@@ -189,27 +209,31 @@ def add(values, carry):
     high = (base.least + offset + total) >> base.width
     if high != (base.most + offset + total) >> base.width:
         return None
-    return base + (offset + total - (high << base.width)), const(high, max(1, high.bit_length()))
+    return base + (offset + total - (high << base.width)), terms.fresh(1) if base.points else const(high, max(1, high.bit_length()))
 
 
 def subtract(a, b):
     """Returns a - b and the borrow."""
     x, y = _known.get(a), _known.get(b)
     if x and y and x[0] is y[0]:
-        return const(x[1] - y[1], a.width), const(x[1] < y[1], 1)
+        return const(x[1] - y[1], a.width), const(x[1] < y[1], 1) if near(x, y) else terms.fresh(1)
     if x and y and y[0].multiple and y[1] == 0 and y[0].multiple[0] is x[0] and x[1] >= y[0].multiple[1]:
         return remainder(*x, y[0].multiple), const(0, 1)
     if x and y and (d := _difference(x, y)) and d[0].least + d[1] >= 0:
-        return d[0] + d[1], const(0, 1)
+        return d[0] + d[1], const(0, 1) if near(x, y) else terms.fresh(1)
     if x and y and (d := _difference(y, x)) and d[0].least + d[1] > 0:
-        return _negative(*d), const(1, 1)
+        return _negative(*d), const(1, 1) if near(x, y) else terms.fresh(1)
     if x and b.constant is not None:
         base, offset = x[0], x[1] - b.constant
+        if base.points:
+            offset += (1 << base.width) if base.most + offset < 0 else 0
+            borrow = const(1, 1) if b.constant == (1 << base.width) - 1 else terms.fresh(1)  # -1: no limit
+            return (base + offset, borrow) if base.least + offset >= 0 and base.most + offset >> base.width == 0 else None
         if base.least + offset >= 0:
             return base + offset, const(0, 1)
         if base.most + offset < 0:
             return base + (offset + (1 << base.width)), const(1, 1)
-    if y and a.constant is not None and a.constant < y[0].least + y[1]:
+    if y and a.constant is not None and (a.constant == 0 and near(y) or not y[0].points) and a.constant < y[0].least + y[1]:
         # Unless it is the negative, the difference is not base + constant, so it may have any value.
         return _negative(*y) if a.constant == 0 else terms.fresh(a.width), const(1, 1)
     return None
@@ -226,7 +250,7 @@ def equal(a, b):
     if x and y and x[0] is y[0]:
         return const(x[1] == y[1], 1)
     for p, q in ((x, b.constant), (y, a.constant)):
-        if p and q is not None and not p[0].least + p[1] <= q <= p[0].most + p[1]:
+        if p and q is not None and (q == 0 and near(p) or not p[0].points) and not p[0].least + p[1] <= q <= p[0].most + p[1]:
             return const(0, 1)
     return None
 
