@@ -472,7 +472,7 @@ check-suites: $(CHECK_SUITES:%=test-%)
 # The longest suites start first, since at the end they would leave other processors idle. Go suites start one after the
 # other, because two at a time would compile the same packages. Their prerequisites are made before, because make delays
 # a suite that lacks one.
-SUITES_FIRST := go-cmd-sealane riscv64-linux-gnu aarch64-linux-gnu go-root rust secret-trace-arm go-gateway gateway-race
+SUITES_FIRST := go-cmd-sealane riscv64-linux-gnu aarch64-linux-gnu go-root prove-faults rust secret-trace-arm go-gateway gateway-race
 first: $(B)/vectors.txt $(ARMCOST_PYTHON)
 suites: $(patsubst %,test-%,$(foreach s,$(SUITES_FIRST),$(filter $(s),$(SUITES))) $(SUITES))
 
